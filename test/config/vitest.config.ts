@@ -1,0 +1,18 @@
+import { defineConfig } from "vitest/config";
+
+const exclude = ["**/node_modules/**", "**/.muster/**"];
+
+/** Unit tests stand beside the code; what needs a database, a process or several files stands in test/. */
+export default defineConfig({
+  test: {
+    root: new URL("../..", import.meta.url).pathname,
+    projects: [
+      { test: { name: "unit", include: ["{agent,hub,shared,cloud-init,packaging}/**/*.test.ts", "test/fakes/**/*.test.ts"], exclude } },
+      { test: { name: "db", include: ["test/db/**/*.test.ts"], exclude, testTimeout: 60_000, hookTimeout: 120_000 } },
+      { test: { name: "properties", include: ["test/properties/**/*.test.ts"], exclude, testTimeout: 60_000 } },
+      { test: { name: "integration", include: ["test/integration/**/*.test.ts"], exclude, testTimeout: 120_000, hookTimeout: 120_000 } },
+      { test: { name: "fidelity", include: ["test/fidelity/**/*.test.ts"], exclude, testTimeout: 60_000 } },
+      { test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], exclude, testTimeout: 300_000, hookTimeout: 120_000 } },
+    ],
+  },
+});
