@@ -1,0 +1,25 @@
+import { sql } from "drizzle-orm";
+import { bigint, integer, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import type { NodeId } from "../../../shared/ids.ts";
+import { at } from "./columns.ts";
+
+/** One row a node: its newest session. Each connect raises `session_epoch`; frames of an older epoch are refused (architecture 6). */
+export const agentSessions = pgTable("agent_sessions", {
+  nodeId: uuid("node_id").$type<NodeId>().primaryKey(),
+  sessionEpoch: bigint("session_epoch", { mode: "number" }).notNull(),
+  hubId: uuid("hub_id").notNull(),
+  channel: text("channel", { enum: ["websocket", "long_poll"] }).notNull(),
+  state: text("state", { enum: ["open", "closed"] }).notNull(),
+  bootId: text("boot_id").notNull(),
+  agentVersion: text("agent_version").notNull(),
+  protocolVersion: integer("protocol_version").notNull(),
+  generation: integer("generation").notNull(),
+  /** What the hub told the agent; past this plus the grace without contact the node is unreachable. */
+  heartbeatTtlMs: integer("heartbeat_ttl_ms").notNull(),
+  remoteAddress: text("remote_address"),
+  closeReason: text("close_reason"),
+  connectedAt: at("connected_at").notNull().default(sql`now()`),
+  lastSeenAt: at("last_seen_at").notNull().default(sql`now()`),
+  closedAt: at("closed_at"),
+});
+export type AgentSession = typeof agentSessions.$inferSelect;

@@ -1,0 +1,21 @@
+import { sql } from "drizzle-orm";
+import { check, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import { at, createdAt, oneOf } from "./columns.ts";
+
+export const API_ROLES = ["admin", "viewer"] as const;
+export type ApiRole = (typeof API_ROLES)[number];
+
+/** Bearer tokens of operators; only the hash is stored. */
+export const apiTokens = pgTable(
+  "api_tokens",
+  {
+    id: uuid("id").primaryKey().default(sql`gen_random_uuid()`),
+    name: text("name").notNull().unique(),
+    role: text("role", { enum: API_ROLES }).notNull(),
+    tokenSha256: text("token_sha256").notNull().unique(),
+    revokedAt: at("revoked_at"),
+    createdAt: createdAt(),
+  },
+  () => [check("api_tokens_role_check", oneOf("role", API_ROLES))],
+);
+export type ApiToken = typeof apiTokens.$inferSelect;

@@ -1,0 +1,21 @@
+import { sql } from "drizzle-orm";
+import { bigserial, index, jsonb, pgTable, text } from "drizzle-orm/pg-core";
+import { at } from "./columns.ts";
+
+/** Who did what by API, with outcome (lifecycle 4.12). Written in the transaction of the action: an action that cannot be audited fails. */
+export const auditLogs = pgTable(
+  "audit_logs",
+  {
+    id: bigserial("id", { mode: "bigint" }).primaryKey(),
+    actor: text("actor").notNull(),
+    role: text("role").notNull(),
+    action: text("action").notNull(),
+    target: text("target").notNull(),
+    reason: text("reason"),
+    requestId: text("request_id"),
+    details: jsonb("details").notNull().default({}),
+    occurredAt: at("occurred_at").notNull().default(sql`now()`),
+  },
+  (t) => [index("audit_logs_target_idx").on(t.target, t.id)],
+);
+export type AuditLog = typeof auditLogs.$inferSelect;

@@ -1,0 +1,18 @@
+import { sql } from "drizzle-orm";
+import { bigserial, index, jsonb, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import { at } from "./columns.ts";
+
+/** Transactional outbox of typed domain events (lifecycle 8.0, decision P5): written in the transaction that makes them true. */
+export const domainEvents = pgTable(
+  "domain_events",
+  {
+    seq: bigserial("seq", { mode: "bigint" }).primaryKey(),
+    id: uuid("id").notNull().unique().default(sql`gen_random_uuid()`),
+    type: text("type").notNull(),
+    subject: text("subject").notNull(),
+    data: jsonb("data").notNull(),
+    occurredAt: at("occurred_at").notNull().default(sql`now()`),
+  },
+  (t) => [index("domain_events_subject_idx").on(t.subject, t.seq)],
+);
+export type DomainEventRow = typeof domainEvents.$inferSelect;

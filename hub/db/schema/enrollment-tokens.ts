@@ -1,0 +1,29 @@
+import { sql } from "drizzle-orm";
+import { index, integer, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import type { NodeId, WorkflowId } from "../../../shared/ids.ts";
+import { at, createdAt } from "./columns.ts";
+
+/**
+ * One-time enrollment tokens; only the hash is stored. A used one remembers the key that used it, so that the same agent may ask again
+ * when the answer was lost, and nobody else.
+ */
+export const enrollmentTokens = pgTable(
+  "enrollment_tokens",
+  {
+    id: uuid("id").primaryKey().default(sql`gen_random_uuid()`),
+    /** Hex SHA-256 of the token. */
+    tokenSha256: text("token_sha256").notNull().unique(),
+    nodeId: uuid("node_id").$type<NodeId>().notNull(),
+    workflowId: uuid("workflow_id").$type<WorkflowId>(),
+    generation: integer("generation").notNull(),
+    maasSystemId: text("maas_system_id"),
+    boundMacs: text("bound_macs").array().notNull().default([]),
+    expiresAt: at("expires_at").notNull(),
+    usedAt: at("used_at"),
+    usedKeySha256: text("used_key_sha256"),
+    revokedAt: at("revoked_at"),
+    createdAt: createdAt(),
+  },
+  (t) => [index("enrollment_tokens_node_idx").on(t.nodeId)],
+);
+export type EnrollmentToken = typeof enrollmentTokens.$inferSelect;

@@ -1,0 +1,18 @@
+import { integer, jsonb, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
+import { createdAt } from "./columns.ts";
+
+/** Answers of POSTs that carried an Idempotency-Key (decision P4), kept a day. Written in the transaction of what the POST started. */
+export const idempotencyKeys = pgTable(
+  "idempotency_keys",
+  {
+    actor: text("actor").notNull(),
+    key: text("key").notNull(),
+    /** Hex SHA-256 over method, path and canonical body: another request under the same key is refused. */
+    requestSha256: text("request_sha256").notNull(),
+    status: integer("status").notNull(),
+    body: jsonb("body").notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [primaryKey({ columns: [t.actor, t.key] })],
+);
+export type IdempotencyKey = typeof idempotencyKeys.$inferSelect;

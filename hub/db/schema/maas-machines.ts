@@ -1,0 +1,33 @@
+import { sql } from "drizzle-orm";
+import { boolean, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
+import type { SiteId } from "../../../shared/ids.ts";
+import { at } from "./columns.ts";
+
+/** Observed upstream truth: what the site watcher last saw of each machine that changed or is waited on. Only fields that we use. */
+export const maasMachines = pgTable(
+  "maas_machines",
+  {
+    siteId: uuid("site_id").$type<SiteId>().notNull(),
+    systemId: text("system_id").notNull(),
+    hostname: text("hostname").notNull(),
+    /** MAAS status code; compare codes, never names (decision M2). */
+    status: integer("status").notNull(),
+    statusName: text("status_name").notNull(),
+    statusMessage: text("status_message").notNull(),
+    errorDescription: text("error_description").notNull(),
+    powerState: text("power_state").notNull(),
+    owner: text("owner"),
+    locked: boolean("locked").notNull(),
+    ipAddresses: text("ip_addresses").array().notNull(),
+    enableHwSync: boolean("enable_hw_sync"),
+    lastSync: at("last_sync"),
+    nextSync: at("next_sync"),
+    syncIntervalSeconds: integer("sync_interval_seconds"),
+    /** True once a direct read answered 404 (decision M14). */
+    absent: boolean("absent").notNull().default(false),
+    details: jsonb("details").notNull().default({}),
+    observedAt: at("observed_at").notNull().default(sql`now()`),
+  },
+  (t) => [primaryKey({ columns: [t.siteId, t.systemId] })],
+);
+export type MaasMachineRow = typeof maasMachines.$inferSelect;

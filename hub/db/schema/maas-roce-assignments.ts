@@ -1,0 +1,21 @@
+import { sql } from "drizzle-orm";
+import { pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
+import type { SiteId } from "../../../shared/ids.ts";
+import { createdAt, updatedAt } from "./columns.ts";
+import { maasSites } from "./maas-sites.ts";
+
+/** RoCE phase-2 addresses (lifecycle 3.3), keyed by site, hostname and interface. */
+export const maasRoceAssignments = pgTable(
+  "maas_roce_assignments",
+  {
+    id: uuid("id").primaryKey().default(sql`gen_random_uuid()`),
+    siteId: uuid("site_id").$type<SiteId>().notNull().references(() => maasSites.id),
+    hostname: text("hostname").notNull(),
+    interface: text("interface").notNull(),
+    ipv4Cidr: text("ipv4_cidr").notNull(),
+    createdAt: createdAt(),
+    updatedAt: updatedAt(),
+  },
+  (t) => [unique("maas_roce_assignments_interface_key").on(t.siteId, t.hostname, t.interface), unique("maas_roce_assignments_address_key").on(t.siteId, t.ipv4Cidr)],
+);
+export type MaasRoceAssignment = typeof maasRoceAssignments.$inferSelect;

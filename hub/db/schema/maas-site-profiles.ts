@@ -1,0 +1,47 @@
+import { sql } from "drizzle-orm";
+import { boolean, check, integer, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
+import type { ProfileId, SiteId } from "../../../shared/ids.ts";
+import { createdAt, oneOf, updatedAt } from "./columns.ts";
+import { maasSites } from "./maas-sites.ts";
+
+/** Operational policy of a site (lifecycle 3.6, 3.7; decision W4). Defaults are the API's, given at the border. */
+export const maasSiteProfiles = pgTable(
+  "maas_site_profiles",
+  {
+    id: uuid("id").$type<ProfileId>().primaryKey().default(sql`gen_random_uuid()`),
+    siteId: uuid("site_id").$type<SiteId>().notNull().references(() => maasSites.id),
+    name: text("name").notNull(),
+    description: text("description"),
+    distroSeries: text("distro_series").notNull(),
+    architecture: text("architecture").notNull(),
+    nodePxeIface: text("node_pxe_iface"),
+    strictPxePreflight: boolean("strict_pxe_preflight").notNull(),
+    enablePhase2Roce: boolean("enable_phase2_roce").notNull(),
+    requireHwSync: boolean("require_hw_sync").notNull(),
+    hardwareSyncIntervalSeconds: integer("hardware_sync_interval_seconds").notNull(),
+    releaseFallbackNoErase: boolean("release_fallback_no_erase").notNull(),
+    enableDeployRetryOnDatasourceFailure: boolean("enable_deploy_retry_on_datasource_failure").notNull(),
+    maxDeployRetryAttempts: integer("max_deploy_retry_attempts").notNull(),
+    autoClaimSingleNewMachine: boolean("auto_claim_single_new_machine").notNull(),
+    batchMaxParallel: integer("batch_max_parallel").notNull(),
+    deployMaxParallel: integer("deploy_max_parallel").notNull(),
+    siteBootstrapBundleRef: text("site_bootstrap_bundle_ref"),
+    initializeExtraDisks: boolean("initialize_extra_disks").notNull(),
+    eraseUnexpectedSignatures: boolean("erase_unexpected_signatures").notNull(),
+    bootDiskPattern: text("boot_disk_pattern").notNull(),
+    enrollmentTokenTtlSeconds: integer("enrollment_token_ttl_seconds").notNull(),
+    preflightTimeoutSeconds: integer("preflight_timeout_seconds").notNull(),
+    discoveryTimeoutSeconds: integer("discovery_timeout_seconds").notNull(),
+    commissionTimeoutSeconds: integer("commission_timeout_seconds").notNull(),
+    configureTimeoutSeconds: integer("configure_timeout_seconds").notNull(),
+    deployTimeoutSeconds: integer("deploy_timeout_seconds").notNull(),
+    hardwareSyncSeedTimeoutSeconds: integer("hardware_sync_seed_timeout_seconds").notNull(),
+    hardwareSyncHealthTimeoutSeconds: integer("hardware_sync_health_timeout_seconds").notNull(),
+    agentEnrollmentTimeoutSeconds: integer("agent_enrollment_timeout_seconds").notNull(),
+    status: text("status", { enum: ["active", "disabled"] }).notNull().default("active"),
+    createdAt: createdAt(),
+    updatedAt: updatedAt(),
+  },
+  (t) => [unique("maas_site_profiles_name_key").on(t.siteId, t.name), check("maas_site_profiles_status_check", oneOf("status", ["active", "disabled"]))],
+);
+export type MaasSiteProfile = typeof maasSiteProfiles.$inferSelect;

@@ -1,0 +1,20 @@
+import { bigint, integer, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import type { SiteId } from "../../../shared/ids.ts";
+import { at } from "./columns.ts";
+
+/** One row a site: which hub watches it, how far it has read the events feed, and how the last look went. */
+export const maasSiteWatches = pgTable("maas_site_watches", {
+  siteId: uuid("site_id").$type<SiteId>().primaryKey(),
+  leaseOwner: uuid("lease_owner"),
+  leaseUntil: at("lease_until"),
+  fence: bigint("fence", { mode: "number" }).notNull().default(0),
+  /** Highest event id seen; the next query starts an overlap window below it (decision M8). Null before the first look. */
+  eventCursor: bigint("event_cursor", { mode: "number" }),
+  lastPollAt: at("last_poll_at"),
+  lastSweepAt: at("last_sweep_at"),
+  wakeRequestedAt: at("wake_requested_at"),
+  consecutiveFailures: integer("consecutive_failures").notNull().default(0),
+  lastErrorCode: text("last_error_code"),
+  lastErrorAt: at("last_error_at"),
+});
+export type MaasSiteWatch = typeof maasSiteWatches.$inferSelect;

@@ -1,0 +1,30 @@
+import { sql } from "drizzle-orm";
+import { check, integer, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import type { ProfileId, SiteId } from "../../../shared/ids.ts";
+import { createdAt, oneOf, updatedAt } from "./columns.ts";
+
+/** A MAAS region (lifecycle 3.1, 3.6). Secrets lie in the secret store; here are their paths only. */
+export const maasSites = pgTable(
+  "maas_sites",
+  {
+    id: uuid("id").$type<SiteId>().primaryKey().default(sql`gen_random_uuid()`),
+    name: text("name").notNull().unique(),
+    regionCode: text("region_code").notNull(),
+    apiBaseUrl: text("api_base_url").notNull(),
+    apiTokenVaultPath: text("api_token_vault_path"),
+    defaultPowerCredsVaultPath: text("default_power_creds_vault_path"),
+    deployPasswordVaultPath: text("deploy_password_vault_path"),
+    pxeIface: text("pxe_iface").notNull(),
+    pxeVlanVid: integer("pxe_vlan_vid").notNull(),
+    nodePxeIface: text("node_pxe_iface").notNull(),
+    deployUser: text("deploy_user").notNull(),
+    deploySshIface: text("deploy_ssh_iface").notNull(),
+    upstreamDnsServers: text("upstream_dns_servers").array().notNull(),
+    defaultProfileId: uuid("default_profile_id").$type<ProfileId>(),
+    status: text("status", { enum: ["active", "disabled"] }).notNull().default("active"),
+    createdAt: createdAt(),
+    updatedAt: updatedAt(),
+  },
+  () => [check("maas_sites_status_check", oneOf("status", ["active", "disabled"]))],
+);
+export type MaasSite = typeof maasSites.$inferSelect;

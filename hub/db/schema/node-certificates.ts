@@ -1,0 +1,23 @@
+import { sql } from "drizzle-orm";
+import { index, integer, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import type { NodeId } from "../../../shared/ids.ts";
+import { at } from "./columns.ts";
+
+/** Every client certificate that the hub's CA signed; a revoked one is the deny list. */
+export const nodeCertificates = pgTable(
+  "node_certificates",
+  {
+    serial: text("serial").primaryKey(),
+    nodeId: uuid("node_id").$type<NodeId>().notNull(),
+    generation: integer("generation").notNull(),
+    /** Hex SHA-256 of the public key's SPKI. */
+    publicKeySha256: text("public_key_sha256").notNull(),
+    notBefore: at("not_before").notNull(),
+    notAfter: at("not_after").notNull(),
+    revokedAt: at("revoked_at"),
+    revokeReason: text("revoke_reason"),
+    issuedAt: at("issued_at").notNull().default(sql`now()`),
+  },
+  (t) => [index("node_certificates_node_idx").on(t.nodeId)],
+);
+export type NodeCertificate = typeof nodeCertificates.$inferSelect;

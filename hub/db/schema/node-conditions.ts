@@ -1,0 +1,21 @@
+import { integer, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
+import type { NodeId } from "../../../shared/ids.ts";
+import { at } from "./columns.ts";
+
+/** Latest value of each readiness condition (architecture 7). A signal of an older generation never overwrites one of a newer. */
+export const nodeConditions = pgTable(
+  "node_conditions",
+  {
+    nodeId: uuid("node_id").$type<NodeId>().notNull(),
+    type: text("type").notNull(),
+    status: text("status", { enum: ["True", "False", "Unknown"] }).notNull(),
+    reason: text("reason").notNull(),
+    message: text("message").notNull(),
+    generation: integer("generation").notNull(),
+    source: text("source").notNull(),
+    observedAt: at("observed_at").notNull(),
+    expiresAt: at("expires_at"),
+  },
+  (t) => [primaryKey({ columns: [t.nodeId, t.type] })],
+);
+export type NodeConditionRow = typeof nodeConditions.$inferSelect;

@@ -1,0 +1,23 @@
+import { sql } from "drizzle-orm";
+import { bigserial, index, jsonb, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import type { NodeId } from "../../../shared/ids.ts";
+import { NODE_STATUSES } from "../../../shared/node-status.ts";
+import { at } from "./columns.ts";
+
+/** Append-only history of a node: every status move with its owner, enrollments, session alarms. */
+export const nodeEvents = pgTable(
+  "node_events",
+  {
+    id: bigserial("id", { mode: "bigint" }).primaryKey(),
+    nodeId: uuid("node_id").$type<NodeId>().notNull(),
+    type: text("type", { enum: ["created", "status_changed", "enrolled", "certificate_renewed", "session_opened", "session_closed", "duplicate_identity", "cordoned", "uncordoned"] }).notNull(),
+    fromStatus: text("from_status", { enum: NODE_STATUSES }),
+    toStatus: text("to_status", { enum: NODE_STATUSES }),
+    owner: text("owner").notNull(),
+    message: text("message").notNull(),
+    details: jsonb("details").notNull().default({}),
+    occurredAt: at("occurred_at").notNull().default(sql`now()`),
+  },
+  (t) => [index("node_events_node_idx").on(t.nodeId, t.id)],
+);
+export type NodeEventRow = typeof nodeEvents.$inferSelect;

@@ -1,0 +1,34 @@
+import { sql } from "drizzle-orm";
+import { index, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import type { BatchId, NodeId, ProfileId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { createdAt } from "./columns.ts";
+import { workflows } from "./workflows.ts";
+
+/** What an onboarding is about (lifecycle 4.2.1); its progress is the `workflows` row of the same id. */
+export const nodeOnboardings = pgTable(
+  "node_onboardings",
+  {
+    onboardingId: uuid("onboarding_id").$type<WorkflowId>().primaryKey().references(() => workflows.id),
+    batchId: uuid("batch_id").$type<BatchId>(),
+    /** Reserved at the request; the node's row is made by the stage render_cloud_init. */
+    nodeId: uuid("node_id").$type<NodeId>().notNull(),
+    siteId: uuid("site_id").$type<SiteId>().notNull(),
+    profileId: uuid("profile_id").$type<ProfileId>().notNull(),
+    skuId: text("sku_id").notNull(),
+    hostname: text("hostname").notNull(),
+    ipmiIp: text("ipmi_ip").notNull(),
+    pxeMac: text("pxe_mac"),
+    maasSystemId: text("maas_system_id"),
+    createdAt: createdAt(),
+  },
+  (t) => [index("node_onboardings_batch_idx").on(t.batchId), index("node_onboardings_machine_idx").on(t.siteId, t.maasSystemId), index("node_onboardings_node_idx").on(t.nodeId)],
+);
+export type NodeOnboarding = typeof nodeOnboardings.$inferSelect;
+
+export const onboardingBatches = pgTable("onboarding_batches", {
+  id: uuid("id").$type<BatchId>().primaryKey().default(sql`gen_random_uuid()`),
+  siteId: uuid("site_id").$type<SiteId>().notNull(),
+  requestedBy: text("requested_by"),
+  requestedAt: createdAt(),
+});
+export type OnboardingBatch = typeof onboardingBatches.$inferSelect;

@@ -1,0 +1,45 @@
+import { sql } from "drizzle-orm";
+import { check, index, integer, pgTable, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { NODE_STATUSES } from "../../../shared/node-status.ts";
+import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
+import { maasSites } from "./maas-sites.ts";
+
+/**
+ * The coarse node record (lifecycle 8.1). `status` is written by `moveNode` alone; `schedulable` is derived, never stored. What MAAS says
+ * of the machine is in `node_maas_state`, so that this table stays free of any provider (decision on open question 1).
+ */
+export const nodes = pgTable(
+  "nodes",
+  {
+    id: uuid("id").$type<NodeId>().primaryKey(),
+    hostname: text("hostname").notNull(),
+    siteId: uuid("site_id").$type<SiteId>().references(() => maasSites.id),
+    host: text("host"),
+    port: integer("port").notNull().default(22),
+    sku: text("sku").notNull(),
+    gpusTotal: integer("gpus_total").notNull(),
+    regionCode: text("region_code").notNull(),
+    status: text("status", { enum: NODE_STATUSES }).notNull(),
+    onboardingMode: text("onboarding_mode", { enum: ["maas", "manual"] }).notNull(),
+    accessMethod: text("access_method").notNull().default("node_agent"),
+    sshUsername: text("ssh_username").notNull().default("root"),
+    /** Counts provisioning attempts: each new enrollment token belongs to one; older signals and certificates do not count. */
+    generation: integer("generation").notNull().default(0),
+    cordonReason: text("cordon_reason"),
+    cordonOwner: text("cordon_owner"),
+    /** Owning lifecycle operation while draining or removing (decision N3). */
+    operationId: uuid("operation_id"),
+    lastAgentContactAt: at("last_agent_contact_at"),
+    createdAt: createdAt(),
+    updatedAt: updatedAt(),
+  },
+  (t) => [
+    check("nodes_status_check", oneOf("status", NODE_STATUSES)),
+    check("nodes_onboarding_mode_check", oneOf("onboarding_mode", ["maas", "manual"])),
+    check("nodes_operation_check", sql`"status" not in ('draining', 'removing') or "operation_id" is not null`),
+    uniqueIndex("nodes_live_hostname_key").on(t.siteId, t.hostname).where(sql`"status" <> 'deleted'`),
+    index("nodes_status_idx").on(t.status),
+  ],
+);
+export type Node = typeof nodes.$inferSelect;

@@ -1,0 +1,21 @@
+import { sql } from "drizzle-orm";
+import { boolean, index, integer, jsonb, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import type { NodeId } from "../../../shared/ids.ts";
+import { at } from "./columns.ts";
+
+/** Every readiness signal as received, once per id; `applied` is false for one of an older generation. */
+export const readinessSignals = pgTable(
+  "readiness_signals",
+  {
+    id: uuid("id").primaryKey(),
+    nodeId: uuid("node_id").$type<NodeId>().notNull(),
+    generation: integer("generation").notNull(),
+    source: text("source").notNull(),
+    bootId: text("boot_id"),
+    conditions: jsonb("conditions").notNull(),
+    applied: boolean("applied").notNull(),
+    receivedAt: at("received_at").notNull().default(sql`now()`),
+  },
+  (t) => [index("readiness_signals_node_idx").on(t.nodeId, t.receivedAt)],
+);
+export type ReadinessSignalRow = typeof readinessSignals.$inferSelect;

@@ -1,0 +1,45 @@
+import { sql } from "drizzle-orm";
+import { check, index, integer, jsonb, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
+import type { NodeId, TaskId, WorkflowId } from "../../../shared/ids.ts";
+import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
+
+export const TASK_STATES = ["queued", "offered", "running", "cancelling", "succeeded", "failed", "cancelled", "expired"] as const;
+export type TaskState = (typeof TASK_STATES)[number];
+
+/** The task queue. `epoch` rises with each delivery and fences acknowledgements, progress and results (architecture 6). */
+export const tasks = pgTable(
+  "tasks",
+  {
+    id: uuid("id").$type<TaskId>().primaryKey().default(sql`gen_random_uuid()`),
+    nodeId: uuid("node_id").$type<NodeId>().notNull(),
+    workflowId: uuid("workflow_id").$type<WorkflowId>(),
+    type: text("type").notNull(),
+    /** Never holds a secret; what a task needs of those is filled in when it is offered. */
+    input: jsonb("input").notNull(),
+    state: text("state", { enum: TASK_STATES }).notNull().default("queued"),
+    /** Same key, same node: the same task. */
+    idempotencyKey: text("idempotency_key").notNull(),
+    epoch: integer("epoch").notNull().default(0),
+    leaseUntil: at("lease_until"),
+    attempts: integer("attempts").notNull().default(0),
+    maxAttempts: integer("max_attempts").notNull().default(5),
+    notBefore: at("not_before").notNull().default(sql`now()`),
+    /** Past this the task is `expired` and never offered again. */
+    deadline: at("deadline").notNull(),
+    progress: jsonb("progress"),
+    progressSeq: integer("progress_seq"),
+    result: jsonb("result"),
+    errorCode: text("error_code"),
+    errorMessage: text("error_message"),
+    startedAt: at("started_at"),
+    finishedAt: at("finished_at"),
+    createdAt: createdAt(),
+    updatedAt: updatedAt(),
+  },
+  (t) => [
+    check("tasks_state_check", oneOf("state", TASK_STATES)),
+    unique("tasks_idempotency_key").on(t.nodeId, t.idempotencyKey),
+    index("tasks_open_idx").on(t.nodeId, t.createdAt).where(sql`"state" in ('queued', 'offered', 'running', 'cancelling')`),
+  ],
+);
+export type Task = typeof tasks.$inferSelect;

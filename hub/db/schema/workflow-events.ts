@@ -1,0 +1,24 @@
+import { sql } from "drizzle-orm";
+import { bigserial, check, index, integer, jsonb, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import type { WorkflowId } from "../../../shared/ids.ts";
+import { STAGE_EVENT_STATUSES } from "../../../shared/workflow-status.ts";
+import { at, oneOf } from "./columns.ts";
+
+/** Stage history of a workflow (lifecycle 4.2.1), written in the transaction that moves it. */
+export const workflowEvents = pgTable(
+  "workflow_events",
+  {
+    id: bigserial("id", { mode: "bigint" }).primaryKey(),
+    workflowId: uuid("workflow_id").$type<WorkflowId>().notNull(),
+    stage: text("stage").notNull(),
+    attempt: integer("attempt").notNull(),
+    status: text("status", { enum: STAGE_EVENT_STATUSES }).notNull(),
+    message: text("message"),
+    details: jsonb("details").notNull().default({}),
+    /** Fence under which it was written: proves that no two owners moved the row at once. */
+    fence: integer("fence").notNull(),
+    occurredAt: at("occurred_at").notNull().default(sql`now()`),
+  },
+  (t) => [check("workflow_events_status_check", oneOf("status", STAGE_EVENT_STATUSES)), index("workflow_events_workflow_idx").on(t.workflowId, t.id)],
+);
+export type WorkflowEvent = typeof workflowEvents.$inferSelect;

@@ -1,0 +1,9 @@
+import { pgTable, text, uuid } from "drizzle-orm/pg-core";
+import type { WorkflowId } from "../../../shared/ids.ts";
+
+/** What a workflow that is not over holds for itself alone, e.g. `host:<site>/<hostname>`, `bmc:<site>/<address>`. */
+export const workflowSubjects = pgTable("workflow_subjects", {
+  subject: text("subject").primaryKey(),
+  workflowId: uuid("workflow_id").$type<WorkflowId>().notNull(),
+});
+export type WorkflowSubject = typeof workflowSubjects.$inferSelect;

@@ -1,0 +1,61 @@
+import { sql } from "drizzle-orm";
+import { bigint, check, index, integer, jsonb, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import type { BatchId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
+import { at, oneOf, updatedAt } from "./columns.ts";
+
+/**
+ * A workflow's row is its own queue entry (decision P2): claimed with SKIP LOCKED, held by a lease, fenced by a counter, moved by one
+ * transaction. The stage is a key, not an index, so an upgrade never strands a row (decision W3).
+ */
+export const workflows = pgTable(
+  "workflows",
+  {
+    id: uuid("id").$type<WorkflowId>().primaryKey(),
+    kind: text("kind").notNull(),
+    status: text("status", { enum: WORKFLOW_STATUSES }).notNull(),
+    siteId: uuid("site_id").$type<SiteId>(),
+    batchId: uuid("batch_id").$type<BatchId>(),
+    stage: text("stage").notNull(),
+    /** Attempts of this stage: 1 for the first, +1 for each retry. */
+    attempt: integer("attempt").notNull().default(1),
+    /** Claims since the stage was entered; above 1 an earlier run may have acted outside, so `observe_first` looks before it acts. */
+    stageRuns: integer("stage_runs").notNull().default(0),
+    stageEnteredAt: at("stage_entered_at"),
+    stageDeadline: at("stage_deadline"),
+    /** What the stage waits for, in words; null while it does not wait. */
+    waitReason: text("wait_reason"),
+    /** Key whose notification ends the wait early, e.g. `maas:<site>/<system id>`, `node:<id>`, `task:<id>`. */
+    waitOn: text("wait_on"),
+    /** When the row is due; null when nothing will move it by itself. */
+    wakeAt: at("wake_at"),
+    priority: integer("priority").notNull().default(0),
+    leaseOwner: uuid("lease_owner"),
+    leaseUntil: at("lease_until"),
+    fence: bigint("fence", { mode: "number" }).notNull().default(0),
+    input: jsonb("input").notNull(),
+    /** Facts that stages have gathered; parsed with the workflow's own schema on read. Never a secret. */
+    state: jsonb("state").notNull().default({}),
+    failureClass: text("failure_class"),
+    failureCode: text("failure_code"),
+    failureMessage: text("failure_message"),
+    evidence: jsonb("evidence").notNull().default({}),
+    nextAction: text("next_action"),
+    /** Stages still to compensate, last first, while `compensating`; and what the row becomes afterwards. */
+    compensation: jsonb("compensation"),
+    cancelRequestedAt: at("cancel_requested_at"),
+    requestedBy: text("requested_by"),
+    requestedAt: at("requested_at").notNull().default(sql`now()`),
+    startedAt: at("started_at"),
+    completedAt: at("completed_at"),
+    updatedAt: updatedAt(),
+  },
+  (t) => [
+    check("workflows_status_check", oneOf("status", WORKFLOW_STATUSES)),
+    index("workflows_due_idx").on(t.priority, t.wakeAt).where(sql`"status" in ('pending', 'running', 'compensating') and "wake_at" is not null`),
+    index("workflows_wait_on_idx").on(t.waitOn).where(sql`"wait_on" is not null`),
+    index("workflows_batch_idx").on(t.batchId),
+    index("workflows_site_idx").on(t.siteId, t.status),
+  ],
+);
+export type Workflow = typeof workflows.$inferSelect;

@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { NodeId } from "../ids.ts";
+
+/** URI SAN of a node's client certificate; the certificate's only claim that counts. */
+export const nodeUri = (nodeId: NodeId): string => `spiffe://muster/node/${nodeId}`;
+
+export const EnrollRequest = z.strictObject({
+  protocol_version: z.int(),
+  node_id: NodeId,
+  token: z.string().min(32).max(128),
+  /** PKCS#10, PEM. Its only SAN must be `nodeUri(node_id)`; the agent made the key itself and never sends it. */
+  csr_pem: z.string().min(64).max(8192),
+  hostname: z.string().min(1).max(253),
+  boot_id: z.string().min(1).max(64),
+  agent_version: z.string().min(1).max(64),
+  /** Lower-case MAC addresses of the host's NICs, compared with those the token is bound to, where it is bound to any. */
+  macs: z.array(z.string().regex(/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/)).max(256),
+});
+export type EnrollRequest = z.output<typeof EnrollRequest>;
+
+export const EnrollResponse = z.strictObject({
+  node_id: NodeId,
+  generation: z.int().min(0),
+  certificate_pem: z.string(),
+  ca_pem: z.string(),
+  not_after: z.iso.datetime({ offset: true }),
+  /** Base64url of the raw 32-byte Ed25519 key that signs task orders. */
+  task_signing_public_key: z.string(),
+});
+export type EnrollResponse = z.output<typeof EnrollResponse>;
+
+export const RenewRequest = z.strictObject({ csr_pem: z.string().min(64).max(8192) });
+export type RenewRequest = z.output<typeof RenewRequest>;
+export const RenewResponse = EnrollResponse;
+export type RenewResponse = EnrollResponse;

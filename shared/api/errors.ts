@@ -1,0 +1,75 @@
+import { z } from "zod";
+
+/**
+ * Every error code that the hub's APIs answer, with its HTTP status and title (decision P4, RFC 9457). Codes are stable: clients match on
+ * them. The `detail` of an answer says what happened, to what, and what to do next.
+ */
+export const API_ERRORS = {
+  validation_failed: { status: 400, title: "The request is not valid" },
+  malformed_json: { status: 400, title: "The body is not JSON" },
+  unauthenticated: { status: 401, title: "No valid credentials" },
+  token_unknown: { status: 401, title: "The enrollment token is not known" },
+  token_used: { status: 401, title: "The enrollment token was used already" },
+  token_expired: { status: 401, title: "The enrollment token has expired" },
+  token_of_another_node: { status: 403, title: "The enrollment token belongs to another node" },
+  csr_invalid: { status: 400, title: "The certificate request is not acceptable" },
+  csr_name_mismatch: { status: 403, title: "The certificate request names another node" },
+  certificate_required: { status: 401, title: "A client certificate is required" },
+  certificate_rejected: { status: 403, title: "The client certificate is not accepted" },
+  protocol_unsupported: { status: 426, title: "The agent protocol version is not supported" },
+  forbidden: { status: 403, title: "Not allowed" },
+  not_found: { status: 404, title: "No such resource" },
+  method_not_allowed: { status: 405, title: "The method is not allowed here" },
+  conflict: { status: 409, title: "The request conflicts with the current state" },
+  name_taken: { status: 409, title: "The name is taken" },
+  onboarding_exists: { status: 409, title: "An onboarding already holds this host" },
+  session_stale: { status: 409, title: "A newer session of this node exists" },
+  precondition_failed: { status: 412, title: "The resource was changed meanwhile" },
+  precondition_required: { status: 428, title: "If-Match is required" },
+  body_too_large: { status: 413, title: "The body is too large" },
+  unsupported_media_type: { status: 415, title: "The content type is not supported" },
+  idempotency_key_reused: { status: 422, title: "The Idempotency-Key was used for another request" },
+  sku_unknown: { status: 422, title: "The SKU is not known" },
+  site_disabled: { status: 422, title: "The site is disabled" },
+  profile_disabled: { status: 422, title: "The profile is disabled" },
+  reference_unknown: { status: 422, title: "A resource that the request names does not exist" },
+  site_unusable: { status: 422, title: "The site did not pass its probe" },
+  verb_not_allowed: { status: 409, title: "The workflow's status does not allow this action" },
+  rate_limited: { status: 429, title: "Too many requests" },
+  internal_error: { status: 500, title: "The hub failed" },
+  unavailable: { status: 503, title: "Not available right now" },
+} as const satisfies Record<string, { status: number; title: string }>;
+export type ApiErrorCode = keyof typeof API_ERRORS;
+
+/** `problem+json` body. `errors` names each field at fault with a JSON pointer. */
+export const Problem = z.strictObject({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  code: z.enum(Object.keys(API_ERRORS) as [ApiErrorCode, ...ApiErrorCode[]]),
+  detail: z.string(),
+  instance: z.string().optional(),
+  request_id: z.string().optional(),
+  errors: z.array(z.strictObject({ pointer: z.string(), message: z.string() })).optional(),
+  /** What an API client may need beyond the text, e.g. the id of the onboarding that holds a host. */
+  context: z.record(z.string(), z.string()).optional(),
+});
+export type Problem = z.output<typeof Problem>;
+
+/** Thrown by routes and services, turned into a Problem in one place. */
+export class ApiError extends Error {
+  readonly code: ApiErrorCode;
+  readonly errors: Problem["errors"];
+  readonly context: Problem["context"];
+  constructor(
+    code: ApiErrorCode,
+    detail: string,
+    more: { errors?: Problem["errors"]; context?: Problem["context"]; cause?: unknown } = {},
+  ) {
+    super(detail, more.cause === undefined ? undefined : { cause: more.cause });
+    this.name = "ApiError";
+    this.code = code;
+    this.errors = more.errors;
+    this.context = more.context;
+  }
+}

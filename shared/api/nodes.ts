@@ -1,0 +1,79 @@
+import { z } from "zod";
+import { NodeId, SiteId } from "../ids.ts";
+import { Inventory } from "../inventory.ts";
+import { NodeStatus } from "../node-status.ts";
+import { ConditionStatus } from "../readiness.ts";
+import { Timestamp } from "./values.ts";
+
+export const NodeCondition = z.strictObject({
+  type: z.string(),
+  status: ConditionStatus,
+  reason: z.string(),
+  message: z.string(),
+  generation: z.int(),
+  source: z.string(),
+  observed_at: Timestamp,
+  expires_at: Timestamp.nullable(),
+});
+export type NodeCondition = z.output<typeof NodeCondition>;
+
+export const NodeSummary = z.strictObject({
+  id: NodeId,
+  hostname: z.string(),
+  host: z.string().nullable(),
+  port: z.int(),
+  site_id: SiteId.nullable(),
+  region_code: z.string(),
+  sku_id: z.string(),
+  gpus_total: z.int(),
+  status: NodeStatus,
+  /** Derived, never stored (architecture 2). */
+  schedulable: z.boolean(),
+  unschedulable_reasons: z.array(z.string()),
+  onboarding_mode: z.enum(["maas", "manual"]),
+  maas_system_id: z.string().nullable(),
+  generation: z.int(),
+  last_agent_contact_at: Timestamp.nullable(),
+  agent_version: z.string().nullable(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
+export type NodeSummary = z.output<typeof NodeSummary>;
+
+export const NodeEvent = z.strictObject({
+  id: z.string(),
+  type: z.string(),
+  from_status: NodeStatus.nullable(),
+  to_status: NodeStatus.nullable(),
+  owner: z.string(),
+  message: z.string(),
+  occurred_at: Timestamp,
+});
+export type NodeEvent = z.output<typeof NodeEvent>;
+
+export const NodeDetail = z.strictObject({
+  ...NodeSummary.shape,
+  conditions: z.array(NodeCondition),
+  inventory: Inventory.nullable(),
+  maas: z
+    .strictObject({
+      status: z.string(),
+      power_state: z.string(),
+      ip_addresses: z.array(z.string()),
+      last_sync: Timestamp.nullable(),
+      next_sync: Timestamp.nullable(),
+      observed_at: Timestamp,
+    })
+    .nullable(),
+  events: z.array(NodeEvent),
+});
+export type NodeDetail = z.output<typeof NodeDetail>;
+
+/** A task that an operator may queue by API in this release. */
+export const TaskCreate = z.discriminatedUnion("type", [
+  z.strictObject({
+    type: z.literal("node.heartbeat_check"),
+    input: z.strictObject({ nonce: z.string().min(1).max(128) }),
+  }),
+]);
+export type TaskCreate = z.output<typeof TaskCreate>;

@@ -1,0 +1,96 @@
+import { z } from "zod";
+import { FAILURE_CLASSES } from "../failures.ts";
+import { BatchId, NodeId, ProfileId, SiteId, WorkflowId } from "../ids.ts";
+import { Json } from "../json.ts";
+import { ONBOARDING_STAGES, STAGE_EVENT_STATUSES, WorkflowStatus } from "../workflow-status.ts";
+import { SkuId } from "./sites.ts";
+import { Hostname, IpAddress, MacAddress, Timestamp } from "./values.ts";
+
+const selectors = { site_id: SiteId, profile_id: ProfileId, sku_id: SkuId };
+const host = { ipmi_ip: IpAddress, hostname: Hostname };
+
+/** Lifecycle 4.1. */
+export const OnboardingCreate = z.strictObject({ ...selectors, ...host });
+export type OnboardingCreate = z.output<typeof OnboardingCreate>;
+export const OnboardingCreated = z.strictObject({ onboarding_id: WorkflowId, node_id: NodeId, status: WorkflowStatus });
+export type OnboardingCreated = z.output<typeof OnboardingCreated>;
+
+export const BatchCreate = z
+  .strictObject({ ...selectors, nodes: z.array(z.strictObject(host)).min(1).max(1000) })
+  .superRefine((batch, ctx) => {
+    for (const key of ["hostname", "ipmi_ip"] as const) {
+      const seen = new Map<string, number>();
+      batch.nodes.forEach((node, index) => {
+        const first = seen.get(node[key]);
+        if (first === undefined) seen.set(node[key], index);
+        else
+          ctx.addIssue({
+            code: "custom",
+            path: ["nodes", index, key],
+            message: `is the same as nodes[${first}].${key}`,
+          });
+      });
+    }
+  });
+export type BatchCreate = z.output<typeof BatchCreate>;
+export const BatchCreated = z.strictObject({
+  batch_id: BatchId,
+  onboardings: z.array(z.strictObject({ hostname: Hostname, onboarding_id: WorkflowId, node_id: NodeId })),
+});
+export type BatchCreated = z.output<typeof BatchCreated>;
+export const Batch = z.strictObject({
+  batch_id: BatchId,
+  site_id: SiteId,
+  requested_at: Timestamp,
+  total: z.int(),
+  counts: z.partialRecord(WorkflowStatus, z.int()),
+  done: z.boolean(),
+});
+export type Batch = z.output<typeof Batch>;
+
+export const StageEvent = z.strictObject({
+  id: z.string(),
+  stage: z.string(),
+  attempt: z.int(),
+  status: z.enum(STAGE_EVENT_STATUSES),
+  message: z.string().nullable(),
+  details: Json,
+  occurred_at: Timestamp,
+});
+export type StageEvent = z.output<typeof StageEvent>;
+
+/** The read model of lifecycle 4.2.1 with the diagnostics of 4.12. */
+export const Onboarding = z.strictObject({
+  onboarding_id: WorkflowId,
+  batch_id: BatchId.nullable(),
+  node_id: NodeId,
+  site_id: SiteId,
+  profile_id: ProfileId,
+  sku_id: SkuId,
+  hostname: Hostname,
+  ipmi_ip: IpAddress,
+  pxe_mac: MacAddress.nullable(),
+  maas_system_id: z.string().nullable(),
+  status: WorkflowStatus,
+  current_stage: z.enum(ONBOARDING_STAGES),
+  current_attempt: z.int(),
+  /** What the stage waits for, in words, and until when; null when it does not wait. */
+  waiting_for: z.string().nullable(),
+  stage_deadline: Timestamp.nullable(),
+  failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).nullable(),
+  error_code: z.string().nullable(),
+  error_message: z.string().nullable(),
+  error_details: Json,
+  next_action: z.string().nullable(),
+  requested_by: z.string().nullable(),
+  requested_at: Timestamp,
+  started_at: Timestamp.nullable(),
+  completed_at: Timestamp.nullable(),
+  updated_at: Timestamp,
+});
+export type Onboarding = z.output<typeof Onboarding>;
+export const OnboardingDetail = z.strictObject({ ...Onboarding.shape, events: z.array(StageEvent) });
+export type OnboardingDetail = z.output<typeof OnboardingDetail>;
+
+export const page = <T extends z.ZodType>(item: T) =>
+  z.strictObject({ items: z.array(item), next_cursor: z.string().nullable() });

@@ -1,0 +1,209 @@
+import { z } from "zod";
+import { ProfileId, SiteId } from "../ids.ts";
+import { Hostname, InterfaceName, IpAddress, LinuxUserName, Seconds, Timestamp } from "./values.ts";
+
+export const Activation = z.enum(["active", "disabled"]);
+
+/** Site fields that an operator writes (lifecycle 3.1, 3.6). Secrets are written by the credentials route only. */
+const siteFields = {
+  name: z
+    .string()
+    .min(1)
+    .max(64)
+    .regex(/^[a-z0-9][a-z0-9-]*$/, "must be lower-case letters, digits and hyphens"),
+  region_code: z.string().min(1).max(64),
+  /** `http://region:5240/MAAS` and its spellings with a slash or /api/2.0 (contract 1.1). */
+  api_base_url: z.url({ protocol: /^https?$/ }),
+  pxe_iface: InterfaceName,
+  pxe_vlan_vid: z.int().min(0).max(4094),
+  node_pxe_iface: InterfaceName,
+  deploy_user: LinuxUserName.default("hpcadmin"),
+  deploy_ssh_iface: InterfaceName.default("eno8303"),
+  upstream_dns_servers: z.array(IpAddress).min(1).max(8).default(["1.1.1.1", "8.8.8.8"]),
+};
+export const SiteCreate = z.strictObject(siteFields);
+export type SiteCreate = z.output<typeof SiteCreate>;
+
+export const SitePatch = z.strictObject({
+  name: siteFields.name.optional(),
+  region_code: siteFields.region_code.optional(),
+  api_base_url: siteFields.api_base_url.optional(),
+  pxe_iface: siteFields.pxe_iface.optional(),
+  pxe_vlan_vid: siteFields.pxe_vlan_vid.optional(),
+  node_pxe_iface: siteFields.node_pxe_iface.optional(),
+  deploy_user: LinuxUserName.optional(),
+  deploy_ssh_iface: InterfaceName.optional(),
+  upstream_dns_servers: z.array(IpAddress).min(1).max(8).optional(),
+  status: Activation.optional(),
+  default_profile_id: ProfileId.optional(),
+});
+export type SitePatch = z.output<typeof SitePatch>;
+
+export const Site = z.strictObject({
+  id: SiteId,
+  ...siteFields,
+  status: Activation,
+  default_profile_id: ProfileId.nullable(),
+  /** Which secrets were written; never their values. */
+  credentials: z.strictObject({ maas_token: z.boolean(), power: z.boolean(), deploy_password: z.boolean() }),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
+export type Site = z.output<typeof Site>;
+
+/** Each part may be written alone; a part that is absent keeps its value (lifecycle 3.5). */
+export const SiteCredentials = z
+  .strictObject({
+    maas_token: z
+      .string()
+      .regex(/^[^:\s]+:[^:\s]+:[^:\s]+$/, "must be consumer_key:token_key:token_secret")
+      .optional(),
+    power: z.strictObject({ user: z.string().min(1).max(64), pass: z.string().min(1).max(256) }).optional(),
+    deploy_password: z.string().min(8).max(256).optional(),
+  })
+  .refine((parts) => Object.keys(parts).length > 0, "must name at least one secret");
+export type SiteCredentials = z.output<typeof SiteCredentials>;
+
+export const SiteProbe = z.strictObject({
+  ok: z.boolean(),
+  maas_version: z.string().nullable(),
+  username: z.string().nullable(),
+  is_superuser: z.boolean().nullable(),
+  rack_controllers: z.array(z.strictObject({ system_id: z.string(), hostname: z.string() })),
+  checks: z.array(
+    z.strictObject({ name: z.string(), status: z.enum(["ok", "warning", "failed"]), message: z.string() }),
+  ),
+});
+export type SiteProbe = z.output<typeof SiteProbe>;
+
+/** Profile knobs (lifecycle 3.6, 3.7, 4.14). Every wait of the onboarding has its timeout here. */
+const profileFields = {
+  name: z
+    .string()
+    .min(1)
+    .max(64)
+    .regex(/^[a-z0-9][a-z0-9-]*$/, "must be lower-case letters, digits and hyphens"),
+  description: z.string().max(512).nullable().default(null),
+  distro_series: z.string().min(1).max(64).default("ubuntu/noble"),
+  architecture: z.string().min(1).max(64).default("amd64/generic"),
+  node_pxe_iface: InterfaceName.nullable().default(null),
+  strict_pxe_preflight: z.boolean().default(true),
+  enable_phase2_roce: z.boolean().default(true),
+  require_hw_sync: z.boolean().default(true),
+  hardware_sync_interval_seconds: z.int().min(60).max(86_400).default(900),
+  release_fallback_no_erase: z.boolean().default(true),
+  enable_deploy_retry_on_datasource_failure: z.boolean().default(true),
+  max_deploy_retry_attempts: z.int().min(0).max(5).default(1),
+  auto_claim_single_new_machine: z.boolean().default(false),
+  batch_max_parallel: z.int().min(1).max(1000).default(10),
+  deploy_max_parallel: z.int().min(1).max(1000).default(10),
+  site_bootstrap_bundle_ref: z.string().max(512).nullable().default(null),
+  /** Destructive: partitions and formats every free non-root disk at first boot (lifecycle 4.3). Never implied. */
+  initialize_extra_disks: z.boolean().default(false),
+  erase_unexpected_signatures: z.boolean().default(false),
+  boot_disk_pattern: z.string().min(1).max(256).default("boss|boot optimized|m\\.2"),
+  enrollment_token_ttl_seconds: Seconds.default(7200),
+  preflight_timeout_seconds: Seconds.default(300),
+  discovery_timeout_seconds: Seconds.default(1800),
+  commission_timeout_seconds: Seconds.default(5400),
+  configure_timeout_seconds: Seconds.default(900),
+  deploy_timeout_seconds: Seconds.default(7200),
+  hardware_sync_seed_timeout_seconds: Seconds.default(1800),
+  hardware_sync_health_timeout_seconds: Seconds.default(2700),
+  agent_enrollment_timeout_seconds: Seconds.default(1800),
+};
+
+/** Decision "open question 2": a token must outlive the slowest deploy and first boot that the profile allows. */
+const tokenOutlivesDeploy = (p: {
+  enrollment_token_ttl_seconds?: number | undefined;
+  deploy_timeout_seconds?: number | undefined;
+}): boolean =>
+  p.enrollment_token_ttl_seconds === undefined ||
+  p.deploy_timeout_seconds === undefined ||
+  p.enrollment_token_ttl_seconds >= p.deploy_timeout_seconds;
+const ttlMessage = {
+  message: "must be at least deploy_timeout_seconds, or the token dies before the host boots",
+  path: ["enrollment_token_ttl_seconds"],
+};
+
+export const ProfileCreate = z.strictObject(profileFields).refine(tokenOutlivesDeploy, ttlMessage);
+export type ProfileCreate = z.output<typeof ProfileCreate>;
+/** A patch names only what changes; defaults never apply to it. The TTL rule is checked again on the merged profile. */
+export const ProfilePatch = z.strictObject({
+  ...(Object.fromEntries(
+    Object.entries(profileFields).map(([key, schema]) => [
+      key,
+      (schema instanceof z.ZodDefault ? schema.unwrap() : schema).optional(),
+    ]),
+  ) as {
+    [K in keyof typeof profileFields]: z.ZodOptional<
+      (typeof profileFields)[K] extends z.ZodDefault<infer S> ? S : (typeof profileFields)[K]
+    >;
+  }),
+  status: Activation.optional(),
+});
+export type ProfilePatch = z.output<typeof ProfilePatch>;
+export const Profile = z.strictObject({
+  id: ProfileId,
+  site_id: SiteId,
+  ...profileFields,
+  status: Activation,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
+export type Profile = z.output<typeof Profile>;
+export const profileTtlIsSound = tokenOutlivesDeploy;
+
+export const SkuId = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, "must be lower-case letters, digits, dots, hyphens");
+export const SkuCreate = z.strictObject({
+  id: SkuId,
+  description: z.string().max(512).default(""),
+  gpu_vendor: z.enum(["amd", "nvidia", "none"]),
+  gpu_model: z.string().max(64).default(""),
+  gpus_total: z.int().min(0).max(64),
+});
+export type SkuCreate = z.output<typeof SkuCreate>;
+export const Sku = z.strictObject({
+  ...SkuCreate.shape,
+  status: Activation,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
+export type Sku = z.output<typeof Sku>;
+
+export const RoceAssignmentRow = z.strictObject({
+  hostname: Hostname,
+  interface: InterfaceName,
+  ipv4_cidr: z.cidrv4(),
+});
+export type RoceAssignmentRow = z.output<typeof RoceAssignmentRow>;
+export const RoceAssignmentUpsert = z.strictObject({ items: z.array(RoceAssignmentRow).min(1).max(5000) });
+export const RoceAssignment = z.strictObject({
+  id: z.uuid(),
+  site_id: SiteId,
+  ...RoceAssignmentRow.shape,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
+export type RoceAssignment = z.output<typeof RoceAssignment>;
+
+export const PowerOverrideSelector = z.enum(["hostname", "ipmi_ip", "pxe_mac"]);
+export const PowerOverrideCreate = z.strictObject({
+  selector_type: PowerOverrideSelector,
+  selector_value: z.string().min(1).max(64),
+  user: z.string().min(1).max(64),
+  pass: z.string().min(1).max(256),
+});
+export type PowerOverrideCreate = z.output<typeof PowerOverrideCreate>;
+export const PowerOverride = z.strictObject({
+  id: z.uuid(),
+  site_id: SiteId,
+  selector_type: PowerOverrideSelector,
+  selector_value: z.string(),
+  status: Activation,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
+export type PowerOverride = z.output<typeof PowerOverride>;

@@ -1,0 +1,23 @@
+import { z } from "zod";
+
+/** Host part of a DNS name as MAAS accepts it: lower case, no dots, no underscore (contract 2.2). */
+export const Hostname = z
+  .string()
+  .regex(
+    /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
+    "must be a DNS label: lower-case letters, digits and hyphens, 63 characters at most",
+  );
+export const IpAddress = z.union([z.ipv4(), z.ipv6()]);
+export const MacAddress = z
+  .string()
+  .regex(/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/, "must be a MAC address in lower case with colons");
+/** Linux interface name: 15 bytes at most, no slash, no white space. */
+export const InterfaceName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$/, "must be a Linux interface name");
+export const Ipv4Cidr = z.cidrv4();
+export const Timestamp = z.iso.datetime({ offset: true });
+export const LinuxUserName = z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/, "must be a Linux user name");
+/** Seconds; knobs of a profile are durations an operator can read. */
+export const Seconds = z
+  .int()
+  .min(1)
+  .max(7 * 86_400);

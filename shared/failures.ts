@@ -1,0 +1,155 @@
+/**
+ * The failure taxonomy of lifecycle 4.7 as data. A class decides what the engine does; a code says what happened. Codes are closed
+ * per class, so a code of another class does not compile. `unexpected` codes exist where an outside system can answer anything.
+ */
+type Rule = {
+  /** `bounded`: the engine retries by the stage's retry policy before it gives up; `never`: the first failure ends the run. */
+  readonly retry: "never" | "bounded";
+  /** Workflow status once retries are used up. */
+  readonly then: "failed_retryable" | "failed_manual_intervention";
+  /** Whether stages are compensated when the workflow fails with this class (decision W2: only a failed deploy is). */
+  readonly compensate: boolean;
+  readonly nextAction: string;
+  readonly codes: readonly string[];
+};
+
+export const FAILURES = {
+  input_config_error: {
+    retry: "never",
+    then: "failed_manual_intervention",
+    compensate: false,
+    nextAction: "Correct the request or the site's configuration, then start the onboarding again.",
+    codes: [
+      "sku_unknown",
+      "site_disabled",
+      "site_unknown",
+      "profile_unknown",
+      "profile_disabled",
+      "roce_assignment_invalid",
+      "maas_rejected_input",
+      "user_data_invalid",
+    ],
+  },
+  site_capability_missing: {
+    retry: "never",
+    then: "failed_manual_intervention",
+    compensate: false,
+    nextAction: "Give the site what is missing (credentials, rights, image, subnet), probe the site, then resume.",
+    codes: [
+      "credentials_missing",
+      "maas_token_rejected",
+      "maas_forbidden",
+      "image_missing",
+      "subnet_missing",
+      "secret_missing",
+    ],
+  },
+  upstream_transient: {
+    retry: "bounded",
+    then: "failed_retryable",
+    compensate: false,
+    nextAction: "Check that MAAS and the secret store answer, then retry the stage.",
+    codes: [
+      "maas_unreachable",
+      "maas_timeout",
+      "maas_unavailable",
+      "maas_conflict_transient",
+      "maas_server_error",
+      "maas_bad_answer",
+      "secret_store_unavailable",
+      "hub_internal_error",
+    ],
+  },
+  bmc_power_failure: {
+    retry: "bounded",
+    then: "failed_manual_intervention",
+    compensate: false,
+    nextAction: "Check the BMC's address, credentials and cabling, then resume.",
+    codes: ["bmc_unreachable", "power_action_failed"],
+  },
+  pxe_discovery_failure: {
+    retry: "bounded",
+    then: "failed_manual_intervention",
+    compensate: false,
+    nextAction: "Check PXE boot order, the PXE VLAN and the rack controller's DHCP, then resume.",
+    codes: ["discovery_timeout", "commissioning_failed", "commissioning_timeout", "testing_failed"],
+  },
+  hardware_mismatch: {
+    retry: "never",
+    then: "failed_manual_intervention",
+    compensate: false,
+    nextAction:
+      "Compare the machine's inventory in MAAS with what the profile and SKU expect; correct either, then resume.",
+    codes: ["boss_disk_missing", "boss_disk_ambiguous", "pxe_interface_missing", "roce_interface_missing"],
+  },
+  deploy_cloud_init_failure: {
+    retry: "bounded",
+    then: "failed_retryable",
+    compensate: true,
+    nextAction: "Read the deploy's evidence and MAAS's installation log, then rerun.",
+    codes: ["deploy_failed", "datasource_failure", "deploy_timeout", "deploy_rejected", "datasource_retry_exhausted"],
+  },
+  post_deploy_connectivity_failure: {
+    retry: "bounded",
+    then: "failed_manual_intervention",
+    compensate: false,
+    nextAction: "Check the route from the host to the hub and the host's first-boot log, then resume.",
+    codes: ["agent_not_connected", "host_bootstrap_failed", "site_bootstrap_failed"],
+  },
+  hardware_sync_failure: {
+    retry: "bounded",
+    then: "failed_manual_intervention",
+    compensate: false,
+    nextAction: "Check the host's hardware-sync units and the route from the host to the rack controller, then resume.",
+    codes: ["token_not_emitted", "reseed_failed", "sync_unhealthy", "sync_timeout"],
+  },
+  agent_enrollment_failure: {
+    retry: "bounded",
+    then: "failed_retryable",
+    compensate: false,
+    nextAction: "Read the agent's log on the host; check that the hub's address and CA are right there, then resume.",
+    codes: ["enrollment_timeout", "token_expired", "agent_unhealthy"],
+  },
+  state_ambiguity: {
+    retry: "never",
+    then: "failed_manual_intervention",
+    compensate: false,
+    nextAction: "Look at the machine in MAAS and decide: adopt the observed state, or restart clean.",
+    codes: [
+      "machine_vanished",
+      "conflicting_candidates",
+      "unexpected_maas_status",
+      "machine_owned_by_other",
+      "machine_locked",
+      "unknown_maas_status",
+      "node_state_conflict",
+      "identity_mismatch",
+    ],
+  },
+} as const satisfies Record<string, Rule>;
+
+export type FailureClass = keyof typeof FAILURES;
+export type FailureCode<C extends FailureClass = FailureClass> = (typeof FAILURES)[C]["codes"][number];
+export const FAILURE_CLASSES = Object.keys(FAILURES) as FailureClass[];
+
+/** Bounded, sanitized facts for the operator (lifecycle 4.12): never a secret, never a raw upstream body. */
+export type Evidence = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
+
+export type Failure = {
+  [C in FailureClass]: {
+    readonly class: C;
+    readonly code: FailureCode<C>;
+    readonly message: string;
+    readonly evidence: Evidence;
+  };
+}[FailureClass];
+
+/** `message` says what happened, to what, and what to do next. */
+export function failure<C extends FailureClass>(
+  cls: C,
+  code: FailureCode<C>,
+  message: string,
+  evidence: Evidence = {},
+): Failure {
+  return { class: cls, code, message, evidence } as Extract<Failure, { class: C }>;
+}

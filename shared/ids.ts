@@ -1,0 +1,15 @@
+import { z } from "zod";
+
+/** Branded ids: a SiteId handed where a NodeId belongs does not compile. */
+export const NodeId = z.uuid().brand<"NodeId">();
+export type NodeId = z.output<typeof NodeId>;
+export const SiteId = z.uuid().brand<"SiteId">();
+export type SiteId = z.output<typeof SiteId>;
+export const ProfileId = z.uuid().brand<"ProfileId">();
+export type ProfileId = z.output<typeof ProfileId>;
+export const WorkflowId = z.uuid().brand<"WorkflowId">();
+export type WorkflowId = z.output<typeof WorkflowId>;
+export const BatchId = z.uuid().brand<"BatchId">();
+export type BatchId = z.output<typeof BatchId>;
+export const TaskId = z.uuid().brand<"TaskId">();
+export type TaskId = z.output<typeof TaskId>;

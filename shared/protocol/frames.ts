@@ -1,0 +1,85 @@
+import { z } from "zod";
+import { NodeId, TaskId } from "../ids.ts";
+import { Inventory } from "../inventory.ts";
+import { Json } from "../json.ts";
+import { ReadinessSignal } from "../readiness.ts";
+import { SignedOrder } from "../tasks/order.ts";
+
+/**
+ * Every message on the agent channel. The same frames go over the WebSocket and over the long-poll fallback.
+ * Order: `hello` is the agent's first frame and carries its journal digest; the hub dispatches nothing before it answered `welcome`.
+ */
+export const JOURNAL_STATES = ["received", "started", "finished", "reported"] as const;
+export type JournalState = (typeof JOURNAL_STATES)[number];
+
+const taskRef = { task_id: TaskId, epoch: z.int().min(1) };
+
+/** Reasons for which an agent refuses an order without running it. Each is final for that order. */
+export const ORDER_REJECTIONS = [
+  "bad_signature",
+  "wrong_node",
+  "expired",
+  "replayed",
+  "input_mismatch",
+  "unsupported_task",
+  "invalid_input",
+] as const;
+export const OrderRejection = z.enum(ORDER_REJECTIONS);
+export type OrderRejection = z.output<typeof OrderRejection>;
+
+/** A handler's reply as it travels; its type-specific schema is in the task catalogue and is applied again by the hub. */
+export const WireReply = z.discriminatedUnion("ok", [
+  z.strictObject({ ok: z.literal(true), result: Json }),
+  z.strictObject({ ok: z.literal(false), error: z.string().min(1).max(64), message: z.string().max(4096) }),
+]);
+export type WireReply = z.output<typeof WireReply>;
+
+export const Hello = z.strictObject({
+  type: z.literal("hello"),
+  protocol_version: z.int(),
+  agent_version: z.string().max(64),
+  node_id: NodeId,
+  generation: z.int().min(0),
+  boot_id: z.string().min(1).max(64),
+  journal: z.array(z.strictObject({ ...taskRef, state: z.enum(JOURNAL_STATES) })).max(1000),
+});
+export type Hello = z.output<typeof Hello>;
+
+export const AgentFrame = z.discriminatedUnion("type", [
+  Hello,
+  z.strictObject({ type: z.literal("heartbeat"), seq: z.int().min(0) }),
+  z.strictObject({ type: z.literal("readiness"), signal: ReadinessSignal }),
+  z.strictObject({ type: z.literal("inventory"), inventory: Inventory }),
+  z.strictObject({ type: z.literal("task.ack"), ...taskRef, state: z.enum(JOURNAL_STATES) }),
+  z.strictObject({
+    type: z.literal("task.rejected"),
+    ...taskRef,
+    reason: OrderRejection,
+    message: z.string().max(1024),
+  }),
+  z.strictObject({ type: z.literal("task.progress"), ...taskRef, seq: z.int().min(0), progress: Json }),
+  z.strictObject({ type: z.literal("task.result"), ...taskRef, reply: WireReply }),
+  z.strictObject({ type: z.literal("task.cancelled"), ...taskRef }),
+  z.strictObject({ type: z.literal("task.not_cancellable"), ...taskRef, message: z.string().max(1024) }),
+]);
+export type AgentFrame = z.output<typeof AgentFrame>;
+
+export const Welcome = z.strictObject({
+  type: z.literal("welcome"),
+  protocol_version: z.int(),
+  session_epoch: z.int().min(1),
+  heartbeat_ttl_ms: z.int().min(100),
+  hub_version: z.string(),
+  hub_time: z.iso.datetime({ offset: true }),
+});
+export type Welcome = z.output<typeof Welcome>;
+
+export const HubFrame = z.discriminatedUnion("type", [
+  Welcome,
+  z.strictObject({ type: z.literal("heartbeat.ack"), seq: z.int().min(0), heartbeat_ttl_ms: z.int().min(100) }),
+  z.strictObject({ type: z.literal("readiness.ack"), signal_id: z.uuid() }),
+  z.strictObject({ type: z.literal("task.offer"), order: SignedOrder }),
+  z.strictObject({ type: z.literal("task.result_ack"), ...taskRef }),
+  z.strictObject({ type: z.literal("task.cancel"), ...taskRef }),
+]);
+export type HubFrame = z.output<typeof HubFrame>;

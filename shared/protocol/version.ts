@@ -1,0 +1,20 @@
+/** Agent protocol: the hub speaks this version and the one before it, so hub and agents may be upgraded in either order. */
+export const PROTOCOL_VERSION = 1;
+export const OLDEST_PROTOCOL_VERSION = 1;
+
+export const isSupportedProtocol = (version: number): boolean =>
+  Number.isInteger(version) && version >= OLDEST_PROTOCOL_VERSION && version <= PROTOCOL_VERSION;
+
+/** Largest WebSocket frame and internal HTTP body in bytes; more is refused and the connection closed. */
+export const MAX_FRAME_BYTES = 1024 * 1024;
+
+/** WebSocket close codes of the agent channel; `retry` says what the agent does next. */
+export const CLOSE_CODES = {
+  bad_frame: { code: 4000, retry: "backoff" },
+  superseded: { code: 4001, retry: "never_this_socket" },
+  identity_revoked: { code: 4003, retry: "stop" },
+  protocol_unsupported: { code: 4006, retry: "slow" },
+  hello_timeout: { code: 4008, retry: "backoff" },
+  hub_stopping: { code: 4012, retry: "backoff" },
+} as const satisfies Record<string, { code: number; retry: "backoff" | "slow" | "stop" | "never_this_socket" }>;
+export type CloseReason = keyof typeof CLOSE_CODES;

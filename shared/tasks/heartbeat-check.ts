@@ -1,0 +1,18 @@
+import { z } from "zod";
+import { defineTask } from "./define-task.ts";
+
+/** Proves that the whole way works: queue, lease, signature, journal, handler, result (lifecycle 6.3). */
+export const heartbeatCheck = defineTask({
+  type: "node.heartbeat_check",
+  leaseSeconds: 30,
+  destructive: false,
+  input: z.strictObject({ nonce: z.string().min(1).max(128) }),
+  result: z.strictObject({
+    nonce: z.string(),
+    boot_id: z.string(),
+    uptime_seconds: z.number(),
+    agent_version: z.string(),
+  }),
+  progress: z.null(),
+  errors: {},
+});

@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { defineTask } from "./define-task.ts";
+
+/**
+ * Rewrites MAAS's hardware-sync credentials and units on the deployed host and starts one sync at once (lifecycle 9.1, decision M3).
+ * The token is read by the hub at dispatch time and never stored in the task's row: the row holds `machine_token: null`.
+ */
+export const hwSyncReseed = defineTask({
+  type: "node.hw_sync_reseed",
+  leaseSeconds: 120,
+  destructive: false,
+  input: z.strictObject({
+    system_id: z.string().min(1).max(41),
+    /** Base URL of the rack or region that serves the metadata, e.g. `http://rack:5248/MAAS`; used only when the host has none of its own. */
+    maas_url: z.url(),
+    interval_seconds: z.int().min(60).max(86_400),
+    /** Filled in at dispatch from MAAS; null where it lies in a row. */
+    machine_token: z
+      .strictObject({ consumer_key: z.string(), token_key: z.string(), token_secret: z.string() })
+      .nullable(),
+  }),
+  result: z.strictObject({
+    credentials_written: z.boolean(),
+    timer_active: z.boolean(),
+    sync_started: z.boolean(),
+    endpoint: z.string(),
+  }),
+  progress: z.strictObject({ step: z.enum(["credentials", "units", "timer", "sync"]) }),
+  errors: {
+    token_missing: "retry",
+    write_failed: "retry",
+    systemd_failed: "retry",
+    sync_failed: "retry",
+  },
+});

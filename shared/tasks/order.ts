@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { NodeId, TaskId } from "../ids.ts";
+import { canonicalJson, Json } from "../json.ts";
+
+/**
+ * An order as the hub signs it (architecture 6): Ed25519 over node, task, epoch, type, hash of the arguments, lease and expiry. The agent
+ * verifies the signature with the key it got at enrollment, refuses orders of other nodes, expired ones, and any epoch at or
+ * below the highest that it has seen for the task.
+ */
+export const SignedOrder = z.strictObject({
+  task_id: TaskId,
+  node_id: NodeId,
+  epoch: z.int().min(1),
+  type: z.string().min(1).max(64),
+  input: Json,
+  /** Hex SHA-256 over `canonicalJson(input)`. */
+  input_sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  lease_seconds: z.int().min(1),
+  not_after: z.iso.datetime({ offset: true }),
+  /** Base64url Ed25519 signature over `orderSigningText`. */
+  signature: z.string().min(80).max(100),
+});
+export type SignedOrder = z.output<typeof SignedOrder>;
+
+export type UnsignedOrder = Omit<SignedOrder, "signature">;
+
+/** The exact text that is signed. Its first line names the format, so a signature can never be taken for one of another format. */
+export function orderSigningText(order: UnsignedOrder): string {
+  return canonicalJson({
+    format: "muster-task-order/1",
+    task_id: order.task_id,
+    node_id: order.node_id,
+    epoch: order.epoch,
+    type: order.type,
+    input_sha256: order.input_sha256,
+    lease_seconds: order.lease_seconds,
+    not_after: order.not_after,
+  });
+}

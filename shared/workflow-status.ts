@@ -1,0 +1,56 @@
+import { z } from "zod";
+
+/** Job states of onboardings and decommissions (lifecycle 4.8, state model 4.1 and 5.1). */
+export const WORKFLOW_STATUSES = [
+  "pending",
+  "running",
+  "completed",
+  "failed_retryable",
+  "failed_manual_intervention",
+  "cancelled",
+  "compensating",
+  "reconciled",
+] as const;
+export const WorkflowStatus = z.enum(WORKFLOW_STATUSES);
+export type WorkflowStatus = z.output<typeof WorkflowStatus>;
+
+/** Final for good: nothing more happens and the subject may be taken by another workflow. A failed one keeps its subject. */
+export const TERMINAL_WORKFLOW_STATUSES = [
+  "completed",
+  "cancelled",
+  "reconciled",
+] as const satisfies readonly WorkflowStatus[];
+
+/** Status of one stage event (lifecycle 4.2.1), with `waiting` for a wait whose reason changed and `retrying` for a retry that was planned. */
+export const STAGE_EVENT_STATUSES = [
+  "started",
+  "waiting",
+  "succeeded",
+  "skipped",
+  "retrying",
+  "failed",
+  "returned",
+  "compensated",
+] as const;
+export type StageEventStatus = (typeof STAGE_EVENT_STATUSES)[number];
+
+/** The sixteen stages of an onboarding, in order (state model 4.2). */
+export const ONBOARDING_STAGES = [
+  "load_site_config",
+  "resolve_power_credentials",
+  "create_or_find_in_maas",
+  "commission_node",
+  "wait_for_ready",
+  "configure_storage",
+  "apply_roce_phase2",
+  "ensure_pxe_interface_auto",
+  "render_cloud_init",
+  "deploy_via_maas",
+  "wait_for_deployed",
+  "classify_deploy_failure",
+  "recover_for_datasource_retry",
+  "ensure_hardware_sync_configured",
+  "wait_for_hardware_sync_healthy",
+  "wait_for_agent_enrollment",
+] as const;
+export type OnboardingStage = (typeof ONBOARDING_STAGES)[number];
