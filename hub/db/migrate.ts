@@ -1,0 +1,32 @@
+/** Brings the database to this version's schema. Several hubs may start at once: the first migrates, the others wait. */
+import { fileURLToPath } from "node:url";
+import { drizzle } from "drizzle-orm/node-postgres";
+import { migrate as applyMigrations } from "drizzle-orm/node-postgres/migrator";
+import { Client } from "pg";
+
+const MIGRATIONS = fileURLToPath(new URL("./migrations", import.meta.url));
+
+/** Any constant will do as long as nothing else in this database takes the same advisory lock: "muster" in ASCII. */
+const MIGRATION_LOCK = "120351215609202";
+
+/**
+ * The advisory lock belongs to the session, so all of it runs on one connection of its own; if this process dies, the
+ * server frees the lock. Drizzle applies every pending file in one transaction: a failure leaves the schema as it was.
+ */
+export async function migrate(url: string, folder: string = MIGRATIONS): Promise<void> {
+  const client = new Client({
+    connectionString: url,
+    application_name: "muster-migrate",
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+  });
+  // The query under way rejects with the same error; the listener only keeps 'error' from ending the process.
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+    await client.query("select pg_advisory_lock($1::bigint)", [MIGRATION_LOCK]);
+    await applyMigrations(drizzle(client), { migrationsFolder: folder });
+  } finally {
+    await client.end();
+  }
+}

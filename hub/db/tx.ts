@@ -1,0 +1,101 @@
+/**
+ * Transactions of our own instead of drizzle's `db.transaction()`: that one sends BEGIN before its `try`, so a
+ * connection cut at that moment leaks the client, and after `max` cuts the pool is lost (decision P6, docs/decisions.md).
+ */
+import type { NodePgDatabase } from "drizzle-orm/node-postgres";
+import { drizzle } from "drizzle-orm/node-postgres";
+import type { Pool, PoolClient } from "pg";
+import { DatabaseError } from "pg";
+
+/** Runs single statements, each on whichever connection is free. Its `transaction` is hidden on purpose: use `inTx`. */
+export type Db = Omit<NodePgDatabase, "transaction">;
+
+declare const open: unique symbol;
+/** Runs statements inside the one transaction that `inTx` opened. Only valid until its function returns. */
+export type Tx = Db & { readonly [open]: true };
+
+export type TxOptions = {
+  isolation?: "read committed" | "repeatable read" | "serializable";
+  readOnly?: boolean;
+};
+
+/** Opens a transaction, runs `fn`, commits. `fn` throwing rolls back and rethrows. No network call belongs inside `fn`. */
+export type InTx = <T>(fn: (tx: Tx) => Promise<T>, options?: TxOptions) => Promise<T>;
+
+/**
+ * The connection broke while COMMIT was under way: the transaction may or may not have been committed. Look at the rows
+ * again before doing anything that must not happen twice.
+ */
+export class CommitOutcomeUnknownError extends Error {
+  override readonly name = "CommitOutcomeUnknownError";
+  readonly code = "commit_outcome_unknown";
+  constructor(cause: unknown) {
+    super("The database connection broke during COMMIT; read the rows again to learn whether it took effect", {
+      cause,
+    });
+  }
+}
+
+/** `fn` swallowed the error of a statement, so PostgreSQL answered COMMIT with ROLLBACK: nothing was written. */
+export class TransactionRolledBackError extends Error {
+  override readonly name = "TransactionRolledBackError";
+  readonly code = "transaction_rolled_back";
+  constructor() {
+    super("A statement failed inside the transaction and its error was swallowed, so COMMIT rolled everything back");
+  }
+}
+
+export function transactionsOn(pool: Pool): InTx {
+  return async (fn, options = {}) => {
+    const client = await pool.connect();
+    let broken: Error | undefined;
+    try {
+      await client.query(beginStatement(options));
+      const result = await fn(drizzle(client) as unknown as Tx);
+      await commit(client);
+      return result;
+    } catch (error) {
+      broken = await rollBack(client, error);
+      throw error;
+    } finally {
+      // An argument makes the pool destroy the client instead of lending it again in an unknown state.
+      client.release(broken);
+    }
+  };
+}
+
+function beginStatement({ isolation, readOnly }: TxOptions): string {
+  return `begin isolation level ${isolation ?? "read committed"}${readOnly === true ? " read only" : ""}`;
+}
+
+async function commit(client: PoolClient): Promise<void> {
+  let command: string;
+  try {
+    ({ command } = await client.query("commit"));
+  } catch (error) {
+    throw commitSurelyFailed(error) ? error : new CommitOutcomeUnknownError(error);
+  }
+  if (command !== "COMMIT") throw new TransactionRolledBackError();
+}
+
+/**
+ * A constraint (class 23) or a serialization failure or deadlock (class 40, but not 40003 "completion unknown") is
+ * PostgreSQL's own word that nothing was committed. An operator's cut (57P01) or a lost socket may arrive after the
+ * commit took effect and before its acknowledgement.
+ */
+function commitSurelyFailed(error: unknown): boolean {
+  if (!(error instanceof DatabaseError) || error.code === undefined) return false;
+  return error.code !== "40003" && (error.code.startsWith("23") || error.code.startsWith("40"));
+}
+
+/** Returns the error for which the client must be destroyed, or undefined when it is clean again. */
+async function rollBack(client: PoolClient, cause: unknown): Promise<Error | undefined> {
+  const fallback = new Error("The transaction's connection is in an unknown state", { cause });
+  if (cause instanceof CommitOutcomeUnknownError) return fallback;
+  try {
+    await client.query("rollback");
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error : fallback;
+  }
+}
