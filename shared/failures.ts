@@ -6,7 +6,7 @@ type Rule = {
   /** `bounded`: the engine retries by the stage's retry policy before it gives up; `never`: the first failure ends the run. */
   readonly retry: "never" | "bounded";
   /** Workflow status once retries are used up. */
-  readonly then: "failed_retryable" | "failed_manual_intervention";
+  readonly endsAs: "failed_retryable" | "failed_manual_intervention";
   /** Whether stages are compensated when the workflow fails with this class (decision W2: only a failed deploy is). */
   readonly compensate: boolean;
   readonly nextAction: string;
@@ -16,7 +16,7 @@ type Rule = {
 export const FAILURES = {
   input_config_error: {
     retry: "never",
-    then: "failed_manual_intervention",
+    endsAs: "failed_manual_intervention",
     compensate: false,
     nextAction: "Correct the request or the site's configuration, then start the onboarding again.",
     codes: [
@@ -32,7 +32,7 @@ export const FAILURES = {
   },
   site_capability_missing: {
     retry: "never",
-    then: "failed_manual_intervention",
+    endsAs: "failed_manual_intervention",
     compensate: false,
     nextAction: "Give the site what is missing (credentials, rights, image, subnet), probe the site, then resume.",
     codes: [
@@ -46,7 +46,7 @@ export const FAILURES = {
   },
   upstream_transient: {
     retry: "bounded",
-    then: "failed_retryable",
+    endsAs: "failed_retryable",
     compensate: false,
     nextAction: "Check that MAAS and the secret store answer, then retry the stage.",
     codes: [
@@ -62,21 +62,21 @@ export const FAILURES = {
   },
   bmc_power_failure: {
     retry: "bounded",
-    then: "failed_manual_intervention",
+    endsAs: "failed_manual_intervention",
     compensate: false,
     nextAction: "Check the BMC's address, credentials and cabling, then resume.",
     codes: ["bmc_unreachable", "power_action_failed"],
   },
   pxe_discovery_failure: {
     retry: "bounded",
-    then: "failed_manual_intervention",
+    endsAs: "failed_manual_intervention",
     compensate: false,
     nextAction: "Check PXE boot order, the PXE VLAN and the rack controller's DHCP, then resume.",
     codes: ["discovery_timeout", "commissioning_failed", "commissioning_timeout", "testing_failed"],
   },
   hardware_mismatch: {
     retry: "never",
-    then: "failed_manual_intervention",
+    endsAs: "failed_manual_intervention",
     compensate: false,
     nextAction:
       "Compare the machine's inventory in MAAS with what the profile and SKU expect; correct either, then resume.",
@@ -84,35 +84,35 @@ export const FAILURES = {
   },
   deploy_cloud_init_failure: {
     retry: "bounded",
-    then: "failed_retryable",
+    endsAs: "failed_retryable",
     compensate: true,
     nextAction: "Read the deploy's evidence and MAAS's installation log, then rerun.",
     codes: ["deploy_failed", "datasource_failure", "deploy_timeout", "deploy_rejected", "datasource_retry_exhausted"],
   },
   post_deploy_connectivity_failure: {
     retry: "bounded",
-    then: "failed_manual_intervention",
+    endsAs: "failed_manual_intervention",
     compensate: false,
     nextAction: "Check the route from the host to the hub and the host's first-boot log, then resume.",
     codes: ["agent_not_connected", "host_bootstrap_failed", "site_bootstrap_failed"],
   },
   hardware_sync_failure: {
     retry: "bounded",
-    then: "failed_manual_intervention",
+    endsAs: "failed_manual_intervention",
     compensate: false,
     nextAction: "Check the host's hardware-sync units and the route from the host to the rack controller, then resume.",
     codes: ["token_not_emitted", "reseed_failed", "sync_unhealthy", "sync_timeout"],
   },
   agent_enrollment_failure: {
     retry: "bounded",
-    then: "failed_retryable",
+    endsAs: "failed_retryable",
     compensate: false,
     nextAction: "Read the agent's log on the host; check that the hub's address and CA are right there, then resume.",
     codes: ["enrollment_timeout", "token_expired", "agent_unhealthy"],
   },
   state_ambiguity: {
     retry: "never",
-    then: "failed_manual_intervention",
+    endsAs: "failed_manual_intervention",
     compensate: false,
     nextAction: "Look at the machine in MAAS and decide: adopt the observed state, or restart clean.",
     codes: [

@@ -7,4 +7,5 @@ export const createdAt = () => at("created_at").notNull().default(sql`now()`);
 export const updatedAt = () => at("updated_at").notNull().default(sql`now()`);
 
 /** CHECK text for a closed set, so a migration and not an ALTER TYPE changes it. */
-export const oneOf = (column: string, values: readonly string[]) => sql.raw(`"${column}" in (${values.map((value) => `'${value}'`).join(", ")})`);
+export const oneOf = (column: string, values: readonly string[]) =>
+  sql.raw(`"${column}" in (${values.map((value) => `'${value}'`).join(", ")})`);

@@ -9,11 +9,16 @@ export const maasPowerCredentialOverrides = pgTable(
   "maas_power_credential_overrides",
   {
     id: uuid("id").primaryKey().default(sql`gen_random_uuid()`),
-    siteId: uuid("site_id").$type<SiteId>().notNull().references(() => maasSites.id),
+    siteId: uuid("site_id")
+      .$type<SiteId>()
+      .notNull()
+      .references(() => maasSites.id),
     selectorType: text("selector_type", { enum: ["hostname", "ipmi_ip", "pxe_mac"] }).notNull(),
     selectorValue: text("selector_value").notNull(),
     vaultPath: text("vault_path").notNull(),
-    status: text("status", { enum: ["active", "disabled"] }).notNull().default("active"),
+    status: text("status", { enum: ["active", "disabled"] })
+      .notNull()
+      .default("active"),
     createdAt: createdAt(),
     updatedAt: updatedAt(),
   },

@@ -9,7 +9,10 @@ export const maasSiteProfiles = pgTable(
   "maas_site_profiles",
   {
     id: uuid("id").$type<ProfileId>().primaryKey().default(sql`gen_random_uuid()`),
-    siteId: uuid("site_id").$type<SiteId>().notNull().references(() => maasSites.id),
+    siteId: uuid("site_id")
+      .$type<SiteId>()
+      .notNull()
+      .references(() => maasSites.id),
     name: text("name").notNull(),
     description: text("description"),
     distroSeries: text("distro_series").notNull(),
@@ -38,10 +41,15 @@ export const maasSiteProfiles = pgTable(
     hardwareSyncSeedTimeoutSeconds: integer("hardware_sync_seed_timeout_seconds").notNull(),
     hardwareSyncHealthTimeoutSeconds: integer("hardware_sync_health_timeout_seconds").notNull(),
     agentEnrollmentTimeoutSeconds: integer("agent_enrollment_timeout_seconds").notNull(),
-    status: text("status", { enum: ["active", "disabled"] }).notNull().default("active"),
+    status: text("status", { enum: ["active", "disabled"] })
+      .notNull()
+      .default("active"),
     createdAt: createdAt(),
     updatedAt: updatedAt(),
   },
-  (t) => [unique("maas_site_profiles_name_key").on(t.siteId, t.name), check("maas_site_profiles_status_check", oneOf("status", ["active", "disabled"]))],
+  (t) => [
+    unique("maas_site_profiles_name_key").on(t.siteId, t.name),
+    check("maas_site_profiles_status_check", oneOf("status", ["active", "disabled"])),
+  ],
 );
 export type MaasSiteProfile = typeof maasSiteProfiles.$inferSelect;

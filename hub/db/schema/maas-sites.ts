@@ -21,7 +21,9 @@ export const maasSites = pgTable(
     deploySshIface: text("deploy_ssh_iface").notNull(),
     upstreamDnsServers: text("upstream_dns_servers").array().notNull(),
     defaultProfileId: uuid("default_profile_id").$type<ProfileId>(),
-    status: text("status", { enum: ["active", "disabled"] }).notNull().default("active"),
+    status: text("status", { enum: ["active", "disabled"] })
+      .notNull()
+      .default("active"),
     createdAt: createdAt(),
     updatedAt: updatedAt(),
   },

@@ -10,7 +10,19 @@ export const nodeEvents = pgTable(
   {
     id: bigserial("id", { mode: "bigint" }).primaryKey(),
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
-    type: text("type", { enum: ["created", "status_changed", "enrolled", "certificate_renewed", "session_opened", "session_closed", "duplicate_identity", "cordoned", "uncordoned"] }).notNull(),
+    type: text("type", {
+      enum: [
+        "created",
+        "status_changed",
+        "enrolled",
+        "certificate_renewed",
+        "session_opened",
+        "session_closed",
+        "duplicate_identity",
+        "cordoned",
+        "uncordoned",
+      ],
+    }).notNull(),
     fromStatus: text("from_status", { enum: NODE_STATUSES }),
     toStatus: text("to_status", { enum: NODE_STATUSES }),
     owner: text("owner").notNull(),

@@ -7,7 +7,10 @@ import { nodes } from "./nodes.ts";
 export const nodeMaasState = pgTable(
   "node_maas_state",
   {
-    nodeId: uuid("node_id").$type<NodeId>().primaryKey().references(() => nodes.id, { onDelete: "cascade" }),
+    nodeId: uuid("node_id")
+      .$type<NodeId>()
+      .primaryKey()
+      .references(() => nodes.id, { onDelete: "cascade" }),
     siteId: uuid("site_id").$type<SiteId>().notNull(),
     maasSystemId: text("maas_system_id").notNull(),
     ipmiIp: text("ipmi_ip").notNull(),

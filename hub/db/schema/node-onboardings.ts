@@ -8,7 +8,10 @@ import { workflows } from "./workflows.ts";
 export const nodeOnboardings = pgTable(
   "node_onboardings",
   {
-    onboardingId: uuid("onboarding_id").$type<WorkflowId>().primaryKey().references(() => workflows.id),
+    onboardingId: uuid("onboarding_id")
+      .$type<WorkflowId>()
+      .primaryKey()
+      .references(() => workflows.id),
     batchId: uuid("batch_id").$type<BatchId>(),
     /** Reserved at the request; the node's row is made by the stage render_cloud_init. */
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
@@ -21,7 +24,11 @@ export const nodeOnboardings = pgTable(
     maasSystemId: text("maas_system_id"),
     createdAt: createdAt(),
   },
-  (t) => [index("node_onboardings_batch_idx").on(t.batchId), index("node_onboardings_machine_idx").on(t.siteId, t.maasSystemId), index("node_onboardings_node_idx").on(t.nodeId)],
+  (t) => [
+    index("node_onboardings_batch_idx").on(t.batchId),
+    index("node_onboardings_machine_idx").on(t.siteId, t.maasSystemId),
+    index("node_onboardings_node_idx").on(t.nodeId),
+  ],
 );
 export type NodeOnboarding = typeof nodeOnboardings.$inferSelect;
 

@@ -14,7 +14,9 @@ export const nodes = pgTable(
   {
     id: uuid("id").$type<NodeId>().primaryKey(),
     hostname: text("hostname").notNull(),
-    siteId: uuid("site_id").$type<SiteId>().references(() => maasSites.id),
+    siteId: uuid("site_id")
+      .$type<SiteId>()
+      .references(() => maasSites.id),
     host: text("host"),
     port: integer("port").notNull().default(22),
     sku: text("sku").notNull(),

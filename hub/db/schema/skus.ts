@@ -9,10 +9,15 @@ export const skus = pgTable(
     gpuVendor: text("gpu_vendor", { enum: ["amd", "nvidia", "none"] }).notNull(),
     gpuModel: text("gpu_model").notNull(),
     gpusTotal: integer("gpus_total").notNull(),
-    status: text("status", { enum: ["active", "disabled"] }).notNull().default("active"),
+    status: text("status", { enum: ["active", "disabled"] })
+      .notNull()
+      .default("active"),
     createdAt: createdAt(),
     updatedAt: updatedAt(),
   },
-  () => [check("skus_gpu_vendor_check", oneOf("gpu_vendor", ["amd", "nvidia", "none"])), check("skus_status_check", oneOf("status", ["active", "disabled"]))],
+  () => [
+    check("skus_gpu_vendor_check", oneOf("gpu_vendor", ["amd", "nvidia", "none"])),
+    check("skus_status_check", oneOf("status", ["active", "disabled"])),
+  ],
 );
 export type Sku = typeof skus.$inferSelect;

@@ -3,7 +3,16 @@ import { check, index, integer, jsonb, pgTable, text, unique, uuid } from "drizz
 import type { NodeId, TaskId, WorkflowId } from "../../../shared/ids.ts";
 import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 
-export const TASK_STATES = ["queued", "offered", "running", "cancelling", "succeeded", "failed", "cancelled", "expired"] as const;
+export const TASK_STATES = [
+  "queued",
+  "offered",
+  "running",
+  "cancelling",
+  "succeeded",
+  "failed",
+  "cancelled",
+  "expired",
+] as const;
 export type TaskState = (typeof TASK_STATES)[number];
 
 /** The task queue. `epoch` rises with each delivery and fences acknowledgements, progress and results (architecture 6). */
@@ -39,7 +48,9 @@ export const tasks = pgTable(
   (t) => [
     check("tasks_state_check", oneOf("state", TASK_STATES)),
     unique("tasks_idempotency_key").on(t.nodeId, t.idempotencyKey),
-    index("tasks_open_idx").on(t.nodeId, t.createdAt).where(sql`"state" in ('queued', 'offered', 'running', 'cancelling')`),
+    index("tasks_open_idx")
+      .on(t.nodeId, t.createdAt)
+      .where(sql`"state" in ('queued', 'offered', 'running', 'cancelling')`),
   ],
 );
 export type Task = typeof tasks.$inferSelect;

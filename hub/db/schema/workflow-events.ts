@@ -19,6 +19,9 @@ export const workflowEvents = pgTable(
     fence: integer("fence").notNull(),
     occurredAt: at("occurred_at").notNull().default(sql`now()`),
   },
-  (t) => [check("workflow_events_status_check", oneOf("status", STAGE_EVENT_STATUSES)), index("workflow_events_workflow_idx").on(t.workflowId, t.id)],
+  (t) => [
+    check("workflow_events_status_check", oneOf("status", STAGE_EVENT_STATUSES)),
+    index("workflow_events_workflow_idx").on(t.workflowId, t.id),
+  ],
 );
 export type WorkflowEvent = typeof workflowEvents.$inferSelect;

@@ -52,7 +52,9 @@ export const workflows = pgTable(
   },
   (t) => [
     check("workflows_status_check", oneOf("status", WORKFLOW_STATUSES)),
-    index("workflows_due_idx").on(t.priority, t.wakeAt).where(sql`"status" in ('pending', 'running', 'compensating') and "wake_at" is not null`),
+    index("workflows_due_idx")
+      .on(t.priority, t.wakeAt)
+      .where(sql`"status" in ('pending', 'running', 'compensating') and "wake_at" is not null`),
     index("workflows_wait_on_idx").on(t.waitOn).where(sql`"wait_on" is not null`),
     index("workflows_batch_idx").on(t.batchId),
     index("workflows_site_idx").on(t.siteId, t.status),
