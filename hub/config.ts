@@ -1,0 +1,84 @@
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import { z } from "zod";
+import { Secret } from "../shared/secret.ts";
+import { LOG_LEVELS } from "./log.ts";
+
+const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
+const millis = (fallback: number, least: number) => z.coerce.number().int().min(least).max(86_400_000).default(fallback);
+
+/**
+ * Every setting of the hub process. How a site behaves (timeouts, limits, retries) is not here: it is in the site's profiles, in the
+ * database. `docs/settings.md` lists these with what they mean.
+ */
+const Env = z.object({
+  /** A PostgreSQL 15+ server; without it the hub starts, or adopts, its embedded one under the state directory. */
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  MUSTER_DATABASE_POOL_SIZE: z.coerce.number().int().min(3).max(200).default(12),
+  /** Embedded database, sealed secrets, admin token. */
+  MUSTER_STATE_DIR: z.string().min(1).default(".muster/hub"),
+  /** Admin API and page. Clear-text HTTP: put a TLS proxy before it when it is not on loopback. */
+  MUSTER_HTTP_HOST: z.string().min(1).default("127.0.0.1"),
+  MUSTER_HTTP_PORT: port(8480),
+  /** Listener for agents: TLS with the hub's own CA, client certificates after enrollment. */
+  MUSTER_AGENT_HOST: z.string().min(1).default("0.0.0.0"),
+  MUSTER_AGENT_PORT: port(8481),
+  /** How hosts reach that listener. Its host name is put into the hub's server certificate. */
+  MUSTER_AGENT_URL: z.url({ protocol: /^https$/ }).optional(),
+  MUSTER_LOG_LEVEL: z.enum(LOG_LEVELS).default("info"),
+  MUSTER_WATCH_INTERVAL_MS: millis(5_000, 50),
+  MUSTER_SWEEP_INTERVAL_MS: millis(3_600_000, 1_000),
+  MUSTER_WORKFLOW_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(32),
+  MUSTER_WORKFLOW_LEASE_SECONDS: z.coerce.number().int().min(2).max(300).default(5),
+  /** Shortest heartbeat time to live that an agent is told; it grows with the fleet. */
+  MUSTER_HEARTBEAT_MIN_TTL_MS: millis(10_000, 500),
+  /** After a hub start nobody is offline before this has passed (decision F2). */
+  MUSTER_OFFLINE_GRACE_MS: millis(300_000, 1_000),
+});
+
+export interface Config {
+  readonly databaseUrl: Secret | null;
+  readonly databasePoolSize: number;
+  readonly stateDir: string;
+  readonly http: { readonly host: string; readonly port: number };
+  readonly agent: { readonly host: string; readonly port: number; readonly url: string | null };
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+  readonly watchIntervalMs: number;
+  readonly sweepIntervalMs: number;
+  readonly workflowConcurrency: number;
+  readonly workflowLeaseSeconds: number;
+  readonly heartbeatMinTtlMs: number;
+  readonly offlineGraceMs: number;
+}
+
+/** Names every fault at once, and never a value: a value may be a password. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const given = Object.fromEntries(Object.entries(env).filter(([key, value]) => key in Env.shape && value !== ""));
+  const parsed = Env.safeParse(given);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
+    throw new ConfigError(`The hub's settings are not valid. ${faults.join("; ")}. See docs/settings.md.`);
+  }
+  const e = parsed.data;
+  return {
+    databaseUrl: e.DATABASE_URL === undefined ? null : new Secret(e.DATABASE_URL),
+    databasePoolSize: e.MUSTER_DATABASE_POOL_SIZE,
+    stateDir: resolve(e.MUSTER_STATE_DIR),
+    http: { host: e.MUSTER_HTTP_HOST, port: e.MUSTER_HTTP_PORT },
+    agent: { host: e.MUSTER_AGENT_HOST, port: e.MUSTER_AGENT_PORT, url: e.MUSTER_AGENT_URL ?? null },
+    logLevel: e.MUSTER_LOG_LEVEL,
+    watchIntervalMs: e.MUSTER_WATCH_INTERVAL_MS,
+    sweepIntervalMs: e.MUSTER_SWEEP_INTERVAL_MS,
+    workflowConcurrency: e.MUSTER_WORKFLOW_CONCURRENCY,
+    workflowLeaseSeconds: e.MUSTER_WORKFLOW_LEASE_SECONDS,
+    heartbeatMinTtlMs: e.MUSTER_HEARTBEAT_MIN_TTL_MS,
+    offlineGraceMs: e.MUSTER_OFFLINE_GRACE_MS,
+  };
+}
+
+/** The URL that hosts are given when none is set: this machine's own name and the port that was bound. */
+export const defaultAgentUrl = (boundPort: number): string => `https://${hostname()}:${boundPort}`;
