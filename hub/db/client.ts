@@ -2,9 +2,9 @@
  * The hub's one connection pool. Works alike on the embedded server and on any PostgreSQL >= 15: only the URL differs.
  * Drizzle is given no schema object: queries name their tables themselves, and there are no relational queries.
  */
-import { drizzle } from "drizzle-orm/node-postgres";
 import { Pool } from "pg";
-import type { DatabaseLog } from "./log.ts";
+import type { Log } from "../log.ts";
+import { drizzleOn } from "./drizzle.ts";
 import type { Db, InTx } from "./tx.ts";
 import { transactionsOn } from "./tx.ts";
 
@@ -14,7 +14,7 @@ export type DatabaseOptions = {
   poolSize: number;
   /** Seen in pg_stat_activity; name the hub and its instance. */
   applicationName: string;
-  log: DatabaseLog;
+  log: Log;
   timeouts?: Partial<DatabaseTimeouts>;
 };
 
@@ -65,7 +65,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   surviveLostConnections(pool, options.log);
   let closing: Promise<void> | undefined;
   return {
-    db: drizzle(pool),
+    db: drizzleOn(pool),
     pool,
     inTx: transactionsOn(pool),
     close: () => {
@@ -79,7 +79,7 @@ export function openDatabase(options: DatabaseOptions): Database {
  * pg emits 'error' on an idle client whose connection is cut, and on a lent one beside rejecting its query. Without a
  * listener either would end the process. The pool replaces idle ones by itself; `inTx` destroys lent ones.
  */
-function surviveLostConnections(pool: Pool, log: DatabaseLog): void {
+function surviveLostConnections(pool: Pool, log: Log): void {
   pool.on("error", (error) => log.warn("idle database connection lost", { error: error.message }));
   pool.on("connect", (client) => {
     client.on("error", (error) => log.warn("database connection lost", { error: error.message }));

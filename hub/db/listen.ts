@@ -4,13 +4,13 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
-import type { DatabaseLog } from "./log.ts";
+import type { Log } from "../log.ts";
 
 export type ListenOptions = {
   url: string;
   applicationName: string;
   channels: readonly string[];
-  log: DatabaseLog;
+  log: Log;
   /** `payload` is "" when the sender gave none. Must not throw. */
   onNotify(channel: string, payload: string): void;
   /** Called after each successful connect, the first included: notifications before it were not seen. */

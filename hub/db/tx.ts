@@ -3,9 +3,10 @@
  * connection cut at that moment leaks the client, and after `max` cuts the pool is lost (decision P6, docs/decisions.md).
  */
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";
-import { drizzle } from "drizzle-orm/node-postgres";
+
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "pg";
+import { drizzleOn } from "./drizzle.ts";
 
 /** Runs single statements, each on whichever connection is free. Its `transaction` is hidden on purpose: use `inTx`. */
 export type Db = Omit<NodePgDatabase, "transaction">;
@@ -51,7 +52,7 @@ export function transactionsOn(pool: Pool): InTx {
     let broken: Error | undefined;
     try {
       await client.query(beginStatement(options));
-      const result = await fn(drizzle(client) as unknown as Tx);
+      const result = await fn(drizzleOn(client) as unknown as Tx);
       await commit(client);
       return result;
     } catch (error) {

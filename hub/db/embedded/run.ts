@@ -1,0 +1,35 @@
+import { spawn } from "node:child_process";
+import type { ServerUser } from "./server-user.ts";
+
+export type RunResult = {
+  /** null: killed by a signal, or not started at all (then `output` says why). */
+  status: number | null;
+  output: string;
+};
+
+/** The caller's PG* and locale variables would change what the server programs do. */
+export const SERVER_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
+
+/** Runs a short program to its end as `user`; a program that cannot be started is a result, not an exception. */
+export function run(program: string, args: readonly string[], user: ServerUser): Promise<RunResult> {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, {
+      ...identity(user),
+      cwd: "/",
+      env: SERVER_ENVIRONMENT,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let output = "";
+    const collect = (chunk: Buffer) => {
+      output += chunk.toString("utf8");
+    };
+    child.stdout.on("data", collect);
+    child.stderr.on("data", collect);
+    child.on("error", (error) => resolve({ status: null, output: error.message }));
+    child.on("close", (status) => resolve({ status, output: output.trim() }));
+  });
+}
+
+export function identity(user: ServerUser): { uid: number; gid: number } | Record<string, never> {
+  return user === undefined ? {} : { uid: user.uid, gid: user.gid };
+}

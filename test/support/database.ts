@@ -1,0 +1,122 @@
+/** A database of its own for each test file, cloned from one that has been migrated once. */
+import { createHash, randomUUID } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { Client, DatabaseError } from "pg";
+import type { Database } from "../../hub/db/client.ts";
+import { openDatabase } from "../../hub/db/client.ts";
+import { startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
+import { migrate } from "../../hub/db/migrate.ts";
+import { TEST_SERVER_FOLDER } from "./database-server.ts";
+import { quietLog } from "./log.ts";
+
+const MIGRATIONS = fileURLToPath(new URL("../../hub/db/migrations", import.meta.url));
+
+/** Serialises the making of the template between vitest's workers. */
+const TEMPLATE_LOCK = 74_101;
+
+export type TestDatabase = {
+  url: string;
+  name: string;
+  /** Opened on first use; `drop` closes it. */
+  database: Database;
+  /** Cuts whoever is still connected. */
+  drop(): Promise<void>;
+};
+
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const adminUrl = await serverUrl();
+  const name = `muster_test_${randomUUID().replaceAll("-", "")}`;
+  await asAdmin(adminUrl, async (admin) => {
+    const template = await ensureTemplate(admin, adminUrl);
+    await whenUnused(() => admin.query(`create database ${name} template ${template}`));
+  });
+  const url = urlOf(adminUrl, name);
+  const database = openDatabase({ url, poolSize: 10, applicationName: "muster-test", log: quietLog });
+  return {
+    url,
+    name,
+    database,
+    drop: async () => {
+      await database.close();
+      await asAdmin(adminUrl, (admin) => admin.query(`drop database if exists ${name} with (force)`));
+    },
+  };
+}
+
+/** Tests lose nothing by a power cut, so the embedded server of a test run does not wait for the disk. */
+async function serverUrl(): Promise<string> {
+  const given = process.env["MUSTER_TEST_DATABASE_URL"];
+  if (given !== undefined && given !== "") return given;
+  const stateDir = process.env[TEST_SERVER_FOLDER];
+  if (stateDir === undefined) throw new Error("Run tests with --config test/config/vitest.config.ts: its set-up owns the server");
+  const source = process.env["MUSTER_TEST_POSTGRES_SOURCE"];
+  const server = await startEmbeddedPostgres({
+    stateDir,
+    log: quietLog,
+    stopOnClose: false,
+    source: source === "npm" || source === "system" ? source : undefined,
+    settings: { fsync: "off", synchronous_commit: "off", full_page_writes: "off" },
+  });
+  await server.stop(); // Gives up this file's hold only: the run's set-up stops the server.
+  return server.url;
+}
+
+/** Named after the migrations' content: a server that outlives the run keeps templates of other versions. */
+async function ensureTemplate(admin: Client, adminUrl: string): Promise<string> {
+  const template = `muster_template_${await fingerprint()}`;
+  await admin.query("select pg_advisory_lock($1)", [TEMPLATE_LOCK]);
+  try {
+    const { rowCount } = await admin.query("select 1 from pg_database where datname = $1", [template]);
+    if (rowCount !== 0) return template;
+    const building = `${template}_building`;
+    await admin.query(`drop database if exists ${building} with (force)`);
+    await admin.query(`create database ${building}`);
+    await migrate(urlOf(adminUrl, building));
+    await whenUnused(() => admin.query(`alter database ${building} rename to ${template}`));
+    return template;
+  } finally {
+    await admin.query("select pg_advisory_unlock($1)", [TEMPLATE_LOCK]);
+  }
+}
+
+async function fingerprint(): Promise<string> {
+  const hash = createHash("sha256");
+  const files = await readdir(MIGRATIONS, { recursive: true, withFileTypes: true });
+  for (const file of files.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name)).sort()) {
+    hash.update(file).update(await readFile(file));
+  }
+  return hash.digest("hex").slice(0, 12);
+}
+
+/** A session that was just closed may still be counted by the server for an instant. */
+async function whenUnused<T>(statement: () => Promise<T>): Promise<T> {
+  const deadline = Date.now() + 30_000;
+  for (;;) {
+    try {
+      return await statement();
+    } catch (error) {
+      if (!(error instanceof DatabaseError && error.code === "55006") || Date.now() > deadline) throw error;
+      await sleep(20);
+    }
+  }
+}
+
+async function asAdmin<T>(url: string, fn: (admin: Client) => Promise<T>): Promise<T> {
+  const admin = new Client({ connectionString: url, application_name: "muster-test-admin" });
+  admin.on("error", () => undefined);
+  await admin.connect();
+  try {
+    return await fn(admin);
+  } finally {
+    await admin.end();
+  }
+}
+
+function urlOf(adminUrl: string, database: string): string {
+  const url = new URL(adminUrl);
+  url.pathname = `/${database}`;
+  return url.href;
+}
