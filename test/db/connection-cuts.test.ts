@@ -90,7 +90,9 @@ describe("30 cuts of every connection under load", () => {
     for (let cut = 0; cut < CUTS; cut += 1) {
       const before = acknowledged.size;
       // Each cut hits a pool at work, not one that is still reconnecting.
-      await expect.poll(() => acknowledged.size - before, { timeout: 30_000, interval: 5 }).toBeGreaterThan(WORKERS * 2);
+      await expect
+        .poll(() => acknowledged.size - before, { timeout: 30_000, interval: 5 })
+        .toBeGreaterThan(WORKERS * 2);
       await cutAll();
     }
     cutting = false;

@@ -1,0 +1,34 @@
+/**
+ * A process that holds the embedded database as a hub does, for tests that kill it. Reads EmbeddedPostgresOptions
+ * (without the log) as JSON from its only argument, prints one line of JSON, writes rows and prints
+ * each acknowledged number until SIGTERM.
+ */
+import { Client } from "pg";
+import { z } from "zod";
+import { startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
+import { quietLog } from "./log.ts";
+
+const Arguments = z.object({
+  stateDir: z.string(),
+  source: z.enum(["system", "npm"]).optional(),
+  packageDir: z.string().optional(),
+});
+
+const server = await startEmbeddedPostgres({ ...Arguments.parse(JSON.parse(process.argv[2] ?? "{}")), log: quietLog });
+process.stdout.write(`${JSON.stringify({ url: server.url, adopted: server.adopted, version: server.version })}\n`);
+
+let stopping = false;
+process.once("SIGTERM", () => {
+  stopping = true;
+});
+
+const client = new Client({ connectionString: server.url });
+client.on("error", () => undefined);
+await client.connect();
+await client.query("create table if not exists acknowledged (number bigint generated always as identity primary key)");
+while (!stopping) {
+  const { rows } = await client.query<{ number: string }>("insert into acknowledged default values returning number");
+  process.stdout.write(`${rows[0]?.number}\n`);
+}
+await client.end();
+await server.stop();
