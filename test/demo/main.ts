@@ -1,0 +1,155 @@
+/**
+ * The demo: the main job on real input. A hub process on the embedded database, a simulated MAAS region as a process of its own, and one
+ * real agent process a host. `npm run demo` keeps running; `npm run demo -- --exit` ends by itself.
+ */
+import { rmSync } from "node:fs";
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import type { Onboarding } from "../../shared/api/onboardings.ts";
+import { type Rig, startRig } from "../support/rig.ts";
+import { type DemoHost, demoHosts, type SeededSite, seedSite } from "../support/seed-site.ts";
+import { ProgressView } from "./progress.ts";
+
+const USAGE = `Usage: npm run demo -- [options]
+  --exit         end with status 0 when all hosts are active, or with 1 and the reasons
+  --hosts N      number of hosts, 1 to 64 (default 8)
+  --speed N      how much faster than a real site the simulated MAAS runs (default 20)
+  --state DIR    where the demo keeps its data (default .muster/demo); a second start goes on with it
+  --fresh        forget the data of earlier runs
+  --deadline S   with --exit: give up after S seconds (default 300)`;
+
+interface Arguments {
+  readonly exit: boolean;
+  readonly hosts: number;
+  readonly speed: number;
+  readonly stateDir: string;
+  readonly fresh: boolean;
+  readonly deadlineSeconds: number;
+}
+
+function readArguments(): Arguments {
+  const { values } = parseArgs({
+    options: {
+      exit: { type: "boolean", default: false },
+      hosts: { type: "string", default: "8" },
+      speed: { type: "string", default: "20" },
+      state: { type: "string", default: ".muster/demo" },
+      fresh: { type: "boolean", default: false },
+      deadline: { type: "string", default: "300" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(`${USAGE}\n`);
+    process.exit(0);
+  }
+  const number = (name: string, text: string, least: number, most: number): number => {
+    const value = Number(text);
+    if (!Number.isFinite(value) || value < least || value > most) throw new Error(`--${name} must be a number from ${least} to ${most}, not ${text}`);
+    return value;
+  };
+  return {
+    exit: values.exit,
+    hosts: Math.floor(number("hosts", values.hosts, 1, 64)),
+    speed: number("speed", values.speed, 0.1, 1000),
+    stateDir: resolve(values.state),
+    fresh: values.fresh,
+    deadlineSeconds: number("deadline", values.deadline, 1, 86_400),
+  };
+}
+
+/** The first host alone, the others as one batch; hosts that an earlier run has onboarded, or still does, are left as they are. */
+async function onboard(rig: Rig, site: SeededSite, hosts: readonly DemoHost[]): Promise<void> {
+  const known = new Set((await rig.api.onboardings()).map((onboarding) => onboarding.hostname));
+  const selectors = { site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId };
+  const [first, ...others] = hosts;
+  if (first !== undefined && !known.has(first.hostname)) await rig.api.onboard({ ...selectors, ...first });
+  const missing = others.filter((host) => !known.has(host.hostname));
+  if (missing.length > 0) await rig.api.onboardBatch({ ...selectors, nodes: missing });
+}
+
+const isOver = (onboarding: Onboarding): boolean => !["pending", "running", "compensating"].includes(onboarding.status);
+
+/** Watches until nothing moves any more by itself; the hub may be restarted meanwhile. */
+async function watch(rig: Rig, hosts: readonly DemoHost[], view: ProgressView, signal: AbortSignal): Promise<void> {
+  const names = new Set(hosts.map((host) => host.hostname));
+  while (!signal.aborted) {
+    const seen = await rig.api.onboardings().catch(() => null);
+    if (seen !== null) {
+      const ours = seen.filter((onboarding) => names.has(onboarding.hostname));
+      view.show(ours);
+      if (ours.length === hosts.length && ours.every(isOver)) return;
+    }
+    await new Promise((done) => setTimeout(done, 300));
+  }
+}
+
+async function summary(rig: Rig, hosts: readonly DemoHost[]): Promise<{ active: number; text: string }> {
+  const nodes = await rig.api.nodes();
+  const active = hosts.filter((host) => nodes.some((node) => node.hostname === host.hostname && node.status === "active")).length;
+  return { active, text: `${active} of ${hosts.length} hosts active` };
+}
+
+async function main(): Promise<number> {
+  const args = readArguments();
+  if (args.fresh) rmSync(args.stateDir, { recursive: true, force: true });
+  const out = process.stdout;
+  const stop = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
+  const started = Date.now();
+  out.write("Starting a hub with its embedded database, and a simulated MAAS region …\n");
+  const rig = await startRig({
+    stateDir: args.stateDir,
+    machines: args.hosts,
+    speed: args.speed,
+    onRestart: (name) => out.write(`The ${name} ended by itself; starting it again.\n`),
+  });
+  try {
+    const hosts = demoHosts(args.hosts);
+    const site = await seedSite(rig.api, rig.maas, hosts);
+    await onboard(rig, site, hosts);
+    out.write(`Site, profile, SKU, credentials and RoCE rows are in place; onboarding ${args.hosts} hosts.\n`);
+    const patience = args.exit ? AbortSignal.any([stop.signal, AbortSignal.timeout(args.deadlineSeconds * 1000)]) : stop.signal;
+    await watch(rig, hosts, new ProgressView(out), patience);
+    const result = await summary(rig, hosts);
+    out.write(`\n${Math.round((Date.now() - started) / 1000)} s after the start.\n`);
+    out.write(`API and page   ${rig.apiUrl}\nAdmin token    ${rig.adminTokenFile}\nLogs           ${args.stateDir}\n`);
+    if (!args.exit && !stop.signal.aborted) {
+      out.write(`${result.text}. Ctrl-C stops everything; the next start goes on with the same data.\n`);
+      await new Promise<void>((done) => stop.signal.addEventListener("abort", () => done(), { once: true }));
+      return 0;
+    }
+    return await closing(rig, hosts, result.active, args, stop.signal.aborted);
+  } finally {
+    await rig.stop();
+    if (stop.signal.aborted) out.write("Stopped.\n");
+  }
+}
+
+/** With `--exit`, the reasons of whatever is not active come before the last line. */
+async function closing(rig: Rig, hosts: readonly DemoHost[], active: number, args: Arguments, interrupted: boolean): Promise<number> {
+  if (interrupted) return args.exit ? 130 : 0;
+  if (active < hosts.length) {
+    for (const onboarding of await rig.api.onboardings()) {
+      if (onboarding.status === "completed" || onboarding.status === "reconciled") continue;
+      process.stdout.write(
+        `${onboarding.hostname}: ${onboarding.status} in ${onboarding.current_stage}: ${onboarding.error_message ?? onboarding.waiting_for ?? "still at work when the deadline passed"}\n`,
+      );
+    }
+  }
+  finalLine = `${active} of ${hosts.length} hosts active`;
+  return active === hosts.length ? 0 : 1;
+}
+
+/** Printed after everything has stopped, so that it is the last line whatever the processes say while they end. */
+let finalLine: string | null = null;
+
+main()
+  .then((status) => {
+    if (finalLine !== null) process.stdout.write(`${finalLine}\n`);
+    process.exitCode = status;
+  })
+  .catch((error: unknown) => {
+    process.stderr.write(`The demo failed: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+  });

@@ -1,0 +1,72 @@
+import type { z } from "zod";
+import { Problem } from "../../shared/api/errors.ts";
+import { NodeDetail, NodeSummary } from "../../shared/api/nodes.ts";
+import { BatchCreated, Onboarding, OnboardingCreated, OnboardingDetail, page } from "../../shared/api/onboardings.ts";
+import { Profile, Site, Sku } from "../../shared/api/sites.ts";
+
+/** A refused request, with the problem that the hub answered. */
+export class HubProblem extends Error {
+  readonly problem: Problem;
+  constructor(method: string, path: string, problem: Problem) {
+    super(
+      `${method} ${path}: ${problem.status} ${problem.code}: ${problem.detail} ${JSON.stringify(problem.errors ?? [])}`,
+    );
+    this.problem = problem;
+  }
+}
+
+/** The hub's public API as an outside program uses it; every answer is parsed with the schema that the hub documents. */
+export class HubApi {
+  readonly url: string;
+  readonly #token: string;
+  constructor(url: string, token: string) {
+    this.url = url;
+    this.#token = token;
+  }
+
+  async call<T>(
+    schema: z.ZodType<T>,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<T> {
+    const answer = await fetch(new URL(path, this.url), {
+      method,
+      headers: {
+        authorization: `Bearer ${this.#token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(30_000),
+    });
+    const text = await answer.text();
+    const json: unknown = text === "" ? null : JSON.parse(text);
+    if (!answer.ok) throw new HubProblem(method, path, Problem.parse(json));
+    return schema.parse(json);
+  }
+
+  async all<T>(item: z.ZodType<T>, path: string): Promise<T[]> {
+    const items: T[] = [];
+    const join = path.includes("?") ? "&" : "?";
+    let cursor: string | null = null;
+    do {
+      const query: string = cursor === null ? path : `${path}${join}cursor=${encodeURIComponent(cursor)}`;
+      const answer: { items: T[]; next_cursor: string | null } = await this.call(page(item), "GET", query);
+      items.push(...answer.items);
+      cursor = answer.next_cursor;
+    } while (cursor !== null);
+    return items;
+  }
+
+  sites = () => this.all(Site, "/api/v1/admin/maas-sites");
+  profiles = (siteId: string) => this.all(Profile, `/api/v1/admin/maas-sites/${siteId}/profiles`);
+  skus = () => this.all(Sku, "/api/v1/admin/skus");
+  nodes = () => this.all(NodeSummary, "/api/v1/admin/nodes");
+  node = (id: string) => this.call(NodeDetail, "GET", `/api/v1/admin/nodes/${id}`);
+  onboardings = () => this.all(Onboarding, "/api/v1/admin/onboardings");
+  onboarding = (id: string) => this.call(OnboardingDetail, "GET", `/api/v1/admin/onboardings/${id}`);
+  onboard = (body: unknown) => this.call(OnboardingCreated, "POST", "/api/v1/admin/onboardings", body);
+  onboardBatch = (body: unknown) => this.call(BatchCreated, "POST", "/api/v1/admin/onboardings/batch", body);
+}

@@ -1,0 +1,89 @@
+import { z } from "zod";
+import { Profile, RoceAssignment, Site, SiteProbe, Sku } from "../../shared/api/sites.ts";
+import { bmcAddress, PXE_NIC, ROCE_NICS, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
+import type { HubApi } from "./hub-api.ts";
+
+export interface SeededSite {
+  readonly siteId: string;
+  readonly profileId: string;
+  readonly skuId: string;
+}
+export interface DemoHost {
+  readonly hostname: string;
+  readonly ipmi_ip: string;
+}
+
+const SITE = "demo-dc1";
+const SKU = "mi300x.192g.8gpu";
+
+/** The boxes as an operator knows them before MAAS has heard of any: a name and the address of the BMC. */
+export const demoHosts = (count: number): DemoHost[] =>
+  Array.from({ length: count }, (_, index) => ({ hostname: `c07u${41 + index}`, ipmi_ip: bmcAddress(index + 1) }));
+
+/** Eight /31 addresses a host, each of a rail network of its own. */
+const roceRows = (hosts: readonly DemoHost[]) =>
+  hosts.flatMap((host, row) =>
+    ROCE_NICS.map((nic, rail) => ({
+      hostname: host.hostname,
+      interface: nic,
+      ipv4_cidr: `172.30.${rail}.${2 * row + 1}/31`,
+    })),
+  );
+
+/** Makes site, SKU, credentials, profile and RoCE rows through the public API; what is there already is kept. */
+export async function seedSite(
+  api: HubApi,
+  maas: { url: string; apiKey: string },
+  hosts: readonly DemoHost[],
+): Promise<SeededSite> {
+  const site = await ensureSite(api, maas.url);
+  const sites = `/api/v1/admin/maas-sites/${site.id}`;
+  if (!(await api.skus()).some((sku) => sku.id === SKU)) {
+    await api.call(Sku, "POST", "/api/v1/admin/skus", {
+      id: SKU,
+      description: "8 x MI300X, 192 GB each",
+      gpu_vendor: "amd",
+      gpu_model: "MI300X",
+      gpus_total: 8,
+    });
+  }
+  if (!site.credentials.maas_token || !site.credentials.power || !site.credentials.deploy_password) {
+    await api.call(z.unknown(), "POST", `${sites}/credentials`, {
+      maas_token: maas.apiKey,
+      power: { user: SITE_BMC_USER, pass: SITE_BMC_PASSWORD },
+      deploy_password: "correct horse 'battery' $taple",
+    });
+  }
+  const probe = await api.call(SiteProbe, "POST", `${sites}/probe`);
+  if (!probe.ok) throw new Error(`The site's probe failed: ${JSON.stringify(probe.checks)}`);
+  const profile = await ensureProfile(api, sites, site.id);
+  await api.call(z.unknown(), "POST", `${sites}/roce-assignments`, { items: roceRows(hosts) });
+  return { siteId: site.id, profileId: profile.id, skuId: SKU };
+}
+
+async function ensureSite(api: HubApi, maasUrl: string): Promise<Site> {
+  const existing = (await api.sites()).find((site) => site.name === SITE);
+  if (existing !== undefined) return existing;
+  return api.call(Site, "POST", "/api/v1/admin/maas-sites", {
+    name: SITE,
+    region_code: "demo-1",
+    api_base_url: maasUrl,
+    pxe_iface: "ens19",
+    pxe_vlan_vid: 310,
+    node_pxe_iface: PXE_NIC,
+  });
+}
+
+async function ensureProfile(api: HubApi, sites: string, siteId: string): Promise<Profile> {
+  const existing = (await api.profiles(siteId)).find((profile) => profile.name === "gpu");
+  if (existing !== undefined) return existing;
+  return api.call(Profile, "POST", `${sites}/profiles`, {
+    name: "gpu",
+    description: "GPU hosts of the demo",
+    hardware_sync_interval_seconds: 900,
+    batch_max_parallel: 8,
+  });
+}
+
+export const listRoce = (api: HubApi, siteId: string) =>
+  api.all(RoceAssignment, `/api/v1/admin/maas-sites/${siteId}/roce-assignments`);
