@@ -1,0 +1,105 @@
+import { z } from "zod";
+import { Hostname, InterfaceName, Ipv4Cidr, LinuxUserName, MacAddress } from "../shared/api/values.ts";
+import { NodeId } from "../shared/ids.ts";
+
+/** Text that ends up on a line of a unit, a table or a header: a line break in it would start a line of its own. */
+const OneLine = z
+  .string()
+  .min(1)
+  .max(2048)
+  .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]+$/u, "must be one line without control characters");
+/** Addresses appear in status messages, so they carry no password. */
+const lineUrl = (protocol: RegExp) =>
+  OneLine.pipe(z.url({ protocol })).refine((text) => {
+    const url = URL.parse(text);
+    return url !== null && url.username === "" && url.password === "";
+  }, "must not carry a user name or password");
+const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits in lower case");
+const CertificateBundle = z
+  .string()
+  .regex(
+    /^(?:-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+$/,
+    "must be PEM certificates and nothing else",
+  );
+const Ed25519PublicKey = z
+  .string()
+  .regex(
+    /^(?:[A-Za-z0-9_-]{43}|-----BEGIN PUBLIC KEY-----[A-Za-z0-9+/=\s]+-----END PUBLIC KEY-----\s*)$/,
+    "must be a raw Ed25519 public key in base64url, or PEM",
+  );
+
+/** Where the agent comes from when the image does not bring it. A package is never installed without its checksum. */
+const AgentPackage = z
+  .strictObject({ packageUrl: lineUrl(/^https?$/).optional(), packageSha256: Sha256.optional() })
+  .refine((agent) => (agent.packageUrl === undefined) === (agent.packageSha256 === undefined), {
+    message: "packageUrl and packageSha256 go together",
+    path: ["packageSha256"],
+  });
+
+/** A bundle that the site owns and versions; Muster names it and checks it, and carries none of its text (lifecycle 2.4, 9). */
+const SiteBootstrap = z.strictObject({
+  ref: OneLine,
+  url: lineUrl(/^https?$/),
+  sha256: Sha256,
+  version: OneLine.optional(),
+  /** A bundle that hangs must not keep the agent from coming up. */
+  timeoutSeconds: z.int().min(1).max(7200).default(1800),
+});
+
+const DeployUser = z.strictObject({
+  name: LinuxUserName,
+  /** crypt(3) SHA-512; the clear text never leaves the hub. */
+  passwordHash: z
+    .string()
+    .regex(
+      /^\$6\$(?:rounds=[0-9]{4,9}\$)?[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{86}$/,
+      "must be a crypt(3) SHA-512 hash ($6$salt$hash)",
+    ),
+  sshAuthorizedKeys: z
+    .array(
+      z
+        .string()
+        .max(16_384)
+        .regex(
+          /^(?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+ [A-Za-z0-9+/=]+(?: [^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]*)?$/u,
+          "must be an OpenSSH public key",
+        ),
+    )
+    .max(256)
+    .default([]),
+  sudo: z.boolean(),
+});
+
+/** Everything that first boot depends on (lifecycle 9). The MAAS machine token is not here: it does not exist before deploy (M3). */
+export const UserDataInput = z.strictObject({
+  hostname: Hostname,
+  nodeId: NodeId,
+  /** Onboarding generation: an agent enrolled for it keeps its identity when the part runs again. */
+  generation: z.int().min(0),
+  hub: z.strictObject({
+    agentUrl: lineUrl(/^https$/),
+    caBundlePem: CertificateBundle,
+    taskSigningPublicKey: Ed25519PublicKey,
+  }),
+  /** Travels in a header and a one-line file. */
+  enrollmentToken: z.string().regex(/^[!-~]{32,128}$/, "must be 32 to 128 printable ASCII characters without spaces"),
+  agent: AgentPackage,
+  siteBootstrap: SiteBootstrap.optional(),
+  hardwareSync: z.strictObject({
+    enabled: z.boolean(),
+    /** Used only where the host has no MAAS address of its own. */
+    maasUrl: lineUrl(/^https?$/).optional(),
+    intervalSeconds: z.int().min(60).max(86_400),
+  }),
+  /** Destructive, so both are explicit flags of the profile and never defaults (lifecycle 4.3). */
+  extraDisks: z.strictObject({ enabled: z.boolean(), eraseSignatures: z.boolean() }),
+  roce: z.strictObject({
+    assignments: z
+      .array(z.strictObject({ interface: InterfaceName, ipv4Cidr: Ipv4Cidr, mac: MacAddress.optional() }))
+      .max(64)
+      .refine((rows) => new Set(rows.map((row) => row.interface)).size === rows.length, "names an interface twice"),
+  }),
+  deployUser: DeployUser.optional(),
+});
+export type UserDataInput = z.output<typeof UserDataInput>;
+export type UserDataValues = z.input<typeof UserDataInput>;

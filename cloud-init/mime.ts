@@ -1,0 +1,37 @@
+export type MimePart = { readonly name: string; readonly contentType: string; readonly content: string };
+
+/**
+ * Fixed, so that the same input gives the same bytes. It cannot collide with content: every body is base64, whose lines hold no
+ * hyphen, so none can begin with the delimiter.
+ */
+const BOUNDARY = "=_muster-first-boot";
+
+const base64Lines = (content: string): string =>
+  (
+    Buffer.from(content, "utf8")
+      .toString("base64")
+      .match(/.{1,76}/g) ?? []
+  ).join("\n");
+
+const mimePart = (part: MimePart): string =>
+  [
+    `--${BOUNDARY}`,
+    `Content-Type: ${part.contentType}; charset="utf-8"`,
+    "MIME-Version: 1.0",
+    "Content-Transfer-Encoding: base64",
+    `Content-Disposition: attachment; filename="${part.name}"`,
+    "",
+    base64Lines(part.content),
+  ].join("\n");
+
+/** MIME multipart/mixed as cloud-init reads it. Part names are this folder's constants, so they need no header quoting. */
+export const mimeMultipart = (parts: readonly MimePart[]): string =>
+  [
+    `Content-Type: multipart/mixed; boundary="${BOUNDARY}"`,
+    "MIME-Version: 1.0",
+    `Number-Attachments: ${parts.length}`,
+    "",
+    ...parts.map(mimePart),
+    `--${BOUNDARY}--`,
+    "",
+  ].join("\n");

@@ -1,0 +1,116 @@
+# Config and token are secrets' neighbours: nothing here is readable by others unless put_file says so.
+umask 077
+readonly CONFIG_DIR="$ROOT/etc/muster"
+readonly IDENTITY="$ROOT/var/lib/muster/agent/identity.json"
+readonly BINARY="$ROOT/usr/bin/muster-agent"
+readonly SERVICE=muster-agent.service
+config_changed=false
+
+# Reads flat JSON that the agent itself wrote, without asking for a JSON tool on the host.
+already_enrolled() {
+  local identity
+  [ -f "$IDENTITY" ] || return 1
+  identity=$(tr -d '[:space:]' <"$IDENTITY")
+  case $identity in *"\"node_id\":\"$NODE_ID\""*) ;; *) return 1 ;; esac
+  case $identity in *"\"generation\":$GENERATION,"* | *"\"generation\":$GENERATION}"*) return 0 ;; esac
+  return 1
+}
+
+# In a folder the agent must be told where its root is; on a host it is "/", its default.
+agent_config() {
+  if [ -z "$ROOT" ]; then
+    printf '%s\n' "$AGENT_CONFIG"
+  else
+    printf '%s,\n  "root": %s\n}\n' "${AGENT_CONFIG%?\}}" "$(json_string "$ROOT")"
+  fi
+}
+
+write_config() {
+  local config
+  config=$(agent_config)
+  if [ -f "$CONFIG_DIR/agent.json" ] && [ "$(cat "$CONFIG_DIR/agent.json")" != "$config" ]; then config_changed=true; fi
+  printf '%s\n' "$CA_BUNDLE" | put_file 0644 "$CONFIG_DIR/ca.pem"
+  printf '%s\n' "$ENROLLMENT_TOKEN" | put_file 0600 "$CONFIG_DIR/enrollment-token"
+  printf '%s\n' "$config" | put_file 0600 "$CONFIG_DIR/agent.json"
+}
+
+fetch_package() {
+  [ -n "$PACKAGE_URL" ] ||
+    die "there is no $BINARY and no package address was given; bring the agent in the image, or set the package's address in the hub"
+  make_work_dir
+  if [ "$PACKAGE_FROM_HUB" = true ]; then
+    # In a file, because arguments are visible to every process. No redirects: the token is for this host alone.
+    printf 'Authorization: Bearer %s\n' "$ENROLLMENT_TOKEN" >"$WORK_DIR/header"
+    download "$PACKAGE_URL" "$WORK_DIR/package" --cacert "$CONFIG_DIR/ca.pem" --header "@$WORK_DIR/header"
+  else
+    download "$PACKAGE_URL" "$WORK_DIR/package" --location
+  fi
+  verify_sha256 "$WORK_DIR/package" "$PACKAGE_SHA256" "the agent package"
+}
+
+# At first boot other package jobs may hold dpkg's lock for a while.
+install_deb() {
+  local attempt
+  mv "$WORK_DIR/package" "$WORK_DIR/muster-agent.deb"
+  for attempt in 1 2 3 4 5 6; do
+    if os dpkg -i "$WORK_DIR/muster-agent.deb"; then return 0; fi
+    [ "$attempt" -eq 6 ] || sleep "${MUSTER_DOWNLOAD_PAUSE_SECONDS:-10}"
+  done
+  die "dpkg could not install the agent package; see the output above"
+}
+
+install_package() {
+  if is_gzip "$WORK_DIR/package"; then
+    tar -xzf "$WORK_DIR/package" -C "$ROOT/" --no-same-owner
+  elif [ "$(head -c 7 "$WORK_DIR/package")" = '!<arch>' ]; then
+    install_deb
+  else
+    die "the agent package is neither a .deb nor a .tar.gz"
+  fi
+  [ -x "$BINARY" ] || die "the agent package did not bring $BINARY"
+}
+
+write_unit() {
+  local dir
+  for dir in lib/systemd/system usr/lib/systemd/system; do
+    if [ -f "$ROOT/$dir/$SERVICE" ]; then return 0; fi
+  done
+  put_file 0644 "$ROOT/etc/systemd/system/$SERVICE" <<'UNIT'
+[Unit]
+Description=Muster node agent
+Wants=network-online.target
+After=network-online.target
+StartLimitIntervalSec=0
+
+[Service]
+ExecStart=/usr/bin/muster-agent --config /etc/muster/agent.json
+Restart=always
+RestartSec=5
+UMask=0077
+NoNewPrivileges=yes
+LockPersonality=yes
+
+[Install]
+WantedBy=multi-user.target
+UNIT
+}
+
+if already_enrolled; then
+  outcome="agent is enrolled as $NODE_ID, generation $GENERATION; its configuration was left alone"
+else
+  step 'writing the agent configuration'
+  write_config
+  outcome="agent is installed and started for $NODE_ID, generation $GENERATION"
+fi
+if [ ! -x "$BINARY" ]; then
+  step 'fetching the agent package'
+  fetch_package
+  step 'installing the agent package'
+  install_package
+fi
+step 'starting the agent'
+write_unit
+os systemctl daemon-reload
+os systemctl enable --now "$SERVICE"
+if [ "$config_changed" = true ]; then os systemctl try-restart "$SERVICE"; fi
+MESSAGE=$outcome

@@ -1,0 +1,234 @@
+import { spawnSync } from "node:child_process";
+import { createHash, webcrypto } from "node:crypto";
+import { existsSync, statSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { HostFolder, sampleInput, sampleValues } from "../part.fixture.ts";
+
+const PART = "20-agent-bootstrap.sh";
+const QUICK = { MUSTER_DOWNLOAD_ATTEMPTS: "2", MUSTER_DOWNLOAD_PAUSE_SECONDS: "0" };
+const input = sampleInput();
+let folder: HostFolder;
+let servers: Server[] = [];
+beforeEach(() => {
+  folder = new HostFolder();
+  folder.tool("systemctl");
+});
+afterEach(() => {
+  folder.remove();
+  for (const server of servers) server.close();
+  servers = [];
+});
+
+const modeOf = (name: string) => (statSync(folder.path(name)).mode & 0o777).toString(8);
+const withAgent = () => folder.tool("muster-agent");
+const listen = async (server: Server): Promise<number> => {
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+};
+const sha256 = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
+
+/** A certificate for 127.0.0.1 that is its own authority. */
+const selfSigned = async () => {
+  const algorithm = { name: "ECDSA", namedCurve: "P-256" };
+  const keys = await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const certificate = await X509CertificateGenerator.createSelfSigned({
+    name: "CN=hub",
+    keys,
+    notAfter: new Date(Date.now() + 86_400_000),
+    signingAlgorithm: { name: "ECDSA", hash: "SHA-256" },
+    extensions: [new SubjectAlternativeNameExtension([{ type: "ip", value: "127.0.0.1" }])],
+  });
+  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
+  return {
+    cert: `${certificate.toString("pem")}\n`,
+    key: `-----BEGIN PRIVATE KEY-----\n${pkcs8}\n-----END PRIVATE KEY-----\n`,
+  };
+};
+
+/** A .tar.gz with usr/bin/muster-agent in it. */
+const tarball = (): Buffer => {
+  folder.write("pack/usr/bin/muster-agent", "#!/bin/sh\nexit 0\n", 0o755);
+  const result = spawnSync("tar", ["-C", folder.path("pack"), "-czf", "-", "usr"]);
+  if (result.status !== 0) throw new Error(result.stderr.toString());
+  return result.stdout;
+};
+
+/** A hub that gives the package to whoever shows the token. */
+const packageHub = async (bytes: Buffer, answers: number[] = []) => {
+  const identity = await selfSigned();
+  const seen: (string | undefined)[] = [];
+  const port = await listen(
+    createTlsServer(identity, (request, response) => {
+      seen.push(request.headers.authorization);
+      const allowed = request.headers.authorization === `Bearer ${input.enrollmentToken}`;
+      response.writeHead(answers.shift() ?? (allowed ? 200 : 401)).end(allowed ? bytes : "");
+    }),
+  );
+  const url = `https://127.0.0.1:${port}`;
+  const values = sampleInput({
+    hub: { ...sampleValues().hub, agentUrl: url, caBundlePem: identity.cert },
+    agent: { packageUrl: `${url}/agent/package`, packageSha256: sha256(bytes) },
+  });
+  return { seen, values };
+};
+
+describe("agent bootstrap in a folder", () => {
+  it("writes config, CA and token for the agent alone, its unit, and starts it", async () => {
+    withAgent();
+    const run = await folder.run(PART, input);
+    expect(run.code).toBe(0);
+    expect(JSON.parse(folder.read("etc/muster/agent.json"))).toEqual({
+      hub_url: "https://hub.test:8443",
+      node_id: input.nodeId,
+      generation: 1,
+      enrollment_token_file: "/etc/muster/enrollment-token",
+      ca_file: "/etc/muster/ca.pem",
+      task_signing_public_key: "A".repeat(43),
+      root: folder.root,
+    });
+    expect(folder.read("etc/muster/ca.pem")).toBe(sampleValues().hub.caBundlePem);
+    expect(folder.read("etc/muster/enrollment-token")).toBe(`${input.enrollmentToken}\n`);
+    expect(["etc/muster", "etc/muster/agent.json", "etc/muster/enrollment-token"].map(modeOf)).toEqual([
+      "700",
+      "600",
+      "600",
+    ]);
+    expect(folder.read("etc/systemd/system/muster-agent.service")).toMatch(
+      /^ExecStart=\/usr\/bin\/muster-agent --config/m,
+    );
+    expect(folder.calls()).toEqual(["systemctl daemon-reload", "systemctl enable --now muster-agent.service"]);
+  });
+
+  it("leaves a status that says whose part it was and how it ended, without a secret", async () => {
+    withAgent();
+    const run = await folder.run(PART, input);
+    expect(run.status).toEqual({
+      part: "20-agent-bootstrap",
+      owner: "muster",
+      started_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+      ended_at: expect.stringMatching(/Z$/),
+      exit_code: 0,
+      message: `agent is installed and started for ${input.nodeId}, generation 1`,
+    });
+    expect(run.output).not.toContain(input.enrollmentToken);
+  });
+
+  it("runs twice to the same end, and leaves a unit alone that a package brought", async () => {
+    withAgent();
+    folder.write("lib/systemd/system/muster-agent.service", "[Service]\n");
+    expect((await folder.run(PART, input)).code).toBe(0);
+    expect((await folder.run(PART, input)).code).toBe(0);
+    expect(existsSync(folder.path("etc/systemd/system/muster-agent.service"))).toBe(false);
+    expect(folder.calls().filter((call) => call.includes("restart"))).toEqual([]);
+  });
+
+  it("does not bring the token back once the agent is enrolled for this node and generation", async () => {
+    withAgent();
+    const identity = JSON.stringify({ generation: 1, node_id: input.nodeId }, null, 2);
+    folder.write("var/lib/muster/agent/identity.json", identity);
+    const run = await folder.run(PART, input);
+    expect(run).toMatchObject({ code: 0, status: { message: expect.stringContaining("left alone") } });
+    expect(existsSync(folder.path("etc/muster/enrollment-token"))).toBe(false);
+    expect(folder.calls()).toContain("systemctl enable --now muster-agent.service");
+  });
+
+  it("configures anew for another generation, and restarts an agent whose configuration changed", async () => {
+    withAgent();
+    await folder.run(PART, input);
+    folder.write("var/lib/muster/agent/identity.json", JSON.stringify({ node_id: input.nodeId, generation: 1 }));
+    expect((await folder.run(PART, sampleInput({ generation: 12 }))).code).toBe(0);
+    expect(JSON.parse(folder.read("etc/muster/agent.json"))).toMatchObject({ generation: 12 });
+    expect(folder.calls()).toContain("systemctl try-restart muster-agent.service");
+  });
+
+  it("says so when starting the agent fails, though the agent was enrolled before", async () => {
+    withAgent();
+    folder.tool("systemctl", "exit 5");
+    folder.write("var/lib/muster/agent/identity.json", JSON.stringify({ node_id: input.nodeId, generation: 1 }));
+    const run = await folder.run(PART, input);
+    expect(run).toMatchObject({ code: 5, status: { exit_code: 5, message: "failed while starting the agent" } });
+  });
+
+  it("never uses the machine's own systemctl on a folder", async () => {
+    withAgent();
+    spawnSync("rm", [folder.path("usr/bin/systemctl")]);
+    const run = await folder.run(PART, input);
+    expect(run).toMatchObject({ code: 1, status: { message: expect.stringContaining("systemctl is not in") } });
+  });
+});
+
+describe("the agent package", () => {
+  it("is asked of the hub with the token, over the CA that was given, checked and unpacked", async () => {
+    const { seen, values } = await packageHub(tarball(), [503]);
+    const run = await folder.run(PART, values, QUICK);
+    expect(run).toMatchObject({ code: 0, status: { exit_code: 0 } });
+    expect(seen).toEqual([`Bearer ${input.enrollmentToken}`, `Bearer ${input.enrollmentToken}`]);
+    expect(statSync(folder.path("usr/bin/muster-agent")).mode & 0o111).toBe(0o111);
+  });
+
+  it("is handed to dpkg where it is a .deb", async () => {
+    folder.tool("dpkg", 'cp "$root/usr/bin/systemctl" "$root/usr/bin/muster-agent"');
+    const { values } = await packageHub(Buffer.from("!<arch>\ndebian-binary"));
+    expect((await folder.run(PART, values, QUICK)).code).toBe(0);
+    expect(folder.calls()[0]).toMatch(/^dpkg -i .*\/muster-agent\.deb$/);
+  });
+
+  it("is refused when its checksum is another", async () => {
+    const { values } = await packageHub(tarball());
+    const agent = { ...values.agent, packageSha256: "1".repeat(64) };
+    const run = await folder.run(PART, { ...values, agent }, QUICK);
+    expect(run).toMatchObject({ code: 1, status: { message: expect.stringContaining("has SHA-256") } });
+    expect(existsSync(folder.path("usr/bin/muster-agent"))).toBe(false);
+  });
+
+  it("fails at once when the token is refused", async () => {
+    const { seen, values } = await packageHub(tarball());
+    const run = await folder.run(PART, { ...values, enrollmentToken: "y".repeat(43) }, QUICK);
+    expect(run).toMatchObject({ code: 1, status: { exit_code: 1, message: expect.stringContaining("answered 401") } });
+    expect(seen).toHaveLength(1);
+    expect(JSON.stringify(run)).not.toContain("yyyyyyyy");
+  });
+
+  it("is not asked of a hub that another authority signed", async () => {
+    const { seen, values } = await packageHub(tarball());
+    const run = await folder.run(
+      PART,
+      { ...values, hub: { ...values.hub, caBundlePem: (await selfSigned()).cert } },
+      QUICK,
+    );
+    expect(run).toMatchObject({ code: 1, status: { message: expect.stringContaining("could not be fetched in 2") } });
+    expect(seen).toEqual([]);
+  });
+
+  it("comes from another server without the token", async () => {
+    const bytes = tarball();
+    const seen: (string | undefined)[] = [];
+    const server = createServer((request, response) => {
+      seen.push(request.headers.authorization);
+      response.end(bytes);
+    });
+    const agent = { packageUrl: `http://127.0.0.1:${await listen(server)}/p?sig=1`, packageSha256: sha256(bytes) };
+    expect((await folder.run(PART, sampleInput({ agent }), QUICK)).code).toBe(0);
+    expect(seen).toEqual([undefined]);
+  });
+
+  it("leaves a failed status when nobody answers, and succeeds later", async () => {
+    const agent = { packageUrl: "https://127.0.0.1:9/p", packageSha256: "0".repeat(64) };
+    const failed = await folder.run(PART, sampleInput({ agent }), QUICK);
+    expect(failed).toMatchObject({ code: 1, status: { exit_code: 1, owner: "muster" } });
+    withAgent();
+    expect(await folder.run(PART, input)).toMatchObject({ code: 0, status: { exit_code: 0 } });
+  });
+
+  it("says that it has no address", async () => {
+    expect(await folder.run(PART, input)).toMatchObject({
+      code: 1,
+      status: { message: expect.stringContaining("no package address was given") },
+    });
+  });
+});

@@ -1,0 +1,35 @@
+import type { UserDataInput } from "../input.ts";
+import { partFile, shellPart } from "./part.ts";
+
+const agentConfig = (input: UserDataInput) => ({
+  hub_url: input.hub.agentUrl,
+  node_id: input.nodeId,
+  generation: input.generation,
+  enrollment_token_file: "/etc/muster/enrollment-token",
+  ca_file: "/etc/muster/ca.pem",
+  task_signing_public_key: input.hub.taskSigningPublicKey,
+});
+
+/** The token goes to the hub's own host over TLS and nowhere else, whatever the package's address is. */
+const isHubsPackage = (input: UserDataInput): boolean => {
+  if (input.agent.packageUrl === undefined) return false;
+  const url = new URL(input.agent.packageUrl);
+  return url.protocol === "https:" && url.hostname === new URL(input.hub.agentUrl).hostname;
+};
+
+/** Installs the agent and hands it what enrollment needs (lifecycle 9). */
+export const agentBootstrap = shellPart({
+  name: "20-agent-bootstrap.sh",
+  owner: "muster",
+  body: partFile("agent-bootstrap.sh"),
+  values: (input) => ({
+    NODE_ID: input.nodeId,
+    GENERATION: input.generation,
+    AGENT_CONFIG: JSON.stringify(agentConfig(input), null, 2),
+    CA_BUNDLE: input.hub.caBundlePem.trimEnd(),
+    ENROLLMENT_TOKEN: input.enrollmentToken,
+    PACKAGE_URL: input.agent.packageUrl ?? "",
+    PACKAGE_SHA256: input.agent.packageSha256 ?? "",
+    PACKAGE_FROM_HUB: isHubsPackage(input),
+  }),
+});

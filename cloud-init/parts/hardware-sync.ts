@@ -1,0 +1,10 @@
+import { partFile, shellPart } from "./part.ts";
+
+/** Prepares the ground for MAAS's hardware sync and records what MAAS left; the agent's reseed task does the rest (decision M3). */
+export const hardwareSync = shellPart({
+  name: "30-hardware-sync.sh",
+  owner: "muster",
+  body: partFile("hardware-sync.sh"),
+  values: ({ hardwareSync: sync }) =>
+    sync.enabled ? { MAAS_URL: sync.maasUrl ?? "", SYNC_INTERVAL_SECONDS: sync.intervalSeconds } : null,
+});

@@ -1,0 +1,19 @@
+import { agentBootstrap } from "./agent-bootstrap.ts";
+import { cloudConfig } from "./cloud-config.ts";
+import { deployUser } from "./deploy-user.ts";
+import { extraDisks } from "./extra-disks.ts";
+import { hardwareSync } from "./hardware-sync.ts";
+import type { Part } from "./part.ts";
+import { roceRouting } from "./roce-routing.ts";
+import { siteBootstrap } from "./site-bootstrap.ts";
+
+/** Every part of the first boot, in the order in which they run. */
+export const PARTS: readonly Part[] = [
+  cloudConfig,
+  siteBootstrap,
+  agentBootstrap,
+  hardwareSync,
+  extraDisks,
+  roceRouting,
+  deployUser,
+];

@@ -1,0 +1,132 @@
+# Shared by every part: where the root is, the status file, and files that appear whole or not at all.
+# MUSTER_ROOT names a folder that stands for the host's root. There, tools that change a system come from the folder alone, so that a
+# part run in a folder never touches the machine around it.
+set -euo pipefail
+
+ROOT="${MUSTER_ROOT:-}"
+ROOT="${ROOT%/}"
+if [ -n "$ROOT" ]; then
+  export PATH="$ROOT/usr/bin:$ROOT/usr/sbin:$PATH"
+else
+  export PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+fi
+readonly ROOT
+readonly STATE_DIR="$ROOT/var/lib/muster/bootstrap"
+WORK_DIR=''
+STEP='starting'
+MESSAGE=''
+
+utc_now() { date -u +%Y-%m-%dT%H:%M:%SZ; }
+STARTED_AT=$(utc_now)
+readonly STARTED_AT
+
+# Text as a JSON string. Control characters become spaces: a status is one line for people.
+json_string() {
+  local text=$1
+  text=${text//[[:cntrl:]]/ }
+  text=${text//\\/\\\\}
+  text=${text//\"/\\\"}
+  printf '"%s"' "$text"
+}
+
+# put_file MODE PATH: standard input becomes the file. Never readable more widely than MODE, never half written.
+put_file() {
+  local mode=$1 path=$2 dir temporary
+  dir=$(dirname "$path")
+  mkdir -p "$dir"
+  temporary=$(mktemp "$dir/.muster.XXXXXX")
+  cat >"$temporary"
+  chmod "$mode" "$temporary"
+  mv -f "$temporary" "$path"
+}
+
+# write_status EXIT_CODE ENDED_AT: both are JSON (null while the part runs, so that a power cut can be seen afterwards).
+write_status() {
+  printf '{"part":%s,"owner":%s,"started_at":%s,"ended_at":%s,"exit_code":%s,"message":%s}\n' \
+    "$(json_string "$PART_NAME")" "$(json_string "$PART_OWNER")" "$(json_string "$STARTED_AT")" "$2" "$1" \
+    "$(json_string "$MESSAGE")" | put_file 0644 "$STATE_DIR/$PART_NAME.status"
+}
+
+finish() {
+  local code=$?
+  trap - EXIT
+  set +e
+  if [ -n "$WORK_DIR" ]; then rm -rf "$WORK_DIR"; fi
+  if [ "$code" -ne 0 ] && [ -z "$MESSAGE" ]; then MESSAGE="failed while $STEP"; fi
+  write_status "$code" "$(json_string "$(utc_now)")"
+  printf 'muster: %s ended with %s: %s\n' "$PART_NAME" "$code" "$MESSAGE"
+  exit "$code"
+}
+
+step() {
+  STEP=$1
+  printf 'muster: %s: %s\n' "$PART_NAME" "$STEP"
+}
+
+# die MESSAGE [EXIT_CODE]: says what happened, to what, and what to do next.
+die() {
+  MESSAGE=$1
+  printf 'muster: %s: %s\n' "$PART_NAME" "$MESSAGE" >&2
+  exit "${2:-1}"
+}
+
+# Runs a tool that changes the system, or tells about it.
+os() {
+  local tool=$1
+  shift
+  if [ -z "$ROOT" ]; then
+    "$tool" "$@"
+  elif [ -x "$ROOT/usr/bin/$tool" ]; then
+    "$ROOT/usr/bin/$tool" "$@"
+  else
+    die "$tool is not in $ROOT/usr/bin, and the machine's own is never used on a folder; put it there"
+  fi
+}
+
+has_os() {
+  if [ -z "$ROOT" ]; then command -v "$1" >/dev/null 2>&1; else [ -x "$ROOT/usr/bin/$1" ]; fi
+}
+
+make_work_dir() { WORK_DIR=$(mktemp -d "$STATE_DIR/.work.XXXXXX"); }
+
+# download URL FILE [CURL_ARGUMENT...]: tries again what may pass (no answer, 5xx, 408, 425, 429) and nothing else.
+download() {
+  local url=$1 file=$2 attempts=${MUSTER_DOWNLOAD_ATTEMPTS:-8} pause=${MUSTER_DOWNLOAD_PAUSE_SECONDS:-5} attempt=1 code status
+  local shown=${url%%\?*} # a signed address keeps its secret in the query
+  shift 2
+  command -v curl >/dev/null 2>&1 || die "curl is not installed, so $shown cannot be fetched; install curl in the image"
+  while :; do
+    status=0
+    code=$(curl --silent --show-error --fail --globoff --connect-timeout 15 --max-time 900 --output "$file" \
+      --write-out '%{http_code}' "$@" --url "$url") || status=$?
+    if [ "$status" -eq 0 ]; then return 0; fi
+    case $code in
+    408 | 425 | 429) ;;
+    4*) die "$shown answered $code; check the address and whether the token is still valid" ;;
+    esac
+    if [ "$attempt" -ge "$attempts" ]; then
+      die "$shown could not be fetched in $attempts attempts (curl status $status, HTTP $code); check network, address and CA"
+    fi
+    attempt=$((attempt + 1))
+    sleep "$pause"
+  done
+}
+
+# verify_sha256 FILE EXPECTED NAME
+verify_sha256() {
+  local actual
+  if command -v sha256sum >/dev/null 2>&1; then actual=$(sha256sum <"$1"); else actual=$(shasum -a 256 <"$1"); fi
+  actual=${actual%% *}
+  [ "$actual" = "$2" ] || die "$3 has SHA-256 $actual and not $2; nothing of it was run or installed"
+}
+
+is_gzip() { [ "$(od -An -tx1 -N2 "$1" | tr -d ' \n')" = 1f8b ]; }
+
+mkdir -p "$STATE_DIR"
+trap finish EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+MESSAGE=running
+write_status null null
+MESSAGE=''

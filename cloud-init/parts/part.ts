@@ -1,0 +1,39 @@
+import { readFileSync } from "node:fs";
+import type { UserDataInput } from "../input.ts";
+import { type ShellValues, shellHeader } from "../shell-quote.ts";
+
+/** Who has to act when the part fails: the owners of the site's bundle, or Muster's (lifecycle 9). */
+export type PartOwner = "site" | "muster";
+
+export type Part = {
+  /** File name in the MIME part. cloud-init runs shell parts in the order of their names, so each begins with its number. */
+  readonly name: string;
+  readonly contentType: "text/x-shellscript" | "text/cloud-boothook" | "text/cloud-config";
+  /** The part's text, or null where this host does not need it. */
+  readonly render: (input: UserDataInput) => string | null;
+};
+
+/** Text of a file that stands beside this one. */
+export const partFile = (name: string): string => readFileSync(new URL(name, import.meta.url), "utf8");
+
+const LIBRARY = partFile("library.sh");
+
+/**
+ * A shell part is: values as read-only variables, the shared library, and the part's static body. It is complete in itself, so that
+ * one part can be run, read and tested alone.
+ */
+export const shellPart = (part: {
+  readonly name: `${number}-${string}.sh`;
+  readonly owner: PartOwner;
+  readonly body: string;
+  readonly values: (input: UserDataInput) => ShellValues | null;
+}): Part => ({
+  name: part.name,
+  contentType: "text/x-shellscript",
+  render: (input) => {
+    const values = part.values(input);
+    if (values === null) return null;
+    const header = shellHeader({ PART_NAME: part.name.replace(/\.sh$/, ""), PART_OWNER: part.owner, ...values });
+    return `#!/bin/bash\n${header}\n${LIBRARY}\n${part.body}`;
+  },
+});

@@ -1,0 +1,82 @@
+import { spawnSync } from "node:child_process";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { UserDataInput } from "../input.ts";
+import { HostFolder, renderPart, sampleInput, skipWithout } from "../part.fixture.ts";
+import { PARTS } from "./index.ts";
+import { partFile } from "./part.ts";
+
+const shellParts = PARTS.filter((part) => part.contentType === "text/x-shellscript").map((part) => part.name);
+const check = (command: string, args: string[], text: string) => {
+  const result = spawnSync(command, args, { input: text, encoding: "utf8" });
+  return { status: result.status, output: result.stdout + result.stderr };
+};
+const CLEAN = { status: 0, output: "" };
+
+/** Every text of the input becomes hostile, past the schema: what the quoting has to hold alone. */
+const poison = (value: unknown, text: string): unknown => {
+  if (typeof value === "string") return value.startsWith("https://") ? `https://hub.test/${text}` : text;
+  if (Array.isArray(value)) return value.map((item) => poison(item, text));
+  if (typeof value === "object" && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, poison(item, text)]));
+  }
+  return value;
+};
+const poisoned = (text: string): UserDataInput => poison(sampleInput(), text) as UserDataInput;
+
+describe.each(shellParts)("%s", (name) => {
+  it("is bash that bash accepts", () => {
+    expect(check("bash", ["-n"], renderPart(name, sampleInput()))).toEqual(CLEAN);
+  });
+
+  // SC2016 warns of `$` in single quotes, which is what the value header is made of.
+  it.skipIf(skipWithout("shellcheck", "shellcheck"))("has nothing for shellcheck to say", () => {
+    expect(check("shellcheck", ["--exclude=SC2016", "-"], renderPart(name, sampleInput()))).toEqual(CLEAN);
+  });
+
+  it("takes hostile values as text: they run nothing and arrive unchanged", () => {
+    const folder = new HostFolder();
+    try {
+      const marker = folder.path("executed");
+      const runs = [
+        `$(touch ${marker})`,
+        `\`touch ${marker}\``,
+        `';touch ${marker};'`,
+        `";touch ${marker};"`,
+        `\ntouch ${marker}\n`,
+      ];
+      for (const text of [...runs, `\\'$(touch ${marker})`, `!!;\${IFS}touch ${marker}`]) {
+        // Only the value header is run: everything up to the library.
+        const script = renderPart(name, poisoned(text));
+        const header = script.slice(0, script.indexOf("# Shared by every part"));
+        expect(header).not.toBe("");
+        expect(check("bash", ["-eu"], header)).toEqual(CLEAN);
+        expect(check("bash", ["-n"], script)).toEqual(CLEAN);
+      }
+      expect(() => folder.read("executed")).toThrow();
+    } finally {
+      folder.remove();
+    }
+  });
+
+  it("stays the same script whatever the values are: only the header differs", () => {
+    const bodyOf = (script: string) => script.slice(script.indexOf("# Shared by every part: where"));
+    const body = bodyOf(renderPart(name, sampleInput()));
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "binary" }).filter((text) => !text.includes("\0") && text.isWellFormed()),
+        (text) => {
+          expect(renderPart(name, poisoned(encodeURI(text))).endsWith(body)).toBe(true);
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+});
+
+it.skipIf(skipWithout("shellcheck", "shellcheck"))(
+  "the installed routing script has nothing for shellcheck to say",
+  () => {
+    expect(check("shellcheck", ["-"], partFile("roce-routing-apply.sh"))).toEqual(CLEAN);
+  },
+);
