@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
+import { HubProblem } from "../support/hub-api.ts";
+import { type Rig, startRig } from "../support/rig.ts";
+import { demoHosts, listRoce, seedSite } from "../support/seed-site.ts";
+import { until } from "../support/until.ts";
+
+describe("one host from its BMC's address to active", () => {
+  const stateDir = mkdtempSync(join(tmpdir(), "muster-host-"));
+  const [host] = demoHosts(1);
+  let rig: Rig;
+
+  beforeAll(async () => {
+    rig = await startRig({ stateDir, machines: 1, speed: 50 });
+  });
+  afterAll(async () => {
+    await rig?.stop();
+    rmSync(stateDir, { recursive: true, force: true });
+  });
+
+  it("runs all sixteen stages in order, leaves a schedulable node with inventory and conditions, and refuses a second onboarding", async () => {
+    if (host === undefined) throw new Error("no host");
+    const site = await seedSite(rig.api, rig.maas, [host]);
+    expect(await listRoce(rig.api, site.siteId)).toHaveLength(8);
+    const selectors = { site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId };
+    const created = await rig.api.onboard({ ...selectors, ...host });
+
+    const second = await rig.api.onboard({ ...selectors, ...host }).catch((error: unknown) => error);
+    expect(second).toBeInstanceOf(HubProblem);
+    expect((second as HubProblem).problem.code).toBe("onboarding_exists");
+
+    const done = await until("the onboarding is completed", async () => {
+      const onboarding = await rig.api.onboarding(created.onboarding_id);
+      if (onboarding.status.startsWith("failed")) throw new Error(`${onboarding.error_code}: ${onboarding.error_message}`);
+      return onboarding.status === "completed" ? onboarding : undefined;
+    }, { timeoutMs: 120_000, everyMs: 200 });
+    const ended = done.events.filter((event) => event.status === "succeeded" || event.status === "skipped");
+    expect(new Set(ended.map((event) => event.stage))).toEqual(new Set(ONBOARDING_STAGES));
+    expect(ended.filter((event) => event.status === "skipped").map((event) => event.stage).sort()).toEqual(["classify_deploy_failure", "recover_for_datasource_retry"]);
+
+    const node = await rig.api.node(created.node_id);
+    expect(node).toMatchObject({ status: "active", schedulable: true, hostname: host.hostname, gpus_total: 8 });
+    expect(node.inventory).not.toBeNull();
+    const conditions = Object.fromEntries(node.conditions.map((condition) => [condition.type, condition.status]));
+    expect(conditions).toMatchObject({ "agent.connected": "True", "agent.healthy": "True", "os.booted": "True" });
+    expect(node.maas?.status).toBe("Deployed");
+  });
+});

@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { agentPids } from "../support/agent-processes.ts";
+import { type Rig, startRig } from "../support/rig.ts";
+import { demoHosts, seedSite } from "../support/seed-site.ts";
+import { readCounters } from "../support/simulator-counters.ts";
+import { until } from "../support/until.ts";
+
+const HOSTS = demoHosts(8);
+const HUB_KILLS = 6;
+
+describe("kill -9 of the hub and of agents while eight hosts are onboarded", () => {
+  const stateDir = mkdtempSync(join(tmpdir(), "muster-kill-"));
+  let rig: Rig;
+
+  beforeAll(async () => {
+    rig = await startRig({ stateDir, machines: HOSTS.length, speed: 30 });
+  });
+  afterAll(async () => {
+    await rig?.stop();
+    rmSync(stateDir, { recursive: true, force: true });
+  });
+
+  const active = async (): Promise<number> => (await rig.api.nodes()).filter((node) => node.status === "active").length;
+  const settle = (ms: number) => new Promise((done) => setTimeout(done, ms));
+
+  it("ends with all eight active and no outside effect twice", async () => {
+    const site = await seedSite(rig.api, rig.maas, HOSTS);
+    await rig.api.onboardBatch({ site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId, nodes: HOSTS });
+
+    for (let kill = 0; kill < HUB_KILLS; kill += 1) {
+      await settle(700 + kill * 450);
+      const victim = rig.hubPid();
+      process.kill(victim, "SIGKILL");
+      const [agent] = agentPids(join(stateDir, "hosts"));
+      if (agent !== undefined) process.kill(agent, "SIGKILL");
+      await until("the hub is started again", () => (rig.hubPid() === victim ? undefined : true));
+      await rig.hubReady();
+    }
+
+    await until("all eight hosts are active", async () => ((await active()) === HOSTS.length ? true : undefined), { timeoutMs: 180_000, everyMs: 500 });
+    const counters = await readCounters(rig.maas.control);
+    expect(Object.keys(counters.machines)).toHaveLength(HOSTS.length);
+    for (const [machine, calls] of Object.entries(counters.machines)) {
+      expect({ machine, commission: calls["commission"], deploy: calls["deploy"], release: calls["release"] }).toEqual({ machine, commission: 1, deploy: 1, release: 0 });
+    }
+    const onboardings = await rig.api.onboardings();
+    expect(onboardings.map((onboarding) => onboarding.status)).toEqual(HOSTS.map(() => "completed"));
+  });
+
+  it("goes on with the same data after everything was stopped and started again", async () => {
+    await rig.stop();
+    rig = await startRig({ stateDir, machines: HOSTS.length, speed: 30 });
+    expect(await active()).toBe(HOSTS.length);
+    await until("every agent is connected again", async () => {
+      const nodes = await Promise.all((await rig.api.nodes()).map((node) => rig.api.node(node.id)));
+      const connected = nodes.filter((node) => node.conditions.some((condition) => condition.type === "agent.connected" && condition.status === "True"));
+      return connected.length === HOSTS.length ? true : undefined;
+    });
+  });
+});

@@ -1,0 +1,22 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+/** Pids of the real agent processes whose host root lies under `hostsDir`, found as an operator would: by what is running. */
+export function agentPids(hostsDir: string): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => isAgentOf(pid, hostsDir));
+}
+
+function isAgentOf(pid: number, hostsDir: string): boolean {
+  try {
+    const command = readFileSync(`/proc/${pid}/cmdline`, "utf8");
+    if (!command.includes("agent/main.ts")) return false;
+    return readFileSync(`/proc/${pid}/environ`, "utf8")
+      .split("\0")
+      .some((variable) => variable.startsWith(`MUSTER_ROOT=${hostsDir}/`));
+  } catch {
+    // The process ended between the listing and the look.
+    return false;
+  }
+}

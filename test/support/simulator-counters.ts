@@ -1,0 +1,11 @@
+import { z } from "zod";
+
+const Counters = z.object({ machines: z.record(z.string(), z.record(z.string(), z.number())), requests: z.record(z.string(), z.number()) });
+export type Counters = z.output<typeof Counters>;
+
+/** What the simulated MAAS counted: accepted calls per machine, and all requests by operation. */
+export async function readCounters(control: string): Promise<Counters> {
+  return Counters.parse(await (await fetch(`${control}/counters`)).json());
+}
+
+export const totalRequests = (counters: Counters): number => Object.values(counters.requests).reduce((sum, count) => sum + count, 0);
