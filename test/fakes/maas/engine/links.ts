@@ -1,0 +1,154 @@
+import { isIP } from "node:net";
+import type { Link, LinkMode, Machine, NetworkInterface, Subnet } from "../state/model.ts";
+import { allows } from "../state/statuses.ts";
+import { addressOf, contains, hostBounds, inRange } from "./addresses.ts";
+import { badFields, notOneOf, Refusal, required, stateConflict } from "./refusal.ts";
+import type { Region } from "./region.ts";
+
+const MODES = ["auto", "dhcp", "static", "link_up"] as const satisfies readonly LinkMode[];
+
+function addLink(
+  region: Region,
+  nic: NetworkInterface,
+  mode: LinkMode,
+  subnetId: number | null,
+  ipAddress: string | null = null,
+): Link {
+  const link: Link = { id: region.next("link"), mode, subnetId, ipAddress };
+  nic.links.push(link);
+  return link;
+}
+
+export function clearLinks(machine: Machine): void {
+  for (const nic of machine.interfaces) nic.links = [];
+}
+
+/** Links after commissioning: the boot interface AUTO on its VLAN's first subnet, DHCP without one; the others only up. */
+export function linkDiscovered(region: Region, machine: Machine): void {
+  for (const nic of machine.interfaces) {
+    const subnet = region.state.subnets.find((one) => one.vlanId === nic.vlanId);
+    if (nic.id !== machine.bootInterfaceId) addLink(region, nic, "link_up", null);
+    else if (subnet === undefined) addLink(region, nic, "dhcp", null);
+    else addLink(region, nic, "auto", subnet.id);
+  }
+}
+
+export function requireNetworkWrite(machine: Machine): void {
+  if (allows("networkWrite", machine.status)) return;
+  throw stateConflict("Cannot link subnet interface because the machine is not New, Ready, Allocated, or Broken.");
+}
+
+export function ipTaken(region: Region, address: string): boolean {
+  return region.state.machines.some((machine) =>
+    machine.interfaces.some((nic) => nic.links.some((link) => link.ipAddress === address)),
+  );
+}
+
+function findSubnet(region: Region, specifier: string): Subnet | undefined {
+  const [kind, ...rest] = specifier.split(":");
+  const value = rest.join(":");
+  return region.state.subnets.find(
+    (one) =>
+      String(one.id) === specifier ||
+      one.cidr === specifier ||
+      (kind === "cidr" && one.cidr === value) ||
+      (kind === "name" && one.name === value),
+  );
+}
+
+export interface LinkRequest {
+  mode: string | null;
+  subnet: string | null;
+  ipAddress: string | null;
+  force: boolean;
+}
+
+function chosenSubnet(region: Region, nic: NetworkInterface, request: LinkRequest, mode: LinkMode): Subnet | null {
+  const needed = mode === "auto" || mode === "static";
+  if (request.subnet === null || request.subnet === "") {
+    if (needed) throw required("subnet");
+    return null;
+  }
+  const subnet = findSubnet(region, request.subnet);
+  const reachable = subnet !== undefined && (nic.vlanId === null || request.force || subnet.vlanId === nic.vlanId);
+  if (!reachable)
+    throw badFields({
+      subnet: [`None found with id=${request.subnet}.`, ...(needed ? ["This field is required."] : [])],
+    });
+  return subnet;
+}
+
+function checkStaticAddress(region: Region, subnet: Subnet, address: string): void {
+  const vlan = region.state.vlans.find((one) => one.id === subnet.vlanId);
+  if (isIP(address) === 0) throw badFields({ ip_address: ["Enter a valid IPv4 or IPv6 address."] });
+  if (!contains(subnet.cidr, address))
+    throw badFields({
+      ip_address: [`IP address is not in the given subnet '${subnet.name}:${subnet.cidr}(vid=${vlan?.vid ?? 0})'.`],
+    });
+  const dynamic = region.state.ipRanges.some(
+    (range) => range.subnetId === subnet.id && range.type === "dynamic" && inRange(address, range.startIp, range.endIp),
+  );
+  if (dynamic) throw badFields({ ip_address: ["IP address is inside a dynamic range on the same subnet."] });
+  if (ipTaken(region, address)) throw new Refusal(404, "IP address is already in use.");
+}
+
+/** A free address of the subnet outside its ranges; 503 when there is none left. */
+export function pickAddress(region: Region, subnet: Subnet): string {
+  const bounds = hostBounds(subnet);
+  for (let number = bounds?.first ?? 1; bounds !== null && number <= bounds.last; number += 1) {
+    const address = addressOf(number);
+    const reserved = region.state.ipRanges.some(
+      (range) => range.subnetId === subnet.id && inRange(address, range.startIp, range.endIp),
+    );
+    if (!reserved && address !== subnet.gatewayIp && !ipTaken(region, address)) return address;
+  }
+  throw new Refusal(503, `No more IPs available in subnet: ${subnet.cidr}.`);
+}
+
+export function linkSubnet(region: Region, nic: NetworkInterface, request: LinkRequest): void {
+  if (request.mode === null || request.mode === "") throw required("mode");
+  const mode = MODES.find((one) => one === request.mode?.toLowerCase());
+  if (mode === undefined) throw badFields({ mode: [notOneOf(request.mode.toLowerCase(), "mode", MODES)] });
+  const subnet = chosenSubnet(region, nic, request, mode);
+  if (mode === "dhcp" && nic.links.some((link) => link.mode === "dhcp"))
+    throw badFields({ mode: ["Interface is already set to DHCP."] });
+  if (mode === "link_up" && nic.links.some((link) => link.mode !== "link_up") && !request.force) {
+    throw badFields({
+      mode: ["Cannot configure interface to link up (with no IP address) while other links are already configured."],
+    });
+  }
+  if (mode === "static" && subnet !== null && request.ipAddress) checkStaticAddress(region, subnet, request.ipAddress);
+  if (request.force) nic.links = [];
+  else if (mode === "auto" || mode === "static")
+    nic.links = nic.links.filter((link) => link.mode !== "dhcp" && link.mode !== "link_up");
+  else nic.links = nic.links.filter((link) => link.mode !== "link_up");
+  if (subnet !== null && (nic.vlanId === null || request.force)) nic.vlanId = subnet.vlanId;
+  const address = mode === "static" && subnet !== null ? request.ipAddress || pickAddress(region, subnet) : null;
+  addLink(region, nic, mode, subnet?.id ?? null, address);
+}
+
+/** Removes a link; an interface that keeps its VLAN stays up without an address. */
+export function unlinkSubnet(region: Region, nic: NetworkInterface, linkId: string | null): void {
+  if (linkId === null || linkId === "") throw required("id");
+  const choices = nic.links.map((link) => String(link.id));
+  if (!choices.includes(linkId)) throw badFields({ id: [notOneOf(linkId, "id", choices)] });
+  nic.links = nic.links.filter((link) => String(link.id) !== linkId);
+  if (nic.links.length === 0) addLink(region, nic, "link_up", null);
+}
+
+/** Gives AUTO links their addresses, as a deploy does. */
+export function assignAutoAddresses(region: Region, machine: Machine): void {
+  for (const nic of machine.interfaces) {
+    for (const link of nic.links) {
+      const subnet = region.state.subnets.find((one) => one.id === link.subnetId);
+      if (link.mode === "auto" && link.ipAddress === null && subnet !== undefined)
+        link.ipAddress = pickAddress(region, subnet);
+    }
+  }
+}
+
+export function freeAutoAddresses(machine: Machine): void {
+  for (const nic of machine.interfaces) {
+    for (const link of nic.links) if (link.mode === "auto") link.ipAddress = null;
+  }
+}

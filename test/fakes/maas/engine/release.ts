@@ -1,0 +1,152 @@
+import type { Machine, User } from "../state/model.ts";
+import { SCRIPT_STATUS } from "../state/model.ts";
+import type { Status } from "../state/statuses.ts";
+import { allows, STATUS, STATUS_LABEL } from "../state/statuses.ts";
+import { freeAutoAddresses } from "./links.ts";
+import { bmcOf, setPower } from "./power.ts";
+import { stateConflict } from "./refusal.ts";
+import type { Region } from "./region.ts";
+import { commissioningPassed, endScriptSet } from "./scripts.ts";
+
+export interface ReleaseRequest {
+  erase: boolean;
+  comment: string | null;
+}
+
+/** What a release blanks while the machine still has its owner. */
+function forgetDeployment(machine: Machine): void {
+  machine.agentName = "";
+  machine.osystem = "";
+  machine.distroSeries = "";
+  machine.hweKernel = null;
+  machine.ephemeralDeploy = false;
+  machine.enableHwSync = false;
+  machine.syncInterval = null;
+  machine.lastSync = null;
+  machine.ownerData = {};
+  machine.userData = null;
+  machine.ownedStorage = false;
+  machine.errorDescription = "";
+  machine.deployedAt = null;
+  freeAutoAddresses(machine);
+}
+
+/** The last step of a release: Ready, or New when the machine never passed commissioning. */
+export function finishRelease(region: Region, machine: Machine): void {
+  if (machine.status === STATUS.ready) return;
+  setPower(region, machine, "off");
+  const passed = commissioningPassed(machine);
+  // A machine that was made Ready by hand was never commissioned, and its release says so.
+  if (machine.status !== STATUS.releasing) region.changeStatus(machine, STATUS.releasing);
+  region.changeStatus(machine, passed ? STATUS.ready : STATUS.new);
+  region.setOwner(machine, null);
+  machine.locked = false;
+  machine.scriptSets.installation = null;
+  region.event(machine, "INFO", "Released");
+  region.changed();
+}
+
+function beginRelease(region: Region, machine: Machine): void {
+  region.cancelJobs(machine);
+  region.hooks.halt(machine, true);
+  const bmc = bmcOf(region, machine);
+  forgetDeployment(machine);
+  region.changeStatus(machine, STATUS.releasing);
+  region.event(machine, "INFO", "Releasing");
+  if (bmc.reach === "manual" || machine.powerState === "off") {
+    finishRelease(region, machine);
+    return;
+  }
+  if (bmc.reach === "failed") {
+    region.schedule("released", machine, 300, { failed: bmc.message });
+    return;
+  }
+  region.count(machine.systemId, "power_off");
+  region.schedule("released", machine, region.timings.release);
+}
+
+export function release(region: Region, machine: Machine, user: User, request: ReleaseRequest): void {
+  if (allows("releaseNoop", machine.status)) return;
+  if (!allows("release", machine.status))
+    throw stateConflict(`Machine cannot be released in its current state ('${STATUS_LABEL[machine.status]}').`);
+  region.count(machine.systemId, "release");
+  region.userEvent(machine, user, "User releasing node", request.comment);
+  const erase = request.erase || region.state.config["enable_disk_erasing_on_release"] === true;
+  if (!erase) {
+    beginRelease(region, machine);
+    return;
+  }
+  region.cancelJobs(machine);
+  region.hooks.halt(machine, true);
+  region.userEvent(machine, user, "User erasing disks", null);
+  region.changeStatus(machine, STATUS.disk_erasing);
+  region.schedule("erased", machine, region.timings.erase);
+}
+
+export function finishErase(region: Region, machine: Machine): void {
+  if (machine.status !== STATUS.disk_erasing) return;
+  region.event(machine, "INFO", "Disks erased");
+  beginRelease(region, machine);
+}
+
+export function releaseTimedOut(region: Region, machine: Machine, reason: string): void {
+  if (machine.status !== STATUS.releasing) return;
+  region.changeStatus(machine, STATUS.failed_releasing);
+  machine.errorDescription = reason;
+  region.event(machine, "ERROR", "Marking node failed", reason, "mark_failed");
+}
+
+/** Starts an abort. The answer still shows the old status: the change comes with the `aborted` job. */
+export function abort(region: Region, machine: Machine, user: User, comment: string | null): void {
+  if (!allows("abort", machine.status))
+    throw stateConflict(
+      `Cannot abort in current state: node ${machine.systemId} is in state ${STATUS_LABEL[machine.status]}.`,
+    );
+  region.count(machine.systemId, "abort");
+  region.userEvent(machine, user, "User aborting operation", comment);
+  region.cancelJobs(machine);
+  if (machine.status === STATUS.commissioning) {
+    endScriptSet(region, machine, "commissioning", SCRIPT_STATUS.aborted);
+    region.setOwner(machine, null);
+  }
+  if (machine.status === STATUS.testing || machine.status === STATUS.commissioning)
+    endScriptSet(region, machine, "testing", SCRIPT_STATUS.aborted);
+  if (machine.status === STATUS.deploying) machine.scriptSets.installation = null;
+  region.schedule("aborted", machine, region.timings.abort, {
+    from: String(machine.status),
+    back_to: String(machine.previousStatus),
+  });
+}
+
+export function finishAbort(region: Region, machine: Machine, from: number): void {
+  if (machine.status !== from) return;
+  setPower(region, machine, "off");
+  switch (machine.status) {
+    case STATUS.commissioning:
+      region.changeStatus(machine, STATUS.new);
+      region.event(machine, "INFO", "Aborted commissioning");
+      return;
+    case STATUS.deploying:
+      region.changeStatus(machine, STATUS.allocated);
+      region.event(machine, "INFO", "Aborted deployment");
+      return;
+    case STATUS.disk_erasing:
+      region.changeStatus(machine, STATUS.failed_disk_erasing);
+      region.event(machine, "INFO", "Aborted disk erasing");
+      return;
+    default:
+      leaveTesting(region, machine);
+      region.event(machine, "INFO", "Aborted testing");
+  }
+}
+
+/** Back to what the machine was before its tests; after commissioning that is Ready. */
+export function leaveTesting(region: Region, machine: Machine): Status {
+  const back = machine.previousStatus === STATUS.commissioning ? STATUS.ready : machine.previousStatus;
+  if (back === STATUS.ready || back === STATUS.new) {
+    setPower(region, machine, "off");
+    region.setOwner(machine, null);
+  }
+  region.changeStatus(machine, back);
+  return back;
+}

@@ -1,0 +1,115 @@
+import type { IncomingMessage } from "node:http";
+import { Refusal } from "../engine/refusal.ts";
+import type { Region } from "../engine/region.ts";
+import type { User } from "../state/model.ts";
+
+/** A header older than this is refused; a time ahead of ours is not. Seconds. */
+const MAX_AGE_S = 300;
+/** Longer than the window by far; the region itself keeps them a day. */
+const NONCE_KEEP_MS = 900_000;
+const NEEDED = [
+  "oauth_consumer_key",
+  "oauth_token",
+  "oauth_signature",
+  "oauth_signature_method",
+  "oauth_timestamp",
+  "oauth_nonce",
+] as const;
+
+function refuse(message: string): Refusal {
+  return new Refusal(401, `Authorization Error: ${message}`, "text/html; charset=utf-8", {
+    "WWW-Authenticate": 'OAuth realm="OAuth"',
+  });
+}
+
+type OAuth = Record<(typeof NEEDED)[number], string>;
+
+/** The OAuth parameters of a request, or null when it carries none that could be used. */
+export function oauthOf(request: IncomingMessage): OAuth | null {
+  const header = request.headers.authorization;
+  if (header === undefined || !header.startsWith("OAuth ")) return null;
+  const found: Record<string, string> = {};
+  for (const part of header.slice("OAuth ".length).split(",")) {
+    const match = /^\s*([^=\s]+)="?([^"]*)"?\s*$/.exec(part);
+    if (match?.[1] === undefined || match[2] === undefined) continue;
+    try {
+      found[match[1]] = decodeURIComponent(match[2]);
+    } catch {
+      return null;
+    }
+  }
+  return NEEDED.every((name) => found[name] !== undefined) ? (found as OAuth) : null;
+}
+
+export interface Secret {
+  token_key: string;
+  token_secret: string;
+}
+
+function checkSignature(oauth: OAuth, secret: Secret): void {
+  const expected = `&${encodeURIComponent(secret.token_secret)}`;
+  if (oauth.oauth_signature_method !== "PLAINTEXT")
+    throw refuse(
+      `'Signature method ${oauth.oauth_signature_method} not supported try one of the following: PLAINTEXT'`,
+    );
+  // The region does tell the expected secret: clients must keep such a body to themselves.
+  if (oauth.oauth_signature !== expected)
+    throw refuse(`'Invalid signature. Expected signature base string: ${expected}'`);
+}
+
+function checkTime(oauth: OAuth, nowMs: number): void {
+  const now = Math.floor(nowMs / 1000);
+  const given = Number(oauth.oauth_timestamp);
+  if (!Number.isInteger(given)) throw refuse("Invalid timestamp");
+  if (now - given > MAX_AGE_S)
+    throw refuse(
+      `'Expired timestamp: given ${given} and now ${now} has a greater difference than threshold ${MAX_AGE_S}'`,
+    );
+}
+
+function useNonce(region: Region, oauth: OAuth): void {
+  const now = region.now();
+  const key = `${oauth.oauth_consumer_key} ${oauth.oauth_token} ${oauth.oauth_nonce}`;
+  if (region.state.nonces[key] !== undefined) throw refuse(`'Nonce already used: ${oauth.oauth_nonce}'`);
+  for (const [old, at] of Object.entries(region.state.nonces)) {
+    if (now - at <= NONCE_KEEP_MS) break;
+    delete region.state.nonces[old];
+  }
+  region.state.nonces[key] = now;
+  region.changed();
+}
+
+/** The user whose token signed the request. Throws 401 as the region words it; null without any token. */
+export function authenticate(region: Region, request: IncomingMessage): User | null {
+  const oauth = oauthOf(request);
+  if (oauth === null) return null;
+  const { users } = region.state;
+  if (!users.some((user) => user.tokens.some((token) => token.consumer_key === oauth.oauth_consumer_key)))
+    throw refuse("Invalid API key.");
+  for (const user of users) {
+    const token = user.tokens.find(
+      (one) => one.consumer_key === oauth.oauth_consumer_key && one.token_key === oauth.oauth_token,
+    );
+    if (token === undefined) continue;
+    checkTime(oauth, region.now());
+    checkSignature(oauth, token);
+    useNonce(region, oauth);
+    return user;
+  }
+  throw refuse(`'Invalid access token: ${oauth.oauth_token}'`);
+}
+
+/** The machine whose own token signed the request, or null. */
+export function authenticateMachine(region: Region, request: IncomingMessage): string | null {
+  const oauth = oauthOf(request);
+  if (oauth === null) return null;
+  const machine = region.state.machines.find(
+    ({ token }) =>
+      token !== null && token.consumer_key === oauth.oauth_consumer_key && token.token_key === oauth.oauth_token,
+  );
+  if (machine?.token == null) return null;
+  checkTime(oauth, region.now());
+  checkSignature(oauth, machine.token);
+  useNonce(region, oauth);
+  return machine.systemId;
+}

@@ -1,0 +1,136 @@
+import type { IncomingMessage } from "node:http";
+import { badFields, Refusal } from "../engine/refusal.ts";
+import type { Region } from "../engine/region.ts";
+import type { User } from "../state/model.ts";
+
+export interface Reply {
+  status: number;
+  body: string | Buffer;
+  contentType: string;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** Fields of a body or query: every value of every name, in order. */
+export class Fields {
+  readonly #values: Map<string, string[]>;
+
+  constructor(entries: Iterable<readonly [string, string]>) {
+    this.#values = new Map();
+    for (const [name, value] of entries) this.#values.set(name, [...(this.#values.get(name) ?? []), value]);
+  }
+
+  get(name: string): string | null {
+    return this.#values.get(name)?.at(-1) ?? null;
+  }
+
+  all(name: string): string[] {
+    return this.#values.get(name) ?? [];
+  }
+
+  has(name: string): boolean {
+    return this.#values.has(name);
+  }
+
+  entries(): [string, string[]][] {
+    return [...this.#values];
+  }
+
+  /** A form's boolean. Odd values are refused by name. */
+  flag(name: string, otherwise: boolean): boolean {
+    const text = this.get(name);
+    if (text === null || text === "") return otherwise;
+    if (["true", "1", "yes", "on", "y", "t"].includes(text.toLowerCase())) return true;
+    if (["false", "0", "no", "off", "n", "f"].includes(text.toLowerCase())) return false;
+    throw new Refusal(400, `Invalid ${name}: Value should be 'true' or 'false'`);
+  }
+
+  /** Words of a field that takes a comma-separated list. */
+  words(name: string): string[] {
+    return (this.get(name) ?? "")
+      .split(",")
+      .map((word) => word.trim())
+      .filter((word) => word !== "");
+  }
+
+  required(name: string): string {
+    const value = this.get(name);
+    if (value === null || value === "") throw badFields({ [name]: ["This field is required."] });
+    return value;
+  }
+}
+
+/** One request on its way through an operation. */
+export interface Call {
+  region: Region;
+  user: User;
+  /** What the path's pattern caught. */
+  params: readonly string[];
+  query: Fields;
+  /** The body of a create or update, from a form or JSON. */
+  data: Fields;
+  /** What operations read: a JSON body never reaches it. */
+  form: Fields;
+  url: URL;
+}
+
+export type Handler = (call: Call) => Reply | Promise<Reply>;
+
+export function json(value: unknown, status = 200): Reply {
+  return { status, body: JSON.stringify(value), contentType: "application/json; charset=utf-8" };
+}
+
+export function plain(text: string, status = 200): Reply {
+  return { status, body: text, contentType: "text/plain" };
+}
+
+export function fromRefusal(refusal: Refusal): Reply {
+  return { status: refusal.status, body: refusal.body, contentType: refusal.contentType, headers: refusal.headers };
+}
+
+/** nginx in front of the region refuses larger bodies. */
+const MAX_BODY_BYTES = 10 * 1024 * 1024;
+
+export async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size <= MAX_BODY_BYTES) chunks.push(chunk);
+  }
+  if (size > MAX_BODY_BYTES)
+    throw new Refusal(413, "<html><head><title>413 Request Entity Too Large</title></head></html>", "text/html");
+  return Buffer.concat(chunks);
+}
+
+function jsonEntries(value: unknown): [string, string][] {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return [];
+  return Object.entries(value).flatMap(([name, one]): [string, string][] => {
+    if (one === null || one === undefined) return [];
+    const values: unknown[] = Array.isArray(one) ? one : [one];
+    return values.map((each): [string, string] => [
+      name,
+      typeof each === "object" ? JSON.stringify(each) : String(each),
+    ]);
+  });
+}
+
+/** A file part counts as a field with its text, which is how operations read it. */
+export async function parseBody(contentType: string, body: Buffer): Promise<{ data: Fields; form: Fields }> {
+  if (body.length === 0) return { data: new Fields([]), form: new Fields([]) };
+  if (contentType.startsWith("application/json")) {
+    try {
+      return { data: new Fields(jsonEntries(JSON.parse(body.toString("utf8")))), form: new Fields([]) };
+    } catch {
+      throw new Refusal(400, "Bad Request");
+    }
+  }
+  if (contentType.startsWith("multipart/form-data")) {
+    const parsed = await new Response(new Uint8Array(body), { headers: { "content-type": contentType } }).formData();
+    const entries: [string, string][] = [];
+    for (const [name, value] of parsed) entries.push([name, typeof value === "string" ? value : await value.text()]);
+    const fields = new Fields(entries);
+    return { data: fields, form: fields };
+  }
+  const fields = new Fields(new URLSearchParams(body.toString("utf8")));
+  return { data: fields, form: fields };
+}

@@ -1,0 +1,113 @@
+import type { Reply } from "./call.ts";
+
+/** What can be made to go wrong. */
+export const FAULT_KINDS = [
+  "status",
+  "timeout_before",
+  "timeout_after_accept",
+  "conflict_html_retry_after",
+  "bmc_500",
+  "no_rack_503",
+  "truncated_body",
+] as const;
+export type FaultKind = (typeof FAULT_KINDS)[number];
+
+export interface FaultMatch {
+  method?: string | undefined;
+  op?: string | undefined;
+  /** A part of the path below the API root. */
+  path?: string | undefined;
+  system_id?: string | undefined;
+}
+
+export interface Fault {
+  id: number;
+  match: FaultMatch;
+  kind: FaultKind;
+  /** For kind `status`. */
+  code?: number | undefined;
+  body?: string | undefined;
+  headers?: Readonly<Record<string, string>> | undefined;
+  /** How many requests it still hits. */
+  times: number;
+}
+
+export interface RequestShape {
+  method: string;
+  op: string | null;
+  path: string;
+}
+
+/** Faults wait here, in the order in which they were added; each request meets at most one. */
+export class FaultBook {
+  #faults: Fault[] = [];
+  #lastId = 0;
+
+  add(fault: Omit<Fault, "id">): Fault {
+    this.#lastId += 1;
+    const added = { ...fault, id: this.#lastId };
+    this.#faults.push(added);
+    return added;
+  }
+
+  list(): readonly Fault[] {
+    return this.#faults;
+  }
+
+  clear(): void {
+    this.#faults = [];
+  }
+
+  /** Takes the first fault that fits, and uses it up by one. */
+  take(request: RequestShape): Fault | null {
+    const fault = this.#faults.find(({ match }) => fits(match, request));
+    if (fault === undefined) return null;
+    fault.times -= 1;
+    if (fault.times <= 0) this.#faults = this.#faults.filter((one) => one !== fault);
+    return fault;
+  }
+}
+
+function fits(match: FaultMatch, request: RequestShape): boolean {
+  return (
+    (match.method === undefined || match.method.toUpperCase() === request.method) &&
+    (match.op === undefined || match.op === (request.op ?? "")) &&
+    (match.path === undefined || request.path.includes(match.path)) &&
+    (match.system_id === undefined || request.path.split("/").includes(match.system_id))
+  );
+}
+
+/** The answer of a fault that answers instead of the operation; null for those that spoil the way. */
+export function faultReply(fault: Fault): Reply | null {
+  switch (fault.kind) {
+    case "status":
+      return {
+        status: fault.code ?? 500,
+        body: fault.body ?? "",
+        contentType: fault.headers?.["Content-Type"] ?? "text/plain; charset=utf-8",
+        headers: fault.headers ?? {},
+      };
+    case "conflict_html_retry_after":
+      return {
+        status: 409,
+        body: "<html><body><h1>Conflict error. Try your request again, as it will most likely succeed.</h1></body></html>",
+        contentType: "text/html; charset=utf-8",
+        headers: { "Retry-After": "5" },
+      };
+    case "bmc_500":
+      return {
+        status: 500,
+        body: "Connection timed out while performing power action.  Check BMC configuration and connectivity and try again.",
+        contentType: "text/plain; charset=utf-8",
+      };
+    case "no_rack_503":
+      return {
+        status: 503,
+        body: "Unable to connect to any rack controller.",
+        contentType: "text/plain; charset=utf-8",
+        headers: { "Retry-After": "10" },
+      };
+    default:
+      return null;
+  }
+}

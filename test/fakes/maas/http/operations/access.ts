@@ -1,0 +1,39 @@
+import { forbidden, Refusal } from "../../engine/refusal.ts";
+import type { Machine, User } from "../../state/model.ts";
+import type { Call } from "../call.ts";
+
+export function mayView(user: User, machine: Machine): boolean {
+  return user.isSuperuser || machine.owner === null || machine.owner === user.username;
+}
+
+/** The machine that the path names, if the caller may see it. */
+export function viewable(call: Call): Machine {
+  const machine = call.region.machine(call.params[0] ?? "");
+  if (!mayView(call.user, machine)) throw forbidden();
+  return machine;
+}
+
+/** The machine that the path names, if the caller may change it: a locked one answers as if there were no right. */
+export function editable(call: Call): Machine {
+  const machine = viewable(call);
+  if (machine.locked) throw forbidden();
+  if (!call.user.isSuperuser && machine.owner !== call.user.username) throw forbidden();
+  return machine;
+}
+
+export function administered(call: Call): Machine {
+  const machine = viewable(call);
+  if (!call.user.isSuperuser || machine.locked) throw forbidden();
+  return machine;
+}
+
+/** Reading secrets and locking: for administrators, and open on a locked machine. */
+export function adminRead(call: Call): Machine {
+  const machine = viewable(call);
+  if (!call.user.isSuperuser) throw forbidden();
+  return machine;
+}
+
+export function requireAdmin(call: Call): void {
+  if (!call.user.isSuperuser) throw new Refusal(403, "This method is reserved for admin users.");
+}

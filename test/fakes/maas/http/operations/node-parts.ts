@@ -1,0 +1,193 @@
+import { linkSubnet, requireNetworkWrite, unlinkSubnet } from "../../engine/links.ts";
+import { badFields, notFound, stateConflict } from "../../engine/refusal.ts";
+import { SCRIPTS } from "../../engine/scripts.ts";
+import { applyLayout, physicalDisks } from "../../engine/storage.ts";
+import type { BlockDevice, Machine, NetworkInterface, ScriptSet } from "../../state/model.ts";
+import { SCRIPT_STATUS } from "../../state/model.ts";
+import { allows, STATUS } from "../../state/statuses.ts";
+import { API, SCRIPT_STATUS_LABEL, viewMachine } from "../../view/machine.ts";
+import { viewInterface } from "../../view/network.ts";
+import { viewBlockDevice, viewPartitions } from "../../view/storage.ts";
+import type { Call, Reply } from "../call.ts";
+import { json, plain } from "../call.ts";
+import { administered, viewable } from "./access.ts";
+
+function deviceOf(machine: Machine, id: string | undefined): BlockDevice {
+  const device = machine.blockDevices.find((one) => String(one.id) === id || one.name === id);
+  if (device === undefined) throw notFound("BlockDevice");
+  return device;
+}
+
+function interfaceOf(machine: Machine, id: string | undefined): NetworkInterface {
+  const nic = machine.interfaces.find((one) => String(one.id) === id || one.name === id);
+  if (nic === undefined) throw notFound("Interface");
+  return nic;
+}
+
+export function blockDevices(call: Call): Reply {
+  const machine = viewable(call);
+  const all = machine.blockDevices.map((device) => {
+    // The list leaves the firmware out, the single device has it.
+    const { firmware_version: _, ...shown } = viewBlockDevice(machine, device);
+    return shown;
+  });
+  return json(all);
+}
+
+export function blockDevice(call: Call): Reply {
+  const machine = viewable(call);
+  return json(viewBlockDevice(machine, deviceOf(machine, call.params[1])));
+}
+
+export function partitions(call: Call): Reply {
+  const machine = viewable(call);
+  return json(viewPartitions(machine, deviceOf(machine, call.params[1])));
+}
+
+export function setBootDisk(call: Call): Reply {
+  const machine = administered(call);
+  const device = deviceOf(machine, call.params[1]);
+  if (!allows("storageWrite", machine.status))
+    throw stateConflict("Cannot set as boot disk because the machine is not Ready.");
+  if (!physicalDisks(machine).includes(device))
+    throw badFields({ __all__: ["Cannot set a virtual block device as the boot disk."] });
+  machine.bootDiskId = device.id;
+  return plain("OK");
+}
+
+export function setStorageLayout(call: Call): Reply {
+  const machine = administered(call);
+  if (!allows("storageWrite", machine.status))
+    throw stateConflict("Cannot change the storage layout on a machine that is not Ready.");
+  applyLayout(call.region, machine, {
+    layout: call.form.get("storage_layout"),
+    rootDevice: call.form.get("root_device"),
+    rootSize: call.form.get("root_size"),
+  });
+  return json(viewMachine(call.region, machine));
+}
+
+export function interfaces(call: Call): Reply {
+  const machine = viewable(call);
+  return json(machine.interfaces.map((nic) => viewInterface(call.region, machine.systemId, nic)));
+}
+
+export function readInterface(call: Call): Reply {
+  const machine = viewable(call);
+  return json(viewInterface(call.region, machine.systemId, interfaceOf(machine, call.params[1])));
+}
+
+export function updateInterface(call: Call): Reply {
+  const machine = administered(call);
+  const nic = interfaceOf(machine, call.params[1]);
+  if (!allows("networkWrite", machine.status) && machine.status !== STATUS.deployed) {
+    throw stateConflict("Cannot update interface because the machine is not New, Ready, Allocated, or Broken.");
+  }
+  const vlan = call.data.get("vlan");
+  if (vlan !== null && vlan !== "" && !call.region.state.vlans.some((one) => String(one.id) === vlan)) {
+    throw badFields({ vlan: ["Select a valid choice. That choice is not one of the available choices."] });
+  }
+  if (vlan !== null) nic.vlanId = vlan === "" ? null : Number(vlan);
+  nic.name = call.data.get("name") || nic.name;
+  nic.macAddress = call.data.get("mac_address")?.toLowerCase() || nic.macAddress;
+  const mtu = call.data.get("mtu");
+  if (mtu) nic.mtu = Number(mtu);
+  if (call.data.has("tags")) nic.tags = call.data.words("tags");
+  return json(viewInterface(call.region, machine.systemId, nic));
+}
+
+function writableInterface(call: Call): { machine: Machine; nic: NetworkInterface } {
+  const machine = administered(call);
+  const nic = interfaceOf(machine, call.params[1]);
+  requireNetworkWrite(machine);
+  return { machine, nic };
+}
+
+export function link(call: Call): Reply {
+  const { machine, nic } = writableInterface(call);
+  linkSubnet(call.region, nic, {
+    mode: call.form.get("mode"),
+    subnet: call.form.get("subnet"),
+    ipAddress: call.form.get("ip_address"),
+    force: call.form.flag("force", false),
+  });
+  return json(viewInterface(call.region, machine.systemId, nic));
+}
+
+export function unlink(call: Call): Reply {
+  const { machine, nic } = writableInterface(call);
+  unlinkSubnet(call.region, nic, call.form.get("id"));
+  return json(viewInterface(call.region, machine.systemId, nic));
+}
+
+export function disconnect(call: Call): Reply {
+  const { machine, nic } = writableInterface(call);
+  nic.links = [];
+  nic.vlanId = null;
+  return json(viewInterface(call.region, machine.systemId, nic));
+}
+
+const RESULT_TYPES = {
+  commissioning: { code: 0, label: "Commissioning" },
+  testing: { code: 2, label: "Testing" },
+  installation: { code: 1, label: "Installation" },
+} as const;
+
+function scriptTime(ms: number): string {
+  return new Date(ms).toUTCString().replace("GMT", "+0000");
+}
+
+function withValues(parameters: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(parameters).map(([name, one]) => [
+      name,
+      typeof one === "object" ? { ...one, value: name === "storage" ? "all" : "" } : one,
+    ]),
+  );
+}
+
+function viewScriptSet(machine: Machine, set: ScriptSet): Record<string, unknown> {
+  const type = RESULT_TYPES[set.kind];
+  return {
+    id: set.id,
+    system_id: machine.systemId,
+    type: type.code,
+    type_name: type.label,
+    status: set.status,
+    status_name: SCRIPT_STATUS_LABEL[set.status],
+    started: null,
+    ended: null,
+    runtime: "",
+    last_ping: null,
+    results: set.results.map((result) => ({
+      id: result.id,
+      created: scriptTime(result.created),
+      updated: scriptTime(result.updated),
+      name: result.name,
+      status: result.status,
+      status_name: SCRIPT_STATUS_LABEL[result.status],
+      exit_status: result.status === SCRIPT_STATUS.passed ? 0 : result.status === SCRIPT_STATUS.failed ? 1 : null,
+      started: null,
+      ended: null,
+      runtime: "",
+      starttime: "",
+      endtime: "",
+      estimated_runtime: "0:00:00",
+      parameters: withValues(result.parameters),
+      script_id: SCRIPTS.find((one) => one.name === result.name)?.id ?? null,
+      script_revision_id: null,
+      suppressed: false,
+    })),
+    resource_uri: `${API}/nodes/${machine.systemId}/results/${set.id}/`,
+  };
+}
+
+export function results(call: Call): Reply {
+  const machine = viewable(call);
+  const type = call.query.get("type");
+  const sets = [...machine.pastScriptSets, ...Object.values(machine.scriptSets).filter((set) => set !== null)];
+  const wanted = sets
+    .filter((set) => type === null || set.kind === type)
+    .toSorted((a, b) => RESULT_TYPES[a.kind].code - RESULT_TYPES[b.kind].code || a.id - b.id);
+  return json(wanted.map((set) => viewScriptSet(machine, set)));
+}

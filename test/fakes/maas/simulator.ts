@@ -1,0 +1,98 @@
+import type { AddressInfo } from "node:net";
+import { performJob } from "./engine/jobs.ts";
+import type { Timings } from "./engine/region.ts";
+import { DEFAULT_TIMINGS, Region } from "./engine/region.ts";
+import { HostSupervisor } from "./host/supervisor.ts";
+import { Control } from "./http/control.ts";
+import { FaultBook } from "./http/faults.ts";
+import { createMaasServer } from "./http/server.ts";
+import type { MaasVersion } from "./state/model.ts";
+import { DEFAULT_API_KEY, emptyRegion } from "./state/seed.ts";
+import { buildSite } from "./state/site.ts";
+import { StateStore } from "./state/store.ts";
+
+export interface MaasSimulatorOptions {
+  /** 0 takes a free one. */
+  port?: number;
+  host?: string;
+  version?: MaasVersion;
+  /** Divides every simulated duration. */
+  speed?: number;
+  /** Simulated seconds; what is left out keeps its default. */
+  timings?: Partial<Timings>;
+  /** Boxes in the racks at the first start; the region has a record of none of them. */
+  machines?: number;
+  apiKey?: string;
+  /** Where the region's state is kept; without it a restart forgets all. */
+  stateFile?: string;
+  /** Where deployed machines boot, one folder each; without it none boots. */
+  hostsDir?: string;
+  /** Which parts of the user data run, by filename; the others are unpacked and noted only. */
+  runParts?: readonly string[];
+  /** Leave out the files that the region's vendor data writes for hardware sync. */
+  omitHwSyncFiles?: boolean;
+}
+
+export interface MaasSimulator {
+  /** `http://HOST:PORT/MAAS` */
+  url: string;
+  /** `http://HOST:PORT/_sim` */
+  controlUrl: string;
+  apiKey: string;
+  sim: { region: Region; faults: FaultBook };
+  close(): Promise<void>;
+}
+
+const DEFAULT_RUN_PARTS = ["20-agent-bootstrap.sh"] as const;
+
+/** Starts a simulated region in this process. */
+export async function startMaasSimulator(options: MaasSimulatorOptions = {}): Promise<MaasSimulator> {
+  const apiKey = options.apiKey ?? DEFAULT_API_KEY;
+  const store = new StateStore(options.stateFile ?? null);
+  const kept = store.load();
+  const state = kept ?? emptyRegion(apiKey);
+  if (kept === null && (options.machines ?? 0) > 0) buildSite(state, options.machines ?? 0);
+  const region = new Region({
+    state,
+    store,
+    version: options.version ?? "3.7.3",
+    speed: options.speed ?? 1,
+    timings: { ...DEFAULT_TIMINGS, ...options.timings },
+    onJob: performJob,
+  });
+  const faults = new FaultBook();
+  const hosts =
+    options.hostsDir === undefined
+      ? null
+      : new HostSupervisor({
+          region,
+          hostsDir: options.hostsDir,
+          runParts: options.runParts ?? DEFAULT_RUN_PARTS,
+          omitHwSyncFiles: options.omitHwSyncFiles ?? false,
+        });
+  const server = createMaasServer({ region, faults, control: new Control({ region, faults, hosts }) });
+  const host = options.host ?? "127.0.0.1";
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port ?? 0, host, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const origin = `http://${host}:${port}`;
+  await hosts?.start(origin);
+  region.start();
+  return {
+    url: `${origin}/MAAS`,
+    controlUrl: `${origin}/_sim`,
+    apiKey,
+    sim: { region, faults },
+    async close() {
+      region.stop();
+      await hosts?.stop();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeAllConnections();
+      await closed;
+      region.changed();
+      region.flush();
+    },
+  };
+}

@@ -1,0 +1,344 @@
+import type { Status } from "./statuses.ts";
+
+/** Everything the simulated region knows. Plain JSON: it is what the state file holds. */
+
+export type MaasVersion = "3.5.12" | "3.7.3";
+export type PowerState = "on" | "off" | "unknown" | "error";
+export type LinkMode = "auto" | "dhcp" | "static" | "link_up";
+
+export interface Link {
+  id: number;
+  mode: LinkMode;
+  subnetId: number | null;
+  ipAddress: string | null;
+}
+
+export interface NetworkInterface {
+  id: number;
+  name: string;
+  macAddress: string;
+  vlanId: number | null;
+  links: Link[];
+  /** Null in MAAS until something was learnt; an object once the interface came from a form, text in old rows. */
+  params: Record<string, never> | string;
+  vendor: string | null;
+  product: string | null;
+  firmwareVersion: string | null;
+  /** Megabit per second. */
+  linkSpeed: number;
+  interfaceSpeed: number;
+  numaNode: number;
+  sriovMaxVf: number;
+  mtu: number;
+  tags: string[];
+  /** Null when no discovery ever ran on it. */
+  discovered: never[] | null;
+}
+
+export interface Filesystem {
+  fstype: string;
+  label: string | null;
+  uuid: string;
+  mountPoint: string | null;
+}
+
+export interface Partition {
+  id: number;
+  uuid: string;
+  size: number;
+  bootable: boolean;
+  filesystem: Filesystem | null;
+  usedFor: string;
+}
+
+export interface BlockDevice {
+  id: number;
+  kind: "physical" | "virtual";
+  name: string;
+  /** Bytes. */
+  size: number;
+  blockSize: number;
+  model: string | null;
+  serial: string | null;
+  idPath: string | null;
+  firmwareVersion: string | null;
+  uuid: string | null;
+  numaNode: number | null;
+  tags: string[];
+  partitionTable: "GPT" | null;
+  partitions: Partition[];
+  filesystem: Filesystem | null;
+  usedFor: string;
+}
+
+export const SCRIPT_STATUS = { pending: 0, running: 1, passed: 2, failed: 3, aborted: 5 } as const;
+export type ScriptStatus = (typeof SCRIPT_STATUS)[keyof typeof SCRIPT_STATUS];
+export type ScriptSetKind = "commissioning" | "testing" | "installation";
+
+export interface ScriptResult {
+  id: number;
+  name: string;
+  status: ScriptStatus;
+  created: number;
+  updated: number;
+  parameters: Record<string, unknown>;
+}
+
+export interface ScriptSet {
+  id: number;
+  kind: ScriptSetKind;
+  status: ScriptStatus;
+  results: ScriptResult[];
+}
+
+export interface MachineToken {
+  consumer_key: string;
+  token_key: string;
+  token_secret: string;
+}
+
+export interface Machine {
+  id: number;
+  systemId: string;
+  hostname: string;
+  description: string;
+  architecture: string;
+  minHweKernel: string | null;
+  powerType: string;
+  powerParameters: Record<string, string>;
+  powerState: PowerState;
+  status: Status;
+  previousStatus: Status;
+  owner: string | null;
+  agentName: string;
+  locked: boolean;
+  errorDescription: string;
+  osystem: string;
+  distroSeries: string;
+  hweKernel: string | null;
+  ephemeralDeploy: boolean;
+  enableKernelCrashDump: boolean;
+  enableHwSync: boolean;
+  /** Milliseconds since the epoch. */
+  lastSync: number | null;
+  /** Seconds. */
+  syncInterval: number | null;
+  userData: string | null;
+  token: MachineToken | null;
+  pool: string;
+  zone: string;
+  tags: string[];
+  ownerData: Record<string, string>;
+  cpuCount: number;
+  /** MiB. */
+  memory: number;
+  swapSize: number | null;
+  interfaces: NetworkInterface[];
+  bootInterfaceId: number | null;
+  blockDevices: BlockDevice[];
+  bootDiskId: number | null;
+  volumeGroupIds: number[];
+  /** Copies of the filesystems exist for the present owner. */
+  ownedStorage: boolean;
+  scriptSets: Record<ScriptSetKind, ScriptSet | null>;
+  pastScriptSets: ScriptSet[];
+  hardwareUuid: string | null;
+  hardwareInfo: Record<string, string>;
+  biosBootMethod: string | null;
+  /** Which box this record stands for; null while nothing matched its power address. */
+  hardwareId: string | null;
+  skipNetworking: boolean;
+  skipStorage: boolean;
+  /** Milliseconds since the epoch. */
+  deployedAt: number | null;
+  /** Null until the first event of level INFO or more. */
+  statusMessage: string | null;
+  statusAction: string | null;
+}
+
+export interface Fabric {
+  id: number;
+  name: string;
+}
+
+export interface Vlan {
+  id: number;
+  vid: number;
+  name: string;
+  fabricId: number;
+  mtu: number;
+  dhcpOn: boolean;
+  space: string;
+}
+
+export interface Subnet {
+  id: number;
+  name: string;
+  description: string;
+  cidr: string;
+  vlanId: number;
+  gatewayIp: string | null;
+  dnsServers: string[];
+  managed: boolean;
+}
+
+export interface IpRange {
+  id: number;
+  subnetId: number;
+  type: "dynamic" | "reserved";
+  startIp: string;
+  endIp: string;
+}
+
+export const EVENT_LEVELS = { DEBUG: 10, INFO: 20, WARNING: 30, ERROR: 40, CRITICAL: 50, AUDIT: 0 } as const;
+export type EventLevel = keyof typeof EVENT_LEVELS;
+
+export interface MaasEvent {
+  id: number;
+  systemId: string;
+  level: EventLevel;
+  type: string;
+  description: string;
+  username: string;
+  created: number;
+}
+
+export interface ApiToken {
+  name: string;
+  consumer_key: string;
+  token_key: string;
+  token_secret: string;
+}
+
+export interface User {
+  username: string;
+  email: string;
+  isSuperuser: boolean;
+  tokens: ApiToken[];
+  sshKeys: { id: number; key: string }[];
+}
+
+export interface HardwareDisk {
+  name: string;
+  model: string;
+  serial: string;
+  size: number;
+  blockSize: number;
+  tags: string[];
+  firmwareVersion: string | null;
+}
+
+export interface HardwareNic {
+  name: string;
+  mac: string;
+  vlanId: number;
+  pxe: boolean;
+  vendor: string | null;
+  product: string | null;
+  linkSpeed: number;
+}
+
+/** A box in a rack. It exists whether or not MAAS has a record of it. */
+export interface Hardware {
+  id: string;
+  bmcAddress: string;
+  bmcUser: string;
+  bmcPass: string;
+  /** Answers its BMC at all. */
+  bmcReachable: boolean;
+  power: "on" | "off";
+  cpuCount: number;
+  memoryMib: number;
+  uuid: string | null;
+  info: Record<string, string>;
+  disks: HardwareDisk[];
+  nics: HardwareNic[];
+}
+
+export const COMMISSION_OUTCOMES = ["pass", "fail"] as const;
+export const DEPLOY_OUTCOMES = ["pass", "datasource_failure", "install_failure"] as const;
+export type CommissionOutcome = (typeof COMMISSION_OUTCOMES)[number];
+export type DeployOutcome = (typeof DEPLOY_OUTCOMES)[number];
+
+export interface Plan {
+  commission: CommissionOutcome[];
+  deploy: DeployOutcome[];
+}
+
+export const JOB_KINDS = [
+  "commissioned",
+  "tested",
+  "deploy_installed",
+  "deploy_booted",
+  "deploy_failed",
+  "aborted",
+  "released",
+  "erased",
+  "power_on",
+  "power_off",
+  "rescue_entered",
+  "rescue_left",
+] as const;
+export type JobKind = (typeof JOB_KINDS)[number];
+
+/** Something that will happen to a machine; survives a restart of the simulator. */
+export interface Job {
+  id: number;
+  /** Milliseconds since the epoch. */
+  due: number;
+  kind: JobKind;
+  systemId: string;
+  data: Record<string, string>;
+}
+
+export const COUNTED = [
+  "commission",
+  "deploy",
+  "release",
+  "abort",
+  "power_on",
+  "power_off",
+  "query_power_state",
+  "mark_broken",
+  "sync",
+  "boot",
+] as const;
+export type Counted = (typeof COUNTED)[number];
+export type Counters = Record<Counted, number>;
+
+export interface HostRecord {
+  systemId: string;
+  hostname: string;
+  root: string;
+  /** Units that start again when the simulator does. */
+  enabledUnits: string[];
+  startedUnits: string[];
+  parts: { filename: string; contentType: string; run: boolean; exitStatus: number | null }[];
+}
+
+export interface State {
+  schema: 1;
+  sequences: Record<string, number>;
+  users: User[];
+  machines: Machine[];
+  hardware: Hardware[];
+  fabrics: Fabric[];
+  vlans: Vlan[];
+  subnets: Subnet[];
+  ipRanges: IpRange[];
+  pools: { id: number; name: string; description: string }[];
+  zones: { id: number; name: string; description: string }[];
+  tags: { name: string; comment: string; definition: string; kernelOpts: string }[];
+  config: Record<string, string | number | boolean | null>;
+  images: { id: number; name: string; architecture: string; lastDeployed: number | null }[];
+  events: MaasEvent[];
+  jobs: Job[];
+  plans: Record<string, Plan>;
+  counters: Record<string, Counters>;
+  requests: Record<string, number>;
+  hosts: HostRecord[];
+  /** Milliseconds since the epoch by `consumer token nonce`. */
+  nonces: Record<string, number>;
+  rack: { systemId: string; hostname: string; uuid: string; connected: boolean; nic: NetworkInterface };
+  region: { systemId: string; hostname: string };
+}

@@ -1,0 +1,55 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import type { State } from "./model.ts";
+
+const DEBOUNCE_MS = 20;
+
+/**
+ * Keeps the region's state in one JSON file: written whole beside the old one and moved over it, so that
+ * a kill at any moment leaves either the old state or the new one. Without a path nothing is kept.
+ */
+export class StateStore {
+  readonly #path: string | null;
+  #timer: NodeJS.Timeout | null = null;
+  #state: State | null = null;
+
+  constructor(path: string | null) {
+    this.#path = path;
+  }
+
+  load(): State | null {
+    if (this.#path === null) return null;
+    let text: string;
+    try {
+      text = readFileSync(this.#path, "utf8");
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+      throw error;
+    }
+    const state = JSON.parse(text) as State;
+    if (state.schema !== 1)
+      throw new Error(
+        `The simulator's state file ${this.#path} has schema ${String(state.schema)}, not 1. Delete the file to start a new region.`,
+      );
+    return state;
+  }
+
+  /** Notes that the state changed; it reaches the disk shortly after. */
+  changed(state: State): void {
+    if (this.#path === null) return;
+    this.#state = state;
+    this.#timer ??= setTimeout(() => this.flush(), DEBOUNCE_MS);
+  }
+
+  /** Writes now. Called before an answer leaves, so that what a client was told survives a kill. */
+  flush(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (this.#path === null || this.#state === null) return;
+    mkdirSync(dirname(this.#path), { recursive: true });
+    const temporary = `${this.#path}.${process.pid}.new`;
+    writeFileSync(temporary, JSON.stringify(this.#state));
+    renameSync(temporary, this.#path);
+    this.#state = null;
+  }
+}
