@@ -8,12 +8,32 @@ export default defineConfig({
     root: new URL("../..", import.meta.url).pathname,
     globalSetup: new URL("../support/database-server.ts", import.meta.url).pathname,
     projects: [
-      { test: { name: "unit", include: ["{agent,hub,shared,cloud-init,packaging}/**/*.test.ts", "test/fakes/**/*.test.ts", "test/*.test.ts"], exclude } },
+      {
+        test: {
+          name: "unit",
+          include: [
+            "{agent,hub,shared,cloud-init,packaging}/**/*.test.ts",
+            "test/fakes/**/*.test.ts",
+            "test/*.test.ts",
+          ],
+          exclude,
+        },
+      },
       { test: { name: "db", include: ["test/db/**/*.test.ts"], exclude, testTimeout: 60_000, hookTimeout: 120_000 } },
       { test: { name: "properties", include: ["test/properties/**/*.test.ts"], exclude, testTimeout: 60_000 } },
-      { test: { name: "integration", include: ["test/integration/**/*.test.ts"], exclude, testTimeout: 120_000, hookTimeout: 120_000 } },
+      {
+        test: {
+          name: "integration",
+          include: ["test/integration/**/*.test.ts"],
+          exclude,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
       { test: { name: "fidelity", include: ["test/fidelity/**/*.test.ts"], exclude, testTimeout: 60_000 } },
-      { test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], exclude, testTimeout: 300_000, hookTimeout: 120_000 } },
+      {
+        test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], exclude, testTimeout: 300_000, hookTimeout: 120_000 },
+      },
     ],
   },
 });

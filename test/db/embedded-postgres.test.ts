@@ -14,7 +14,8 @@ import type { EmbeddedPostgres, EmbeddedPostgresOptions } from "../../hub/db/emb
 import { startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
 import { findPackage } from "../../hub/db/embedded/npm-binaries.ts";
 import { readPostmaster } from "../../hub/db/embedded/postmaster.ts";
-import { canEnter, findServerUser } from "../../hub/db/embedded/server-user.ts";
+import { canEnter } from "../../hub/db/embedded/run.ts";
+import { findServerUser } from "../../hub/db/embedded/server-user.ts";
 import { createLog } from "../../hub/log.ts";
 import { quietLog } from "../support/log.ts";
 

@@ -51,7 +51,8 @@ async function serverUrl(): Promise<string> {
   const given = process.env["MUSTER_TEST_DATABASE_URL"];
   if (given !== undefined && given !== "") return given;
   const stateDir = process.env[TEST_SERVER_FOLDER];
-  if (stateDir === undefined) throw new Error("Run tests with --config test/config/vitest.config.ts: its set-up owns the server");
+  if (stateDir === undefined)
+    throw new Error("Run tests with --config test/config/vitest.config.ts: its set-up owns the server");
   const source = process.env["MUSTER_TEST_POSTGRES_SOURCE"];
   const server = await startEmbeddedPostgres({
     stateDir,
@@ -85,7 +86,10 @@ async function ensureTemplate(admin: Client, adminUrl: string): Promise<string> 
 async function fingerprint(): Promise<string> {
   const hash = createHash("sha256");
   const files = await readdir(MIGRATIONS, { recursive: true, withFileTypes: true });
-  for (const file of files.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name)).sort()) {
+  for (const file of files
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()) {
     hash.update(file).update(await readFile(file));
   }
   return hash.digest("hex").slice(0, 12);

@@ -16,9 +16,8 @@ import { dirname, join } from "node:path";
 import type { Log } from "../../log.ts";
 import type { Binaries } from "./binaries.ts";
 import { EmbeddedPostgresError } from "./error.ts";
-import { run } from "./run.ts";
+import { canEnter, run } from "./run.ts";
 import type { ServerUser } from "./server-user.ts";
-import { canEnter } from "./server-user.ts";
 
 /** The database's owner and its only role. */
 export const DATABASE_USER = "muster";

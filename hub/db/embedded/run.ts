@@ -33,3 +33,9 @@ export function run(program: string, args: readonly string[], user: ServerUser):
 export function identity(user: ServerUser): { uid: number; gid: number } | Record<string, never> {
   return user === undefined ? {} : { uid: user.uid, gid: user.gid };
 }
+
+/** Asked of the system as that user, because modes, groups, ACLs and every parent folder play a part. */
+export async function canEnter(folder: string, user: ServerUser): Promise<boolean> {
+  const { status } = await run("/bin/sh", ["-c", 'cd "$1"', "sh", folder], user);
+  return status === 0;
+}

@@ -1,7 +1,6 @@
 /** PostgreSQL refuses to run as root, so a root hub runs it as an existing unprivileged user (no user is created). */
 import { readFile } from "node:fs/promises";
 import { EmbeddedPostgresError } from "./error.ts";
-import { run } from "./run.ts";
 
 /** The user to drop to; undefined when this process is not root and runs the server as itself. */
 export type ServerUser = { name: string; uid: number; gid: number } | undefined;
@@ -25,10 +24,4 @@ export function parsePasswd(passwd: string, name: string): ServerUser {
     if (login === name && uid && gid) return { name, uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 };
   }
   return undefined;
-}
-
-/** Asked of the system as that user, because modes, groups, ACLs and every parent folder play a part. */
-export async function canEnter(folder: string, user: ServerUser): Promise<boolean> {
-  const { status } = await run("/bin/sh", ["-c", 'cd "$1"', "sh", folder], user);
-  return status === 0;
 }

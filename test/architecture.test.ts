@@ -1,0 +1,155 @@
+/** The repository's own rules, and proof that the tools which check them do bite. */
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const CODE_FOLDERS = ["agent", "hub", "shared", "cloud-init", "packaging", "test"];
+const run = promisify(execFile);
+const folders: string[] = [];
+
+afterAll(async () => {
+  await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));
+});
+
+async function sourceFiles(): Promise<string[]> {
+  const perFolder = await Promise.all(
+    CODE_FOLDERS.map(async (folder) => {
+      const entries = await readdir(join(ROOT, folder), { recursive: true, withFileTypes: true }).catch(() => []);
+      return entries
+        .filter((entry) => entry.isFile())
+        .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)));
+    }),
+  );
+  return perFolder
+    .flat()
+    .filter((file) => /[.](ts|mjs|sh)$/.test(file) && !/(^|\/)([.]muster|node_modules)\//.test(file));
+}
+
+describe("every source file", async () => {
+  const files = await sourceFiles();
+
+  it("is found by these tests", () => {
+    expect(files).toContain("hub/db/tx.ts");
+  });
+
+  it("has at most 400 lines", async () => {
+    const lengths = await Promise.all(
+      files.map(async (file) => ({ file, lines: (await readFile(join(ROOT, file), "utf8")).split("\n").length - 1 })),
+    );
+    expect(lengths.filter(({ lines }) => lines > 400)).toEqual([]);
+  });
+
+  it("and its folders are named in kebab-case", () => {
+    const kebab = /^[a-z0-9]+(-[a-z0-9]+)*([.](test|fixture|config|error|happy|security))*[.](ts|mjs|sh)$/;
+    const folder = /^[a-z0-9]+(-[a-z0-9]+)*$/;
+    const bad = files.filter(
+      (file) =>
+        !kebab.test(basename(file)) ||
+        !dirname(file)
+          .split("/")
+          .every((part) => folder.test(part)),
+    );
+    expect(bad).toEqual([]);
+  });
+
+  it("is named for what it holds, not for being useful", () => {
+    const vague = /(^|[-/.])(utils?|helpers?|common|misc|managers?)([-/.]|$)/;
+    expect(files.filter((file) => vague.test(file))).toEqual([]);
+  });
+
+  it("has no default export unless a tool demands it", async () => {
+    const offenders: string[] = [];
+    for (const file of files.filter((name) => !name.startsWith("test/config/") && !name.startsWith("test/support/"))) {
+      if (/^export default/m.test(await readFile(join(ROOT, file), "utf8"))) offenders.push(file);
+    }
+    expect(offenders).toEqual([]);
+  });
+});
+
+/** File by file: an import that must be reported, and the rule that must report it. */
+const PLANTED = [
+  ["shared/clock.ts", 'import "node:fs";', "shared-is-pure"],
+  ["shared/up.ts", 'import "../hub/log.ts";', "shared-is-pure"],
+  ["agent/up.ts", 'import "../hub/log.ts";', "agent-imports"],
+  ["agent/tasks/delete.ts", 'import "node:child_process";', "only-agent-system-touches-the-host"],
+  ["agent/tasks/write.ts", 'import "node:fs/promises";', "only-agent-system-touches-the-host"],
+  ["cloud-init/run.ts", 'import "node:child_process";', "cloud-init-is-pure"],
+  ["hub/maas/store.ts", 'import type { A } from "../db/tables.ts"; export type B = A;', "hub-maas-imports"],
+  ["hub/secrets/store.ts", 'import "../db/tables.ts";', "hub-secrets-imports"],
+  ["hub/db/seal.ts", 'import "../secrets/file.ts";', "hub-db-imports"],
+  ["hub/workflows/engine/machine.ts", 'import "../../maas/client.ts";', "engine-imports"],
+  ["hub/workflows/stages/deploy.ts", 'import "./commission.ts";', "stages-stand-alone"],
+  ["hub/workflows/stages/erase.ts", 'import "../../maas/client.ts";', "stage-imports"],
+  ["hub/http/machines.ts", 'import "../maas/client.ts";', "http-imports"],
+  ["hub/gateway/start.ts", 'import "../workflows/stages/commission.ts";', "gateway-imports"],
+  ["hub/node/wake.ts", 'import "../http/app.ts";', "node-imports"],
+  ["hub/maas/again.ts", 'import "../main.ts";', "nobody-imports-main"],
+  ["hub/db/fake.ts", 'import "../../test/fake.ts";', "no-test-code-in-production"],
+  ["hub/maas/one.ts", 'import "./other.ts";', "no-cycles"],
+  ["hub/maas/lost.ts", 'import "./nowhere.ts";', "resolvable"],
+  ["shared/dead.ts", "export const dead = 1;", "no-orphans"],
+] as const;
+
+const TARGETS = [
+  "hub/log.ts",
+  "hub/main.ts",
+  "hub/db/tables.ts",
+  "hub/secrets/file.ts",
+  "hub/maas/client.ts",
+  "hub/workflows/stages/commission.ts",
+  "hub/http/app.ts",
+  "test/fake.ts",
+];
+
+const CruiseResult = z.object({
+  summary: z.object({ violations: z.array(z.object({ from: z.string(), rule: z.object({ name: z.string() }) })) }),
+});
+
+async function plant(): Promise<string> {
+  const root = await mkdtemp(join(tmpdir(), "muster-planted-"));
+  folders.push(root);
+  const files = [
+    ...TARGETS.map((file) => [file, "export type A = 1;"] as const),
+    ["hub/maas/other.ts", 'import "./one.ts";'] as const,
+    ...PLANTED,
+  ];
+  for (const [file, text] of files) {
+    await mkdir(dirname(join(root, file)), { recursive: true });
+    await writeFile(join(root, file), text);
+  }
+  for (const file of ["tsconfig.json", "package.json", "node_modules", "test/config"]) {
+    await symlink(join(ROOT, file), join(root, file));
+  }
+  return root;
+}
+
+describe("the import rules", () => {
+  it("report every planted offence", { timeout: 60_000 }, async () => {
+    const root = await plant();
+    const args = [
+      "--config",
+      "test/config/dependency-cruiser.mjs",
+      "--output-type",
+      "json",
+      "agent",
+      "hub",
+      "shared",
+      "cloud-init",
+    ];
+    const { stdout } = await run(join(ROOT, "node_modules/.bin/depcruise"), args, {
+      cwd: root,
+      maxBuffer: 50_000_000,
+    }).catch((error: { stdout: string }) => error);
+    const { violations } = CruiseResult.parse(JSON.parse(stdout)).summary;
+    const reported = new Set(violations.map(({ from, rule }) => `${from}: ${rule.name}`));
+    expect(PLANTED.map(([file, , rule]) => `${file}: ${rule}`).filter((expected) => !reported.has(expected))).toEqual(
+      [],
+    );
+  });
+});

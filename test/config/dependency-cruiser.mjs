@@ -1,0 +1,235 @@
+/**
+ * Who may import whom. Each rule says why. `npm run check:boundaries` applies them, and test/architecture.test.ts proves
+ * with planted offences that they bite.
+ *
+ * Tests (`*.test.ts`, their `*.fixture.ts`, and all of test/) may import anything; `production` below is the rest.
+ */
+const TESTS = "(^test/|[.](test|fixture)[.]ts$)";
+
+/** Node's own modules are named without "node:" here; this entry in a list stands for all of them. */
+const NODE = Symbol("node");
+
+/** A folder of production code that may import only what `allowed` names. */
+function only(name, from, allowed, comment) {
+  const paths = allowed.filter((entry) => entry !== NODE);
+  return {
+    name,
+    comment,
+    severity: "error",
+    from: { path: from, pathNot: TESTS },
+    to: { pathNot: paths, ...(allowed.includes(NODE) ? { dependencyTypesNot: ["core"] } : {}) },
+  };
+}
+
+function never(name, from, to, comment, { except = [] } = {}) {
+  return { name, comment, severity: "error", from: { path: from, pathNot: [TESTS, ...except] }, to: { path: to } };
+}
+
+const HUB_ANYWHERE = "^hub/(log|clock|metrics)[.]ts$";
+const NPM = "node_modules/";
+
+export default {
+  forbidden: [
+    {
+      name: "no-cycles",
+      comment: "Two files that need each other are one thing cut in the wrong place. Types count too.",
+      severity: "error",
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: "no-orphans",
+      comment: "A file that nobody imports and that imports nobody is dead, unless something outside runs or reads it.",
+      severity: "error",
+      from: {
+        orphan: true,
+        pathNot: [
+          "[.]d[.]ts$",
+          "(^|/)main[.]ts$",
+          "^test/config/",
+          "^hub/db/migrations/",
+          "[.]test[.]ts$",
+          "^test/fakes/maas/host/systemctl[.]ts$",
+        ],
+      },
+      to: {},
+    },
+    {
+      name: "resolvable",
+      comment: "An import that does not resolve is not checked by any other rule.",
+      severity: "error",
+      from: {},
+      to: { couldNotResolve: true },
+    },
+    {
+      name: "no-dev-packages-in-production",
+      comment: "An installed hub or agent has no dev dependencies.",
+      severity: "error",
+      from: { path: "^(agent|hub|shared|cloud-init|packaging)/", pathNot: TESTS },
+      to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"], dependencyTypesNot: ["type-only", "npm"] },
+    },
+    never(
+      "no-test-code-in-production",
+      "^(agent|hub|shared|cloud-init|packaging)/",
+      TESTS,
+      "Fakes and fixtures must not ship.",
+    ),
+
+    only(
+      "shared-is-pure",
+      "^shared/",
+      ["^shared/", `${NPM}zod/`],
+      "Hub, agent and cloud-init all build on it: zod and its own files only; no node:*, no process, no clock.",
+    ),
+    only(
+      "agent-imports",
+      "^agent/",
+      ["^agent/", "^shared/", NODE, `${NPM}(ws|@types/ws|zod|systeminformation|execa|@peculiar/x509)/`],
+      "The agent ships alone, to hosts it must not weigh down; the hub's code is not there.",
+    ),
+    never(
+      "only-agent-system-touches-the-host",
+      "^agent/",
+      `(^(child_process|fs|fs/promises|worker_threads|cluster|dgram)$|${NPM}(execa|systeminformation)/)`,
+      "One folder to read to know all that the agent can do to a host. The journal keeps its own file.",
+      { except: ["^agent/system/", "^agent/journal[.]ts$"] },
+    ),
+    only(
+      "cloud-init-is-pure",
+      "^cloud-init/",
+      ["^cloud-init/", "^shared/", `${NPM}zod/`, "^(fs|fs/promises|path|url|crypto|buffer|zlib)$"],
+      "Values in, text out; node:* only to read its own layer files and to encode.",
+    ),
+
+    only(
+      "hub-maas-imports",
+      "^hub/maas/",
+      ["^hub/maas/", "^shared/", HUB_ANYWHERE, NPM, NODE],
+      "The MAAS client knows nothing of our database, secrets or workflows.",
+    ),
+    only(
+      "hub-secrets-imports",
+      "^hub/secrets/",
+      ["^hub/secrets/", "^shared/", HUB_ANYWHERE, NPM, NODE],
+      "The secret store is a port of its own; the database holds only paths.",
+    ),
+    only(
+      "hub-db-imports",
+      "^hub/db/",
+      ["^hub/db/", "^shared/", HUB_ANYWHERE, NPM, NODE],
+      "Tables and queries are the bottom of the hub.",
+    ),
+    never(
+      "nobody-imports-main",
+      "^(agent|hub|shared|cloud-init|packaging)/",
+      "^(agent|hub)/main[.]ts$",
+      "Composition roots are the top.",
+    ),
+    never(
+      "only-main-reads-config",
+      "^hub/",
+      "^hub/config[.]ts$",
+      "Settings are read in one place and passed as values.",
+      { except: ["^hub/main[.]ts$", "^hub/config[.]ts$"] },
+    ),
+    only(
+      "engine-imports",
+      "^hub/workflows/engine/",
+      ["^hub/workflows/engine/", "^hub/db/", "^shared/", HUB_ANYWHERE, `${NPM}(drizzle-orm|zod|pg)/`, NODE],
+      "The engine knows nothing of MAAS, nodes or secrets.",
+    ),
+    only(
+      "stage-imports",
+      "^hub/workflows/stages/",
+      [
+        "^hub/workflows/(engine|stages)/",
+        "^hub/maas/(port|status|schemas)[.]ts$",
+        "^hub/secrets/port[.]ts$",
+        "^hub/(node|tasks|readiness)/",
+        "^hub/db/",
+        "^hub/gateway/dispatch[.]ts$",
+        "^cloud-init/",
+        "^shared/",
+        HUB_ANYWHERE,
+        `${NPM}(drizzle-orm|zod)/`,
+        NODE,
+      ],
+      "A stage sees ports, not clients: it must run unchanged against fakes, Vault or another MAAS.",
+    ),
+    {
+      name: "stages-stand-alone",
+      comment: "Code that two stages share goes down into the engine, a port or hub/maas, never sideways.",
+      severity: "error",
+      from: { path: "^hub/workflows/stages/([^/]+)[.]ts$", pathNot: TESTS },
+      to: { path: "^hub/workflows/stages/", pathNot: ["^hub/workflows/stages/(context|index)[.]ts$"] },
+    },
+    only(
+      "http-imports",
+      "^hub/http/",
+      [
+        "^hub/http/",
+        "^hub/(db|node|tasks|secrets|readiness)/",
+        "^hub/workflows/(registry[.]ts$|engine/|[^/]+[.]ts$)",
+        "^hub/gateway/",
+        "^shared/",
+        HUB_ANYWHERE,
+        NPM,
+        NODE,
+      ],
+      "Routes record intent and read the read model; they do not talk to MAAS and run no stage.",
+    ),
+    only(
+      "gateway-imports",
+      "^hub/gateway/",
+      ["^hub/(gateway|db|node|tasks|secrets|readiness)/", "^shared/", HUB_ANYWHERE, NPM, NODE],
+      "Agent sockets, sessions and orders; no workflow, no MAAS.",
+    ),
+    only(
+      "node-imports",
+      "^hub/node/",
+      ["^hub/(node|db)/", "^shared/", HUB_ANYWHERE, NPM, NODE],
+      "The only writer of a node's status depends on nothing that asks it to.",
+    ),
+    only(
+      "tasks-imports",
+      "^hub/tasks/",
+      ["^hub/(tasks|db|secrets)/", "^shared/", HUB_ANYWHERE, NPM, NODE],
+      "The queue of orders to agents; it does not know who asks or who delivers.",
+    ),
+    only(
+      "watcher-imports",
+      "^hub/(watcher|reconciler|repair|readiness)/",
+      [
+        "^hub/(watcher|reconciler|repair|readiness|node|db)/",
+        "^hub/maas/(port|status|schemas)[.]ts$",
+        "^hub/secrets/port[.]ts$",
+        "^hub/workflows/(registry|[^/]+)[.]ts$",
+        "^hub/workflows/engine/",
+        "^shared/",
+        HUB_ANYWHERE,
+        `${NPM}(drizzle-orm|zod|pg)/`,
+        NODE,
+      ],
+      "Those who watch compare what MAAS says with what we hold, and wake or start workflows; MAAS is seen through its port.",
+    ),
+    only(
+      "rules-are-pure",
+      "^hub/(reconciler/rules|repair/policy|readiness/evaluate|workflows/engine/(retry|timeout))[.]ts$",
+      ["^shared/", "^hub/workflows/engine/(stage|workflow|retry|timeout)[.]ts$"],
+      "Verdicts are functions of values, so that they can be tested as tables.",
+    ),
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    exclude: { path: "(^|/)[.]muster/" },
+    // Types are dependencies too: a file that names another layer's type knows that layer.
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["import", "node", "default", "types"],
+      mainFields: ["module", "main", "types"],
+    },
+    detectProcessBuiltinModuleCalls: true,
+  },
+};
