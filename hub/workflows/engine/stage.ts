@@ -62,6 +62,13 @@ export type CompensationCause = "failure" | "cancel";
 /** `done` also when there was nothing to undo: compensation must be safe when `run` never began. */
 export type Compensation<State> = Done<State> | Skipped<State> | Wait<State> | Failed<State>;
 
+export type StageOverrides = Partial<
+  Record<
+    FailureClass,
+    { readonly retry?: "never" | "bounded"; readonly compensate?: boolean; readonly maxAttempts?: number }
+  >
+>;
+
 export interface Stage<Context extends StageRun<unknown, State>, State> {
   readonly name: string;
   /** One line for operators: what this stage does. */
@@ -76,12 +83,7 @@ export interface Stage<Context extends StageRun<unknown, State>, State> {
   readonly timeout: { seconds(context: Context): number; failure(context: Context): Failure };
   readonly retry: RetryPolicy;
   /** Tightens the taxonomy for this stage, e.g. never compensate after the deploy. */
-  readonly overrides?: Partial<
-    Record<
-      FailureClass,
-      { readonly retry?: "never" | "bounded"; readonly compensate?: boolean; readonly maxAttempts?: number }
-    >
-  >;
+  readonly overrides?: StageOverrides;
   run(context: Context): Promise<Outcome<State>>;
   compensate?(context: Context, cause: CompensationCause): Promise<Compensation<State>>;
 }

@@ -1,0 +1,43 @@
+import { asc, eq } from "drizzle-orm";
+import type { WorkflowId } from "../../../shared/ids.ts";
+import type { StageEventStatus } from "../../../shared/workflow-status.ts";
+import { type WorkflowEvent, workflowEvents } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+export interface StageEventWrite {
+  readonly stage: string;
+  readonly attempt: number;
+  readonly status: StageEventStatus;
+  readonly message: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** `fence` is the one under which the row was moved in the same transaction. */
+export async function recordStageEvents(
+  tx: Tx,
+  workflowId: WorkflowId,
+  fence: number,
+  events: readonly StageEventWrite[],
+): Promise<void> {
+  if (events.length === 0) return;
+  await tx.insert(workflowEvents).values(
+    events.map((event) => ({
+      workflowId,
+      fence,
+      stage: event.stage,
+      attempt: event.attempt,
+      status: event.status,
+      message: event.message,
+      details: event.details ?? {},
+    })),
+  );
+}
+
+/** Oldest first. */
+export async function listStageEvents(db: Db | Tx, workflowId: WorkflowId): Promise<WorkflowEvent[]> {
+  return db
+    .select()
+    .from(workflowEvents)
+    .where(eq(workflowEvents.workflowId, workflowId))
+    .orderBy(asc(workflowEvents.id));
+}

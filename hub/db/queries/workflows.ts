@@ -1,0 +1,212 @@
+import { and, eq, getTableColumns, sql } from "drizzle-orm";
+import type { Failure } from "../../../shared/failures.ts";
+import { FAILURES } from "../../../shared/failures.ts";
+import type { WorkflowId } from "../../../shared/ids.ts";
+import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
+import { type Workflow, workflowSubjects, workflows } from "../schema/index.ts";
+import { toDate } from "../timestamp.ts";
+import type { Db, Tx } from "../tx.ts";
+import { recordStageEvents, type StageEventWrite } from "./workflow-events.ts";
+
+/** A row that this hub holds the lease of; `now` is the database's time of the claim. */
+export type ClaimedWorkflow = Workflow & { readonly now: Date };
+
+/** While a row is leased its wake_at lies this far ahead, so that a wake-up during the run is seen as a smaller one at the commit. */
+const ASLEEP_WHILE_LEASED = sql`now() + interval '1 day'`;
+
+const withNow = { ...getTableColumns(workflows), now: sql<Date>`now()`.mapWith(toDate) };
+
+/**
+ * Takes rows that are due: unleased ones whose time has come, and leased ones whose hub has let the lease lapse. `known` are the
+ * `kind/stage` pairs that this hub can run: during a rolling upgrade the others are left to hubs that know them (decision W3).
+ */
+export async function claimWorkflows(
+  db: Db,
+  claim: { hubId: string; known: readonly string[]; limit: number; leaseSeconds: number },
+): Promise<ClaimedWorkflow[]> {
+  return db
+    .update(workflows)
+    .set({
+      leaseOwner: claim.hubId,
+      leaseUntil: sql`now() + make_interval(secs => ${claim.leaseSeconds})`,
+      wakeAt: ASLEEP_WHILE_LEASED,
+      fence: sql`${workflows.fence} + 1`,
+      stageRuns: sql`${workflows.stageRuns} + 1`,
+      stageEnteredAt: sql`coalesce(${workflows.stageEnteredAt}, now())`,
+      startedAt: sql`coalesce(${workflows.startedAt}, now())`,
+    })
+    .where(
+      // array(...) is evaluated once; a plain IN may run the locking subquery more than once and lock more than the limit.
+      sql`${workflows.id} = any(array(
+        select w.id from workflows w
+        where w.status in ('running', 'compensating')
+          and w.kind || '/' || w.stage = any(${sql.param([...claim.known])}::text[])
+          and w.wake_at is not null
+          and case when w.lease_owner is null then w.wake_at <= now() else w.lease_until < now() end
+        order by w.priority desc, w.wake_at
+        limit ${claim.limit}
+        for update skip locked))`,
+    )
+    .returning(withNow);
+}
+
+/** Returns the ids whose lease is still held under the given fence; the others are somebody else's now. */
+export async function renewLeases(
+  db: Db,
+  hubId: string,
+  leaseSeconds: number,
+  held: readonly { id: WorkflowId; fence: number }[],
+): Promise<Set<WorkflowId>> {
+  const rows = await db
+    .update(workflows)
+    .set({ leaseUntil: sql`now() + make_interval(secs => ${leaseSeconds})` })
+    .where(
+      and(
+        eq(workflows.leaseOwner, hubId),
+        sql`(${workflows.id}, ${workflows.fence}) in (
+          select * from unnest(${sql.param(held.map((row) => row.id))}::uuid[], ${sql.param(held.map((row) => row.fence))}::bigint[]))`,
+      ),
+    )
+    .returning({ id: workflows.id });
+  return new Set(rows.map((row) => row.id));
+}
+
+/** Gives a row back unmoved, e.g. when the database was away in the middle of a stage; nothing of the run counts. */
+export async function releaseLease(db: Db, id: WorkflowId, fence: number, inSeconds: number): Promise<void> {
+  await db
+    .update(workflows)
+    .set({
+      leaseOwner: null,
+      leaseUntil: null,
+      wakeAt: sql`least(${workflows.wakeAt}, now() + make_interval(secs => ${inSeconds}))`,
+    })
+    .where(and(eq(workflows.id, id), eq(workflows.fence, fence)));
+}
+
+/** What a hub that stops does, so that the next one need not wait for its leases to lapse. The fence drops what is still under way. */
+export async function releaseAllLeases(db: Db, hubId: string): Promise<void> {
+  await db
+    .update(workflows)
+    .set({ leaseOwner: null, leaseUntil: null, wakeAt: sql`now()`, fence: sql`${workflows.fence} + 1` })
+    .where(eq(workflows.leaseOwner, hubId));
+}
+
+/** Stages still to undo, last first, and what the row becomes afterwards. Stored as JSON in the row. */
+export interface CompensationPlan {
+  readonly cause: "failure" | "cancel";
+  readonly stages: readonly string[];
+  readonly endsAs: WorkflowStatus;
+  /** Attempt of the first of `stages`. */
+  readonly attempt: number;
+  /** When undoing the first of `stages` began, ISO 8601; its deadline counts from here. Null before its first run. */
+  readonly startedAt: string | null;
+  /** Set by restart_clean: the stage to begin again with, with an empty state. */
+  readonly restartAt?: string;
+}
+
+/** One move of a row: everything that is written of it in one transaction. Seconds count from the database's now. */
+export interface WorkflowMove {
+  readonly status: WorkflowStatus;
+  readonly stage: string;
+  readonly attempt: number;
+  /** True when a stage is entered anew, the same one included: its runs, time of entry and deadline begin again. */
+  readonly entersStage: boolean;
+  readonly deadline: Date | null;
+  readonly waitReason: string | null;
+  readonly waitOn: string | null;
+  /** Null: nothing moves the row by itself any more. */
+  readonly wakeInSeconds: number | null;
+  readonly state: Readonly<Record<string, unknown>>;
+  readonly failure: Failure | null;
+  readonly compensation: CompensationPlan | null;
+  readonly events: readonly StageEventWrite[];
+}
+
+const isOneOf = <T extends string>(list: readonly T[], value: string): value is T =>
+  (list as readonly string[]).includes(value);
+
+export const isTerminal = (status: WorkflowStatus): boolean => isOneOf(TERMINAL_WORKFLOW_STATUSES, status);
+/** Ended for now: nothing happens until an operator says so, or for good. */
+export const isEnded = (status: WorkflowStatus): boolean =>
+  isTerminal(status) || status === "failed_retryable" || status === "failed_manual_intervention";
+
+/**
+ * Applies a move if the row still has the fence under which it was claimed; false means that somebody else moved or took it, and
+ * nothing was written. A wake-up that came during the run, or a cancel, makes the row due at once.
+ */
+export async function moveWorkflow(tx: Tx, row: Pick<Workflow, "id" | "fence">, move: WorkflowMove): Promise<boolean> {
+  const failure = move.failure;
+  const moved = await tx
+    .update(workflows)
+    .set({
+      status: move.status,
+      stage: move.stage,
+      attempt: move.attempt,
+      ...(move.entersStage
+        ? { stageRuns: 0, stageEnteredAt: sql`now()`, stageDeadline: null }
+        : { stageDeadline: move.deadline }),
+      waitReason: move.waitReason,
+      waitOn: move.waitOn,
+      wakeAt: wakeAt(move),
+      leaseOwner: null,
+      leaseUntil: null,
+      state: move.state,
+      failureClass: failure?.class ?? null,
+      failureCode: failure?.code ?? null,
+      failureMessage: failure?.message ?? null,
+      evidence: failure?.evidence ?? {},
+      nextAction: failure === null ? null : FAILURES[failure.class].nextAction,
+      compensation: move.compensation,
+      ...(isEnded(move.status) ? { completedAt: sql`now()` } : { completedAt: null }),
+      ...(isTerminal(move.status) ? { cancelRequestedAt: null } : {}),
+      updatedAt: sql`now()`,
+    })
+    .where(and(eq(workflows.id, row.id), eq(workflows.fence, row.fence)))
+    .returning({ id: workflows.id });
+  if (moved.length === 0) return false;
+  await recordStageEvents(tx, row.id, row.fence, move.events);
+  if (isTerminal(move.status)) await releaseSubjects(tx, row.id);
+  return true;
+}
+
+function wakeAt(move: WorkflowMove) {
+  if (move.wakeInSeconds === null) return null;
+  const later = sql`now() + make_interval(secs => ${move.wakeInSeconds})`;
+  // Only a wait listens: a retry's backoff is not cut short by what the last wait was about.
+  const woken = move.waitOn === null ? sql`false` : sql`${workflows.wakeAt} <= now()`;
+  return sql`case when ${workflows.cancelRequestedAt} is not null or ${woken} then now() else ${later} end`;
+}
+
+export async function releaseSubjects(tx: Tx, id: WorkflowId): Promise<void> {
+  await tx.delete(workflowSubjects).where(eq(workflowSubjects.workflowId, id));
+}
+
+export async function readWorkflow(db: Db | Tx, id: WorkflowId): Promise<Workflow | null> {
+  const [row] = await db.select().from(workflows).where(eq(workflows.id, id));
+  return row ?? null;
+}
+
+/** Locks the row against other verbs and against the claim's SKIP LOCKED until the transaction ends. */
+export async function lockWorkflow(tx: Tx, id: WorkflowId): Promise<ClaimedWorkflow | null> {
+  const [row] = await tx.select(withNow).from(workflows).where(eq(workflows.id, id)).for("update");
+  return row ?? null;
+}
+
+/** What admission writes; `started_at` stays null until the first claim, which tells the first admission from later ones. */
+export const ADMITTED = {
+  status: "running" as const,
+  wakeAt: sql`now()`,
+  stageEnteredAt: null,
+  stageDeadline: null,
+  updatedAt: sql`now()`,
+};
+
+/** Admission without a limit. */
+export async function admitAll(tx: Tx, kind: string): Promise<Workflow[]> {
+  return tx
+    .update(workflows)
+    .set(ADMITTED)
+    .where(and(eq(workflows.kind, kind), eq(workflows.status, "pending")))
+    .returning();
+}

@@ -1,0 +1,266 @@
+import { FAILURES, type Failure } from "../../../shared/failures.ts";
+import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
+import type { StageEventWrite } from "../../db/queries/workflow-events.ts";
+import type { ClaimedWorkflow, CompensationPlan, WorkflowMove } from "../../db/queries/workflows.ts";
+import { compensates, decideRetry } from "./retry.ts";
+import type { Compensation, Outcome, RetryPolicy, StageOverrides } from "./stage.ts";
+import { isPast, wakeAfterWait } from "./timeout.ts";
+import { engineFacts, type Facts, stateOf } from "./workflow.ts";
+
+/** What the decisions need of the workflow, the stage and chance; all of it plain data, so that every case can be a test. */
+export interface Rules {
+  readonly stageNames: readonly string[];
+  readonly compensable: readonly string[];
+  readonly stage: {
+    readonly name: string;
+    readonly retry: RetryPolicy;
+    readonly overrides?: StageOverrides | undefined;
+    readonly deadline: Date;
+  };
+  /** In [0, 1): jitter. */
+  readonly random: number;
+}
+
+/** A failure as the engine meets it; `retryAfterSeconds` is an upstream's own word. `final` skips the retry rule: a time-out is one. */
+export interface FailureMet {
+  readonly failure: Failure;
+  readonly retryAfterSeconds?: number | null;
+  readonly final?: boolean;
+  readonly patch?: Facts | undefined;
+}
+
+/** The fields that stay as they are unless a decision says otherwise. */
+function unmoved(row: ClaimedWorkflow, stage: string, patch: Facts | undefined): WorkflowMove {
+  return {
+    status: row.status,
+    stage,
+    attempt: row.attempt,
+    entersStage: false,
+    deadline: row.stageDeadline,
+    waitReason: null,
+    waitOn: null,
+    wakeInSeconds: 0,
+    state: { ...stateOf(row), ...patch },
+    failure: null,
+    compensation: null,
+    events: [],
+  };
+}
+
+/** What a stage's verdict makes of its row. */
+export function advance(row: ClaimedWorkflow, outcome: Outcome<Facts>, rules: Rules): WorkflowMove {
+  const stage = rules.stage.name;
+  const base = { ...unmoved(row, stage, outcome.patch), deadline: rules.stage.deadline };
+  const event = (status: StageEventWrite["status"], message: string): StageEventWrite => ({
+    stage,
+    attempt: row.attempt,
+    status,
+    message,
+    ...(outcome.details === undefined ? {} : { details: outcome.details }),
+  });
+  switch (outcome.kind) {
+    case "done":
+      return leave(row, base, rules, event("succeeded", outcome.message));
+    case "skipped":
+      return leave(row, base, rules, event("skipped", outcome.message));
+    case "wait":
+      return {
+        ...base,
+        waitReason: outcome.reason,
+        waitOn: outcome.on ?? null,
+        wakeInSeconds: wakeAfterWait(outcome, { waitOn: row.waitOn, now: row.now, deadline: rules.stage.deadline }),
+        events: outcome.reason === row.waitReason ? [] : [event("waiting", outcome.reason)],
+      };
+    case "back":
+      return {
+        ...enter(base, outcome.to),
+        events: [event("returned", outcome.message), started(outcome.to)],
+      };
+    case "failed":
+      return fail(row, { failure: outcome.failure, patch: outcome.patch }, rules);
+  }
+}
+
+const started = (stage: string): StageEventWrite => ({ stage, attempt: 1, status: "started", message: "Started" });
+
+const enter = (base: WorkflowMove, stage: string): WorkflowMove => ({
+  ...base,
+  stage,
+  attempt: 1,
+  entersStage: true,
+  deadline: null,
+});
+
+function leave(row: ClaimedWorkflow, base: WorkflowMove, rules: Rules, left: StageEventWrite): WorkflowMove {
+  const next = rules.stageNames[rules.stageNames.indexOf(rules.stage.name) + 1];
+  if (next !== undefined) return { ...enter(base, next), events: [left, started(next)] };
+  const status: WorkflowStatus = engineFacts(row.state).adopting === true ? "reconciled" : "completed";
+  return { ...base, status, wakeInSeconds: null, events: [left] };
+}
+
+/** Retry, compensate, or end (lifecycle 4.7). */
+export function fail(row: ClaimedWorkflow, met: FailureMet, rules: Rules): WorkflowMove {
+  const { failure } = met;
+  const stage = rules.stage.name;
+  const base = { ...unmoved(row, stage, met.patch), deadline: rules.stage.deadline, failure };
+  const retry =
+    met.final === true
+      ? ({ retry: false } as const)
+      : decideRetry(rules.stage, failure, row.attempt, rules.random, met.retryAfterSeconds ?? null);
+  const event = { stage, attempt: row.attempt, message: failure.message, details: detailsOf(failure) };
+  if (retry.retry) {
+    return {
+      ...base,
+      attempt: row.attempt + 1,
+      wakeInSeconds: retry.inSeconds,
+      events: [{ ...event, status: "retrying" }],
+    };
+  }
+  const endsAs = FAILURES[failure.class].endsAs;
+  const failed = { ...event, status: "failed" } as const;
+  const undo = compensates(rules.stage, failure) ? stagesToUndo(rules, stage) : [];
+  if (undo.length > 0) {
+    const plan = planOf("failure", undo, endsAs);
+    return { ...base, status: "compensating", compensation: plan, events: [failed] };
+  }
+  return { ...base, status: endsAs, wakeInSeconds: null, events: [failed] };
+}
+
+const detailsOf = (failure: Failure): Facts => ({
+  failure_class: failure.class,
+  error_code: failure.code,
+  ...failure.evidence,
+});
+
+/** Everything that can be undone up to the stage, last first. */
+export function stagesToUndo(
+  rules: { readonly stageNames: readonly string[]; readonly compensable: readonly string[] },
+  stage: string,
+): string[] {
+  const reached = rules.stageNames.slice(0, rules.stageNames.indexOf(stage) + 1);
+  return reached.filter((name) => rules.compensable.includes(name)).reverse();
+}
+
+export const planOf = (
+  cause: CompensationPlan["cause"],
+  stages: readonly string[],
+  endsAs: WorkflowStatus,
+): CompensationPlan => ({ cause, stages, endsAs, attempt: 1, startedAt: null });
+
+/** A cancel takes effect when the row is looked at next: undo what can be undone, then be cancelled. */
+export function cancel(
+  row: ClaimedWorkflow,
+  rules: Pick<Rules, "stageNames" | "compensable">,
+  stage: string,
+): WorkflowMove {
+  const base = unmoved(row, stage, undefined);
+  const undo = stagesToUndo(rules, stage);
+  const event: StageEventWrite = { stage, attempt: row.attempt, status: "failed", message: "Cancelled by request" };
+  if (undo.length === 0) return { ...base, status: "cancelled", wakeInSeconds: null, events: [event] };
+  return { ...base, status: "compensating", compensation: planOf("cancel", undo, "cancelled"), events: [event] };
+}
+
+/** What undoing the first stage of the plan makes of the row. `verdict` is null when there is nothing left to run. */
+export function compensate(
+  row: ClaimedWorkflow,
+  plan: CompensationPlan,
+  verdict: Compensation<Facts> | null,
+  rules: Rules,
+  retryAfterSeconds: number | null = null,
+): WorkflowMove {
+  const base = { ...unmoved(row, row.stage, verdict?.patch), compensation: plan, failure: failureOf(row) };
+  const [stage, ...rest] = plan.stages;
+  if (stage === undefined || verdict === null) return concluded(base, plan, []);
+  const event = (status: StageEventWrite["status"], message: string): StageEventWrite => ({
+    stage,
+    attempt: plan.attempt,
+    status,
+    message,
+    ...(verdict.details === undefined ? {} : { details: verdict.details }),
+  });
+  switch (verdict.kind) {
+    case "done":
+    case "skipped": {
+      const events = [event(verdict.kind === "done" ? "compensated" : "skipped", verdict.message)];
+      if (rest.length === 0) return concluded(base, plan, events);
+      return { ...base, compensation: { ...plan, stages: rest, attempt: 1, startedAt: null }, events };
+    }
+    case "wait":
+      if (isPast(rules.stage.deadline, row.now)) return stuck(base, plan, event, verdict.reason, null);
+      return {
+        ...base,
+        waitReason: verdict.reason,
+        waitOn: verdict.on ?? null,
+        wakeInSeconds: wakeAfterWait(verdict, { waitOn: row.waitOn, now: row.now, deadline: rules.stage.deadline }),
+        events: verdict.reason === row.waitReason ? [] : [event("waiting", verdict.reason)],
+      };
+    case "failed": {
+      const retry = decideRetry(rules.stage, verdict.failure, plan.attempt, rules.random, retryAfterSeconds);
+      if (!retry.retry || isPast(rules.stage.deadline, row.now)) {
+        return stuck(base, plan, event, verdict.failure.message, verdict.failure);
+      }
+      return {
+        ...base,
+        compensation: { ...plan, attempt: plan.attempt + 1 },
+        wakeInSeconds: retry.inSeconds,
+        events: [event("retrying", verdict.failure.message)],
+      };
+    }
+  }
+}
+
+function concluded(base: WorkflowMove, plan: CompensationPlan, events: readonly StageEventWrite[]): WorkflowMove {
+  if (plan.restartAt !== undefined) {
+    return {
+      ...enter(base, plan.restartAt),
+      status: "pending",
+      state: {},
+      failure: null,
+      compensation: null,
+      events: [...events, started(plan.restartAt)],
+    };
+  }
+  const failure = plan.cause === "cancel" ? null : base.failure;
+  return { ...base, status: plan.endsAs, failure, compensation: null, wakeInSeconds: null, events };
+}
+
+/** Undoing failed for good: a person must look, whatever the row was to become. */
+function stuck(
+  base: WorkflowMove,
+  plan: CompensationPlan,
+  event: (status: StageEventWrite["status"], message: string) => StageEventWrite,
+  reason: string,
+  cause: Failure | null,
+): WorkflowMove {
+  const [stage = ""] = plan.stages;
+  const original = base.failure ?? cause ?? unfinished(stage, reason);
+  return {
+    ...base,
+    status: "failed_manual_intervention",
+    failure: {
+      ...original,
+      evidence: { ...original.evidence, compensation_stage: stage, compensation_failed: reason },
+    } as Failure,
+    compensation: null,
+    wakeInSeconds: null,
+    events: [event("failed", `Could not be undone: ${reason}`)],
+  };
+}
+
+const unfinished = (stage: string, reason: string): Failure => ({
+  class: "state_ambiguity",
+  code: "node_state_conflict",
+  message: `Undoing ${stage} did not end in time: ${reason}. Look at the machine, then restart clean or cancel again.`,
+  evidence: {},
+});
+
+/** The failure that the row already carries, e.g. while it compensates. */
+export function failureOf(row: ClaimedWorkflow): Failure | null {
+  if (row.failureClass === null || !Object.hasOwn(FAILURES, row.failureClass)) return null;
+  return {
+    class: row.failureClass,
+    code: row.failureCode,
+    message: row.failureMessage ?? "",
+    evidence: row.evidence,
+  } as Failure;
+}

@@ -1,0 +1,172 @@
+import { and, eq, sql } from "drizzle-orm";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { type Failure, failure } from "../../../shared/failures.ts";
+import type { WorkflowId } from "../../../shared/ids.ts";
+import { WORKFLOW_CHANNEL } from "../../db/queries/workflow-wakes.ts";
+import {
+  type ClaimedWorkflow,
+  type CompensationPlan,
+  isEnded,
+  lockWorkflow,
+  moveWorkflow,
+  readWorkflow,
+  type WorkflowMove,
+} from "../../db/queries/workflows.ts";
+import { auditLogs, type Workflow as WorkflowRow, workflows } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+import { failureOf, planOf, stagesToUndo } from "./advance.ts";
+import { type Effect, effectOf, type Verb } from "./recovery.ts";
+import { ENGINE_FACTS, type Facts, stateOf, type Workflow } from "./workflow.ts";
+
+export interface VerbRequest {
+  readonly workflowId: WorkflowId;
+  readonly verb: Verb;
+  readonly actor: string;
+  readonly role: string;
+  readonly reason: string;
+  readonly requestId?: string;
+}
+
+/**
+ * Carries an operator's verb out and audits it, in the caller's transaction (lifecycle 4.12). A verb that moves the row raises its fence,
+ * so a run under way cannot overwrite it; a cancel of a running row does not, so that what the run has gathered is kept. Throws
+ * ApiError `not_found` or `verb_not_allowed`.
+ */
+export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: VerbRequest): Promise<WorkflowRow> {
+  const row = await lockWorkflow(tx, request.workflowId);
+  if (row === null) throw new ApiError("not_found", `There is no workflow ${request.workflowId}.`);
+  const workflow = kinds.find((kind) => kind.kind === row.kind);
+  const stage = workflow?.nameToday(row.stage);
+  if (workflow === undefined || stage === undefined || stage === null) {
+    throw new ApiError("conflict", `This hub does not know the stage ${row.kind}/${row.stage}. Ask a newer hub.`);
+  }
+  const effect = effectOf(request.verb, row.status);
+  if (effect === "refused") {
+    throw new ApiError("verb_not_allowed", `${request.verb} is not possible while the workflow is ${row.status}.`);
+  }
+  if (effect !== "already") await carryOut(tx, workflow, row, stage, effect, request);
+  const after = (await readWorkflow(tx, row.id)) ?? row;
+  await tx.insert(auditLogs).values({
+    actor: request.actor,
+    role: request.role,
+    action: `workflow.${request.verb}`,
+    target: `workflows/${row.id}`,
+    reason: request.reason,
+    requestId: request.requestId ?? null,
+    details: {
+      effect,
+      prior: { status: row.status, stage: row.stage, attempt: row.attempt },
+      expected: { status: after.status, stage: after.stage },
+    },
+  });
+  await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
+  return after;
+}
+
+async function carryOut(
+  tx: Tx,
+  workflow: Workflow,
+  row: ClaimedWorkflow,
+  stage: string,
+  effect: Effect,
+  request: VerbRequest,
+): Promise<void> {
+  if (effect === "request_cancel") {
+    await tx
+      .update(workflows)
+      .set({ cancelRequestedAt: sql`coalesce(${workflows.cancelRequestedAt}, now())`, wakeAt: sql`now()` })
+      .where(eq(workflows.id, row.id));
+    return;
+  }
+  const fence = row.fence + 1;
+  const target = decideMove(workflow, row, stage, effect, request);
+  await tx
+    .update(workflows)
+    .set({ fence, ...(effect === "freeze" ? { cancelRequestedAt: null } : {}) })
+    .where(and(eq(workflows.id, row.id), eq(workflows.fence, row.fence)));
+  await moveWorkflow(tx, { id: row.id, fence }, target.move);
+  if (target.mayHaveActed) await tx.update(workflows).set({ stageRuns: 1 }).where(eq(workflows.id, row.id));
+  if (isEnded(target.move.status)) {
+    await workflow.hooks.onEnded?.(tx, row, { status: target.move.status, failure: target.move.failure });
+  }
+}
+
+interface Target {
+  readonly move: WorkflowMove;
+  /** The stage that is entered may have acted outside in an earlier life, so its next run counts as a re-entry. */
+  readonly mayHaveActed: boolean;
+}
+
+function decideMove(
+  workflow: Workflow,
+  row: ClaimedWorkflow,
+  stage: string,
+  effect: Effect,
+  request: VerbRequest,
+): Target {
+  const because = `${request.verb} by ${request.actor}: ${request.reason}`;
+  const base: WorkflowMove = {
+    status: row.status,
+    stage,
+    attempt: row.attempt,
+    entersStage: false,
+    deadline: row.stageDeadline,
+    waitReason: null,
+    waitOn: null,
+    wakeInSeconds: 0,
+    state: stateOf(row),
+    failure: failureOf(row),
+    compensation: null,
+    events: [{ stage, attempt: row.attempt, status: "returned", message: because }],
+  };
+  const again = (at: string, state: Facts): Target => ({
+    move: { ...base, status: "pending", stage: at, attempt: 1, entersStage: true, failure: null, state },
+    mayHaveActed: true,
+  });
+  const undo = (plan: CompensationPlan): Target => ({
+    move: { ...base, status: "compensating", compensation: plan },
+    mayHaveActed: false,
+  });
+  const state = stateOf(row);
+  const first = workflow.stageNames[0] ?? stage;
+  switch (effect) {
+    case "retry_stage":
+      return again(workflow.restartPoint("retry", stage), state);
+    case "resume_from_checkpoint":
+      return again(workflow.restartPoint("resume", stage), state);
+    case "rerun_from_top":
+      return again(first, without(state, workflow.forgottenOnRerun));
+    case "adopt_observed":
+      return again(stage, { ...state, [ENGINE_FACTS]: { adopting: true } });
+    case "undo_and_restart":
+      return undo({ ...planOf("cancel", stagesToUndo(workflow, stage), "pending"), restartAt: first });
+    case "undo_and_cancel":
+      return undo(planOf("cancel", stagesToUndo(workflow, stage), "cancelled"));
+    case "end_as_cancelled": {
+      const { restartAt: _restartAt, ...plan } = row.compensation as CompensationPlan;
+      return undo({ ...plan, cause: "cancel", endsAs: "cancelled" });
+    }
+    case "cancel_now":
+      return { move: { ...base, status: "cancelled", wakeInSeconds: null, failure: null }, mayHaveActed: false };
+    case "freeze":
+      return {
+        move: {
+          ...base,
+          status: "failed_manual_intervention",
+          wakeInSeconds: null,
+          failure: frozen(base.failure, because),
+        },
+        mayHaveActed: false,
+      };
+    case "already":
+    case "refused":
+    case "request_cancel":
+      throw new Error(`${effect} moves no row`);
+  }
+}
+
+const without = (state: Facts, keys: readonly string[]): Facts =>
+  Object.fromEntries(Object.entries(state).filter(([key]) => !keys.includes(key)));
+
+const frozen = (known: Failure | null, because: string): Failure =>
+  known ?? failure("state_ambiguity", "node_state_conflict", `Stopped for a person to look: ${because}`);

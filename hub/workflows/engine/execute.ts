@@ -1,0 +1,120 @@
+import type { Failure } from "../../../shared/failures.ts";
+import type { ClaimedWorkflow, CompensationPlan, WorkflowMove } from "../../db/queries/workflows.ts";
+import type { Tx } from "../../db/tx.ts";
+import { advance, cancel, compensate, fail, type Rules } from "./advance.ts";
+import type { Outcome } from "./stage.ts";
+import { isPast } from "./timeout.ts";
+import type { BoundStage, Facts, Workflow } from "./workflow.ts";
+
+/**
+ * Maps whatever a stage threw to a failure of the taxonomy. Null when it says nothing of the stage, e.g. the hub's own database was away:
+ * then the run does not count and the row is looked at again.
+ */
+export type ClassifyError = (
+  error: unknown,
+) => { readonly failure: Failure; readonly retryAfterSeconds: number | null } | null;
+
+/** What is to be committed of one run; null when nothing of it counts. */
+export interface Step {
+  readonly move: WorkflowMove;
+  readonly commit?: ((tx: Tx) => Promise<void>) | undefined;
+  /** What the row becomes instead when `commit` throws; null when such an error does not count either. */
+  commitFailed?(error: unknown): WorkflowMove | null;
+}
+
+interface Run {
+  readonly workflow: Workflow;
+  readonly row: ClaimedWorkflow;
+  readonly signal: AbortSignal;
+  readonly classifyError: ClassifyError;
+}
+
+/** Runs one claimed row once: looks, acts at most once, and says what to commit. No transaction is open meanwhile. */
+export async function execute(run: Run): Promise<Step | null> {
+  const { workflow, row } = run;
+  const stage = workflow.nameToday(row.stage);
+  if (stage === null) throw new Error(`claimed a row at the unknown stage ${row.stage}`);
+  if (row.status === "compensating") return undo(run);
+  if (row.cancelRequestedAt !== null) return { move: cancel(row, workflow, stage) };
+  return forward(run, stage);
+}
+
+async function forward(run: Run, stageName: string): Promise<Step | null> {
+  const { workflow, row } = run;
+  const entry = {
+    enteredAt: row.stageEnteredAt ?? row.now,
+    deadline: row.stageDeadline,
+    attempt: row.attempt,
+    reentered: row.stageRuns > 1,
+  };
+  let stage: BoundStage | undefined;
+  try {
+    stage = await workflow.bind(row, stageName, entry, run.signal);
+    const late = isPast(stage.deadline, row.now);
+    const outcome = await look(stage, late);
+    const rules = rulesOf(workflow, stage);
+    if (late && !isResult(outcome)) return { move: fail(row, { failure: stage.timeoutFailure(), final: true }, rules) };
+    const commitFailed = (error: unknown): WorkflowMove | null => {
+      const met = run.classifyError(error);
+      return met === null ? null : fail(row, met, rules);
+    };
+    return { move: advance(row, outcome, rules), commit: outcome.commit, commitFailed };
+  } catch (error) {
+    const met = run.classifyError(error);
+    if (met === null) return null;
+    const rules = rulesOf(workflow, stage ?? unbound(stageName, row));
+    return { move: fail(row, met, rules) };
+  }
+}
+
+/** Late success is adopted, so a stage that is out of time still looks; but it does not act any more. */
+async function look(stage: BoundStage, late: boolean): Promise<Outcome<Facts>> {
+  if (stage.observe !== null) {
+    const seen = await stage.observe();
+    if (seen.kind !== "not_started") return seen;
+  }
+  if (late) return { kind: "wait", reason: "out of time", seconds: 0 };
+  return stage.run();
+}
+
+const isResult = (outcome: Outcome<Facts>): boolean => outcome.kind !== "wait" && outcome.kind !== "back";
+
+const rulesOf = (workflow: Workflow, stage: Rules["stage"]): Rules => ({
+  stageNames: workflow.stageNames,
+  compensable: workflow.compensable,
+  stage,
+  random: Math.random(),
+});
+
+/** A stage whose context could not even be read: few attempts, and no deadline but the one that it may have had already. */
+const unbound = (name: string, row: ClaimedWorkflow): Rules["stage"] => ({
+  name,
+  retry: { maxAttempts: 5, baseSeconds: 1, maxSeconds: 30 },
+  deadline: row.stageDeadline ?? new Date(row.now.getTime() + 3600_000),
+});
+
+async function undo(run: Run): Promise<Step | null> {
+  const { workflow, row } = run;
+  const stored = row.compensation as CompensationPlan;
+  const plan: CompensationPlan = { ...stored, startedAt: stored.startedAt ?? row.now.toISOString() };
+  const name = plan.stages[0] === undefined ? null : workflow.nameToday(plan.stages[0]);
+  if (name === null) return { move: compensate(row, plan, null, rulesOf(workflow, unbound("", row))) };
+  const entry = {
+    enteredAt: new Date(plan.startedAt ?? row.now),
+    deadline: null,
+    attempt: plan.attempt,
+    reentered: true,
+  };
+  let stage: BoundStage | undefined;
+  try {
+    stage = await workflow.bind(row, name, entry, run.signal);
+    const verdict = (await stage.compensate?.(plan.cause)) ?? null;
+    return { move: compensate(row, plan, verdict, rulesOf(workflow, stage)), commit: verdict?.commit };
+  } catch (error) {
+    const met = run.classifyError(error);
+    if (met === null) return null;
+    const rules = rulesOf(workflow, stage ?? unbound(name, row));
+    const failed = { kind: "failed", failure: met.failure } as const;
+    return { move: compensate(row, plan, failed, rules, met.retryAfterSeconds) };
+  }
+}

@@ -1,0 +1,74 @@
+import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
+
+/** Operator verbs of lifecycle 4.9 and decision W1. */
+export const VERBS = [
+  "retry",
+  "resume",
+  "rerun",
+  "restart_clean",
+  "cancel",
+  "adopt",
+  "mark_manual_intervention",
+] as const;
+export type Verb = (typeof VERBS)[number];
+
+/**
+ * What a verb does in a status. `already`: the row is what the verb would make of it, so a double click answers the same and changes
+ * nothing. `refused`: 409.
+ */
+export type Effect =
+  | "already"
+  | "refused"
+  /** The current stage again, with fresh attempts and deadline. */
+  | "retry_stage"
+  /** On from the last safe stage. */
+  | "resume_from_checkpoint"
+  /** From the top; stages adopt what is already there. */
+  | "rerun_from_top"
+  /** Undo, forget, and begin again. */
+  | "undo_and_restart"
+  | "cancel_now"
+  /** Takes effect when the run under way commits. */
+  | "request_cancel"
+  | "undo_and_cancel"
+  /** A compensation under way ends as cancelled. */
+  | "end_as_cancelled"
+  /** The current stage looks again and takes what it finds; the end is `reconciled`. */
+  | "adopt_observed"
+  | "freeze";
+
+type Row = Readonly<Record<WorkflowStatus, Effect>>;
+
+const live = (effect: { running: Effect; failed: Effect; pending?: Effect; compensating?: Effect }): Row => ({
+  pending: effect.pending ?? effect.running,
+  running: effect.running,
+  compensating: effect.compensating ?? "refused",
+  failed_retryable: effect.failed,
+  failed_manual_intervention: effect.failed,
+  completed: "refused",
+  cancelled: "refused",
+  reconciled: "refused",
+});
+
+export const RECOVERY = {
+  retry: live({ running: "already", failed: "retry_stage" }),
+  resume: live({ running: "already", failed: "resume_from_checkpoint" }),
+  rerun: live({ running: "already", failed: "rerun_from_top" }),
+  restart_clean: live({ running: "undo_and_restart", failed: "undo_and_restart", pending: "already" }),
+  cancel: {
+    ...live({
+      pending: "cancel_now",
+      running: "request_cancel",
+      compensating: "end_as_cancelled",
+      failed: "undo_and_cancel",
+    }),
+    cancelled: "already",
+  },
+  adopt: { ...live({ running: "already", failed: "adopt_observed" }), reconciled: "already" },
+  mark_manual_intervention: {
+    ...live({ running: "freeze", compensating: "freeze", failed: "freeze" }),
+    failed_manual_intervention: "already",
+  },
+} as const satisfies Record<Verb, Row>;
+
+export const effectOf = (verb: Verb, status: WorkflowStatus): Effect => RECOVERY[verb][status];

@@ -1,0 +1,187 @@
+import { type Listener, listen } from "../../db/listen.ts";
+import { recordStageEvents } from "../../db/queries/workflow-events.ts";
+import { WORKFLOW_CHANNEL } from "../../db/queries/workflow-wakes.ts";
+import {
+  type ClaimedWorkflow,
+  claimWorkflows,
+  isEnded,
+  moveWorkflow,
+  releaseLease,
+  type WorkflowMove,
+} from "../../db/queries/workflows.ts";
+import { CommitOutcomeUnknownError, type Db, type InTx, type Tx } from "../../db/tx.ts";
+import type { Log } from "../../log.ts";
+import { Bell } from "./bell.ts";
+import { type ClassifyError, execute, type Step } from "./execute.ts";
+import { Leases } from "./leases.ts";
+import type { Workflow } from "./workflow.ts";
+
+export interface RunnerOptions {
+  readonly db: Db;
+  readonly inTx: InTx;
+  /** Unique per process start: it owns the leases. */
+  readonly hubId: string;
+  readonly workflows: readonly Workflow[];
+  readonly classifyError: ClassifyError;
+  readonly log: Log;
+  /** Given, the runner listens for wake-ups; without it only polling and `poke` find due rows. */
+  readonly databaseUrl?: string;
+  /** Rows run at once. */
+  readonly concurrency?: number;
+  readonly pollMs?: number;
+  /** How long a hub may be silent before another one takes its rows over. */
+  readonly leaseSeconds?: number;
+  /** How long `close` lets runs under way end by themselves. */
+  readonly drainMs?: number;
+}
+
+export interface WorkflowRunner {
+  /** Looks for due rows now. */
+  poke(): void;
+  /** Ends or abandons the runs under way and gives every lease back. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+/** How long a row rests whose run did not count, e.g. because the database was away. */
+const UNCOUNTED_PAUSE_SECONDS = 1;
+/** Admission is looked at this often beside the pokes: a slot may be freed by another hub. */
+const ADMIT_EVERY_MS = 500;
+
+export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
+  const settings = { concurrency: 32, pollMs: 100, leaseSeconds: 5, drainMs: 2000, ...options };
+  const { db, hubId, log, leaseSeconds } = settings;
+  const workflows = new Map(options.workflows.map((workflow) => [workflow.kind, workflow]));
+  const known = options.workflows.flatMap((workflow) => workflow.knownNames.map((name) => `${workflow.kind}/${name}`));
+  const leases = new Leases({ db, hubId, leaseSeconds, log });
+  const bell = new Bell();
+  let closing: Promise<void> | undefined;
+  let admitAt = 0;
+
+  const poke = (): void => {
+    admitAt = 0;
+    bell.ring();
+  };
+  const admitDue = async (): Promise<void> => {
+    if (performance.now() < admitAt) return;
+    admitAt = performance.now() + ADMIT_EVERY_MS;
+    for (const workflow of options.workflows) await admit(options.inTx, workflow);
+  };
+  const run = async (row: ClaimedWorkflow, signal: AbortSignal): Promise<void> => {
+    const ended = await runOnce({ ...options, workflow: workflows.get(row.kind), row, signal });
+    if (ended) admitAt = 0;
+    bell.ring();
+  };
+  const turn = async (): Promise<void> => {
+    await admitDue();
+    const limit = settings.concurrency - leases.size;
+    const rows = limit > 0 ? await claimWorkflows(db, { hubId, known, limit, leaseSeconds }) : [];
+    for (const row of rows) leases.hold(row, (signal) => run(row, signal));
+    if (rows.length < limit || limit === 0) await bell.heard(settings.pollMs);
+  };
+  const loop = async (): Promise<void> => {
+    while (closing === undefined) {
+      try {
+        await turn();
+      } catch (error) {
+        log.warn("workflow claim failed", { error });
+        await bell.heard(Math.max(1000, settings.pollMs));
+      }
+    }
+  };
+
+  const listener = options.databaseUrl === undefined ? null : listenForWakes(options.databaseUrl, log, poke);
+  const looping = loop();
+  const close = async (): Promise<void> => {
+    bell.ring();
+    await looping;
+    await listener?.close();
+    await leases.close(settings.drainMs);
+  };
+  return {
+    poke,
+    close: () => {
+      closing ??= Promise.resolve().then(close);
+      return closing;
+    },
+  };
+}
+
+const listenForWakes = (url: string, log: Log, poke: () => void): Listener =>
+  listen({
+    url,
+    applicationName: "muster-workflows",
+    channels: [WORKFLOW_CHANNEL],
+    log,
+    onNotify: poke,
+    onReconnect: poke,
+  });
+
+async function admit(inTx: InTx, workflow: Workflow): Promise<void> {
+  await inTx(async (tx) => {
+    for (const row of await workflow.admit(tx)) {
+      const stage = workflow.nameToday(row.stage) ?? row.stage;
+      const started = { stage, attempt: row.attempt, status: "started", message: "Admitted" } as const;
+      await recordStageEvents(tx, row.id, row.fence, [started]);
+      if (row.stageRuns === 0 && row.startedAt === null) await workflow.hooks.onStarted?.(tx, row);
+    }
+  });
+}
+
+interface OneRun extends RunnerOptions {
+  readonly workflow: Workflow | undefined;
+  readonly row: ClaimedWorkflow;
+  readonly signal: AbortSignal;
+}
+
+/** Never rejects. True when the row ended, so that a place may be free for another. */
+async function runOnce(run: OneRun): Promise<boolean> {
+  const { workflow, row, log } = run;
+  const about = { workflow_id: row.id, stage: row.stage, fence: row.fence };
+  if (workflow === undefined) return false;
+  try {
+    const step = await execute({ workflow, row, signal: run.signal, classifyError: run.classifyError });
+    if (run.signal.aborted) {
+      log.warn("stage result dropped", { ...about, reason: String(run.signal.reason) });
+      return false;
+    }
+    if (step === null) {
+      await releaseLease(run.db, row.id, row.fence, UNCOUNTED_PAUSE_SECONDS);
+      return false;
+    }
+    const moved = await commitOrFail(run.inTx, workflow, row, step);
+    if (moved === null) log.warn("stage result dropped", { ...about, reason: "the fence was lost" });
+    return moved !== null && isEnded(moved.status);
+  } catch (error) {
+    // The lease lapses and the row is looked at again; when the commit's outcome is unknown, that look finds out.
+    const level = error instanceof CommitOutcomeUnknownError ? "info" : "warn";
+    log[level]("stage result was not committed", { ...about, error });
+    await releaseLease(run.db, row.id, row.fence, UNCOUNTED_PAUSE_SECONDS).catch(() => undefined);
+    return false;
+  }
+}
+
+/** The move that was made; null when the fence was lost. What a stage refuses in its own `commit` is a failure of the stage. */
+async function commitOrFail(
+  inTx: InTx,
+  workflow: Workflow,
+  row: ClaimedWorkflow,
+  step: Step,
+): Promise<WorkflowMove | null> {
+  try {
+    return (await inTx((tx) => commitStep(tx, workflow, row, step))) ? step.move : null;
+  } catch (error) {
+    const move = error instanceof CommitOutcomeUnknownError ? null : (step.commitFailed?.(error) ?? null);
+    if (move === null) throw error;
+    return (await inTx((tx) => commitStep(tx, workflow, row, { move }))) ? move : null;
+  }
+}
+
+/** State, stage events, what the stage itself writes, and what follows from the ending: all or nothing (architecture 1). */
+export async function commitStep(tx: Tx, workflow: Workflow, row: ClaimedWorkflow, step: Step): Promise<boolean> {
+  if (!(await moveWorkflow(tx, row, step.move))) return false;
+  await step.commit?.(tx);
+  if (isEnded(step.move.status)) {
+    await workflow.hooks.onEnded?.(tx, row, { status: step.move.status, failure: step.move.failure });
+  }
+  return true;
+}

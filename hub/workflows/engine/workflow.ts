@@ -1,0 +1,167 @@
+import type { z } from "zod";
+import type { Failure } from "../../../shared/failures.ts";
+import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { admitAll, type ClaimedWorkflow } from "../../db/queries/workflows.ts";
+import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+import type {
+  Compensation,
+  CompensationCause,
+  Observation,
+  Outcome,
+  RetryPolicy,
+  Stage,
+  StageOverrides,
+  StageRun,
+} from "./stage.ts";
+import { deadlineAfter } from "./timeout.ts";
+
+export type Facts = Readonly<Record<string, unknown>>;
+
+/** Called in the transaction that makes them true. */
+export interface WorkflowHooks {
+  /** The first time that the row is admitted. */
+  onStarted?(tx: Tx, row: WorkflowRow): Promise<void>;
+  /** The row completed, failed or was cancelled. */
+  onEnded?(tx: Tx, row: WorkflowRow, ending: { status: WorkflowStatus; failure: Failure | null }): Promise<void>;
+}
+
+export interface WorkflowDefinition<Context extends StageRun<Input, State>, Input, State extends Facts> {
+  readonly kind: string;
+  readonly stages: readonly Stage<Context, State>[];
+  readonly input: z.ZodType<Input>;
+  /** All facts optional; JSON in the row. A fact that a newer version dropped must still parse (decision W3). */
+  readonly state: z.ZodType<Partial<State>>;
+  /** Old name of a stage -> the one that took its place (decision W3). */
+  readonly renamed: Readonly<Record<string, string>>;
+  /** Reads what the stages need, afresh. The result is a plain object that carries `run`. */
+  buildContext(run: StageRun<Input, State>): Promise<Context>;
+  readonly hooks: WorkflowHooks;
+  /** Where `retry` and `resume` begin again; by default at the stage itself. */
+  restartPoint?(verb: "retry" | "resume", stage: string): string;
+  /** Facts that `rerun` forgets, e.g. counters of bounded recoveries. */
+  readonly forgottenOnRerun?: readonly (keyof State & string)[];
+  /**
+   * Makes pending rows running as far as limits allow, and returns them as they were before (lifecycle 4.4); by default all. Every hub
+   * does this.
+   */
+  admit?(tx: Tx): Promise<WorkflowRow[]>;
+}
+
+/** A stage with its context filled in: what the engine runs. */
+export interface BoundStage {
+  readonly name: string;
+  readonly retry: RetryPolicy;
+  readonly overrides: StageOverrides | undefined;
+  readonly deadline: Date;
+  timeoutFailure(): Failure;
+  /** Null for a stage that is run from the top. */
+  readonly observe: (() => Promise<Observation<Facts>>) | null;
+  run(): Promise<Outcome<Facts>>;
+  readonly compensate: ((cause: CompensationCause) => Promise<Compensation<Facts>>) | null;
+}
+
+/** What the engine knows of a workflow kind; the types of its input, state and context stay inside. */
+export interface Workflow {
+  readonly kind: string;
+  readonly stageNames: readonly string[];
+  readonly titles: Readonly<Record<string, string>>;
+  /** Stages that can be undone, in order. */
+  readonly compensable: readonly string[];
+  readonly hooks: WorkflowHooks;
+  readonly forgottenOnRerun: readonly string[];
+  admit(tx: Tx): Promise<WorkflowRow[]>;
+  /** Names under which a row of this kind may be stored, renamed ones included. */
+  readonly knownNames: readonly string[];
+  /** The stage's name of today; null for one that was never known. */
+  nameToday(stored: string): string | null;
+  restartPoint(verb: "retry" | "resume", stage: string): string;
+  bind(row: ClaimedWorkflow, stageName: string, entry: StageEntry, signal: AbortSignal): Promise<BoundStage>;
+}
+
+/** When the stage (or its compensation) was entered, and its stored deadline if there is one. */
+export interface StageEntry {
+  readonly enteredAt: Date;
+  readonly deadline: Date | null;
+  readonly attempt: number;
+  readonly reentered: boolean;
+}
+
+/** Engine's own facts in the row's state, kept from the stages. */
+export const ENGINE_FACTS = "$engine";
+export interface EngineFacts {
+  /** Set by adopt_observed_state: a row that gets through afterwards is `reconciled`, not `completed`. */
+  readonly adopting?: boolean;
+}
+
+const isObject = (value: unknown): value is Facts =>
+  value !== null && typeof value === "object" && !Array.isArray(value);
+
+export function engineFacts(state: unknown): EngineFacts {
+  const facts = isObject(state) ? state[ENGINE_FACTS] : undefined;
+  return isObject(facts) ? { adopting: facts["adopting"] === true } : {};
+}
+
+export function stateOf(row: Pick<WorkflowRow, "state">): Facts {
+  return isObject(row.state) ? row.state : {};
+}
+
+export function defineWorkflow<Context extends StageRun<Input, State>, Input, State extends Facts>(
+  definition: WorkflowDefinition<Context, Input, State>,
+): Workflow {
+  const stages = new Map(definition.stages.map((stage) => [stage.name, stage]));
+  if (stages.size !== definition.stages.length) throw new Error(`${definition.kind} names a stage twice`);
+  for (const target of Object.values(definition.renamed)) {
+    if (!stages.has(target)) throw new Error(`${definition.kind} renames to the unknown stage ${target}`);
+  }
+  const bind: Workflow["bind"] = async (row, stageName, entry, signal) => {
+    const stage = stages.get(stageName);
+    if (stage === undefined) throw new Error(`${definition.kind} has no stage ${stageName}`);
+    const { [ENGINE_FACTS]: _engine, ...stored } = stateOf(row);
+    const context = await definition.buildContext({
+      workflowId: row.id,
+      stage: stageName,
+      attempt: entry.attempt,
+      reentered: entry.reentered,
+      enteredAt: entry.enteredAt,
+      deadline: entry.deadline ?? entry.enteredAt,
+      now: row.now,
+      input: definition.input.parse(row.input),
+      state: definition.state.parse(stored),
+      signal,
+    });
+    const deadline = entry.deadline ?? deadlineAfter(entry.enteredAt, stage.timeout.seconds(context));
+    return bound(stage, { ...context, deadline });
+  };
+  return {
+    kind: definition.kind,
+    stageNames: definition.stages.map((stage) => stage.name),
+    titles: Object.fromEntries(definition.stages.map((stage) => [stage.name, stage.title])),
+    compensable: definition.stages.filter((stage) => stage.compensate !== undefined).map((stage) => stage.name),
+    hooks: definition.hooks,
+    forgottenOnRerun: definition.forgottenOnRerun ?? [],
+    admit: definition.admit ?? ((tx) => admitAll(tx, definition.kind)),
+    knownNames: [...stages.keys(), ...Object.keys(definition.renamed)],
+    nameToday: (stored) => (stages.has(stored) ? stored : (definition.renamed[stored] ?? null)),
+    restartPoint: definition.restartPoint ?? ((_verb, stage) => stage),
+    bind,
+  };
+}
+
+function bound<Context extends StageRun<unknown, State>, State extends Facts>(
+  stage: Stage<Context, State>,
+  context: Context,
+): BoundStage {
+  const reentry = stage.reentry;
+  const compensate = stage.compensate?.bind(stage);
+  return {
+    name: stage.name,
+    retry: stage.retry,
+    overrides: stage.overrides,
+    deadline: context.deadline,
+    timeoutFailure: () => stage.timeout.failure(context),
+    observe: reentry.rule === "observe_first" ? () => reentry.observe(context) : null,
+    run: () => stage.run(context),
+    compensate: compensate === undefined ? null : (cause) => compensate(context, cause),
+  };
+}
