@@ -26,7 +26,7 @@ root_devices() {
 
 probe() { os blkid -p -o value -s "$1" "$2" || true; }
 
-own_partition() {
+own_device() {
   local device
   for device in $(os lsblk -nrpo NAME "$1"); do
     case $(probe LABEL "$device") in
@@ -42,16 +42,20 @@ in_fstab() { [ -f "$FSTAB" ] && awk -v want="$1" -v column="$2" '$1 !~ /^#/ && $
 
 # Says why the disk must not be touched; nothing where it may.
 why_in_use() {
-  local disk=$1 device types
-  if printf '%s\n' "$root_device_list" | grep -qxF "$disk"; then
+  local disk=$1 device mounts types
+  if grep -qxF "$disk" <<<"$root_device_list"; then
     printf 'holds the root'
     return 0
   fi
-  if [ -n "$(os lsblk -nro MOUNTPOINT "$disk" | tr -d '[:space:]')" ]; then
+  if ! mounts=$(os lsblk -nro MOUNTPOINT "$disk") || ! types=$(os lsblk -nro TYPE "$disk"); then
+    printf 'lsblk cannot tell'
+    return 0
+  fi
+  if [ -n "${mounts//[[:space:]]/}" ]; then
     printf 'mounted or swap'
     return 0
   fi
-  types=$(os lsblk -nro TYPE "$disk" | sort -u | tr '\n' ' ')
+  types=$(sort -u <<<"$types" | tr '\n' ' ')
   case $types in
   'disk ' | 'disk part ' | 'loop ' | 'loop part ') ;;
   *)
@@ -89,11 +93,11 @@ free_number() {
   printf '%s' "$number"
 }
 
-# mount_share NUMBER PARTITION: into fstab by UUID, for device names change from boot to boot.
+# mount_share NUMBER DEVICE: into fstab by UUID, for device names change from boot to boot.
 mount_share() {
-  local number=$1 partition=$2 uuid
-  uuid=$(probe UUID "$partition")
-  [ -n "$uuid" ] || die "$partition has no UUID after it was made; look at the disk"
+  local number=$1 device=$2 uuid
+  uuid=$(probe UUID "$device")
+  [ -n "$uuid" ] || die "$device has no UUID after it was made; look at the disk"
   if ! in_fstab "UUID=$uuid" 1; then
     {
       if [ -f "$FSTAB" ]; then awk 1 "$FSTAB"; fi
@@ -101,60 +105,65 @@ mount_share() {
     } | put_file 0644 "$FSTAB"
   fi
   mkdir -p "$ROOT/share$number"
-  if [ -z "$(os lsblk -nro MOUNTPOINT "$partition" | tr -d '[:space:]')" ]; then
-    os mount -t ext4 -o noatime "$partition" "$ROOT/share$number"
+  if [ -z "$(os lsblk -nro MOUNTPOINT "$device" | tr -d '[:space:]')" ]; then
+    os mount -t ext4 -o noatime "$device" "$ROOT/share$number"
   fi
 }
 
-# keep_share DISK: true if the disk is a share already. One that another installation made is kept too, unless the profile says erase.
-keep_share() {
-  local disk=$1 partition uuid number
-  partition=$(own_partition "$disk")
-  [ -n "$partition" ] || return 1
-  uuid=$(probe UUID "$partition")
+# share_of DISK: "NUMBER DEVICE" if the disk is a share that stays. One that another installation made stays too, unless the profile
+# says erase; then it is treated like any other disk with something on it.
+share_of() {
+  local device uuid number
+  device=$(own_device "$1")
+  [ -n "$device" ] || return 0
+  uuid=$(probe UUID "$device")
   if in_fstab "UUID=$uuid" 1; then
     number=$(awk -v want="UUID=$uuid" '$1 == want { sub("^/share", "", $2); print $2; exit }' "$FSTAB")
   else
-    [ "$ERASE_SIGNATURES" = false ] || return 1
-    number=$(probe LABEL "$partition")
+    [ "$ERASE_SIGNATURES" = false ] || return 0
+    number=$(probe LABEL "$device")
     number=${number#"$LABEL"}
     if in_fstab "/share$number" 2; then number=$(free_number); fi
   fi
-  mount_share "$number" "$partition"
-  kept="$kept /share$number=$disk"
+  printf '%s %s' "$number" "$device"
 }
 
-# wipefs, sfdisk and mkfs are used without force: each opens the device exclusively and fails if the kernel says that it is in use.
+# wipefs and mkfs are used without force: each opens the device exclusively and fails if the kernel says that it is in use.
 erase() {
-  local device
-  for device in $(os lsblk -nrpo NAME "$1" | sort -rV); do os wipefs --all --quiet "$device"; done
+  local device devices
+  devices=$(os lsblk -nrpo NAME "$1" | sort -rV)
+  for device in $devices; do os wipefs --all --quiet "$device"; done
 }
 
-first_partition() { os lsblk -nrpo NAME,TYPE "$1" | awk '$2 == "part" { print $1; exit }'; }
-
+# The file system takes the whole disk: with a partition table between, a power cut could leave a table of ours without a file system,
+# which no later run could tell from somebody else's.
 make_share() {
-  local disk=$1 number partition='' tries=0
+  local disk=$1 number
   number=$(free_number)
   step "making /share$number of $disk"
-  printf 'label: gpt\ntype=0FC63DAF-8483-4772-8E79-3D69D8477DE4, name="%s%s"\n' "$LABEL" "$number" | os sfdisk --quiet "$disk"
-  while [ -z "$partition" ] && [ "$tries" -lt 30 ]; do
-    if has_os udevadm; then os udevadm settle --timeout=10 || true; fi
-    partition=$(first_partition "$disk")
-    tries=$((tries + 1))
-    [ -n "$partition" ] || sleep 1
-  done
-  [ -n "$partition" ] || die "the new partition of $disk did not appear; look at the kernel's log"
-  os mkfs.ext4 -q -L "$LABEL$number" "$partition"
-  mount_share "$number" "$partition"
+  os mkfs.ext4 -q -L "$LABEL$number" "$disk"
+  mount_share "$number" "$disk"
   made="$made /share$number=$disk"
 }
 
 step 'looking at the disks'
-if [ -n "${MUSTER_DISKS:-}" ]; then disks=$MUSTER_DISKS; else disks=$(discover_disks); fi
+# The root's devices are compared by name, so a link in the list is followed first.
+if [ -n "${MUSTER_DISKS:-}" ]; then
+  disks=''
+  for disk in $MUSTER_DISKS; do disks="$disks $(readlink -m "$disk")"; done
+else
+  disks=$(discover_disks)
+fi
 root_device_list=$(root_devices)
 others=''
 for disk in $disks; do
-  if ! keep_share "$disk"; then others="$others $disk"; fi
+  share=$(share_of "$disk")
+  if [ -n "$share" ]; then
+    mount_share "${share%% *}" "${share#* }"
+    kept="$kept /share${share%% *}=$disk"
+  else
+    others="$others $disk"
+  fi
 done
 for disk in $others; do
   reason=$(why_in_use "$disk")

@@ -2,6 +2,8 @@
 # MUSTER_ROOT names a folder that stands for the host's root. There, tools that change a system come from the folder alone, so that a
 # part run in a folder never touches the machine around it.
 set -euo pipefail
+# A failure inside $(...) ends the part too, where bash knows how (4.4 and newer; only a folder on a Mac meets an older one).
+shopt -s inherit_errexit 2>/dev/null || true
 
 ROOT="${MUSTER_ROOT:-}"
 ROOT="${ROOT%/}"
@@ -66,7 +68,8 @@ step() {
 # die MESSAGE [EXIT_CODE]: says what happened, to what, and what to do next.
 die() {
   MESSAGE=$1
-  printf 'muster: %s: %s\n' "$PART_NAME" "$MESSAGE" >&2
+  # In $(...) nobody but this line tells it; elsewhere the status does.
+  if [ "$BASH_SUBSHELL" -gt 0 ]; then printf 'muster: %s: %s\n' "$PART_NAME" "$MESSAGE" >&2; fi
   exit "${2:-1}"
 }
 

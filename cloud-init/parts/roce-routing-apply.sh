@@ -40,16 +40,18 @@ clear_rules() {
 }
 
 apply_line() {
-  local table=$1 name=$2 mac=$3 cidr=$4 address=$5 network=$6 peer=$7 device
+  local table=$1 name=$2 mac=$3 cidr=$4 address=$5 network=$6 peer=$7 device addresses
   device=$(device_for "$name" "$mac")
   if [ -z "$device" ]; then
     complain "no interface $name with MAC $mac for $cidr; check the RoCE assignment and the NIC"
     return 1
   fi
   ip link set dev "$device" up || return 1
-  if ! ip -4 -o addr show dev "$device" | grep -qF " $cidr "; then
-    ip -4 addr add "$cidr" dev "$device" || return 1
-  fi
+  addresses=$(ip -4 -o addr show dev "$device") || return 1
+  case $addresses in
+  *" $cidr "*) ;;
+  *) ip -4 addr add "$cidr" dev "$device" || return 1 ;;
+  esac
   ip -4 route replace "$network" dev "$device" src "$address" scope link table "$table" || return 1
   if [ "$peer" != - ]; then
     ip -4 route replace default via "$peer" dev "$device" src "$address" table "$table" || return 1
