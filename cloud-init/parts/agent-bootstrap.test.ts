@@ -4,8 +4,11 @@ import { existsSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { HostFolder, sampleInput, sampleValues, skipWithout } from "../part.fixture.ts";
+
+// Each test starts real shells; a busy machine must not fail them.
+vi.setConfig({ testTimeout: 60_000 });
 
 const PART = "20-agent-bootstrap.sh";
 const QUICK = { MUSTER_DOWNLOAD_ATTEMPTS: "2", MUSTER_DOWNLOAD_PAUSE_SECONDS: "0" };

@@ -1,5 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { HostFolder, sampleInput } from "../part.fixture.ts";
+
+// Each test starts real shells; a busy machine must not fail them.
+vi.setConfig({ testTimeout: 60_000 });
 
 const PART = "40-extra-disks.sh";
 let folder: HostFolder;

@@ -1,8 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { HostFolder, sampleInput, sampleValues } from "../part.fixture.ts";
 import { roceLink } from "./roce-routing.ts";
+
+// Each test starts real shells; a busy machine must not fail them.
+vi.setConfig({ testTimeout: 60_000 });
 
 let folder: HostFolder;
 beforeEach(() => {

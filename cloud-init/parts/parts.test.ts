@@ -1,10 +1,13 @@
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { UserDataInput } from "../input.ts";
 import { HostFolder, renderPart, sampleInput, skipWithout } from "../part.fixture.ts";
 import { PARTS } from "./index.ts";
 import { partFile } from "./part.ts";
+
+// Each test starts real shells; a busy machine must not fail them.
+vi.setConfig({ testTimeout: 60_000 });
 
 const shellParts = PARTS.filter((part) => part.contentType === "text/x-shellscript").map((part) => part.name);
 const check = (command: string, args: string[], text: string) => {

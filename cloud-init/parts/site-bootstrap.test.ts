@@ -2,9 +2,12 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { UserDataInput } from "../input.ts";
 import { HostFolder, sampleInput, skipWithout } from "../part.fixture.ts";
+
+// Each test starts real shells; a busy machine must not fail them.
+vi.setConfig({ testTimeout: 60_000 });
 
 const PART = "10-site-bootstrap.sh";
 const QUICK = { MUSTER_DOWNLOAD_ATTEMPTS: "2", MUSTER_DOWNLOAD_PAUSE_SECONDS: "0" };
