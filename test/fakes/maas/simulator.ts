@@ -48,14 +48,15 @@ const DEFAULT_RUN_PARTS = ["20-agent-bootstrap.sh"] as const;
 /** Starts a simulated region in this process. */
 export async function startMaasSimulator(options: MaasSimulatorOptions = {}): Promise<MaasSimulator> {
   const apiKey = options.apiKey ?? DEFAULT_API_KEY;
+  const version = options.version ?? "3.7.3";
   const store = new StateStore(options.stateFile ?? null);
   const kept = store.load();
-  const state = kept ?? emptyRegion(apiKey);
+  const state = kept ?? emptyRegion(apiKey, version);
   if (kept === null && (options.machines ?? 0) > 0) buildSite(state, options.machines ?? 0);
   const region = new Region({
     state,
     store,
-    version: options.version ?? "3.7.3",
+    version,
     speed: options.speed ?? 1,
     timings: { ...DEFAULT_TIMINGS, ...options.timings },
     onJob: performJob,

@@ -88,12 +88,14 @@ export async function deploy(region: Region, machine: Machine, user: User, reque
   machine.ephemeralDeploy = request.ephemeralDeploy;
   machine.enableKernelCrashDump = request.enableKernelCrashDump;
   machine.errorDescription = "";
+  machine.minHweKernel ??= "";
   setHwSync(region, machine, request.enableHwSync);
   assignAutoAddresses(region, machine);
   machine.token ??= { token_key: newKey(18), token_secret: newKey(32), consumer_key: newKey(18) };
   region.changeStatus(machine, STATUS.deploying);
   region.event(machine, "INFO", "Deploying");
-  if (!request.ephemeralDeploy)
+  // Without a disk, or when told so, the system runs from memory: nothing gets installed.
+  if (!request.ephemeralDeploy && machine.blockDevices.length > 0)
     startScriptSet(region, machine, "installation", [{ name: "/tmp/install.log", parameters: {} }]);
   startInstall(region, machine);
 }

@@ -60,6 +60,7 @@ export function learnHardware(region: Region, machine: Machine): void {
   if (box === undefined) return;
   machine.hardwareId = box.id;
   machine.cpuCount = box.cpuCount;
+  machine.cores = Array.from({ length: box.cores }, (_, core) => core);
   machine.memory = box.memoryMib;
   machine.hardwareUuid = box.uuid;
   machine.hardwareInfo = { ...box.info };

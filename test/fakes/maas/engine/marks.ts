@@ -20,6 +20,7 @@ export function markBroken(region: Region, machine: Machine, user: User, comment
   if (allows("release", machine.status)) {
     region.event(machine, "INFO", "Releasing");
     if (machine.powerState === "on") startPowerOff(region, machine);
+    else region.event(machine, "INFO", "Released");
     machine.osystem = "";
     machine.distroSeries = "";
     machine.hweKernel = null;

@@ -14,7 +14,7 @@ export interface ReleaseRequest {
 }
 
 /** What a release blanks while the machine still has its owner. */
-function forgetDeployment(machine: Machine): void {
+function forgetDeployment(region: Region, machine: Machine): void {
   machine.agentName = "";
   machine.osystem = "";
   machine.distroSeries = "";
@@ -28,6 +28,7 @@ function forgetDeployment(machine: Machine): void {
   machine.ownedStorage = false;
   machine.errorDescription = "";
   machine.deployedAt = null;
+  if (region.version === "3.5.12") machine.scriptSets.installation = null;
   freeAutoAddresses(machine);
 }
 
@@ -41,7 +42,6 @@ export function finishRelease(region: Region, machine: Machine): void {
   region.changeStatus(machine, passed ? STATUS.ready : STATUS.new);
   region.setOwner(machine, null);
   machine.locked = false;
-  machine.scriptSets.installation = null;
   region.event(machine, "INFO", "Released");
   region.changed();
 }
@@ -50,7 +50,7 @@ function beginRelease(region: Region, machine: Machine): void {
   region.cancelJobs(machine);
   region.hooks.halt(machine, true);
   const bmc = bmcOf(region, machine);
-  forgetDeployment(machine);
+  forgetDeployment(region, machine);
   region.changeStatus(machine, STATUS.releasing);
   region.event(machine, "INFO", "Releasing");
   if (bmc.reach === "manual" || machine.powerState === "off") {
@@ -96,6 +96,12 @@ export function releaseTimedOut(region: Region, machine: Machine, reason: string
   region.event(machine, "ERROR", "Marking node failed", reason, "mark_failed");
 }
 
+const ABORTED: Readonly<Partial<Record<Status, string>>> = {
+  [STATUS.commissioning]: "Aborted commissioning",
+  [STATUS.deploying]: "Aborted deployment",
+  [STATUS.disk_erasing]: "Aborted disk erasing",
+};
+
 /** Starts an abort. The answer still shows the old status: the change comes with the `aborted` job. */
 export function abort(region: Region, machine: Machine, user: User, comment: string | null): void {
   if (!allows("abort", machine.status))
@@ -112,6 +118,7 @@ export function abort(region: Region, machine: Machine, user: User, comment: str
   if (machine.status === STATUS.testing || machine.status === STATUS.commissioning)
     endScriptSet(region, machine, "testing", SCRIPT_STATUS.aborted);
   if (machine.status === STATUS.deploying) machine.scriptSets.installation = null;
+  region.event(machine, "INFO", ABORTED[machine.status] ?? "Aborted testing");
   region.schedule("aborted", machine, region.timings.abort, {
     from: String(machine.status),
     back_to: String(machine.previousStatus),
@@ -124,19 +131,15 @@ export function finishAbort(region: Region, machine: Machine, from: number): voi
   switch (machine.status) {
     case STATUS.commissioning:
       region.changeStatus(machine, STATUS.new);
-      region.event(machine, "INFO", "Aborted commissioning");
       return;
     case STATUS.deploying:
       region.changeStatus(machine, STATUS.allocated);
-      region.event(machine, "INFO", "Aborted deployment");
       return;
     case STATUS.disk_erasing:
       region.changeStatus(machine, STATUS.failed_disk_erasing);
-      region.event(machine, "INFO", "Aborted disk erasing");
       return;
     default:
       leaveTesting(region, machine);
-      region.event(machine, "INFO", "Aborted testing");
   }
 }
 

@@ -52,6 +52,7 @@ function script(id: number, name: string, more: Partial<Script> = {}): Script {
 
 const PARAMETERS = {
   storage: { type: "storage", argument_format: "{path}" },
+  bare_storage: { type: "storage" },
   url: {
     type: "url",
     required: true,
@@ -60,8 +61,8 @@ const PARAMETERS = {
     allow_list: true,
   },
   interface: { type: "interface" },
-  quick_erase: { type: "boolean", default: "false", argument_format: "--quick-erase" },
-  secure_erase: { type: "boolean", default: "false", argument_format: "--secure-erase" },
+  quick_erase: { type: "boolean", argument_format: "--quick-erase" },
+  secure_erase: { type: "boolean", argument_format: "--secure-erase" },
 } as const;
 
 /** The scripts that a fresh region knows, by the names that clients ask for. */
@@ -136,7 +137,7 @@ export const SCRIPTS: readonly Script[] = [
     tags: ["storage"],
     hardware: "storage",
     parallel: true,
-    parameters: { storage: PARAMETERS.storage },
+    parameters: { storage: PARAMETERS.bare_storage },
     results: ["badblocks", "read_errors", "write_errors", "comparison_errors"],
   }),
   script(25, "badblocks-destructive", {
@@ -144,7 +145,7 @@ export const SCRIPTS: readonly Script[] = [
     tags: ["destructive", "storage"],
     hardware: "storage",
     parallel: true,
-    parameters: { storage: PARAMETERS.storage },
+    parameters: { storage: PARAMETERS.bare_storage },
     results: ["badblocks", "read_errors", "write_errors", "comparison_errors"],
   }),
   script(26, "7z", {
@@ -226,14 +227,17 @@ export function startScriptSet(
     id: region.next("script_set"),
     kind,
     status: SCRIPT_STATUS.pending,
-    results: scripts.map(({ name, parameters }) => ({
-      id: region.next("script_result"),
-      name,
-      status: SCRIPT_STATUS.pending,
-      created: now,
-      updated: now,
-      parameters: { ...parameters },
-    })),
+    results: scripts
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+      .map(({ name, parameters }) => ({
+        id: region.next("script_result"),
+        name,
+        status: SCRIPT_STATUS.pending,
+        created: now,
+        updated: now,
+        ended: null,
+        parameters: { ...parameters },
+      })),
   };
   machine.scriptSets[kind] = set;
   return set;
@@ -246,6 +250,7 @@ export function endScriptSet(region: Region, machine: Machine, kind: ScriptSetKi
   for (const result of set.results) {
     result.status = status;
     result.updated = region.now();
+    if (status === SCRIPT_STATUS.passed || status === SCRIPT_STATUS.failed) result.ended = region.now();
   }
 }
 

@@ -81,6 +81,8 @@ export interface ScriptResult {
   status: ScriptStatus;
   created: number;
   updated: number;
+  /** Milliseconds since the epoch; null until it ran. */
+  ended: number | null;
   parameters: Record<string, unknown>;
 }
 
@@ -130,6 +132,7 @@ export interface Machine {
   tags: string[];
   ownerData: Record<string, string>;
   cpuCount: number;
+  cores: number[];
   /** MiB. */
   memory: number;
   swapSize: number | null;
@@ -248,6 +251,8 @@ export interface Hardware {
   bmcReachable: boolean;
   power: "on" | "off";
   cpuCount: number;
+  /** Cores of the first NUMA node. */
+  cores: number;
   memoryMib: number;
   uuid: string | null;
   info: Record<string, string>;
@@ -339,6 +344,13 @@ export interface State {
   hosts: HostRecord[];
   /** Milliseconds since the epoch by `consumer token nonce`. */
   nonces: Record<string, number>;
-  rack: { systemId: string; hostname: string; uuid: string; connected: boolean; nic: NetworkInterface };
+  rack: {
+    systemId: string;
+    hostname: string;
+    uuid: string;
+    connected: boolean;
+    version: string | null;
+    nic: NetworkInterface;
+  };
   region: { systemId: string; hostname: string };
 }

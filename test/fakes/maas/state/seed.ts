@@ -64,7 +64,7 @@ function rackNic(): NetworkInterface {
 }
 
 /** A region with one rack, one PXE network and no machine. */
-export function emptyRegion(apiKey: string): State {
+export function emptyRegion(apiKey: string, version: string): State {
   return {
     schema: 1,
     sequences: {
@@ -115,7 +115,7 @@ export function emptyRegion(apiKey: string): State {
     requests: {},
     hosts: [],
     nonces: {},
-    rack: { systemId: newSystemId(), hostname: "rack1", uuid: randomUUID(), connected: true, nic: rackNic() },
+    rack: { systemId: newSystemId(), hostname: "rack1", uuid: randomUUID(), connected: true, version, nic: rackNic() },
     region: { systemId: newSystemId(), hostname: "region1" },
   };
 }

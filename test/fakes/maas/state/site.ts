@@ -172,6 +172,7 @@ export function siteHardware(n: number, networks: SiteNetworks): Hardware {
     bmcReachable: true,
     power: "off",
     cpuCount: 256,
+    cores: 128,
     memoryMib: 2 * 1024 * 1024,
     uuid: uuidOf(id),
     info: {

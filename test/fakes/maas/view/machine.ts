@@ -1,7 +1,8 @@
 import type { Region } from "../engine/region.ts";
 import { bootDiskOf, physicalDisks } from "../engine/storage.ts";
 import type { Machine, ScriptSet } from "../state/model.ts";
-import { STATUS_LABEL } from "../state/statuses.ts";
+import type { Status } from "../state/statuses.ts";
+import { STATUS_LABEL, showsOwnedStorage } from "../state/statuses.ts";
 import { viewInterface } from "./network.ts";
 import { viewBlockDevice } from "./storage.ts";
 
@@ -95,17 +96,17 @@ export function modelTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString().slice(0, -1);
 }
 
-function viewStorage(machine: Machine, shown: Shown): Record<string, unknown> {
+function viewStorage(machine: Machine): Record<string, unknown> {
   const boot = bootDiskOf(machine);
-  const physical = physicalDisks(machine).map((device) => viewBlockDevice(machine, device, shown.disksHidden));
+  const physical = physicalDisks(machine).map((device) => viewBlockDevice(machine, device));
   const virtual = machine.blockDevices
     .filter((device) => device.kind === "virtual")
-    .map((device) => viewBlockDevice(machine, device, shown.disksHidden));
+    .map((device) => viewBlockDevice(machine, device));
   return {
     blockdevice_set: [...physical, ...virtual],
     physicalblockdevice_set: physical,
     virtualblockdevice_set: virtual,
-    boot_disk: boot === null ? null : viewBlockDevice(machine, boot, shown.bootDiskHidden ?? shown.disksHidden),
+    boot_disk: boot === null ? null : viewBlockDevice(machine, boot),
     volume_groups: machine.volumeGroupIds.map((id) => ({ system_id: machine.systemId, id, __incomplete__: true })),
     raids: [],
     bcaches: [],
@@ -146,16 +147,41 @@ function viewSync(machine: Machine): Record<string, unknown> {
   };
 }
 
-/**
- * Which filesystems an answer shows. After an operation that drops the owner's copies, the region's answer
- * still lists the disks as read before it, while the boot disk is read anew.
- */
-export interface Shown {
-  disksHidden?: boolean | undefined;
-  bootDiskHidden?: boolean | undefined;
+/** What an operation had read of its machine before it changed it. */
+export interface Before {
+  status: Status;
+  installationId: number | null;
+  network: Record<string, unknown>;
 }
 
-export function viewMachine(region: Region, machine: Machine, shown: Shown = {}): Record<string, unknown> {
+export function readBefore(region: Region, machine: Machine): Before {
+  return {
+    status: machine.status,
+    installationId: machine.scriptSets.installation?.id ?? null,
+    network: viewNetwork(region, machine),
+  };
+}
+
+/**
+ * The answer of an operation. The region renders some of it from what it read before the change: the boot disk
+ * by the old status, and after a deploy or release also the network.
+ */
+export function viewMachineAfter(
+  region: Region,
+  machine: Machine,
+  before: Before,
+  network: "stale" | "fresh",
+): Record<string, unknown> {
+  const boot = bootDiskOf(machine);
+  const bootDiskHidden = showsOwnedStorage(before.status) && !machine.ownedStorage;
+  return {
+    ...viewMachine(region, machine),
+    boot_disk: boot === null ? null : viewBlockDevice(machine, boot, bootDiskHidden),
+    ...(network === "stale" ? before.network : {}),
+  };
+}
+
+export function viewMachine(region: Region, machine: Machine): Record<string, unknown> {
   return {
     system_id: machine.systemId,
     hostname: machine.hostname,
@@ -194,11 +220,11 @@ export function viewMachine(region: Region, machine: Machine, shown: Shown = {})
     parent: null,
     pod: null,
     virtualmachine_id: null,
-    numanode_set: [{ index: 0, memory: machine.memory, cores: [], hugepages_set: [] }],
+    numanode_set: [{ index: 0, memory: machine.memory, cores: machine.cores, hugepages_set: [] }],
     ...viewScriptStatuses(machine.scriptSets),
     ...viewSync(machine),
     ...viewNetwork(region, machine),
-    ...viewStorage(machine, shown),
+    ...viewStorage(machine),
     ...(region.version === "3.7.3" ? { is_dpu: false, enable_kernel_crash_dump: machine.enableKernelCrashDump } : {}),
     resource_uri: `${API}/machines/${machine.systemId}/`,
   };

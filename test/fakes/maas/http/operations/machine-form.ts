@@ -185,6 +185,7 @@ export function blankMachine(region: Region): Machine {
     tags: [],
     ownerData: {},
     cpuCount: 0,
+    cores: [],
     memory: 0,
     swapSize: null,
     interfaces: [],
@@ -225,7 +226,7 @@ function applyForm(machine: Machine, data: Fields): void {
   if (hostname) machine.hostname = hostname.split(".")[0] ?? hostname;
   machine.description = data.get("description") ?? machine.description;
   machine.architecture = data.get("architecture") ?? machine.architecture;
-  machine.minHweKernel = data.get("min_hwe_kernel") ?? machine.minHweKernel;
+  machine.minHweKernel = data.get("min_hwe_kernel") ?? machine.minHweKernel ?? "";
   machine.pool = data.get("pool") ?? machine.pool;
   machine.zone = data.get("zone") ?? machine.zone;
   applyPower(machine, data);

@@ -17,7 +17,7 @@ import { Refusal, stateConflict } from "../../engine/refusal.ts";
 import { abort, release } from "../../engine/release.ts";
 import type { Machine } from "../../state/model.ts";
 import { STATUS } from "../../state/statuses.ts";
-import { viewMachine } from "../../view/machine.ts";
+import { readBefore, viewMachine, viewMachineAfter } from "../../view/machine.ts";
 import type { Call, Reply } from "../call.ts";
 import { json } from "../call.ts";
 import { administered, adminRead, editable, viewable } from "./access.ts";
@@ -76,6 +76,7 @@ export async function startCommission(call: Call): Promise<Reply> {
 
 export async function startDeploy(call: Call): Promise<Reply> {
   const machine = editableOrFree(call);
+  const before = readBefore(call.region, machine);
   const { form } = call;
   await deploy(call.region, machine, call.user, {
     distroSeries: form.get("distro_series"),
@@ -87,7 +88,7 @@ export async function startDeploy(call: Call): Promise<Reply> {
     agentName: form.get("agent_name"),
     comment: form.get("comment"),
   });
-  return show(call, machine);
+  return json(viewMachineAfter(call.region, machine, before, "stale"));
 }
 
 /** Anybody may deploy what nobody owns. */
@@ -98,18 +99,12 @@ function editableOrFree(call: Call): Machine {
 
 export function startRelease(call: Call): Reply {
   const machine = editable(call);
-  const before = machine.ownedStorage && machine.status === STATUS.deployed;
+  const before = readBefore(call.region, machine);
   release(call.region, machine, call.user, {
     erase: call.form.flag("erase", false),
     comment: call.form.get("comment"),
   });
-  return showAfterGivingUp(call, machine, before);
-}
-
-/** The disks in such an answer are as read before the owner's copies went; only the boot disk is read anew. */
-function showAfterGivingUp(call: Call, machine: Machine, had: boolean): Reply {
-  const settled = machine.status === STATUS.ready || machine.status === STATUS.new || machine.status === STATUS.broken;
-  return json(viewMachine(call.region, machine, had && settled ? { bootDiskHidden: true } : {}));
+  return json(viewMachineAfter(call.region, machine, before, "stale"));
 }
 
 export function startAbort(call: Call): Reply {
@@ -120,15 +115,21 @@ export function startAbort(call: Call): Reply {
 
 export function broken(call: Call): Reply {
   const machine = editable(call);
-  const had = machine.ownedStorage && machine.status === STATUS.deployed;
+  const before = readBefore(call.region, machine);
   markBroken(call.region, machine, call.user, call.form.get("comment"));
-  return showAfterGivingUp(call, machine, had);
+  // Only what was deployed still shows its old owner's disk and, from 3.7, the installation it had.
+  if (before.status !== STATUS.deployed) return show(call, machine);
+  const view = viewMachineAfter(call.region, machine, before, "stale");
+  return json(
+    call.region.version === "3.5.12" ? view : { ...view, current_installation_result_id: before.installationId },
+  );
 }
 
 export function fixed(call: Call): Reply {
   const machine = administered(call);
+  const before = readBefore(call.region, machine);
   markFixed(call.region, machine, call.user, call.form.get("comment"));
-  return show(call, machine);
+  return json(viewMachineAfter(call.region, machine, before, "fresh"));
 }
 
 export function overrideTesting(call: Call): Reply {
@@ -163,9 +164,9 @@ export async function startPowerOff(call: Call): Promise<Reply> {
 
 export async function test(call: Call): Promise<Reply> {
   const machine = administered(call);
+  const before = readBefore(call.region, machine);
   await startTests(call.region, machine, call.user, call.form.words("testing_scripts"));
-  // The boot disk in this answer is as read before the status hid its filesystems.
-  return json(viewMachine(call.region, machine, { bootDiskHidden: false }));
+  return json(viewMachineAfter(call.region, machine, before, "fresh"));
 }
 
 export async function rescue(call: Call): Promise<Reply> {

@@ -143,7 +143,7 @@ export function allocate(call: Call): Reply {
     call.region.userEvent(chosen, call.user, "User acquiring node", call.form.get("comment"));
     acquire(call.region, chosen, call.user, call.form.get("agent_name"));
   }
-  return json(viewMachine(call.region, chosen));
+  return json({ ...viewMachine(call.region, chosen), constraints_by_type: {} });
 }
 
 /** Releases several: one in a wrong state fails all. */

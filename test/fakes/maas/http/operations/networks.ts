@@ -98,9 +98,10 @@ export function createSubnet(call: Call): Reply {
   const parsed = parseCidr(cidr);
   if (parsed === null || parsed.prefix === 0) errors["cidr"] = ["Required format: <network>/<prefixlen>."];
   else if (region.state.subnets.some((one) => overlaps(one.cidr, cidr))) {
-    errors["__all__"] = [`Subnet ${cidr} would overlap with existing subnets.`];
-    if (region.state.subnets.some((one) => one.cidr === cidr))
-      errors["cidr"] = ["Subnet with this Cidr already exists."];
+    const same = region.state.subnets.some((one) => one.cidr === cidr);
+    if (!same || region.version === "3.7.3")
+      errors["__all__"] = [`Subnet ${cidr} would overlap with existing subnets.`];
+    if (same) errors["cidr"] = ["Subnet with this Cidr already exists."];
   }
   const vlan = vlanForSubnet(call, errors);
   if (Object.keys(errors).length > 0 || vlan === undefined) throw badFields(errors);
@@ -115,7 +116,8 @@ export function createSubnet(call: Call): Reply {
     managed: call.data.flag("managed", true),
   };
   region.state.subnets.push(subnet);
-  return json(viewSubnet(region, subnet));
+  // The answer to a create shows the form's empty gateway; later reads show null.
+  return json({ ...viewSubnet(region, subnet), gateway_ip: subnet.gatewayIp ?? "" });
 }
 
 export function deleteSubnet(call: Call): Reply {

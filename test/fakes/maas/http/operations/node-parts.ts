@@ -77,6 +77,12 @@ export function readInterface(call: Call): Reply {
   return json(viewInterface(call.region, machine.systemId, interfaceOf(machine, call.params[1])));
 }
 
+/** On another VLAN the links of the old one make no sense any more. */
+function moveToVlan(nic: NetworkInterface, vlanId: number | null): void {
+  if (nic.vlanId !== vlanId) nic.links = [];
+  nic.vlanId = vlanId;
+}
+
 export function updateInterface(call: Call): Reply {
   const machine = administered(call);
   const nic = interfaceOf(machine, call.params[1]);
@@ -87,7 +93,7 @@ export function updateInterface(call: Call): Reply {
   if (vlan !== null && vlan !== "" && !call.region.state.vlans.some((one) => String(one.id) === vlan)) {
     throw badFields({ vlan: ["Select a valid choice. That choice is not one of the available choices."] });
   }
-  if (vlan !== null) nic.vlanId = vlan === "" ? null : Number(vlan);
+  if (vlan !== null) moveToVlan(nic, vlan === "" ? null : Number(vlan));
   nic.name = call.data.get("name") || nic.name;
   nic.macAddress = call.data.get("mac_address")?.toLowerCase() || nic.macAddress;
   const mtu = call.data.get("mtu");
@@ -137,17 +143,25 @@ function scriptTime(ms: number): string {
   return new Date(ms).toUTCString().replace("GMT", "+0000");
 }
 
+/** What scripts run with when nobody chose otherwise; parameters without a value are not shown with a result. */
+const RUN_VALUES: Readonly<Record<string, string>> = {
+  maas_auto_ipmi_user: "maas",
+  maas_auto_ipmi_cipher_suite_id: "3",
+  maas_auto_ipmi_user_privilege_level: "ADMIN",
+  storage: "all",
+};
+
 function withValues(parameters: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const valued = Object.entries(parameters).filter(([name]) => RUN_VALUES[name] !== undefined);
   return Object.fromEntries(
-    Object.entries(parameters).map(([name, one]) => [
-      name,
-      typeof one === "object" ? { ...one, value: name === "storage" ? "all" : "" } : one,
-    ]),
+    valued.map(([name, one]) => [name, typeof one === "object" ? { ...one, value: RUN_VALUES[name] } : one]),
   );
 }
 
 function viewScriptSet(machine: Machine, set: ScriptSet): Record<string, unknown> {
   const type = RESULT_TYPES[set.kind];
+  const ends = set.results.map((result) => result.ended).filter((ended) => ended !== null);
+  const lastEnd = ends.length < set.results.length ? null : Math.max(...ends);
   return {
     id: set.id,
     system_id: machine.systemId,
@@ -155,8 +169,8 @@ function viewScriptSet(machine: Machine, set: ScriptSet): Record<string, unknown
     type_name: type.label,
     status: set.status,
     status_name: SCRIPT_STATUS_LABEL[set.status],
-    started: null,
-    ended: null,
+    started: lastEnd === null ? null : scriptTime(lastEnd),
+    ended: lastEnd === null ? null : scriptTime(lastEnd),
     runtime: "",
     last_ping: null,
     results: set.results.map((result) => ({
@@ -167,11 +181,11 @@ function viewScriptSet(machine: Machine, set: ScriptSet): Record<string, unknown
       status: result.status,
       status_name: SCRIPT_STATUS_LABEL[result.status],
       exit_status: result.status === SCRIPT_STATUS.passed ? 0 : result.status === SCRIPT_STATUS.failed ? 1 : null,
-      started: null,
-      ended: null,
-      runtime: "",
-      starttime: "",
-      endtime: "",
+      started: result.ended === null ? null : scriptTime(result.ended),
+      ended: result.ended === null ? null : scriptTime(result.ended),
+      runtime: result.ended === null ? "" : "0:00:00",
+      starttime: result.ended === null ? "" : result.ended / 1000,
+      endtime: result.ended === null ? "" : result.ended / 1000,
       estimated_runtime: "0:00:00",
       parameters: withValues(result.parameters),
       script_id: SCRIPTS.find((one) => one.name === result.name)?.id ?? null,

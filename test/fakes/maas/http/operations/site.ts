@@ -162,7 +162,7 @@ function controller(
     status_action: null,
     interface_set: kind.type === 2 ? [viewInterface(region, kind.systemId, region.state.rack.nic)] : [],
     zone: viewZone(region, "default"),
-    version: region.version,
+    version: kind.type === 2 ? region.state.rack.version : region.version,
     tag_names: [],
     ...viewScriptStatuses(
       kind.type === 3
@@ -240,7 +240,9 @@ export function none(): Reply {
   return json([]);
 }
 
-export function notifications(): Reply {
+/** From 3.7 a fresh region warns of what it will drop. */
+export function notifications(call: Call): Reply {
+  if (call.region.version === "3.5.12") return json([]);
   return json([
     {
       ident: "simulated",
@@ -392,5 +394,6 @@ export function sshKeys(call: Call): Reply {
 export function addSshKey(call: Call): Reply {
   const key = { id: call.region.next("sshkey"), key: call.data.required("key") };
   call.user.sshKeys.push(key);
-  return json({ key: key.key, id: key.id }, 201);
+  const source = call.region.version === "3.5.12" ? { keysource: null } : {};
+  return json({ key: key.key, id: key.id, ...source }, 201);
 }
