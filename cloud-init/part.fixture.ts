@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { UserDataInput, type UserDataValues } from "./input.ts";
 import { PARTS } from "./parts/index.ts";
 
-export const CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+const CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 
 /** Every part is wanted. Nothing in it is a secret of anybody. */
 export const sampleValues = (): UserDataValues => ({

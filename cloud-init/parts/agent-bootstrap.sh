@@ -61,7 +61,7 @@ install_deb() {
 
 install_package() {
   if is_gzip "$WORK_DIR/package"; then
-    tar -xzf "$WORK_DIR/package" -C "$ROOT/" --no-same-owner
+    tar -xzpf "$WORK_DIR/package" -C "$ROOT/" --no-same-owner
   elif [ "$(head -c 7 "$WORK_DIR/package")" = '!<arch>' ]; then
     install_deb
   else
