@@ -37,7 +37,7 @@ export type Database = {
   close(): Promise<void>;
 };
 
-export const DEFAULT_TIMEOUTS: DatabaseTimeouts = {
+const DEFAULT_TIMEOUTS: DatabaseTimeouts = {
   connectMs: 10_000,
   statementMs: 30_000,
   lockMs: 10_000,

@@ -1,4 +1,4 @@
-export const EMBEDDED_ERROR_CODES = [
+const EMBEDDED_ERROR_CODES = [
   "binaries_missing",
   "data_version_mismatch",
   "initialisation_failed",
