@@ -16,6 +16,7 @@ const { values } = parseArgs({
     "hosts-dir": { type: "string", default: process.env["SIM_MAAS_HOSTS_DIR"] ?? "" },
     "run-parts": { type: "string", default: process.env["SIM_MAAS_RUN_PARTS"] ?? "" },
     "omit-hw-sync-files": { type: "boolean", default: process.env["SIM_MAAS_OMIT_HW_SYNC_FILES"] === "true" },
+    "host-env": { type: "string", default: process.env["SIM_MAAS_HOST_ENV"] ?? "{}" },
     "api-key": { type: "string", default: process.env["SIM_MAAS_API_KEY"] ?? DEFAULT_API_KEY },
   },
 });
@@ -31,6 +32,7 @@ const flags = z
     "hosts-dir": z.string(),
     "run-parts": z.string(),
     "omit-hw-sync-files": z.boolean(),
+    "host-env": z.string().transform((text) => z.record(z.string(), z.string()).parse(JSON.parse(text))),
     "api-key": z.string().regex(/^[^:]+:[^:]+:[^:]+$/),
   })
   .parse(values);
@@ -42,6 +44,7 @@ const simulator = await startMaasSimulator({
   speed: flags.speed,
   machines: flags.machines,
   apiKey: flags["api-key"],
+  hostEnvironment: flags["host-env"],
   omitHwSyncFiles: flags["omit-hw-sync-files"],
   ...(flags["state-file"] === "" ? {} : { stateFile: flags["state-file"] }),
   ...(flags["hosts-dir"] === "" ? {} : { hostsDir: flags["hosts-dir"] }),

@@ -31,6 +31,8 @@ export interface MaasSimulatorOptions {
   runParts?: readonly string[];
   /** Leave out the files that the region's vendor data writes for hardware sync. */
   omitHwSyncFiles?: boolean;
+  /** Environment of everything that runs on the hosts. */
+  hostEnvironment?: Readonly<Record<string, string>>;
 }
 
 export interface MaasSimulator {
@@ -70,6 +72,7 @@ export async function startMaasSimulator(options: MaasSimulatorOptions = {}): Pr
           hostsDir: options.hostsDir,
           runParts: options.runParts ?? DEFAULT_RUN_PARTS,
           omitHwSyncFiles: options.omitHwSyncFiles ?? false,
+          environment: options.hostEnvironment ?? {},
         });
   const server = createMaasServer({ region, faults, control: new Control({ region, faults, hosts }) });
   const host = options.host ?? "127.0.0.1";
@@ -79,7 +82,7 @@ export async function startMaasSimulator(options: MaasSimulatorOptions = {}): Pr
   });
   const { port } = server.address() as AddressInfo;
   const origin = `http://${host}:${port}`;
-  await hosts?.start(origin);
+  hosts?.start(origin);
   region.start();
   return {
     url: `${origin}/MAAS`,

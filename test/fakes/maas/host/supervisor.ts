@@ -1,18 +1,281 @@
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import type { Region } from "../engine/region.ts";
+import type { UnitAction, UnitSupervisor } from "../http/control.ts";
+import type { HostRecord, Machine } from "../state/model.ts";
+import { STATUS } from "../state/statuses.ts";
+import { HW_SYNC_SERVICE, machineAuthorization, syncHardware } from "./hardware-sync.ts";
+import type { UnitAnswer } from "./host.ts";
+import { SimulatedHost } from "./host.ts";
+import { installImage, newBoot, tellSupervisor } from "./image.ts";
+import type { UserDataPart } from "./user-data.ts";
+import { unpackUserData } from "./user-data.ts";
+
 export interface SupervisorOptions {
   region: Region;
   hostsDir: string;
+  /** Names of the parts to run; `all` runs every one. */
   runParts: readonly string[];
   omitHwSyncFiles: boolean;
+  /** Given to everything that runs on a host. */
+  environment: Readonly<Record<string, string>>;
 }
-export class HostSupervisor {
-  constructor(_options: SupervisorOptions) {}
-  async start(_origin: string): Promise<void> {}
-  async stop(): Promise<void> {}
-  async unit(): Promise<{ code: number; output: string }> {
-    return { code: 1, output: "" };
+
+const RESTART_DELAY_S = 1;
+const MIN_RESTART_DELAY_MS = 100;
+const SCRIPTS = "var/lib/cloud/instance/scripts";
+const OUTPUT_LOG = "var/log/cloud-init-output.log";
+
+/** Boots deployed machines in folders, keeps their units running, and takes them down again. */
+export class HostSupervisor implements UnitSupervisor {
+  readonly #options: SupervisorOptions;
+  readonly #hosts = new Map<string, SimulatedHost>();
+  /** What happens to a host happens one after the other. */
+  readonly #queues = new Map<string, Promise<void>>();
+  #origin = "";
+  #closing = false;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = { ...options, hostsDir: resolve(options.hostsDir) };
   }
+
+  /** Takes over booting, and brings up again what ran when the simulator ended. */
+  start(origin: string): void {
+    this.#origin = origin;
+    const { region } = this.#options;
+    region.hooks = {
+      boot: (machine) => this.#enqueue(machine.systemId, () => this.#boot(machine)),
+      halt: (machine, wipe) => {
+        // Power goes at once, also in the middle of a first boot; what is left to do waits its turn.
+        void this.#hosts.get(machine.systemId)?.halt();
+        this.#enqueue(machine.systemId, () => this.#halt(machine.systemId, wipe));
+      },
+      resume: (machine) => this.#enqueue(machine.systemId, () => this.#resume(machine)),
+    };
+    for (const record of region.state.hosts) this.#host(record).killLeftovers();
+    for (const machine of region.state.machines) this.#continue(machine);
+  }
+
+  async stop(): Promise<void> {
+    this.#closing = true;
+    await Promise.all([...this.#hosts.values()].map((host) => host.halt()));
+    await Promise.all(this.#queues.values());
+  }
+
+  async unit(systemId: string, action: UnitAction, unit: string): Promise<UnitAnswer> {
+    const record = this.#record(systemId);
+    const host = this.#hosts.get(systemId);
+    if (record === undefined || host === undefined) return { code: 1, output: "The host is not running." };
+    const answer = await this.#perform(host, record, action, unit);
+    this.#options.region.changed();
+    return answer;
+  }
+
   describe(): unknown {
-    return [];
+    return this.#options.region.state.hosts.map((record) => ({
+      ...record,
+      running: this.#hosts.has(record.systemId),
+      active_units: record.knownUnits.filter((unit) => this.#hosts.get(record.systemId)?.isActive(unit) === true),
+    }));
   }
+
+  async #perform(host: SimulatedHost, record: HostRecord, action: UnitAction, unit: string): Promise<UnitAnswer> {
+    if (!record.knownUnits.includes(unit)) record.knownUnits.push(unit);
+    switch (action) {
+      case "start":
+        return host.start(unit);
+      case "stop":
+        await host.stop(unit);
+        return { code: 0, output: "" };
+      case "try-restart":
+        if (!host.isActive(unit)) return { code: 0, output: "" };
+        await host.stop(unit);
+        return host.start(unit);
+      case "restart":
+      case "reload-or-restart":
+        await host.stop(unit);
+        return host.start(unit);
+      case "enable":
+        if (!record.enabledUnits.includes(unit)) record.enabledUnits.push(unit);
+        return { code: 0, output: "" };
+      case "disable":
+        record.enabledUnits = record.enabledUnits.filter((one) => one !== unit);
+        return { code: 0, output: "" };
+      case "is-active":
+        return host.isActive(unit) ? { code: 0, output: "active" } : { code: 3, output: "inactive" };
+      case "is-enabled":
+        return record.enabledUnits.includes(unit) ? { code: 0, output: "enabled" } : { code: 1, output: "disabled" };
+    }
+  }
+
+  #record(systemId: string): HostRecord | undefined {
+    return this.#options.region.state.hosts.find((one) => one.systemId === systemId);
+  }
+
+  #enqueue(systemId: string, work: () => Promise<void>): void {
+    const before = this.#queues.get(systemId) ?? Promise.resolve();
+    const next = before.then(work).catch((error: unknown) => {
+      if (this.#closing) return;
+      process.stderr.write(`Host of ${systemId}: ${error instanceof Error ? error.message : String(error)}\n`);
+    });
+    this.#queues.set(systemId, next);
+  }
+
+  #host(record: HostRecord): SimulatedHost {
+    const { region, environment } = this.#options;
+    return new SimulatedHost({
+      root: record.root,
+      environment,
+      restartDelayMs: Math.max(MIN_RESTART_DELAY_MS, region.realMs(RESTART_DELAY_S)),
+      timerMs: () => {
+        const interval = region.findMachine(record.systemId)?.syncInterval ?? null;
+        return interval === null ? null : region.realMs(interval);
+      },
+      onTimer: async (service) => {
+        if (service !== HW_SYNC_SERVICE) return;
+        try {
+          await syncHardware(record.root);
+        } catch (error) {
+          process.stderr.write(
+            `Hardware sync of ${record.hostname}: ${error instanceof Error ? error.message : String(error)}\n`,
+          );
+        }
+      },
+    });
+  }
+
+  /** After a restart of the simulator: a boot that was cut short starts over, a running host comes up again. */
+  #continue(machine: Machine): void {
+    const { region } = this.#options;
+    const record = this.#record(machine.systemId);
+    const installing = region.state.jobs.some(
+      (job) => job.systemId === machine.systemId && job.kind.startsWith("deploy_"),
+    );
+    if (machine.status === STATUS.deploying && !installing) this.#enqueue(machine.systemId, () => this.#boot(machine));
+    else if (record !== undefined && machine.status === STATUS.deployed && machine.powerState !== "off")
+      this.#enqueue(machine.systemId, () => this.#resume(machine));
+  }
+
+  /** The installed system starts for the first time. */
+  async #boot(machine: Machine): Promise<void> {
+    const { region } = this.#options;
+    if (this.#closing || machine.status !== STATUS.deploying) return;
+    await this.#halt(machine.systemId, true);
+    const root = join(this.#options.hostsDir, machine.hostname);
+    const record: HostRecord = {
+      systemId: machine.systemId,
+      hostname: machine.hostname,
+      root,
+      firstBootDone: false,
+      enabledUnits: [],
+      knownUnits: [],
+      parts: [],
+    };
+    installImage({ machine, root, maasUrl: `${this.#origin}/MAAS`, omitHwSyncFiles: this.#options.omitHwSyncFiles });
+    region.state.hosts.push(record);
+    region.count(machine.systemId, "boot");
+    region.changed();
+    await this.#bringUp(machine, record);
+  }
+
+  /** The host starts again with its disk as it was. */
+  async #resume(machine: Machine): Promise<void> {
+    const record = this.#record(machine.systemId);
+    if (this.#closing || record === undefined || this.#hosts.has(machine.systemId)) return;
+    newBoot(record.root);
+    await this.#bringUp(machine, record);
+  }
+
+  async #bringUp(machine: Machine, record: HostRecord): Promise<void> {
+    const host = this.#host(record);
+    host.killLeftovers();
+    this.#hosts.set(machine.systemId, host);
+    tellSupervisor(record.root, `${this.#origin}/_sim`, machine.systemId);
+    for (const unit of record.enabledUnits) await host.start(unit);
+    if (!record.firstBootDone) await this.#firstBoot(machine, host, record);
+  }
+
+  /** What cloud-init does: asks for the user data, which ends the deployment, and runs the parts in order. */
+  async #firstBoot(machine: Machine, host: SimulatedHost, record: HostRecord): Promise<void> {
+    const { region } = this.#options;
+    const parts = unpackUserData(await this.#fetchUserData(machine));
+    if (machine.enableHwSync && !this.#options.omitHwSyncFiles) {
+      await this.#perform(host, record, "start", "maas_hardware_sync.timer");
+      await this.#perform(host, record, "enable", "maas_hardware_sync.timer");
+    }
+    record.parts = parts.map(({ filename, contentType }) => ({ filename, contentType, run: false, exitStatus: null }));
+    for (const part of orderOfRun(parts)) {
+      if (this.#closing || this.#hosts.get(machine.systemId) !== host) return;
+      const noted = record.parts.find((one) => one.filename === part.filename);
+      if (noted === undefined || !this.#mayRun(part)) continue;
+      noted.run = true;
+      noted.exitStatus = await runPart(host, part);
+      region.changed();
+    }
+    if (this.#closing || this.#hosts.get(machine.systemId) !== host) return;
+    record.firstBootDone = true;
+    region.changed();
+    region.flush();
+  }
+
+  #mayRun(part: UserDataPart): boolean {
+    const { runParts } = this.#options;
+    return runParts.includes("all") || runParts.includes(part.filename);
+  }
+
+  async #fetchUserData(machine: Machine): Promise<Buffer> {
+    const { token } = machine;
+    if (token === null) throw new Error("The machine has no token any more: it was released while it started.");
+    const authorization = machineAuthorization({
+      consumerKey: token.consumer_key,
+      tokenKey: token.token_key,
+      tokenSecret: token.token_secret,
+    });
+    const response = await fetch(`${this.#origin}/MAAS/metadata/2012-03-01/user-data`, {
+      headers: { Authorization: authorization },
+    });
+    if (response.status === 404) return Buffer.alloc(0);
+    if (!response.ok) throw new Error(`The metadata service answered ${response.status} to the request for user data.`);
+    return Buffer.from(await response.arrayBuffer());
+  }
+
+  async #halt(systemId: string, wipe: boolean): Promise<void> {
+    const { region } = this.#options;
+    const record = this.#record(systemId);
+    const host = this.#hosts.get(systemId);
+    this.#hosts.delete(systemId);
+    await host?.halt();
+    if (!wipe || record === undefined) return;
+    (host ?? this.#host(record)).wipe();
+    region.state.hosts = region.state.hosts.filter((one) => one !== record);
+    region.changed();
+  }
+}
+
+/** Boothooks first, then scripts by name; what is no script is not run. */
+function orderOfRun(parts: readonly UserDataPart[]): UserDataPart[] {
+  const byName = parts.toSorted((a, b) => (a.filename < b.filename ? -1 : 1));
+  return [
+    ...byName.filter((part) => part.contentType === "text/cloud-boothook"),
+    ...byName.filter((part) => part.contentType === "text/x-shellscript"),
+  ];
+}
+
+/** The interpreter that the first line names, with its arguments; the machine's own, found by name. */
+function interpreterOf(content: Buffer): string[] {
+  const first = content.subarray(0, 256).toString("latin1").split("\n")[0] ?? "";
+  const words = first.startsWith("#!") ? first.slice(2).trim().split(/\s+/) : [];
+  const named = words[0]?.endsWith("/env")
+    ? words.slice(1)
+    : words.map((word, index) => (index === 0 ? (word.split("/").at(-1) ?? word) : word));
+  return named.length > 0 ? named : ["sh"];
+}
+
+async function runPart(host: SimulatedHost, part: UserDataPart): Promise<number> {
+  const name = part.filename.replace(/[^A-Za-z0-9._-]/g, "_");
+  const path = join(host.root, SCRIPTS, name);
+  mkdirSync(join(host.root, SCRIPTS), { recursive: true });
+  writeFileSync(path, part.content);
+  chmodSync(path, 0o700);
+  return host.run([...interpreterOf(part.content), path], OUTPUT_LOG);
 }

@@ -44,18 +44,27 @@ const BoxRequest = z.strictObject({
   power: z.enum(["on", "off"]).optional(),
 });
 const RackRequest = z.strictObject({ connected: z.boolean() });
+const UNIT_ACTIONS = [
+  "start",
+  "stop",
+  "restart",
+  "try-restart",
+  "reload-or-restart",
+  "enable",
+  "disable",
+  "is-active",
+  "is-enabled",
+] as const;
+export type UnitAction = (typeof UNIT_ACTIONS)[number];
+
 const UnitRequest = z.strictObject({
-  action: z.enum(["start", "stop", "restart", "enable", "disable", "is-active", "is-enabled"]),
+  action: z.enum(UNIT_ACTIONS),
   unit: z.string().regex(/^[A-Za-z0-9_.@-]+$/),
 });
 
 /** What the host supervisor does for a host's `systemctl`. */
 export interface UnitSupervisor {
-  unit(
-    systemId: string,
-    action: z.infer<typeof UnitRequest>["action"],
-    unit: string,
-  ): Promise<{ code: number; output: string }>;
+  unit(systemId: string, action: UnitAction, unit: string): Promise<{ code: number; output: string }>;
   describe(): unknown;
 }
 

@@ -83,6 +83,8 @@ async function answerApi(region: Region, request: IncomingMessage, url: URL, bod
 async function answer(parts: ServerParts, request: IncomingMessage, url: URL, body: Buffer): Promise<Reply> {
   try {
     if (url.pathname.startsWith("/_sim/")) return await parts.control.answer(request, url, body);
+    if (url.pathname === "/MAAS/maas-run-scripts")
+      return plain("#!/bin/sh\n# The simulated host reports its hardware itself.\nexit 0\n");
     if (url.pathname.startsWith("/MAAS/metadata/")) return await answerMetadata(parts.region, request, url, body);
     if (url.pathname === "/MAAS/api/version/") return plain("2.0");
     if (url.pathname.startsWith("/MAAS/api/1.0/")) return plain("The 1.0 API is no longer available.", 410);

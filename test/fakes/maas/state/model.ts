@@ -315,9 +315,11 @@ export interface HostRecord {
   systemId: string;
   hostname: string;
   root: string;
-  /** Units that start again when the simulator does. */
+  /** All parts of the user data have had their turn. */
+  firstBootDone: boolean;
+  /** Units that start again when the host does. */
   enabledUnits: string[];
-  startedUnits: string[];
+  knownUnits: string[];
   parts: { filename: string; contentType: string; run: boolean; exitStatus: number | null }[];
 }
 

@@ -1,0 +1,89 @@
+import { randomUUID } from "node:crypto";
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Machine } from "../state/model.ts";
+import type { HostFile } from "./vendor-data.ts";
+import { datasourceFile, hwSyncFiles } from "./vendor-data.ts";
+
+const FOLDERS = [
+  "etc/systemd/system",
+  "etc/cloud/cloud.cfg.d",
+  "usr/bin",
+  "usr/sbin",
+  "var/lib",
+  "var/log",
+  "run/units",
+  "tmp",
+  "root",
+  "lib/systemd/system",
+  "proc/sys/kernel/random",
+];
+
+const REPOSITORY = new URL("../../../..", import.meta.url).pathname;
+const SYSTEMCTL = new URL("systemctl.ts", import.meta.url).pathname;
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function put(root: string, file: HostFile): void {
+  const path = join(root, file.path);
+  mkdirSync(dirname(path), { recursive: true });
+  // A read-only file of the last boot would refuse the new content.
+  rmSync(path, { force: true });
+  writeFileSync(path, file.content);
+  chmodSync(path, file.mode);
+}
+
+export interface ImageOptions {
+  machine: Machine;
+  root: string;
+  /** `http://HOST:PORT/MAAS` as the host reaches it. */
+  maasUrl: string;
+  omitHwSyncFiles: boolean;
+}
+
+/** Lays out a host's root anew, as the installer leaves it: what was there is gone. */
+export function installImage(options: ImageOptions): void {
+  const { machine, root } = options;
+  rmSync(root, { recursive: true, force: true });
+  for (const folder of FOLDERS) mkdirSync(join(root, folder), { recursive: true });
+  const datasource = datasourceFile(machine, options.maasUrl);
+  const files: HostFile[] = [
+    { path: "etc/hostname", mode: 0o644, content: `${machine.hostname}\n` },
+    { path: "etc/machine-id", mode: 0o444, content: `${randomUUID().replaceAll("-", "")}\n` },
+    {
+      path: "etc/os-release",
+      mode: 0o644,
+      content: `ID=${machine.osystem}\nVERSION_CODENAME=${machine.distroSeries}\n`,
+    },
+    {
+      path: "usr/bin/systemctl",
+      mode: 0o755,
+      content: `#!/bin/sh\nSIM_HOST_ROOT=${quote(root)} exec ${quote(process.execPath)} ${quote(SYSTEMCTL)} "$@"\n`,
+    },
+    {
+      path: "usr/bin/muster-agent",
+      mode: 0o755,
+      content: `#!/bin/sh\nexec ${quote(process.execPath)} ${quote(join(REPOSITORY, "agent/main.ts"))} "$@"\n`,
+    },
+    ...(datasource === null ? [] : [datasource]),
+    ...(machine.enableHwSync && !options.omitHwSyncFiles ? hwSyncFiles(machine, options.maasUrl) : []),
+  ];
+  for (const file of files) put(root, file);
+  newBoot(root);
+}
+
+/** Every start of the host has a boot id of its own. */
+export function newBoot(root: string): void {
+  put(root, { path: "proc/sys/kernel/random/boot_id", mode: 0o444, content: `${randomUUID()}\n` });
+}
+
+/** Tells the host's `systemctl` where its supervisor is. */
+export function tellSupervisor(root: string, control: string, systemId: string): void {
+  put(root, {
+    path: "run/simulated-host.json",
+    mode: 0o644,
+    content: JSON.stringify({ control, system_id: systemId }),
+  });
+}

@@ -1,0 +1,112 @@
+import type { ChildProcess } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+const STOP_GRACE_MS = 5000;
+
+/** A path of the host: below its root where that exists, else as the machine around it has it. */
+export function underRoot(root: string, path: string): string {
+  return path.startsWith("/") && existsSync(join(root, path)) ? join(root, path) : path;
+}
+
+export function hostEnvironment(root: string, extra: Readonly<Record<string, string>>): Record<string, string> {
+  return {
+    PATH: `${join(root, "usr/bin")}:${join(root, "usr/sbin")}:${process.env["PATH"] ?? "/usr/bin:/bin"}`,
+    HOME: join(root, "root"),
+    LANG: "C.UTF-8",
+    MUSTER_ROOT: root,
+    ...extra,
+  };
+}
+
+export interface HostCommand {
+  root: string;
+  command: readonly string[];
+  environment: Readonly<Record<string, string>>;
+  /** Below the root; output is appended. */
+  log: string;
+}
+
+/** Starts a command of the host in a process group of its own, so that all it starts can be stopped with it. */
+export function startOnHost({ root, command, environment, log }: HostCommand): ChildProcess {
+  const [program = "/bin/false", ...rest] = command;
+  const output = openSync(join(root, log), "a");
+  try {
+    return spawn(
+      underRoot(root, program),
+      rest.map((word) => underRoot(root, word)),
+      { cwd: root, env: hostEnvironment(root, environment), detached: true, stdio: ["ignore", output, output] },
+    );
+  } finally {
+    closeSync(output);
+  }
+}
+
+export function exitOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve) => {
+    child.once("error", () => resolve(127));
+    child.once("exit", (code, signal) => resolve(code ?? (signal === null ? 1 : 128)));
+  });
+}
+
+function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    process.kill(-pid, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && (error.code === "ESRCH" || error.code === "EPERM")) return false;
+    throw error;
+  }
+}
+
+/** Ends a child and all that it started: asked first, then made to. */
+export async function stopOnHost(child: ChildProcess): Promise<void> {
+  const { pid } = child;
+  if (pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  signalGroup(pid, "SIGTERM");
+  const timer = setTimeout(() => signalGroup(pid, "SIGKILL"), STOP_GRACE_MS);
+  await gone;
+  clearTimeout(timer);
+  signalGroup(pid, "SIGKILL");
+}
+
+function pidFile(root: string, unit: string): string {
+  return join(root, "run/units", `${unit}.pid`);
+}
+
+export function notePid(root: string, unit: string, pid: number): void {
+  writeFileSync(pidFile(root, unit), String(pid));
+}
+
+export function forgetPid(root: string, unit: string): void {
+  rmSync(pidFile(root, unit), { force: true });
+}
+
+/** Whether the process is one of this host's: a number may have gone to somebody else meanwhile. */
+function belongsTo(root: string, pid: number): boolean {
+  if (existsSync("/proc/self/environ")) {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(`MUSTER_ROOT=${root}`);
+    } catch {
+      return false;
+    }
+  }
+  try {
+    return execFileSync("ps", ["eww", "-p", String(pid), "-o", "command="], { encoding: "utf8" }).includes(
+      `MUSTER_ROOT=${root}`,
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** Ends what a simulator that was killed left running of this unit. */
+export function killLeftover(root: string, unit: string): void {
+  const path = pidFile(root, unit);
+  if (!existsSync(path)) return;
+  const pid = Number(readFileSync(path, "utf8"));
+  if (Number.isInteger(pid) && pid > 1 && belongsTo(root, pid)) signalGroup(pid, "SIGKILL");
+  rmSync(path, { force: true });
+}
