@@ -14,6 +14,10 @@ const millis = (fallback: number, least: number) => z.coerce.number().int().min(
 const Env = z.object({
   /** A PostgreSQL 15+ server; without it the hub starts, or adopts, its embedded one under the state directory. */
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  /** Folder of the PostgreSQL programs for the embedded server; by default a system PostgreSQL, else the ones from npm. */
+  MUSTER_POSTGRES_BIN: z.string().min(1).optional(),
+  /** Existing user that runs the embedded server when the hub is root. */
+  MUSTER_POSTGRES_USER: z.string().min(1).default("nobody"),
   MUSTER_DATABASE_POOL_SIZE: z.coerce.number().int().min(3).max(200).default(12),
   /** Embedded database, sealed secrets, admin token. */
   MUSTER_STATE_DIR: z.string().min(1).default(".muster/hub"),
@@ -38,6 +42,7 @@ const Env = z.object({
 
 export interface Config {
   readonly databaseUrl: Secret | null;
+  readonly embedded: { readonly binDir: string | null; readonly runAs: string };
   readonly databasePoolSize: number;
   readonly stateDir: string;
   readonly http: { readonly host: string; readonly port: number };
@@ -66,6 +71,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   const e = parsed.data;
   return {
     databaseUrl: e.DATABASE_URL === undefined ? null : new Secret(e.DATABASE_URL),
+    embedded: { binDir: e.MUSTER_POSTGRES_BIN ?? null, runAs: e.MUSTER_POSTGRES_USER },
     databasePoolSize: e.MUSTER_DATABASE_POOL_SIZE,
     stateDir: resolve(e.MUSTER_STATE_DIR),
     http: { host: e.MUSTER_HTTP_HOST, port: e.MUSTER_HTTP_PORT },
