@@ -67,6 +67,21 @@ export function acquire(region: Region, machine: Machine, user: User, agentName:
   region.changeStatus(machine, STATUS.allocated);
 }
 
+/** Up to 3.5 a deploy whose power-on fails has already taken the machine: it stays Allocated to the caller. */
+async function requireBmcOrFallBack(
+  region: Region,
+  machine: Machine,
+  user: User,
+  request: DeployRequest,
+): Promise<void> {
+  try {
+    await requireBmc(region, machine);
+  } catch (error) {
+    if (machine.status === STATUS.ready) acquire(region, machine, user, request.agentName);
+    throw error;
+  }
+}
+
 export async function deploy(region: Region, machine: Machine, user: User, request: DeployRequest): Promise<void> {
   if (!allows("deploy", machine.status))
     throw stateConflict(`Can't deploy a machine that is in the '${STATUS_LABEL[machine.status]}' state`);
@@ -75,7 +90,7 @@ export async function deploy(region: Region, machine: Machine, user: User, reque
   const system = chooseSystem(region, request.distroSeries);
   requireNetwork(machine);
   // Up to 3.5 the call itself waits for the power-on and fails with it; later it only starts a workflow.
-  if (region.version === "3.5.12") await requireBmc(region, machine);
+  if (region.version === "3.5.12") await requireBmcOrFallBack(region, machine, user, request);
   if (!allows("deploy", machine.status))
     throw stateConflict(`Can't deploy a machine that is in the '${STATUS_LABEL[machine.status]}' state`);
   region.count(machine.systemId, "deploy");
