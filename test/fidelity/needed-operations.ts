@@ -2,7 +2,7 @@
  * The exchanges of the operations that the hub's client makes while a host is brought into service, and of the
  * ways in which they fail. All of these must match; the rest of the recordings is reported.
  */
-export const NEEDED: Readonly<Record<string, readonly string[]>> = {
+const NEEDED: Readonly<Record<string, readonly string[]>> = {
   "who and what version": ["version", "users-whoami"],
   "failed authentication": [
     "no-auth-machines-list",

@@ -4,7 +4,7 @@
  * The shape of a value: its key sets and value types, all the way down. Elements of a list count by their
  * different shapes, so that lists of other lengths still compare.
  */
-export function shapeOf(value: unknown): string {
+function shapeOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return `[${[...new Set(value.map(shapeOf))].toSorted().join(" | ")}]`;
   if (typeof value === "object") {

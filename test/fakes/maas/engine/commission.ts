@@ -87,7 +87,7 @@ export function finishCommissioning(region: Region, machine: Machine): void {
   region.schedule("tested", machine, region.timings.testing, { back_to: String(STATUS.ready) });
 }
 
-export function becomeReady(region: Region, machine: Machine): void {
+function becomeReady(region: Region, machine: Machine): void {
   setPower(region, machine, "off");
   region.setOwner(machine, null);
   region.changeStatus(machine, STATUS.ready);

@@ -38,7 +38,7 @@ export function requireNetworkWrite(machine: Machine): void {
   throw stateConflict("Cannot link subnet interface because the machine is not New, Ready, Allocated, or Broken.");
 }
 
-export function ipTaken(region: Region, address: string): boolean {
+function ipTaken(region: Region, address: string): boolean {
   return region.state.machines.some((machine) =>
     machine.interfaces.some((nic) => nic.links.some((link) => link.ipAddress === address)),
   );
@@ -93,7 +93,7 @@ function checkStaticAddress(region: Region, subnet: Subnet, address: string): vo
 }
 
 /** A free address of the subnet outside its ranges; 503 when there is none left. */
-export function pickAddress(region: Region, subnet: Subnet): string {
+function pickAddress(region: Region, subnet: Subnet): string {
   const bounds = hostBounds(subnet);
   for (let number = bounds?.first ?? 1; bounds !== null && number <= bounds.last; number += 1) {
     const address = addressOf(number);

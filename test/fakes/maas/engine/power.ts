@@ -21,7 +21,7 @@ export function bmcOf(region: Region, machine: Machine): Bmc {
   return { reach: "ok", box };
 }
 
-export function requireRack(region: Region): void {
+function requireRack(region: Region): void {
   if (!region.state.rack.connected)
     throw new Refusal(503, "Unable to connect to any rack controller.", "text/plain; charset=utf-8", {
       "Retry-After": "10",

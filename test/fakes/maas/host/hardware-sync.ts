@@ -15,7 +15,7 @@ interface Credentials {
 }
 
 /** The file is two levels of mapping with plain values; nothing else is understood. */
-export function readCredentials(yaml: string): Credentials {
+function readCredentials(yaml: string): Credentials {
   const value = (name: string): string => {
     const match = new RegExp(`^\\s+${name}:\\s*["']?([^"'\\s#]+)["']?\\s*$`, "m").exec(yaml);
     if (match?.[1] === undefined) throw new Error(`The credentials file has no ${name} under reporting.maas.`);

@@ -6,11 +6,11 @@ import { join } from "node:path";
 const STOP_GRACE_MS = 5000;
 
 /** A path of the host: below its root where that exists, else as the machine around it has it. */
-export function underRoot(root: string, path: string): string {
+function underRoot(root: string, path: string): string {
   return path.startsWith("/") && existsSync(join(root, path)) ? join(root, path) : path;
 }
 
-export function hostEnvironment(root: string, extra: Readonly<Record<string, string>>): Record<string, string> {
+function hostEnvironment(root: string, extra: Readonly<Record<string, string>>): Record<string, string> {
   return {
     PATH: `${join(root, "usr/bin")}:${join(root, "usr/sbin")}:${process.env["PATH"] ?? "/usr/bin:/bin"}`,
     HOME: join(root, "root"),

@@ -25,7 +25,7 @@ export function findUnitFile(root: string, name: string): string | null {
 }
 
 /** Splits a command line as systemd does: blanks part words, quotes hold them together. */
-export function splitCommand(line: string): string[] {
+function splitCommand(line: string): string[] {
   const words: string[] = [];
   const pattern = /"((?:[^"\\]|\\.)*)"|'([^']*)'|(\S+)/g;
   for (const match of line.matchAll(pattern))

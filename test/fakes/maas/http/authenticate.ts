@@ -25,7 +25,7 @@ function refuse(message: string): Refusal {
 type OAuth = Record<(typeof NEEDED)[number], string>;
 
 /** The OAuth parameters of a request, or null when it carries none that could be used. */
-export function oauthOf(request: IncomingMessage): OAuth | null {
+function oauthOf(request: IncomingMessage): OAuth | null {
   const header = request.headers.authorization;
   if (header === undefined || !header.startsWith("OAuth ")) return null;
   const found: Record<string, string> = {};

@@ -12,7 +12,7 @@ import { parseBody, plain } from "./call.ts";
 const ROOT = "/MAAS/metadata/2012-03-01/";
 
 /** User data is stored as it came; canonical base64 is served decoded. */
-export function userDataBytes(machine: Machine): Buffer | null {
+function userDataBytes(machine: Machine): Buffer | null {
   if (machine.userData === null || machine.userData === "") return null;
   const decoded = Buffer.from(machine.userData, "base64");
   return decoded.toString("base64") === machine.userData ? decoded : Buffer.from(machine.userData);

@@ -1,4 +1,6 @@
 import type { Handler } from "./call.ts";
+import * as account from "./operations/account.ts";
+import * as controllers from "./operations/controllers.ts";
 import * as events from "./operations/events.ts";
 import * as machine from "./operations/machine.ts";
 import * as machines from "./operations/machines.ts";
@@ -62,7 +64,7 @@ export const RESOURCES: readonly Resource[] = [
     "POST set_workload_annotations": machine.annotate,
     "POST set_storage_layout": parts.setStorageLayout,
   }),
-  at("nodes/", { GET: site.nodes }),
+  at("nodes/", { GET: controllers.nodes }),
   at(`nodes/${ID}/results/`, { GET: parts.results }),
   at(`nodes/${ID}/blockdevices/`, { GET: parts.blockDevices }),
   at(`nodes/${ID}/blockdevices/${ID}/`, { GET: parts.blockDevice, "POST set_boot_disk": parts.setBootDisk }),
@@ -94,8 +96,8 @@ export const RESOURCES: readonly Resource[] = [
   at("scripts/", { GET: site.scripts }),
   at("commissioning-scripts/", { GET: site.commissioningScripts }),
   at("boot-resources/", { GET: site.images }),
-  at("rackcontrollers/", { GET: site.racks }),
-  at("regioncontrollers/", { GET: site.regions }),
+  at("rackcontrollers/", { GET: controllers.racks }),
+  at("regioncontrollers/", { GET: controllers.regions }),
   at("zones/", { GET: site.zones }),
   at("resourcepools/", { GET: site.pools, POST: site.createPool }),
   at(`resourcepool/${ID}/`, { GET: site.readPool }),
@@ -109,11 +111,11 @@ export const RESOURCES: readonly Resource[] = [
   at("devices/", { GET: site.none }),
   at("static-routes/", { GET: site.none }),
   at("notifications/", { GET: site.notifications }),
-  at("users/", { GET: site.users, "GET whoami": site.whoami, POST: site.createUser }),
+  at("users/", { GET: account.users, "GET whoami": account.whoami, POST: account.createUser }),
   at("account/", {
-    "POST create_authorisation_token": site.createToken,
-    "GET list_authorisation_tokens": site.listTokens,
-    "POST delete_authorisation_token": site.deleteToken,
+    "POST create_authorisation_token": account.createToken,
+    "GET list_authorisation_tokens": account.listTokens,
+    "POST delete_authorisation_token": account.deleteToken,
   }),
-  at("account/prefs/sshkeys/", { GET: site.sshKeys, POST: site.addSshKey }),
+  at("account/prefs/sshkeys/", { GET: account.sshKeys, POST: account.addSshKey }),
 ];

@@ -17,7 +17,7 @@ export function newKey(length: number): string {
   return [...randomBytes(length)].map((byte) => KEY_ALPHABET[byte % KEY_ALPHABET.length]).join("");
 }
 
-export function parseApiKey(apiKey: string): Omit<ApiToken, "name"> {
+function parseApiKey(apiKey: string): Omit<ApiToken, "name"> {
   const [consumer_key, token_key, token_secret, ...rest] = apiKey.split(":");
   if (!consumer_key || !token_key || !token_secret || rest.length > 0) {
     throw new Error(

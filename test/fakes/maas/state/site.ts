@@ -51,7 +51,7 @@ export interface SiteNetworks {
 }
 
 /** Gives a region the site's networks: a PXE network with its subnet and a VLAN without subnet for each RoCE rail. */
-export function layNetworks(state: State): SiteNetworks {
+function layNetworks(state: State): SiteNetworks {
   const pxeVlanId = next(state, "vlan");
   state.vlans.push({
     id: pxeVlanId,
@@ -161,7 +161,7 @@ function nics(name: string, networks: SiteNetworks): HardwareNic[] {
 }
 
 /** The n-th box of the site, counted from 1. */
-export function siteHardware(n: number, networks: SiteNetworks): Hardware {
+function siteHardware(n: number, networks: SiteNetworks): Hardware {
   const id = `box-${String(n).padStart(2, "0")}`;
   const serial = `SIM${String(n).padStart(4, "0")}`;
   return {

@@ -22,7 +22,7 @@ export function viewVlan(region: Region, vlan: Vlan): Record<string, unknown> {
   };
 }
 
-export function viewVlanById(region: Region, id: number | null): Record<string, unknown> | null {
+function viewVlanById(region: Region, id: number | null): Record<string, unknown> | null {
   const vlan = region.state.vlans.find((one) => one.id === id);
   return vlan === undefined ? null : viewVlan(region, vlan);
 }

@@ -1,18 +1,7 @@
 import { badFields, notFound, notOneOf } from "../../engine/refusal.ts";
 import { SCRIPTS } from "../../engine/scripts.ts";
 import { settingNames } from "../../state/config-settings.ts";
-import { newKey } from "../../state/seed.ts";
-import {
-  API,
-  DOMAIN,
-  modelTime,
-  viewHardwareInfo,
-  viewMachine,
-  viewPool,
-  viewScriptStatuses,
-  viewZone,
-} from "../../view/machine.ts";
-import { viewInterface } from "../../view/network.ts";
+import { API, DOMAIN, modelTime, viewMachine, viewPool, viewZone } from "../../view/machine.ts";
 import type { Call, Reply } from "../call.ts";
 import { json, plain } from "../call.ts";
 import { mayView, requireAdmin } from "./access.ts";
@@ -28,7 +17,6 @@ const CAPABILITIES = [
   "bridging-automatic-ubuntu",
   "authenticate-api",
 ];
-const NO_SCRIPTS = { commissioning: null, testing: null, installation: null } as const;
 
 export function versionDocument(version: string): Reply {
   return json({ capabilities: CAPABILITIES, version, subversion: "" });
@@ -133,80 +121,6 @@ export function images(call: Call): Reply {
       supported_platforms: "generic",
     }));
   return json(shown);
-}
-
-function controller(
-  call: Call,
-  kind: { systemId: string; hostname: string; type: 2 | 3; label: string; uri: string; uuid: string | null },
-): Record<string, unknown> {
-  const { region } = call;
-  return {
-    system_id: kind.systemId,
-    hostname: kind.hostname,
-    fqdn: `${kind.hostname}.maas`,
-    domain: DOMAIN,
-    description: "",
-    node_type: kind.type,
-    node_type_name: kind.label,
-    hardware_uuid: kind.uuid,
-    hardware_info: viewHardwareInfo({}),
-    architecture: kind.type === 2 ? "amd64/generic" : null,
-    osystem: "",
-    distro_series: "",
-    memory: 0,
-    cpu_count: 0,
-    cpu_speed: 0,
-    swap_size: null,
-    power_type: "",
-    power_state: "unknown",
-    status_action: null,
-    interface_set: kind.type === 2 ? [viewInterface(region, kind.systemId, region.state.rack.nic)] : [],
-    zone: viewZone(region, "default"),
-    version: kind.type === 2 ? region.state.rack.version : region.version,
-    tag_names: [],
-    ...viewScriptStatuses(
-      kind.type === 3
-        ? { ...NO_SCRIPTS, commissioning: { id: 1, kind: "commissioning", status: 0, results: [] } }
-        : NO_SCRIPTS,
-    ),
-    resource_uri: `${API}/${kind.uri}/${kind.systemId}/`,
-  };
-}
-
-const RACK_SERVICES = ["syslog_rack", "proxy_rack", "rackd", "tftp", "ntp_rack", "dhcpd6", "dhcpd", "agent", "http"];
-
-function rack(call: Call): Record<string, unknown> {
-  const { rack: one } = call.region.state;
-  const status = one.connected ? "running" : "dead";
-  return {
-    ...controller(call, { ...one, type: 2, label: "Rack controller", uri: "rackcontrollers" }),
-    service_set: RACK_SERVICES.map((name) => ({ name, status, status_info: "" })),
-  };
-}
-
-function regionController(call: Call): Record<string, unknown> {
-  return controller(call, {
-    ...call.region.state.region,
-    type: 3,
-    label: "Region controller",
-    uri: "regioncontrollers",
-    uuid: null,
-  });
-}
-
-export function racks(call: Call): Reply {
-  return json([rack(call)]);
-}
-
-export function regions(call: Call): Reply {
-  return json([regionController(call)]);
-}
-
-export function nodes(call: Call): Reply {
-  const machines = call.region.state.machines
-    .filter((machine) => mayView(call.user, machine))
-    .toSorted((a, b) => a.id - b.id);
-  return json([...machines.map((machine) => viewMachine(call.region, machine)), rack(call), regionController(call)]);
 }
 
 export function zones(call: Call): Reply {
@@ -325,75 +239,4 @@ export function updateTagNodes(call: Call): Reply {
   );
   for (const machine of removed) machine.tags = machine.tags.filter((tag) => tag !== name);
   return json({ added: added.length, removed: removed.length });
-}
-
-function viewUser(user: Call["user"]): Record<string, unknown> {
-  return {
-    is_superuser: user.isSuperuser,
-    username: user.username,
-    email: user.email,
-    is_local: true,
-    resource_uri: `${API}/users/${user.username}/`,
-  };
-}
-
-export function whoami(call: Call): Reply {
-  return json(viewUser(call.user));
-}
-
-export function users(call: Call): Reply {
-  return json(call.region.state.users.map(viewUser));
-}
-
-export function createUser(call: Call): Reply {
-  requireAdmin(call);
-  const username = call.data.required("username");
-  if (call.region.state.users.some((user) => user.username === username))
-    throw badFields({ username: ["A user with that username already exists."] });
-  const user = {
-    username,
-    email: call.data.required("email"),
-    isSuperuser: call.data.flag("is_superuser", false),
-    tokens: [],
-    sshKeys: [],
-  };
-  call.region.state.users.push(user);
-  return json(viewUser(user));
-}
-
-export function createToken(call: Call): Reply {
-  const token = {
-    token_key: newKey(18),
-    token_secret: newKey(32),
-    consumer_key: newKey(18),
-    name: call.form.get("name") || "MAAS consumer",
-  };
-  call.user.tokens.push(token);
-  return json(token);
-}
-
-export function listTokens(call: Call): Reply {
-  return json(
-    call.user.tokens.map((token) => ({
-      name: token.name,
-      token: `${token.consumer_key}:${token.token_key}:${token.token_secret}`,
-    })),
-  );
-}
-
-export function deleteToken(call: Call): Reply {
-  const key = call.form.required("token_key");
-  call.user.tokens = call.user.tokens.filter((token) => token.token_key !== key);
-  return { status: 204, body: "", contentType: "text/plain" };
-}
-
-export function sshKeys(call: Call): Reply {
-  return json(call.user.sshKeys.map((key) => ({ key: key.key, id: key.id })));
-}
-
-export function addSshKey(call: Call): Reply {
-  const key = { id: call.region.next("sshkey"), key: call.data.required("key") };
-  call.user.sshKeys.push(key);
-  const source = call.region.version === "3.5.12" ? { keysource: null } : {};
-  return json({ key: key.key, id: key.id, ...source }, 201);
 }
