@@ -94,7 +94,7 @@ export async function releaseAllLeases(db: Db, hubId: string): Promise<void> {
 
 /** Stages still to undo, last first, and what the row becomes afterwards. Stored as JSON in the row. */
 export interface CompensationPlan {
-  readonly cause: "failure" | "cancel";
+  readonly cause: "failure" | "cancel" | "restart";
   readonly stages: readonly string[];
   readonly endsAs: WorkflowStatus;
   /** Attempt of the first of `stages`. */
@@ -209,4 +209,14 @@ export async function admitAll(tx: Tx, kind: string): Promise<Workflow[]> {
     .set(ADMITTED)
     .where(and(eq(workflows.kind, kind), eq(workflows.status, "pending")))
     .returning();
+}
+
+/** Locks the row and says whether the claim with this fence still holds it. */
+export async function holdsFence(tx: Tx, id: WorkflowId, fence: number): Promise<boolean> {
+  const rows = await tx
+    .select({ id: workflows.id })
+    .from(workflows)
+    .where(and(eq(workflows.id, id), eq(workflows.fence, fence)))
+    .for("no key update");
+  return rows.length > 0;
 }

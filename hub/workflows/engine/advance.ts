@@ -220,7 +220,7 @@ function concluded(base: WorkflowMove, plan: CompensationPlan, events: readonly 
       events: [...events, started(plan.restartAt)],
     };
   }
-  const failure = plan.cause === "cancel" ? null : base.failure;
+  const failure = plan.cause === "failure" ? base.failure : null;
   return { ...base, status: plan.endsAs, failure, compensation: null, wakeInSeconds: null, events };
 }
 

@@ -139,7 +139,7 @@ function decideMove(
     case "adopt_observed":
       return again(stage, { ...state, [ENGINE_FACTS]: { adopting: true } });
     case "undo_and_restart":
-      return undo({ ...planOf("cancel", stagesToUndo(workflow, stage), "pending"), restartAt: first });
+      return undo({ ...planOf("restart", stagesToUndo(workflow, stage), "pending"), restartAt: first });
     case "undo_and_cancel":
       return undo(planOf("cancel", stagesToUndo(workflow, stage), "cancelled"));
     case "end_as_cancelled": {

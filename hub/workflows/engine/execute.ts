@@ -2,7 +2,7 @@ import type { Failure } from "../../../shared/failures.ts";
 import type { ClaimedWorkflow, CompensationPlan, WorkflowMove } from "../../db/queries/workflows.ts";
 import type { Tx } from "../../db/tx.ts";
 import { advance, cancel, compensate, fail, type Rules } from "./advance.ts";
-import type { Outcome } from "./stage.ts";
+import type { Outcome, RetryPolicy } from "./stage.ts";
 import { isPast } from "./timeout.ts";
 import type { BoundStage, Facts, Workflow } from "./workflow.ts";
 
@@ -21,6 +21,9 @@ export interface Step {
   /** What the row becomes instead when `commit` throws; null when such an error does not count either. */
   commitFailed?(error: unknown): WorkflowMove | null;
 }
+
+/** Undoing is tried harder than doing: what it leaves behind needs a person. */
+const UNDO_RETRY: RetryPolicy = { maxAttempts: 20, baseSeconds: 2, maxSeconds: 60 };
 
 interface Run {
   readonly workflow: Workflow;
@@ -109,11 +112,14 @@ async function undo(run: Run): Promise<Step | null> {
   try {
     stage = await workflow.bind(row, name, entry, run.signal);
     const verdict = (await stage.compensate?.(plan.cause)) ?? null;
-    return { move: compensate(row, plan, verdict, rulesOf(workflow, stage)), commit: verdict?.commit };
+    return {
+      move: compensate(row, plan, verdict, rulesOf(workflow, { ...stage, retry: UNDO_RETRY })),
+      commit: verdict?.commit,
+    };
   } catch (error) {
     const met = run.classifyError(error);
     if (met === null) return null;
-    const rules = rulesOf(workflow, stage ?? unbound(name, row));
+    const rules = rulesOf(workflow, { ...(stage ?? unbound(name, row)), retry: UNDO_RETRY });
     const failed = { kind: "failed", failure: met.failure } as const;
     return { move: compensate(row, plan, failed, rules, met.retryAfterSeconds) };
   }

@@ -28,7 +28,10 @@ export class Leases {
   /** Keeps the lease while `run` lasts; its signal is aborted when the lease is lost or the hub stops. */
   hold(row: { id: WorkflowId; fence: number }, run: (signal: AbortSignal) => Promise<void>): void {
     const abort = new AbortController();
-    const ended = run(abort.signal).finally(() => this.#held.delete(row.id));
+    const ended = run(abort.signal).finally(() => {
+      // The next claim of the same row may be known before this end is.
+      if (this.#held.get(row.id)?.fence === row.fence) this.#held.delete(row.id);
+    });
     this.#held.set(row.id, { fence: row.fence, abort, ended });
   }
 

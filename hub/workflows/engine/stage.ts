@@ -37,6 +37,8 @@ export type Observation<State> =
 /** What every stage is given, beside the services that the workflow adds. Times are the database's. */
 export interface StageRun<Input, State> {
   readonly workflowId: WorkflowId;
+  /** Of this claim. A transaction that a stage opens itself checks it first, so that a run that lost its lease writes nothing. */
+  readonly fence: number;
   readonly stage: string;
   /** 1 for the first try, +1 for each retry of the engine. */
   readonly attempt: number;
@@ -58,7 +60,8 @@ export interface RetryPolicy {
   readonly maxSeconds: number;
 }
 
-export type CompensationCause = "failure" | "cancel";
+/** `restart`: everything is undone, a success included, because the workflow begins again. */
+export type CompensationCause = "failure" | "cancel" | "restart";
 /** `done` also when there was nothing to undo: compensation must be safe when `run` never began. */
 export type Compensation<State> = Done<State> | Skipped<State> | Wait<State> | Failed<State>;
 

@@ -120,6 +120,7 @@ export function defineWorkflow<Context extends StageRun<Input, State>, Input, St
     const { [ENGINE_FACTS]: _engine, ...stored } = stateOf(row);
     const context = await definition.buildContext({
       workflowId: row.id,
+      fence: row.fence,
       stage: stageName,
       attempt: entry.attempt,
       reentered: entry.reentered,

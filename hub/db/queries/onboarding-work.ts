@@ -1,0 +1,255 @@
+import { and, eq, inArray, isNull, like, ne, sql } from "drizzle-orm";
+import type { NodeId, ProfileId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import {
+  type AgentSession,
+  agentSessions,
+  enrollmentTokens,
+  type MaasPowerCredentialOverride,
+  type MaasRoceAssignment,
+  type MaasSite,
+  type MaasSiteProfile,
+  maasPowerCredentialOverrides,
+  maasRoceAssignments,
+  maasSiteProfiles,
+  maasSites,
+  type Node,
+  type NodeOnboarding,
+  nodeCertificates,
+  nodeConditions,
+  nodeMaasState,
+  nodeOnboardings,
+  nodes,
+  type Sku,
+  skus,
+  type Workflow,
+  workflowSubjects,
+  workflows,
+} from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+import { ADMITTED } from "./workflows.ts";
+
+/** The rows that every stage of an onboarding works with, read afresh in one statement. */
+export interface OnboardingRows {
+  readonly onboarding: NodeOnboarding;
+  readonly site: MaasSite;
+  readonly profile: MaasSiteProfile;
+  readonly sku: Sku;
+}
+
+export async function readOnboardingRows(db: Db | Tx, id: WorkflowId): Promise<OnboardingRows | null> {
+  const [rows] = await db
+    .select({ onboarding: nodeOnboardings, site: maasSites, profile: maasSiteProfiles, sku: skus })
+    .from(nodeOnboardings)
+    .innerJoin(maasSites, eq(maasSites.id, nodeOnboardings.siteId))
+    .innerJoin(maasSiteProfiles, eq(maasSiteProfiles.id, nodeOnboardings.profileId))
+    .innerJoin(skus, eq(skus.id, nodeOnboardings.skuId))
+    .where(eq(nodeOnboardings.onboardingId, id));
+  return rows ?? null;
+}
+
+/**
+ * Admission (lifecycle 4.4): at most `batch_max_parallel` onboardings of a site run at once, over all hubs. The site's row is locked by a
+ * statement of its own, so that the count sees what another hub has just admitted. Returns the admitted rows.
+ */
+export async function admitOnboardings(tx: Tx, kind: string): Promise<Workflow[]> {
+  const locked = await tx
+    .select({ id: maasSites.id })
+    .from(maasSites)
+    .where(
+      sql`exists (select 1 from ${workflows} w where w.site_id = ${maasSites.id} and w.kind = ${kind} and w.status = 'pending')`,
+    )
+    .for("no key update", { skipLocked: true });
+  if (locked.length === 0) return [];
+  const sites = sql.param(locked.map((site) => site.id));
+  return tx
+    .update(workflows)
+    .set(ADMITTED)
+    .where(
+      and(
+        eq(workflows.status, "pending"),
+        sql`${workflows.id} in (
+          select c.id from (
+            select w.id, p.batch_max_parallel as most,
+              row_number() over (partition by w.site_id order by w.priority desc, w.requested_at, w.id) + (
+                select count(*) from workflows b
+                where b.site_id = w.site_id and b.kind = ${kind} and b.status in ('running', 'compensating')) as place
+            from workflows w
+            join node_onboardings o on o.onboarding_id = w.id
+            join maas_site_profiles p on p.id = o.profile_id
+            where w.kind = ${kind} and w.status = 'pending' and w.site_id = any(${sites}::uuid[])) c
+          where c.place <= c.most)`,
+      ),
+    )
+    .returning();
+}
+
+const deploySlot = (profileId: ProfileId): string => `deploy-slot:${profileId}/`;
+
+/** Takes one of the profile's `deploy_max_parallel` places, or keeps the one held. False: all are taken, ask again later. */
+export async function takeDeploySlot(db: Db, id: WorkflowId, profileId: ProfileId, most: number): Promise<boolean> {
+  const prefix = deploySlot(profileId);
+  await db.execute(sql`
+    insert into workflow_subjects (subject, workflow_id)
+    select ${prefix} || n, ${id}::uuid from generate_series(1, ${most}::int) n
+    where not exists (select 1 from workflow_subjects s where s.subject = ${prefix} || n)
+      and not exists (select 1 from workflow_subjects s where s.workflow_id = ${id}::uuid and s.subject like 'deploy-slot:%')
+    order by n limit 1
+    on conflict do nothing`);
+  const held = await db
+    .select({ subject: workflowSubjects.subject })
+    .from(workflowSubjects)
+    .where(and(eq(workflowSubjects.workflowId, id), like(workflowSubjects.subject, `${prefix}%`)));
+  return held.length > 0;
+}
+
+export async function releaseDeploySlot(tx: Tx, id: WorkflowId): Promise<void> {
+  await tx
+    .delete(workflowSubjects)
+    .where(and(eq(workflowSubjects.workflowId, id), like(workflowSubjects.subject, "deploy-slot:%")));
+}
+
+/** Binds the machine to the onboarding; false when another one that is not over holds it. */
+export async function holdMachine(tx: Tx, id: WorkflowId, siteId: SiteId, systemId: string): Promise<boolean> {
+  const subject = `machine:${siteId}/${systemId}`;
+  await tx.insert(workflowSubjects).values({ subject, workflowId: id }).onConflictDoNothing();
+  const [holder] = await tx.select().from(workflowSubjects).where(eq(workflowSubjects.subject, subject));
+  if (holder?.workflowId !== id) return false;
+  await tx.update(nodeOnboardings).set({ maasSystemId: systemId }).where(eq(nodeOnboardings.onboardingId, id));
+  return true;
+}
+
+/** System ids that onboardings other than this one hold on the site. */
+export async function machinesHeldByOthers(db: Db, id: WorkflowId, siteId: SiteId): Promise<Set<string>> {
+  const prefix = `machine:${siteId}/`;
+  const rows = await db
+    .select({ subject: workflowSubjects.subject })
+    .from(workflowSubjects)
+    .where(and(like(workflowSubjects.subject, `${prefix}%`), ne(workflowSubjects.workflowId, id)));
+  return new Set(rows.map((row) => row.subject.slice(prefix.length)));
+}
+
+export async function listPowerOverrides(db: Db, siteId: SiteId): Promise<MaasPowerCredentialOverride[]> {
+  return db
+    .select()
+    .from(maasPowerCredentialOverrides)
+    .where(and(eq(maasPowerCredentialOverrides.siteId, siteId), eq(maasPowerCredentialOverrides.status, "active")));
+}
+
+export async function listRoceOfHost(db: Db, siteId: SiteId, hostname: string): Promise<MaasRoceAssignment[]> {
+  return db
+    .select()
+    .from(maasRoceAssignments)
+    .where(and(eq(maasRoceAssignments.siteId, siteId), eq(maasRoceAssignments.hostname, hostname)))
+    .orderBy(maasRoceAssignments.interface);
+}
+
+/** Begins a new provisioning attempt of the node; older tokens, certificates and signals belong to older generations. */
+export async function nextGeneration(tx: Tx, nodeId: NodeId): Promise<number> {
+  const [row] = await tx
+    .update(nodes)
+    .set({ generation: sql`${nodes.generation} + 1`, updatedAt: sql`now()` })
+    .where(eq(nodes.id, nodeId))
+    .returning({ generation: nodes.generation });
+  if (row === undefined) throw new Error(`node ${nodeId} is gone`);
+  return row.generation;
+}
+
+export async function bindNodeToMachine(
+  tx: Tx,
+  binding: { nodeId: NodeId; siteId: SiteId; maasSystemId: string; ipmiIp: string },
+): Promise<void> {
+  await tx
+    .insert(nodeMaasState)
+    .values(binding)
+    .onConflictDoUpdate({
+      target: nodeMaasState.nodeId,
+      set: { siteId: binding.siteId, maasSystemId: binding.maasSystemId, ipmiIp: binding.ipmiIp },
+    });
+}
+
+/** The node's session if it is open and of this generation. */
+export async function readOpenSession(db: Db | Tx, nodeId: NodeId, generation: number): Promise<AgentSession | null> {
+  const [session] = await db
+    .select()
+    .from(agentSessions)
+    .where(
+      and(eq(agentSessions.nodeId, nodeId), eq(agentSessions.generation, generation), eq(agentSessions.state, "open")),
+    );
+  return session ?? null;
+}
+
+/** True when the condition was said to be True for this generation and has not expired. */
+export async function conditionHolds(db: Db, nodeId: NodeId, type: string, generation: number): Promise<boolean> {
+  const rows = await db
+    .select({ type: nodeConditions.type })
+    .from(nodeConditions)
+    .where(
+      and(
+        eq(nodeConditions.nodeId, nodeId),
+        eq(nodeConditions.type, type),
+        eq(nodeConditions.generation, generation),
+        eq(nodeConditions.status, "True"),
+        sql`(${nodeConditions.expiresAt} is null or ${nodeConditions.expiresAt} > now())`,
+      ),
+    );
+  return rows.length > 0;
+}
+
+export async function readNode(db: Db | Tx, nodeId: NodeId): Promise<Node | null> {
+  const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
+  return node ?? null;
+}
+
+export async function setNodeHost(tx: Tx, nodeId: NodeId, host: string): Promise<void> {
+  await tx.update(nodes).set({ host, updatedAt: sql`now()` }).where(eq(nodes.id, nodeId));
+}
+
+/**
+ * Gives an expired, unused token of the generation another life. The host carries the token in its user-data already, so a new one could
+ * not reach it; only the end of the old one can be moved. True when one was extended.
+ */
+export async function extendExpiredToken(
+  tx: Tx,
+  nodeId: NodeId,
+  generation: number,
+  ttlSeconds: number,
+): Promise<boolean> {
+  const rows = await tx
+    .update(enrollmentTokens)
+    .set({ expiresAt: sql`now() + make_interval(secs => ${ttlSeconds})` })
+    .where(unusedToken(nodeId, generation, sql`${enrollmentTokens.expiresAt} <= now()`))
+    .returning({ id: enrollmentTokens.id });
+  return rows.length > 0;
+}
+
+export async function hasExpiredToken(db: Db, nodeId: NodeId, generation: number): Promise<boolean> {
+  const rows = await db
+    .select({ id: enrollmentTokens.id })
+    .from(enrollmentTokens)
+    .where(unusedToken(nodeId, generation, sql`${enrollmentTokens.expiresAt} <= now()`));
+  return rows.length > 0;
+}
+
+const unusedToken = (nodeId: NodeId, generation: number, expired: ReturnType<typeof sql>) =>
+  and(
+    eq(enrollmentTokens.nodeId, nodeId),
+    eq(enrollmentTokens.generation, generation),
+    isNull(enrollmentTokens.usedAt),
+    isNull(enrollmentTokens.revokedAt),
+    expired,
+  );
+
+/** Removes the record of a node that never enrolled; one that did is kept, and taken up again by the host's next onboarding. */
+export async function deleteNodeThatNeverEnrolled(tx: Tx, nodeId: NodeId): Promise<boolean> {
+  const rows = await tx
+    .delete(nodes)
+    .where(
+      and(
+        eq(nodes.id, nodeId),
+        inArray(nodes.status, ["enrolling"]),
+        sql`not exists (select 1 from ${nodeCertificates} c where c.node_id = ${nodes.id})`,
+      ),
+    )
+    .returning({ id: nodes.id });
+  return rows.length > 0;
+}

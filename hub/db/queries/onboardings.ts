@@ -1,0 +1,143 @@
+import { and, desc, eq, type SQL, sql } from "drizzle-orm";
+import { ApiError } from "../../../shared/api/errors.ts";
+import type { Batch, Onboarding, OnboardingDetail } from "../../../shared/api/onboardings.ts";
+import type { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import type { Json } from "../../../shared/json.ts";
+import type { OnboardingStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
+import {
+  type NodeOnboarding,
+  nodeOnboardings,
+  onboardingBatches,
+  type Workflow,
+  type WorkflowEvent,
+  workflows,
+} from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+import { listStageEvents } from "./workflow-events.ts";
+import { isEnded } from "./workflows.ts";
+
+type Row = { onboarding: NodeOnboarding; workflow: Workflow };
+
+const columns = { onboarding: nodeOnboardings, workflow: workflows };
+
+const iso = (date: Date): string => date.toISOString();
+const isoOrNull = (date: Date | null): string | null => date?.toISOString() ?? null;
+
+/** The read model of lifecycle 4.2.1: what the onboarding is about, and the workflow row that is its progress. */
+function toOnboarding({ onboarding, workflow }: Row): Onboarding {
+  return {
+    onboarding_id: onboarding.onboardingId,
+    batch_id: onboarding.batchId,
+    node_id: onboarding.nodeId,
+    site_id: onboarding.siteId,
+    profile_id: onboarding.profileId,
+    sku_id: onboarding.skuId,
+    hostname: onboarding.hostname,
+    ipmi_ip: onboarding.ipmiIp,
+    pxe_mac: onboarding.pxeMac,
+    maas_system_id: onboarding.maasSystemId,
+    status: workflow.status,
+    current_stage: workflow.stage as OnboardingStage,
+    current_attempt: workflow.attempt,
+    waiting_for: workflow.waitReason,
+    stage_deadline: isoOrNull(workflow.stageDeadline),
+    failure_class: workflow.failureClass,
+    error_code: workflow.failureCode,
+    error_message: workflow.failureMessage,
+    error_details: workflow.evidence as Json,
+    next_action: workflow.nextAction,
+    requested_by: workflow.requestedBy,
+    requested_at: iso(workflow.requestedAt),
+    started_at: isoOrNull(workflow.startedAt),
+    completed_at: isoOrNull(workflow.completedAt),
+    updated_at: iso(workflow.updatedAt),
+  };
+}
+
+const toStageEvent = (event: WorkflowEvent): OnboardingDetail["events"][number] => ({
+  id: event.id.toString(),
+  stage: event.stage,
+  attempt: event.attempt,
+  status: event.status,
+  message: event.message,
+  details: event.details as Json,
+  occurred_at: iso(event.occurredAt),
+});
+
+export async function readOnboarding(db: Db | Tx, id: WorkflowId): Promise<OnboardingDetail | null> {
+  const [row] = await db
+    .select(columns)
+    .from(nodeOnboardings)
+    .innerJoin(workflows, eq(workflows.id, nodeOnboardings.onboardingId))
+    .where(eq(nodeOnboardings.onboardingId, id));
+  if (row === undefined) return null;
+  const events = await listStageEvents(db, id);
+  return { ...toOnboarding(row), events: events.map(toStageEvent) };
+}
+
+export interface OnboardingFilter {
+  readonly batchId?: BatchId | undefined;
+  readonly siteId?: SiteId | undefined;
+  readonly nodeId?: NodeId | undefined;
+  readonly status?: WorkflowStatus | undefined;
+}
+
+/** Newest first. Throws ApiError `validation_failed` for a cursor that this list did not give. */
+export async function listOnboardings(
+  db: Db | Tx,
+  filter: OnboardingFilter,
+  page: { limit: number; cursor?: string | undefined },
+): Promise<{ items: Onboarding[]; next_cursor: string | null }> {
+  const conditions: (SQL | undefined)[] = [
+    filter.batchId === undefined ? undefined : eq(nodeOnboardings.batchId, filter.batchId),
+    filter.siteId === undefined ? undefined : eq(nodeOnboardings.siteId, filter.siteId),
+    filter.nodeId === undefined ? undefined : eq(nodeOnboardings.nodeId, filter.nodeId),
+    filter.status === undefined ? undefined : eq(workflows.status, filter.status),
+    page.cursor === undefined ? undefined : before(page.cursor),
+  ];
+  const rows = await db
+    // The text keeps PostgreSQL's microseconds, which a Date would cut off, and with them rows of the same millisecond.
+    .select({ ...columns, at: sql<string>`${workflows.requestedAt}::text` })
+    .from(nodeOnboardings)
+    .innerJoin(workflows, eq(workflows.id, nodeOnboardings.onboardingId))
+    .where(and(...conditions))
+    .orderBy(desc(workflows.requestedAt), desc(workflows.id))
+    .limit(page.limit + 1);
+  const items = rows.slice(0, page.limit);
+  const last = items.at(-1);
+  const more = rows.length > page.limit && last !== undefined;
+  return {
+    items: items.map(toOnboarding),
+    next_cursor: more ? Buffer.from(`${last.at}|${last.workflow.id}`).toString("base64url") : null,
+  };
+}
+
+const CURSOR = /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?[+-]\d\d(?::\d\d)?)\|([0-9a-f-]{36})$/;
+
+function before(cursor: string): SQL {
+  const match = CURSOR.exec(Buffer.from(cursor, "base64url").toString("utf8"));
+  if (match === null) {
+    throw new ApiError("validation_failed", "The cursor is not one that this list gave. Start again without it.", {
+      errors: [{ pointer: "/cursor", message: "is not valid" }],
+    });
+  }
+  return sql`(${workflows.requestedAt}, ${workflows.id}) < (${match[1]}::timestamptz, ${match[2]}::uuid)`;
+}
+
+export async function readBatch(db: Db | Tx, id: BatchId): Promise<Batch | null> {
+  const [batch] = await db.select().from(onboardingBatches).where(eq(onboardingBatches.id, id));
+  if (batch === undefined) return null;
+  const rows = await db
+    .select({ status: workflows.status, count: sql<number>`count(*)::int` })
+    .from(workflows)
+    .where(eq(workflows.batchId, id))
+    .groupBy(workflows.status);
+  return {
+    batch_id: batch.id,
+    site_id: batch.siteId,
+    requested_at: iso(batch.requestedAt),
+    total: rows.reduce((sum, row) => sum + row.count, 0),
+    counts: Object.fromEntries(rows.map((row) => [row.status, row.count])),
+    done: rows.every((row) => isEnded(row.status)),
+  };
+}

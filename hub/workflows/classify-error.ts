@@ -1,0 +1,71 @@
+import { type Failure, type FailureClass, type FailureCode, failure } from "../../shared/failures.ts";
+import { StatementError } from "../db/drizzle.ts";
+import { CommitOutcomeUnknownError } from "../db/tx.ts";
+import { MaasError, type MaasErrorCode } from "../maas/port.ts";
+import { SecretError } from "../secrets/port.ts";
+import type { ClassifyError } from "./engine/execute.ts";
+import { StageFailure } from "./stage-failure.ts";
+
+const MESSAGE_LIMIT = 500;
+
+type Target = { readonly [C in FailureClass]: readonly [C, FailureCode<C>] }[FailureClass];
+
+/** MAAS's errors in terms of the taxonomy; a stage that knows better catches the error itself. */
+const MAAS: Readonly<Record<MaasErrorCode, Target>> = {
+  unreachable: ["upstream_transient", "maas_unreachable"],
+  timeout: ["upstream_transient", "maas_timeout"],
+  unauthorized: ["site_capability_missing", "maas_token_rejected"],
+  forbidden: ["site_capability_missing", "maas_forbidden"],
+  not_found: ["state_ambiguity", "machine_vanished"],
+  rejected_input: ["input_config_error", "maas_rejected_input"],
+  state_conflict: ["state_ambiguity", "unexpected_maas_status"],
+  conflict_transient: ["upstream_transient", "maas_conflict_transient"],
+  unavailable: ["upstream_transient", "maas_unavailable"],
+  power_failure: ["bmc_power_failure", "power_action_failed"],
+  no_rack: ["bmc_power_failure", "bmc_unreachable"],
+  server_error: ["upstream_transient", "maas_server_error"],
+  bad_answer: ["upstream_transient", "maas_bad_answer"],
+};
+
+/** The one place where what stages throw becomes a failure class. Null for faults of the hub's own database: they say nothing of a stage. */
+export const classifyError: ClassifyError = (error) => {
+  if (isDatabaseAway(error)) return null;
+  if (error instanceof StageFailure) return { failure: error.failure, retryAfterSeconds: null };
+  if (error instanceof MaasError) return { failure: ofMaas(error), retryAfterSeconds: error.retryAfterSeconds };
+  if (error instanceof SecretError) return { failure: ofSecrets(error), retryAfterSeconds: null };
+  const detail = error instanceof Error ? `${error.name}: ${error.message}` : "an unknown fault";
+  const message = `The hub failed inside the stage (${detail.slice(0, MESSAGE_LIMIT)}). Read the hub's log, then retry.`;
+  return { failure: failure("upstream_transient", "hub_internal_error", message), retryAfterSeconds: null };
+};
+
+function ofMaas(error: MaasError): Failure {
+  const [cls, code] = MAAS[error.code];
+  const fields = Object.entries(error.fieldErrors).map(([field, messages]) => `${field}: ${messages.join(" ")}`);
+  return {
+    class: cls,
+    code,
+    message: error.message.slice(0, MESSAGE_LIMIT),
+    evidence: {
+      maas_operation: error.operation,
+      maas_error: error.code,
+      maas_http_status: error.httpStatus,
+      maas_outcome_unknown: error.outcomeUnknown,
+      ...(error.snippet === "" ? {} : { maas_snippet: error.snippet.slice(0, MESSAGE_LIMIT) }),
+      ...(fields.length === 0 ? {} : { maas_field_errors: fields.join("; ").slice(0, MESSAGE_LIMIT) }),
+    },
+  } as Failure;
+}
+
+function ofSecrets(error: SecretError): Failure {
+  const evidence = { secret_path: error.path, secret_error: error.code };
+  return error.code === "secret_missing"
+    ? failure("site_capability_missing", "secret_missing", error.message, evidence)
+    : failure("upstream_transient", "secret_store_unavailable", error.message, evidence);
+}
+
+/** Connection lost, server starting or stopping, out of connections, deadlock, lock time-out: SQLSTATE classes 08, 53, 57, 40, 55. */
+function isDatabaseAway(error: unknown): boolean {
+  if (error instanceof CommitOutcomeUnknownError) return true;
+  if (error instanceof StatementError) return error.code === undefined || /^(08|53|57|40|55)/.test(error.code);
+  return error instanceof Error && "code" in error && /^(08|57P)/.test(String(error.code));
+}

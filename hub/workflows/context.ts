@@ -1,0 +1,114 @@
+import { z } from "zod";
+import type { FailureClass, FailureCode } from "../../shared/failures.ts";
+import { type Failure, failure } from "../../shared/failures.ts";
+import type { NodeId, SiteId } from "../../shared/ids.ts";
+import { type OnboardingRows, readOnboardingRows } from "../db/queries/onboarding-work.ts";
+import { holdsFence } from "../db/queries/workflows.ts";
+import type { Db, InTx, Tx } from "../db/tx.ts";
+import type { Log } from "../log.ts";
+import type { MaasPort } from "../maas/port.ts";
+import type { SecretStore } from "../secrets/port.ts";
+import type { Stage, StageRun } from "./engine/stage.ts";
+import type { OnboardState } from "./onboard-state.ts";
+import { StageFailure } from "./stage-failure.ts";
+
+/** What first boot needs to know of this hub (lifecycle 9). */
+export interface FirstBoot {
+  readonly agentUrl: string;
+  readonly caBundlePem: string;
+  /** Base64url of the raw Ed25519 key. */
+  readonly taskSigningPublicKey: string;
+  /** Where hosts fetch the agent, where the image does not bring it. */
+  readonly agentPackage: { readonly url: string; readonly sha256: string } | null;
+}
+
+/** What the stages of an onboarding use; composed once, in the hub's main. */
+export interface OnboardServices {
+  readonly db: Db;
+  readonly inTx: InTx;
+  readonly log: Log;
+  readonly secrets: SecretStore;
+  /** The site's client with its rate limit; reads the token afresh, so that a rotation needs no restart. */
+  readonly maas: (siteId: SiteId) => Promise<MaasPort>;
+  readonly firstBoot: FirstBoot;
+}
+
+/** Everything else that the onboarding is about stands in its own row. */
+export const OnboardInput = z.object({ hostname: z.string(), ipmi_ip: z.string() });
+export type OnboardInput = z.output<typeof OnboardInput>;
+
+export interface OnboardContext extends StageRun<OnboardInput, OnboardState>, OnboardingRows {
+  readonly services: OnboardServices;
+}
+export type OnboardStage = Stage<OnboardContext, OnboardState>;
+
+export async function buildOnboardContext(
+  services: OnboardServices,
+  run: StageRun<OnboardInput, OnboardState>,
+): Promise<OnboardContext> {
+  const rows = await readOnboardingRows(services.db, run.workflowId);
+  if (rows === null) {
+    const message = `The site, profile or SKU of onboarding ${run.workflowId} does not exist any more. Start a new onboarding.`;
+    throw new StageFailure(failure("input_config_error", "profile_unknown", message));
+  }
+  return { ...run, ...rows, services };
+}
+
+export const maasOf = (context: OnboardContext): Promise<MaasPort> => context.services.maas(context.site.id);
+
+/** The machine that earlier stages found; a row that lost it (an edited state) cannot go on. */
+export function systemIdOf(context: OnboardContext): string {
+  const systemId = context.state.maas_system_id;
+  if (systemId !== null && systemId !== undefined) return systemId;
+  return missing("the MAAS machine");
+}
+
+export function provisioningOf(context: OnboardContext): { nodeId: NodeId; generation: number } {
+  const { node_id: nodeId, generation } = context.state;
+  if (nodeId === null || nodeId === undefined || generation === null || generation === undefined) {
+    return missing("the node and its generation");
+  }
+  return { nodeId, generation };
+}
+
+function missing(what: string): never {
+  const message = `The onboarding's record does not say ${what} that an earlier stage should have written. Rerun from the top.`;
+  throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message));
+}
+
+/**
+ * A transaction of a stage's own, for what must be written before something outside is done. It writes nothing when the lease was lost
+ * meanwhile: another hub may have gone on.
+ */
+export async function inFencedTx<T>(context: OnboardContext, fn: (tx: Tx) => Promise<T>): Promise<T> {
+  return context.services.inTx(async (tx) => {
+    if (!(await holdsFence(tx, context.workflowId, context.fence))) throw new Error("the lease of this run was lost");
+    return fn(tx);
+  });
+}
+
+/** Time-out of a stage as a knob of the profile (lifecycle 4.14, decision M7). */
+export function profileTimeout<C extends FailureClass>(
+  knob: TimeoutKnob,
+  cls: C,
+  code: FailureCode<C>,
+  what: string,
+): OnboardStage["timeout"] {
+  return {
+    seconds: (context) => context.profile[knob],
+    failure: (context): Failure =>
+      failure(cls, code, `${what} took longer than the profile allows (${context.profile[knob]} s).`, {
+        timeout_seconds: context.profile[knob],
+        timeout_knob: knob,
+        hostname: context.onboarding.hostname,
+        maas_system_id: context.state.maas_system_id ?? null,
+      }),
+  };
+}
+
+type TimeoutKnob = Extract<keyof OnboardingRows["profile"], `${string}TimeoutSeconds`>;
+
+/** Calls to MAAS and to the secret store: three attempts (lifecycle 4.6). */
+export const UPSTREAM_RETRY = { maxAttempts: 3, baseSeconds: 2, maxSeconds: 60 } as const;
+/** A wait only looks; a MAAS that is away for a while must not end it before its own deadline does. */
+export const WAIT_RETRY = { maxAttempts: 20, baseSeconds: 2, maxSeconds: 60 } as const;

@@ -1,0 +1,13 @@
+/** The address part of `a.b.c.d/n`. */
+export const addressOf = (cidr: string): string => cidr.split("/")[0] ?? cidr;
+
+/** The network that an address lies in, e.g. 172.30.9.61/31 -> 172.30.9.60/31: MAAS stores what it is given (contract 2.11). */
+export function networkOf(cidr: string): string {
+  const [address = "", length = "32"] = cidr.split("/");
+  const bits = Number(length);
+  const value = address.split(".").reduce((sum, octet) => sum * 256 + Number(octet), 0);
+  const size = 2 ** (32 - bits);
+  const network = Math.floor(value / size) * size;
+  const octets = [24, 16, 8, 0].map((shift) => Math.floor(network / 2 ** shift) % 256);
+  return `${octets.join(".")}/${bits}`;
+}

@@ -1,0 +1,124 @@
+import type { Failure } from "../../shared/failures.ts";
+import type { WorkflowStatus } from "../../shared/workflow-status.ts";
+import { type DomainEventType, recordDomainEvent } from "../db/queries/domain-events.ts";
+import { admitOnboardings, releaseDeploySlot } from "../db/queries/onboarding-work.ts";
+import type { Workflow as WorkflowRow } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+import { buildOnboardContext, OnboardInput, type OnboardServices, type OnboardStage } from "./context.ts";
+import { defineWorkflow, type Workflow } from "./engine/workflow.ts";
+import { OnboardState } from "./onboard-state.ts";
+import { applyRocePhase2 } from "./stages/apply-roce-phase2.ts";
+import { classifyDeployFailure } from "./stages/classify-deploy-failure.ts";
+import { commissionNode } from "./stages/commission-node.ts";
+import { configureStorage } from "./stages/configure-storage.ts";
+import { createOrFindInMaas } from "./stages/create-or-find-in-maas.ts";
+import { deployViaMaas } from "./stages/deploy-via-maas.ts";
+import { ensureHardwareSyncConfigured } from "./stages/ensure-hardware-sync-configured.ts";
+import { ensurePxeInterfaceAuto } from "./stages/ensure-pxe-interface-auto.ts";
+import { loadSiteConfig } from "./stages/load-site-config.ts";
+import { recoverForDatasourceRetry } from "./stages/recover-for-datasource-retry.ts";
+import { renderCloudInit } from "./stages/render-cloud-init.ts";
+import { resolvePowerCredentials } from "./stages/resolve-power-credentials.ts";
+import { waitForAgentEnrollment } from "./stages/wait-for-agent-enrollment.ts";
+import { waitForDeployed } from "./stages/wait-for-deployed.ts";
+import { waitForHardwareSyncHealthy } from "./stages/wait-for-hardware-sync-healthy.ts";
+import { waitForReady } from "./stages/wait-for-ready.ts";
+
+export const ONBOARD = "onboard";
+
+/** The onboarding of lifecycle 4.3, in order. */
+export const ONBOARD_STAGES: readonly OnboardStage[] = [
+  loadSiteConfig,
+  resolvePowerCredentials,
+  createOrFindInMaas,
+  commissionNode,
+  waitForReady,
+  configureStorage,
+  applyRocePhase2,
+  ensurePxeInterfaceAuto,
+  renderCloudInit,
+  deployViaMaas,
+  waitForDeployed,
+  classifyDeployFailure,
+  recoverForDatasourceRetry,
+  ensureHardwareSyncConfigured,
+  waitForHardwareSyncHealthy,
+  waitForAgentEnrollment,
+];
+
+/** Where an operator's retry or resume begins again, where it is not the stage itself. */
+const RESTART: Readonly<Record<"retry" | "resume", Readonly<Record<string, string>>>> = {
+  // A failed deploy was released to Ready: waiting for it again would wait for nothing.
+  retry: {
+    deploy_via_maas: "render_cloud_init",
+    wait_for_deployed: "render_cloud_init",
+    classify_deploy_failure: "render_cloud_init",
+    recover_for_datasource_retry: "render_cloud_init",
+  },
+  // The last point from which every later stage looks before it acts (lifecycle 4.9).
+  resume: {
+    resolve_power_credentials: "load_site_config",
+    create_or_find_in_maas: "resolve_power_credentials",
+    commission_node: "resolve_power_credentials",
+    wait_for_ready: "commission_node",
+    configure_storage: "commission_node",
+    apply_roce_phase2: "commission_node",
+    ensure_pxe_interface_auto: "commission_node",
+    render_cloud_init: "commission_node",
+    deploy_via_maas: "render_cloud_init",
+    wait_for_deployed: "render_cloud_init",
+    classify_deploy_failure: "render_cloud_init",
+    recover_for_datasource_retry: "render_cloud_init",
+    wait_for_hardware_sync_healthy: "ensure_hardware_sync_configured",
+    wait_for_agent_enrollment: "ensure_hardware_sync_configured",
+  },
+};
+
+const EVENTS = {
+  completed: "node.onboarding.completed",
+  reconciled: "node.onboarding.completed",
+  cancelled: "node.onboarding.cancelled",
+  failed_retryable: "node.onboarding.failed",
+  failed_manual_intervention: "node.onboarding.manual_intervention_required",
+} as const satisfies Partial<Record<WorkflowStatus, DomainEventType>>;
+
+const isEnding = (status: WorkflowStatus): status is keyof typeof EVENTS => status in EVENTS;
+
+export function onboardWorkflow(services: OnboardServices): Workflow {
+  return defineWorkflow({
+    kind: ONBOARD,
+    stages: ONBOARD_STAGES,
+    input: OnboardInput,
+    state: OnboardState.partial(),
+    renamed: {},
+    buildContext: (run) => buildOnboardContext(services, run),
+    hooks: {
+      onStarted: (tx, row) => publish(tx, row, "node.onboarding.started", {}),
+      onEnded: async (tx, row, { status, failure }) => {
+        await releaseDeploySlot(tx, row.id);
+        if (isEnding(status)) await publish(tx, row, EVENTS[status], ending(row, status, failure));
+      },
+    },
+    restartPoint: (verb, stage) => RESTART[verb][stage] ?? stage,
+    forgottenOnRerun: ["datasource_retries", "deploy_failure", "create_rejections", "token_refreshes", "reseeds"],
+    admit: (tx) => admitOnboardings(tx, ONBOARD),
+  });
+}
+
+const publish = (tx: Tx, row: WorkflowRow, type: DomainEventType, data: Record<string, unknown>): Promise<void> =>
+  recordDomainEvent(tx, {
+    type,
+    subject: `onboardings/${row.id}`,
+    data: { onboarding_id: row.id, batch_id: row.batchId, site_id: row.siteId, ...hostOf(row), ...data },
+  });
+
+function hostOf(row: WorkflowRow): Record<string, unknown> {
+  const input = OnboardInput.safeParse(row.input);
+  return input.success ? { hostname: input.data.hostname } : {};
+}
+
+const ending = (row: WorkflowRow, status: WorkflowStatus, failure: Failure | null): Record<string, unknown> => ({
+  status,
+  stage: row.stage,
+  ...(failure === null ? {} : { failure_class: failure.class, error_code: failure.code, message: failure.message }),
+});

@@ -1,0 +1,24 @@
+import { failure } from "../../shared/failures.ts";
+import { Secret } from "../../shared/secret.ts";
+import type { IpmiPower } from "../maas/port.ts";
+import type { SecretStore } from "../secrets/port.ts";
+import type { OnboardContext } from "./context.ts";
+import { StageFailure } from "./stage-failure.ts";
+
+/** A BMC's user and password as the secret store holds them; read when they are used and not kept (lifecycle 3.2). */
+export async function readPowerLogin(secrets: SecretStore, path: string): Promise<{ user: string; pass: Secret }> {
+  const { user, pass } = await secrets.read(path);
+  if (user !== undefined && user !== "" && pass !== undefined && pass !== "") return { user, pass: new Secret(pass) };
+  const message = `The secret ${path} does not hold a BMC user and password. Write the credentials again, then resume.`;
+  throw new StageFailure(failure("site_capability_missing", "secret_missing", message, { secret_path: path }));
+}
+
+/** How MAAS reaches this host's BMC. */
+export async function powerOf({ state, services, onboarding }: OnboardContext): Promise<IpmiPower> {
+  const path = state.power_credentials_path;
+  if (path === null || path === undefined) {
+    const message = "The onboarding's record names no BMC login. Rerun from the top.";
+    throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message));
+  }
+  return { address: onboarding.ipmiIp, ...(await readPowerLogin(services.secrets, path)) };
+}

@@ -1,0 +1,57 @@
+import { MaasError } from "../maas/port.ts";
+import { maasOf, type OnboardContext, systemIdOf } from "./context.ts";
+import type { Failed, Wait } from "./engine/stage.ts";
+import { freshMachine, judgeMachine, waitForMachine } from "./machine.ts";
+import type { OnboardState } from "./onboard-state.ts";
+
+/** An abort shows in the status only after MAAS has powered the machine off (contract 2.6); until then it is not asked for again. */
+const ABORT_SHOWS_WITHIN_SECONDS = 120;
+
+export type ReleaseStep = { readonly kind: "ready" } | Wait<OnboardState> | Failed<OnboardState>;
+
+/**
+ * One step on the way of a failed deploy back to Ready: look, then abort, release or wait (lifecycle 4.3). Called again until it says
+ * `ready`. The caller has made sure that the machine is this onboarding's.
+ */
+export async function stepBackToReady(context: OnboardContext, why: string): Promise<ReleaseStep> {
+  const machine = await freshMachine(context);
+  const verdict = judgeMachine("recover", context, machine);
+  const comment = `muster onboarding ${context.workflowId}: ${why}`;
+  switch (verdict.kind) {
+    case "go_on":
+      return { kind: "ready" };
+    case "failed":
+      return verdict;
+    case "abort": {
+      if (!abortIsUnderWay(context))
+        await acceptConflict(async () => (await maasOf(context)).abort(systemIdOf(context), comment));
+      const at = context.state.abort_requested_at ?? context.now.toISOString();
+      const patch = { abort_requested_at: abortIsUnderWay(context) ? at : context.now.toISOString() };
+      return { ...waitForMachine(context, "MAAS to abort the deploy"), patch };
+    }
+    case "release":
+      await acceptConflict(async () => (await maasOf(context)).release(systemIdOf(context), { comment }));
+      return {
+        ...waitForMachine(context, "MAAS to release the machine"),
+        seconds: 5,
+        patch: { abort_requested_at: null },
+      };
+    default:
+      return waitForMachine(context, `MAAS to release the machine ('${machine.statusName}')`);
+  }
+}
+
+function abortIsUnderWay({ state, now }: OnboardContext): boolean {
+  const at = state.abort_requested_at;
+  return typeof at === "string" && now.getTime() - Date.parse(at) < ABORT_SHOWS_WITHIN_SECONDS * 1000;
+}
+
+/** The status moved between our look and our call, or the answer was lost: the next look says where it is now. */
+async function acceptConflict(call: () => Promise<unknown>): Promise<void> {
+  try {
+    await call();
+  } catch (error) {
+    if (error instanceof MaasError && (error.code === "state_conflict" || error.outcomeUnknown)) return;
+    throw error;
+  }
+}

@@ -1,0 +1,95 @@
+import { listRoceOfHost } from "../../db/queries/onboarding-work.ts";
+import type { MaasRoceAssignment } from "../../db/schema/index.ts";
+import { MaasError, type MaasInterface, type MaasPort, type MaasSubnet } from "../../maas/port.ts";
+import {
+  maasOf,
+  type OnboardContext,
+  type OnboardStage,
+  profileTimeout,
+  systemIdOf,
+  UPSTREAM_RETRY,
+} from "../context.ts";
+import { notEditable } from "../editable.ts";
+import { addressOf, networkOf } from "../ipv4.ts";
+
+/**
+ * The MAAS half of the RoCE contract (lifecycle 4.3); the host's routing is the other. A row that cannot be applied is a warning: the host
+ * comes up without that rail, and the stage's event says so (lifecycle 4.6).
+ */
+export const applyRocePhase2: OnboardStage = {
+  name: "apply_roce_phase2",
+  title: "Give the RoCE interfaces their static addresses",
+  reentry: { rule: "from_top" },
+  timeout: profileTimeout(
+    "configureTimeoutSeconds",
+    "upstream_transient",
+    "maas_timeout",
+    "Applying the RoCE addresses",
+  ),
+  retry: UPSTREAM_RETRY,
+  async run(context) {
+    if (!context.profile.enablePhase2Roce) return { kind: "skipped", message: "The profile does not enable RoCE" };
+    const rows = await listRoceOfHost(context.services.db, context.site.id, context.onboarding.hostname);
+    if (rows.length === 0) return { kind: "skipped", message: "The host has no RoCE assignments" };
+    const other = await notEditable(context);
+    if (other !== null) return other;
+    const warnings = await applyAll(context, rows);
+    const applied = rows.length - warnings.length;
+    return {
+      kind: "done",
+      message: `${applied} of ${rows.length} RoCE addresses are set`,
+      patch: { roce_applied: applied, roce_warnings: warnings },
+      details: { applied, assignments: rows.length, warnings: warnings.slice(0, 32) },
+    };
+  },
+};
+
+/** One warning for each row that could not be applied. */
+async function applyAll(context: OnboardContext, rows: readonly MaasRoceAssignment[]): Promise<string[]> {
+  const maas = await maasOf(context);
+  const systemId = systemIdOf(context);
+  const interfaces = await maas.interfaces(systemId);
+  const subnets = new Map((await maas.subnets()).map((subnet) => [subnet.cidr, subnet]));
+  const warnings: string[] = [];
+  for (const row of rows) {
+    const nic = interfaces.find((one) => one.name === row.interface);
+    const warning =
+      nic === undefined ? "the machine has no such interface" : await apply(maas, systemId, nic, row, subnets);
+    if (warning !== null) warnings.push(`${row.interface} ${row.ipv4Cidr}: ${warning}`);
+  }
+  return warnings;
+}
+
+async function apply(
+  maas: MaasPort,
+  systemId: string,
+  nic: MaasInterface,
+  row: MaasRoceAssignment,
+  subnets: Map<string, MaasSubnet>,
+): Promise<string | null> {
+  const ipAddress = addressOf(row.ipv4Cidr);
+  const cidr = networkOf(row.ipv4Cidr);
+  // Links are read first: posting the same STATIC link again is an error in MAAS (contract 2.11).
+  if (nic.links.some((link) => link.mode === "static" && link.ipAddress === ipAddress)) return null;
+  try {
+    const subnet = subnets.get(cidr) ?? (await createSubnet(maas, nic, cidr));
+    if (subnet === null) return "the interface has no VLAN in MAAS";
+    subnets.set(cidr, subnet);
+    if (nic.vlanId !== subnet.vlanId) await maas.setInterfaceVlan(systemId, nic.id, subnet.vlanId);
+    await maas.linkSubnet(systemId, nic.id, { mode: "static", subnetId: subnet.id, ipAddress });
+    return null;
+  } catch (error) {
+    if (!(error instanceof MaasError) || isUpstreamFault(error)) throw error;
+    return error.message.slice(0, 200);
+  }
+}
+
+/** On the interface's own VLAN, and unmanaged, or MAAS might hand its addresses out (contract 2.11). */
+async function createSubnet(maas: MaasPort, nic: MaasInterface, cidr: string): Promise<MaasSubnet | null> {
+  if (nic.vlanId === null) return null;
+  return maas.createSubnet({ cidr, name: cidr, vlanId: nic.vlanId, managed: false });
+}
+
+/** Only what concerns the row itself is a warning; a MAAS that is away, or an account without rights, is the stage's failure. */
+const isUpstreamFault = (error: MaasError): boolean =>
+  !["rejected_input", "not_found", "state_conflict"].includes(error.code);

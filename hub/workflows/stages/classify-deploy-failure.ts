@@ -1,0 +1,72 @@
+import { failure } from "../../../shared/failures.ts";
+import { MaasError, type MaasEvent } from "../../maas/port.ts";
+import {
+  maasOf,
+  type OnboardContext,
+  type OnboardStage,
+  profileTimeout,
+  systemIdOf,
+  UPSTREAM_RETRY,
+} from "../context.ts";
+import { classifyDeployFailure as classify } from "../deploy-failure.ts";
+import type { Failed } from "../engine/stage.ts";
+import type { DeployFailure, OnboardState } from "../onboard-state.ts";
+
+const EVENTS = 100;
+
+/** Best effort: a deploy whose events cannot be read counts as generic, which stops automatic retries (lifecycle 4.6). */
+export const classifyDeployFailure: OnboardStage = {
+  name: "classify_deploy_failure",
+  title: "Tell a datasource failure from any other failed deploy",
+  reentry: { rule: "from_top" },
+  timeout: profileTimeout(
+    "configureTimeoutSeconds",
+    "deploy_cloud_init_failure",
+    "deploy_failed",
+    "Classifying the failed deploy",
+  ),
+  retry: UPSTREAM_RETRY,
+  // The deploy has failed already: what comes next is its compensation, not a second look at the same events.
+  overrides: { deploy_cloud_init_failure: { retry: "never" } },
+  async run(context) {
+    const failed = context.state.deploy_failure;
+    if (failed === null || failed === undefined) return { kind: "skipped", message: "The machine is deployed" };
+    const events = await recentEvents(context);
+    const kind = classify(failed, events ?? []);
+    if (kind === "generic") return generic(context, failed, events);
+    return {
+      kind: "done",
+      message: "The installed system did not reach its datasource",
+      patch: { deploy_failure: { ...failed, classified_as: kind } },
+    };
+  },
+};
+
+async function recentEvents(context: OnboardContext): Promise<readonly MaasEvent[] | null> {
+  try {
+    return await (await maasOf(context)).machineEvents(systemIdOf(context), { limit: EVENTS, level: "INFO" });
+  } catch (error) {
+    if (!(error instanceof MaasError)) throw error;
+    return null;
+  }
+}
+
+function generic(
+  { onboarding, state }: OnboardContext,
+  failed: DeployFailure,
+  events: readonly MaasEvent[] | null,
+): Failed<OnboardState> {
+  const why = failed.error_description || failed.status_message || "MAAS gave no reason";
+  const code = failed.reason === "timeout" ? "deploy_timeout" : "deploy_failed";
+  const message = `The deploy of ${onboarding.hostname} failed: ${why}. Read MAAS's installation log of the machine, then rerun.`;
+  const evidence = {
+    maas_system_id: state.maas_system_id ?? null,
+    last_maas_status_code: failed.maas_status,
+    error_description: failed.error_description,
+    classified_as: "generic",
+    events: events?.slice(0, 10).map((event) => `${event.type}: ${event.description}`.slice(0, 200)) ?? [
+      "not readable",
+    ],
+  };
+  return { kind: "failed", failure: failure("deploy_cloud_init_failure", code, message, evidence) };
+}

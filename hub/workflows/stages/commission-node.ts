@@ -1,0 +1,64 @@
+import {
+  maasOf,
+  type OnboardContext,
+  type OnboardStage,
+  profileTimeout,
+  systemIdOf,
+  UPSTREAM_RETRY,
+} from "../context.ts";
+import { freshMachine, judgeMachine, waitForMachine } from "../machine.ts";
+import { powerOf } from "../power-login.ts";
+import { READY } from "../verdict-table.ts";
+
+/**
+ * Commissions directly from New: MAAS's `accept` would start the same run with options of its own (contract 2.4). Looks first, so that a
+ * run whose answer was lost is adopted.
+ */
+export const commissionNode: OnboardStage = {
+  name: "commission_node",
+  title: "Set name and BMC login in MAAS and start commissioning",
+  reentry: {
+    rule: "observe_first",
+    async observe(context) {
+      const machine = await freshMachine(context);
+      const verdict = judgeMachine("commission", context, machine);
+      switch (verdict.kind) {
+        case "failed":
+          return verdict;
+        case "wait":
+          return waitForMachine(context, `MAAS to finish '${machine.statusName}'`);
+        case "adopt":
+          return { kind: "skipped", message: `The machine is ${machine.statusName} by this onboarding already` };
+        case "go_on":
+          if (machine.status === READY && machine.hostname !== context.onboarding.hostname)
+            return { kind: "not_started" };
+          return machine.status === READY
+            ? { kind: "skipped", message: "The machine is Ready already" }
+            : { kind: "done", message: `The machine is ${machine.statusName}` };
+        default:
+          return { kind: "not_started" };
+      }
+    },
+  },
+  timeout: profileTimeout(
+    "configureTimeoutSeconds",
+    "upstream_transient",
+    "maas_timeout",
+    "Starting the commissioning",
+  ),
+  retry: UPSTREAM_RETRY,
+  async run(context) {
+    const maas = await maasOf(context);
+    const systemId = systemIdOf(context);
+    const power = await powerOf(context);
+    const named = await maas.updateMachine(systemId, { hostname: context.onboarding.hostname, power });
+    if (named.status === READY) return { kind: "skipped", message: "The machine is Ready already; its name was set" };
+    const machine = await maas.commission(systemId);
+    return { kind: "done", message: "Commissioning started", details: seen(context, machine.statusName) };
+  },
+};
+
+const seen = (context: OnboardContext, status: string) => ({
+  maas_system_id: systemIdOf(context),
+  last_maas_status: status,
+});

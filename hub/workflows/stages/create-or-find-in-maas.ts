@@ -1,0 +1,116 @@
+import { failure } from "../../../shared/failures.ts";
+import { holdMachine, machinesHeldByOthers } from "../../db/queries/onboarding-work.ts";
+import { MaasError, type MaasPort } from "../../maas/port.ts";
+import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, UPSTREAM_RETRY } from "../context.ts";
+import type { Done, Failed, Outcome, Wait } from "../engine/stage.ts";
+import type { OnboardState } from "../onboard-state.ts";
+import { powerOf } from "../power-login.ts";
+import { StageFailure } from "../stage-failure.ts";
+
+const NEW = 0;
+/** MAAS refused to create what the lookup did not find: somebody was faster. Looking again finds it; not for ever. */
+const MOST_REJECTIONS = 3;
+
+/** Lookup first, so that running it again adopts what an earlier run created without having heard the answer (lifecycle 4.10, 4.16). */
+export const createOrFindInMaas: OnboardStage = {
+  name: "create_or_find_in_maas",
+  title: "Find the machine in MAAS by name, BMC address or MAC, or create it",
+  reentry: { rule: "from_top" },
+  timeout: profileTimeout(
+    "discoveryTimeoutSeconds",
+    "pxe_discovery_failure",
+    "discovery_timeout",
+    "Finding the machine",
+  ),
+  retry: UPSTREAM_RETRY,
+  async run(context) {
+    const maas = await maasOf(context);
+    const known = context.state.maas_system_id;
+    if (typeof known === "string" && (await maas.readMachine(known)) !== null)
+      return adopt(context, known, "as before");
+    const candidates = await findCandidates(maas, context);
+    const [systemId, ...others] = candidates.keys();
+    if (others.length > 0) return conflicting(context, candidates);
+    if (systemId !== undefined) return adopt(context, systemId, `by ${candidates.get(systemId)?.join(" and ")}`);
+    return (await claimSoleNew(maas, context)) ?? create(maas, context);
+  },
+};
+
+/** System id -> what it was found by. */
+async function findCandidates(maas: MaasPort, { onboarding }: OnboardContext): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>();
+  const add = (systemId: string, by: string): void => {
+    found.set(systemId, [...(found.get(systemId) ?? []), by]);
+  };
+  for (const machine of await maas.findByHostname(onboarding.hostname)) add(machine.systemId, "hostname");
+  for (const systemId of await maas.findByPowerAddress(onboarding.ipmiIp)) add(systemId, "BMC address");
+  if (onboarding.pxeMac !== null) {
+    for (const machine of await maas.findByMac(onboarding.pxeMac)) add(machine.systemId, "MAC address");
+  }
+  return found;
+}
+
+function adopt(context: OnboardContext, systemId: string, how: string, created = false): Done<OnboardState> {
+  return {
+    kind: "done",
+    message: `${created ? "Created" : "Found"} machine ${systemId} ${how}`,
+    patch: { maas_system_id: systemId, machine_created: created || context.state.machine_created === true },
+    details: { maas_system_id: systemId },
+    commit: async (tx) => {
+      if (await holdMachine(tx, context.workflowId, context.site.id, systemId)) return;
+      const message = `Machine ${systemId} belongs to another onboarding of site ${context.site.name}. Look which host has BMC ${context.onboarding.ipmiIp}, correct the request, then resume.`;
+      throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, { candidates: [systemId] }));
+    },
+  };
+}
+
+function conflicting(
+  context: OnboardContext,
+  candidates: ReadonlyMap<string, readonly string[]>,
+): Failed<OnboardState> {
+  const list = [...candidates].map(([systemId, by]) => `${systemId} (${by.join(", ")})`);
+  const { hostname, ipmiIp } = context.onboarding;
+  const message = `MAAS has ${list.length} machines that may be ${hostname} with BMC ${ipmiIp}: ${list.join("; ")}. Remove or rename the wrong ones in MAAS, then resume.`;
+  return {
+    kind: "failed",
+    failure: failure("state_ambiguity", "conflicting_candidates", message, { candidates: list.slice(0, 20) }),
+  };
+}
+
+/** Only where the site's profile allows it: a machine that MAAS discovered by itself and nobody asked for (lifecycle 4.16, 6). */
+async function claimSoleNew(maas: MaasPort, context: OnboardContext): Promise<Outcome<OnboardState> | null> {
+  if (!context.profile.autoClaimSingleNewMachine) return null;
+  const held = await machinesHeldByOthers(context.services.db, context.workflowId, context.site.id);
+  const fresh = (await maas.listMachines()).filter((machine) => machine.status === NEW && !held.has(machine.systemId));
+  const [sole, ...others] = fresh;
+  if (sole === undefined) return null;
+  if (others.length > 0) return conflicting(context, new Map(fresh.map(({ systemId }) => [systemId, ["status New"]])));
+  return adopt(context, sole.systemId, "as the only new one, which the profile allows to claim");
+}
+
+/** With an architecture and without commissioning: what MAAS does otherwise loses options (contract 2.2). */
+async function create(maas: MaasPort, context: OnboardContext): Promise<Outcome<OnboardState>> {
+  try {
+    const machine = await maas.createMachine({
+      hostname: context.onboarding.hostname,
+      architecture: context.profile.architecture,
+      power: await powerOf(context),
+    });
+    return adopt(context, machine.systemId, "with its BMC", true);
+  } catch (error) {
+    const again = lookAgain(context, error);
+    if (again === null) throw error;
+    return again;
+  }
+}
+
+function lookAgain({ state }: OnboardContext, error: unknown): Wait<OnboardState> | null {
+  if (!(error instanceof MaasError)) return null;
+  if (error.outcomeUnknown)
+    return { kind: "wait", reason: "MAAS did not say whether it created the machine", seconds: 5 };
+  const rejections = (state.create_rejections ?? 0) + 1;
+  const nameTaken = error.code === "rejected_input" && "hostname" in error.fieldErrors;
+  if (!nameTaken || rejections > MOST_REJECTIONS) return null;
+  const reason = "Another program created the machine at the same moment";
+  return { kind: "wait", reason, seconds: 2, patch: { create_rejections: rejections } };
+}

@@ -1,0 +1,144 @@
+import { failure } from "../../../shared/failures.ts";
+import { Secret } from "../../../shared/secret.ts";
+import { takeDeploySlot } from "../../db/queries/onboarding-work.ts";
+import { MaasError } from "../../maas/port.ts";
+import { SECRET_PATHS } from "../../secrets/port.ts";
+import {
+  maasOf,
+  type OnboardContext,
+  type OnboardStage,
+  profileTimeout,
+  provisioningOf,
+  systemIdOf,
+  UPSTREAM_RETRY,
+} from "../context.ts";
+import { deployedSeries } from "../distro-series.ts";
+import type { Compensation, CompensationCause, Observation, Outcome } from "../engine/stage.ts";
+import { sha256Of } from "../first-boot.ts";
+import { freshMachine, isOurs, judgeMachine, waitForMachine } from "../machine.ts";
+import type { OnboardState } from "../onboard-state.ts";
+import { stepBackToReady } from "../release.ts";
+import { DEPLOYED, machineEvidence } from "../verdict-table.ts";
+
+/** How long an answer that was lost may still take effect in MAAS before the call is made again (decision M13). */
+const SETTLE_SECONDS = 10;
+
+/**
+ * Never deploys blindly (lifecycle 4.10). The intent is committed before the call is made, so that a run whose answer nobody heard finds
+ * a deploying machine and knows it for its own; without the intent the same sight would be somebody else's work.
+ */
+export const deployViaMaas: OnboardStage = {
+  name: "deploy_via_maas",
+  title: "Start the deploy in MAAS with the rendered first boot",
+  reentry: { rule: "observe_first", observe },
+  timeout: profileTimeout("deployTimeoutSeconds", "deploy_cloud_init_failure", "deploy_timeout", "Starting the deploy"),
+  retry: UPSTREAM_RETRY,
+  run,
+  compensate,
+};
+
+async function observe(context: OnboardContext): Promise<Observation<OnboardState>> {
+  const machine = await freshMachine(context);
+  const verdict = judgeMachine("deploy", context, machine);
+  switch (verdict.kind) {
+    case "failed":
+      return verdict;
+    case "adopt":
+      return {
+        kind: "done",
+        message: `The machine is ${machine.statusName} by this onboarding`,
+        patch: { deploy_started: context.state.deploy_intent ?? null },
+      };
+    case "deploy_failed": {
+      const message = `The deploy of ${context.onboarding.hostname} ended as '${machine.statusName}': ${machine.errorDescription || machine.statusMessage}`;
+      return {
+        kind: "failed",
+        failure: failure("deploy_cloud_init_failure", "deploy_failed", message, machineEvidence(machine)),
+      };
+    }
+    case "wait":
+      return waitForMachine(context, `MAAS to finish '${machine.statusName}'`);
+    default:
+      return { kind: "not_started" };
+  }
+}
+
+async function run(context: OnboardContext): Promise<Outcome<OnboardState>> {
+  const { generation } = provisioningOf(context);
+  if (context.state.deploy_intent !== generation) return prepare(context, generation);
+  const userDataBase64 = await readUserData(context);
+  if (userDataBase64 === null) {
+    return {
+      kind: "back",
+      to: "render_cloud_init",
+      message: "The stored first boot is not the recorded one; rendering anew",
+    };
+  }
+  try {
+    await (await maasOf(context)).deploy(systemIdOf(context), {
+      userDataBase64,
+      distroSeries: deployedSeries(context.profile.distroSeries),
+      // Not sticky in MAAS: every deploy says it again.
+      enableHwSync: context.profile.requireHwSync,
+      comment: `muster onboarding ${context.workflowId}`,
+    });
+  } catch (error) {
+    return afterError(context, error);
+  }
+  return { kind: "done", message: "Deploy started", patch: { deploy_started: generation } };
+}
+
+/** Takes a place among the profile's parallel deploys and commits the intent. */
+async function prepare(context: OnboardContext, generation: number): Promise<Outcome<OnboardState>> {
+  const { profile, services } = context;
+  if (!(await takeDeploySlot(services.db, context.workflowId, profile.id, profile.deployMaxParallel))) {
+    const reason = `A free place: ${profile.deployMaxParallel} hosts of the profile are deploying`;
+    return { kind: "wait", reason, seconds: 5 };
+  }
+  return { kind: "wait", reason: "Committed to the deploy", seconds: 0, patch: { deploy_intent: generation } };
+}
+
+/** Null when the secret is not what the record says, e.g. written by a run that had lost its lease. */
+async function readUserData(context: OnboardContext): Promise<Secret | null> {
+  const { nodeId } = provisioningOf(context);
+  const { user_data: base64 } = await context.services.secrets.read(SECRET_PATHS.userData(nodeId));
+  if (base64 === undefined || sha256Of(base64) !== context.state.user_data_sha256) return null;
+  return new Secret(base64);
+}
+
+async function afterError(context: OnboardContext, error: unknown): Promise<Outcome<OnboardState>> {
+  if (!(error instanceof MaasError)) throw error;
+  const on = waitForMachine(context, "MAAS to show whether it took the deploy");
+  if (error.outcomeUnknown) return { ...on, seconds: SETTLE_SECONDS };
+  if (error.code !== "state_conflict") throw error;
+  // The status moved between look and call; only a deploy of ours explains that in a good way.
+  const seen = await observe(context);
+  if (seen.kind !== "not_started") return seen;
+  const message = `MAAS refused the deploy of ${context.onboarding.hostname}: ${error.message}`;
+  return {
+    kind: "failed",
+    failure: failure("state_ambiguity", "machine_owned_by_other", message, { maas_operation: error.operation }),
+  };
+}
+
+/** A failed deploy goes back to Ready; a host that came up is left alone unless everything begins again (decision W2). */
+async function compensate(context: OnboardContext, cause: CompensationCause): Promise<Compensation<OnboardState>> {
+  const { deploy_intent: intent, maas_system_id: systemId, deployed_at: deployedAt } = context.state;
+  if (intent === null || intent === undefined || typeof systemId !== "string") {
+    return { kind: "skipped", message: "Nothing was deployed" };
+  }
+  const machine = await freshMachine(context);
+  if (machine.owner !== null && !isOurs(context, machine)) {
+    return { kind: "skipped", message: `The machine belongs to ${machine.owner} now; it is left alone` };
+  }
+  if (machine.status === DEPLOYED && typeof deployedAt === "string" && cause !== "restart") {
+    return { kind: "skipped", message: "The host is deployed; it is left alone for investigation" };
+  }
+  const step = await stepBackToReady(context, cause === "failure" ? "the deploy failed" : `${cause} by an operator`);
+  if (step.kind !== "ready") return step;
+  return {
+    kind: "done",
+    message: "The machine is released back to Ready",
+    patch: { deploy_intent: null, deploy_started: null },
+  };
+}

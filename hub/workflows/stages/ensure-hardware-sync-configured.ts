@@ -1,0 +1,105 @@
+import { type Failure, failure } from "../../../shared/failures.ts";
+import { waitKey } from "../../db/queries/workflow-wakes.ts";
+import { SECRET_PATHS } from "../../secrets/port.ts";
+import { readTask } from "../../tasks/queue.ts";
+import { agentSession, waitForAgent } from "../agent-presence.ts";
+import {
+  maasOf,
+  type OnboardContext,
+  type OnboardStage,
+  provisioningOf,
+  systemIdOf,
+  UPSTREAM_RETRY,
+} from "../context.ts";
+import type { Outcome } from "../engine/stage.ts";
+import { freshMachine, judgeMachine } from "../machine.ts";
+import type { OnboardState } from "../onboard-state.ts";
+import { enqueueReseed } from "../reseed.ts";
+
+const TOKEN_LOOK_SECONDS = 10;
+const TASK_LOOK_SECONDS = 15;
+
+/**
+ * Hardware sync is an invariant of a managed node (lifecycle 9.1). The agent seeds it once it has enrolled: the machine token exists only
+ * since the deploy, so it could not travel in the user-data (decision M3).
+ */
+export const ensureHardwareSyncConfigured: OnboardStage = {
+  name: "ensure_hardware_sync_configured",
+  title: "Have the agent write MAAS's hardware-sync credentials and units",
+  reentry: { rule: "from_top" },
+  timeout: { seconds: (context) => context.profile.hardwareSyncSeedTimeoutSeconds, failure: timeoutFailure },
+  retry: UPSTREAM_RETRY,
+  async run(context) {
+    if (!context.profile.requireHwSync)
+      return { kind: "skipped", message: "The profile does not require hardware sync" };
+    if ((await agentSession(context)) === null) {
+      const wait = await waitForAgent(context, "The agent to enroll and connect");
+      return { ...wait, patch: { ...wait.patch, hw_sync_waits_for: "agent" } };
+    }
+    // The host has its first boot behind it, so the copy with its token has served.
+    await context.services.secrets.remove(SECRET_PATHS.userData(provisioningOf(context).nodeId));
+    const waiting = await assertMaasSide(context);
+    return waiting ?? seed(context);
+  },
+};
+
+/** MAAS must say that the machine syncs, and have a token for it. Null: both are so. */
+async function assertMaasSide(context: OnboardContext): Promise<Outcome<OnboardState> | null> {
+  const machine = await freshMachine(context);
+  const verdict = judgeMachine("deployed", context, machine);
+  if (verdict.kind === "failed") return verdict;
+  const maas = await maasOf(context);
+  if (machine.enableHwSync === false) await maas.updateMachine(systemIdOf(context), { enableHwSync: true });
+  if ((await maas.getMachineToken(systemIdOf(context))) !== null) return null;
+  const reason = "MAAS to issue the machine's token";
+  return { kind: "wait", reason, seconds: TOKEN_LOOK_SECONDS, patch: { hw_sync_waits_for: "token" } };
+}
+
+async function seed(context: OnboardContext): Promise<Outcome<OnboardState>> {
+  const taskId = await enqueueReseed(context, `seed/${context.attempt}`);
+  const task = await readTask(context.services.db, taskId);
+  switch (task?.state) {
+    case "succeeded":
+      return { kind: "done", message: "The agent has seeded hardware sync", patch: { reseed_task_id: taskId } };
+    case "failed":
+    case "cancelled":
+    case "expired": {
+      const message = `The agent of ${context.onboarding.hostname} could not seed hardware sync: ${task.errorMessage ?? task.state}. Read the agent's log on the host, then resume.`;
+      const evidence = { task_id: taskId, task_state: task.state, task_error: task.errorCode };
+      return { kind: "failed", failure: failure("hardware_sync_failure", "reseed_failed", message, evidence) };
+    }
+    default:
+      return {
+        kind: "wait",
+        reason: "The agent to seed hardware sync",
+        seconds: TASK_LOOK_SECONDS,
+        on: waitKey.task(taskId),
+        patch: { hw_sync_waits_for: "task", reseed_task_id: taskId },
+      };
+  }
+}
+
+/** The host is left deployed for investigation, whatever is missing (lifecycle 4.6). */
+function timeoutFailure({ state, onboarding, profile }: OnboardContext): Failure {
+  const evidence = {
+    waited_for: state.hw_sync_waits_for ?? "agent",
+    timeout_seconds: profile.hardwareSyncSeedTimeoutSeconds,
+    maas_system_id: state.maas_system_id ?? null,
+    last_maas_ips: state.deploy_ip_addresses ?? [],
+    task_id: state.reseed_task_id ?? null,
+  };
+  switch (state.hw_sync_waits_for) {
+    case "token": {
+      const message = `MAAS issued no token for ${onboarding.hostname} in time. Look at the machine in MAAS, then resume.`;
+      return failure("hardware_sync_failure", "token_not_emitted", message, evidence);
+    }
+    case "task": {
+      const message = `The agent of ${onboarding.hostname} did not seed hardware sync in time. Read the agent's log on the host, then resume.`;
+      return failure("hardware_sync_failure", "reseed_failed", message, evidence);
+    }
+    default: {
+      const message = `The agent of ${onboarding.hostname} never connected after the deploy. Check the route from the host to the hub and the host's first-boot log, then resume.`;
+      return failure("post_deploy_connectivity_failure", "agent_not_connected", message, evidence);
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import { bindNodeToMachine, deleteNodeThatNeverEnrolled, nextGeneration } from "../../db/queries/onboarding-work.ts";
+import type { Tx } from "../../db/tx.ts";
+import { createNode } from "../../node/create-node.ts";
+import { issueEnrollmentToken, revokeEnrollmentTokens } from "../../node/enrollment-tokens.ts";
+import { SECRET_PATHS } from "../../secrets/port.ts";
+import {
+  inFencedTx,
+  type OnboardContext,
+  type OnboardStage,
+  profileTimeout,
+  systemIdOf,
+  UPSTREAM_RETRY,
+} from "../context.ts";
+import type { CompensationCause } from "../engine/stage.ts";
+import { renderUserData } from "../first-boot.ts";
+import { freshMachine, judgeMachine, waitForMachine } from "../machine.ts";
+
+const OWNER = "onboarding";
+
+/**
+ * Node, token and user-data of one provisioning attempt. Token and secret cannot be written at once, so each run makes new ones: the token
+ * of a run that was cut short was revoked by the next, and the deploy compares the user-data's hash with the record before it hands it out.
+ */
+export const renderCloudInit: OnboardStage = {
+  name: "render_cloud_init",
+  title: "Create the node, issue its enrollment token and render its first boot",
+  reentry: {
+    rule: "observe_first",
+    async observe(context) {
+      const machine = await freshMachine(context);
+      const verdict = judgeMachine("deploy", context, machine);
+      switch (verdict.kind) {
+        // Rendering anew would revoke the token that the deployed host carries.
+        case "adopt":
+          return { kind: "skipped", message: `The machine is ${machine.statusName} by this onboarding already` };
+        case "failed":
+          return verdict;
+        case "wait":
+          return waitForMachine(context, `MAAS to finish '${machine.statusName}'`);
+        default:
+          return { kind: "not_started" };
+      }
+    },
+  },
+  timeout: profileTimeout(
+    "configureTimeoutSeconds",
+    "upstream_transient",
+    "secret_store_unavailable",
+    "Rendering the first boot",
+  ),
+  retry: UPSTREAM_RETRY,
+  async run(context) {
+    const machine = await freshMachine(context);
+    const { nodeId } = context.onboarding;
+    const { generation, token } = await inFencedTx(context, (tx) => openAttempt(tx, context, machine.macAddresses));
+    const userData = await renderUserData(context, { nodeId, generation, token });
+    await context.services.secrets.write(SECRET_PATHS.userData(nodeId), { user_data: userData.base64.reveal() });
+    return {
+      kind: "done",
+      message: `Rendered attempt ${generation} in ${userData.parts.length} parts`,
+      patch: {
+        node_id: nodeId,
+        generation,
+        user_data_sha256: userData.sha256,
+        deploy_intent: null,
+        deploy_started: null,
+        deploy_failure: null,
+        deployed_at: null,
+        last_sync_at_deploy: null,
+        reseed_task_id: null,
+        token_refreshes: 0,
+      },
+      details: { node_id: nodeId, generation, parts: userData.parts },
+    };
+  },
+  compensate: undo,
+};
+
+async function openAttempt(tx: Tx, context: OnboardContext, macs: readonly string[]) {
+  const { onboarding, site, profile, sku } = context;
+  const { nodeId } = onboarding;
+  await createNode(tx, {
+    id: nodeId,
+    hostname: onboarding.hostname,
+    siteId: site.id,
+    sku: sku.id,
+    gpusTotal: sku.gpusTotal,
+    regionCode: site.regionCode,
+    onboardingMode: "maas",
+    owner: OWNER,
+  });
+  const maasSystemId = systemIdOf(context);
+  await bindNodeToMachine(tx, { nodeId, siteId: site.id, maasSystemId, ipmiIp: onboarding.ipmiIp });
+  const generation = await nextGeneration(tx, nodeId);
+  const { token } = await issueEnrollmentToken(tx, {
+    nodeId,
+    workflowId: context.workflowId,
+    generation,
+    maasSystemId,
+    boundMacs: macs.map((mac) => mac.toLowerCase()),
+    ttlSeconds: profile.enrollmentTokenTtlSeconds,
+  });
+  return { generation, token };
+}
+
+/** After a failed deploy the token dies and the node stays for the next try; a cancel also takes back a node that never enrolled. */
+async function undo(context: OnboardContext, cause: CompensationCause) {
+  const { nodeId } = context.onboarding;
+  if (typeof context.state.deployed_at === "string" && cause !== "restart") {
+    return { kind: "skipped", message: "The host is deployed; its node is left alone" } as const;
+  }
+  await context.services.secrets.remove(SECRET_PATHS.userData(nodeId));
+  return {
+    kind: "done",
+    message:
+      cause === "failure" ? "Token and user-data are void" : "Token, user-data and a node that never enrolled are gone",
+    patch: { user_data_sha256: null },
+    commit: async (tx: Tx) => {
+      await revokeEnrollmentTokens(tx, nodeId);
+      if (cause !== "failure") await deleteNodeThatNeverEnrolled(tx, nodeId);
+    },
+  } as const;
+}

@@ -1,0 +1,70 @@
+import { failure } from "../../../shared/failures.ts";
+import { conditionHolds, setNodeHost } from "../../db/queries/onboarding-work.ts";
+import { waitKey } from "../../db/queries/workflow-wakes.ts";
+import type { Tx } from "../../db/tx.ts";
+import { moveNode } from "../../node/move-node.ts";
+import { SECRET_PATHS } from "../../secrets/port.ts";
+import { agentSession, waitForAgent } from "../agent-presence.ts";
+import { type OnboardContext, type OnboardStage, profileTimeout, provisioningOf, WAIT_RETRY } from "../context.ts";
+import type { Done, Observation } from "../engine/stage.ts";
+import type { OnboardState } from "../onboard-state.ts";
+import { StageFailure } from "../stage-failure.ts";
+
+const LOOK_AGAIN_SECONDS = 15;
+
+async function look(context: OnboardContext): Promise<Exclude<Observation<OnboardState>, { kind: "not_started" }>> {
+  const { nodeId, generation } = provisioningOf(context);
+  const { db } = context.services;
+  if ((await agentSession(context)) === null) return waitForAgent(context, "The agent to enroll and connect");
+  if (!(await conditionHolds(db, nodeId, "agent.healthy", generation))) {
+    return {
+      kind: "wait",
+      reason: "The agent to say that it is healthy",
+      seconds: LOOK_AGAIN_SECONDS,
+      on: waitKey.node(nodeId),
+    };
+  }
+  return enlist(context);
+}
+
+/** The one move that makes a host schedulable; it is committed together with the stage's verdict. */
+async function enlist(context: OnboardContext): Promise<Done<OnboardState>> {
+  const { nodeId, generation } = provisioningOf(context);
+  const host = context.state.deploy_ip_addresses?.[0];
+  // Without hardware sync no earlier stage has removed it.
+  await context.services.secrets.remove(SECRET_PATHS.userData(nodeId));
+  return {
+    kind: "done",
+    message: "The agent is connected and healthy; the node is active",
+    details: { node_id: nodeId, generation, host: host ?? null },
+    commit: async (tx) => {
+      await activate(tx, context);
+      if (host !== undefined) await setNodeHost(tx, nodeId, host);
+    },
+  };
+}
+
+async function activate(tx: Tx, context: OnboardContext): Promise<void> {
+  const { nodeId } = provisioningOf(context);
+  const move = { from: "enrolling", to: "active", owner: "onboarding" } as const;
+  const moved = await moveNode(tx, nodeId, move, "Onboarding completed: deployed, syncing, agent healthy");
+  if (moved.moved || moved.actual === "active") return;
+  const message = `Node ${context.onboarding.hostname} is ${moved.actual ?? "gone"} instead of enrolling, so it was not made active. Decide what the node is to be, then adopt.`;
+  throw new StageFailure(
+    failure("state_ambiguity", "node_state_conflict", message, { node_id: nodeId, node_status: moved.actual }),
+  );
+}
+
+export const waitForAgentEnrollment: OnboardStage = {
+  name: "wait_for_agent_enrollment",
+  title: "Wait until the agent is connected and healthy, then make the node active",
+  reentry: { rule: "observe_first", observe: look },
+  timeout: profileTimeout(
+    "agentEnrollmentTimeoutSeconds",
+    "agent_enrollment_failure",
+    "enrollment_timeout",
+    "The agent's enrollment",
+  ),
+  retry: WAIT_RETRY,
+  run: look,
+};
