@@ -1,0 +1,47 @@
+import type { Transport } from "./http.ts";
+import { machinePath } from "./machines.ts";
+import type { MaasPort } from "./port.ts";
+import { Machine } from "./schemas.ts";
+
+type Deploy = Pick<MaasPort, "commission" | "abort" | "deploy" | "release" | "markFixed" | "overrideFailedTesting">;
+
+/** Operations that move a machine's status. All may wait for a BMC. */
+export function deploy(http: Transport): Deploy {
+  const post = (systemId: string, op: string, form: Readonly<Record<string, string | boolean | number>> = {}) =>
+    http.json({ method: "POST", path: machinePath(systemId), op, form, slow: true }, Machine);
+  return {
+    // skip_bmc_config: MAAS would otherwise replace the BMC's credentials by its own (contract 2.5).
+    commission: (systemId) => post(systemId, "commission", { enable_ssh: 1, skip_bmc_config: 1 }),
+    abort: (systemId, comment) => post(systemId, "abort", { comment }),
+    deploy: (systemId, input) =>
+      http.json(
+        {
+          method: "POST",
+          path: machinePath(systemId),
+          op: "deploy",
+          slow: true,
+          // enable_hw_sync is not sticky: each deploy must say it again (contract 9, trap 22).
+          form: {
+            distro_series: input.distroSeries,
+            user_data: input.userDataBase64,
+            enable_hw_sync: input.enableHwSync,
+            comment: input.comment,
+          },
+        },
+        Machine,
+      ),
+    release: (systemId, input) =>
+      post(systemId, "release", {
+        comment: input.comment,
+        ...(input.erase === undefined
+          ? {}
+          : {
+              erase: true,
+              ...(input.erase === "quick" ? { quick_erase: true } : {}),
+              ...(input.erase === "secure" ? { secure_erase: true } : {}),
+            }),
+      }),
+    markFixed: (systemId) => post(systemId, "mark_fixed"),
+    overrideFailedTesting: (systemId) => post(systemId, "override_failed_testing"),
+  };
+}

@@ -1,0 +1,110 @@
+import { z } from "zod";
+import { Secret } from "../../shared/secret.ts";
+import type { FormValue, Transport } from "./http.ts";
+import { type IpmiPower, MaasError, type MaasMachine, type MaasPort } from "./port.ts";
+import { Machine, MachineTokenAnswer, PowerAddresses } from "./schemas.ts";
+
+type Machines = Pick<
+  MaasPort,
+  | "readMachine"
+  | "readMachines"
+  | "listMachines"
+  | "findByHostname"
+  | "findByMac"
+  | "findByPowerAddress"
+  | "createMachine"
+  | "updateMachine"
+  | "getMachineToken"
+>;
+
+const List = z.array(Machine);
+/** Keeps a request line below what web servers take. */
+const IDS_PER_REQUEST = 500;
+
+export const machinePath = (systemId: string): string => `machines/${encodeURIComponent(systemId)}/`;
+
+/** Power parameters as the ipmi driver names them; `power_off_mode` is left out on purpose (contract 2.2). */
+const ipmiForm = (power: IpmiPower): Record<string, FormValue> => ({
+  power_type: "ipmi",
+  power_parameters_power_driver: "LAN_2_0",
+  power_parameters_power_address: power.address,
+  power_parameters_power_user: power.user,
+  power_parameters_power_pass: power.pass,
+});
+
+/** One spelling an address: IPv6 as the URL parser writes it, anything else in lower case. */
+function sameAddress(a: string, b: string): boolean {
+  const normal = (address: string): string => {
+    const bare = address.trim().toLowerCase();
+    return bare.includes(":") && URL.canParse(`http://[${bare}]`) ? new URL(`http://[${bare}]`).hostname : bare;
+  };
+  return normal(a) === normal(b);
+}
+
+export function machines(http: Transport): Machines {
+  const list = (query: Readonly<Record<string, string | readonly string[]>>) =>
+    http.json({ method: "GET", path: "machines/", query }, List);
+  return {
+    readMachine: (systemId) =>
+      http.json({ method: "GET", path: machinePath(systemId) }, Machine).catch((error: unknown) => {
+        if (error instanceof MaasError && error.code === "not_found") return null;
+        throw error;
+      }),
+    readMachines: async (systemIds) => {
+      const wanted = new Set(systemIds);
+      const found: MaasMachine[] = [];
+      for (let at = 0; at < systemIds.length; at += IDS_PER_REQUEST)
+        found.push(...(await list({ id: systemIds.slice(at, at + IDS_PER_REQUEST) })));
+      return found.filter((machine) => wanted.has(machine.systemId));
+    },
+    listMachines: () => list({}),
+    // MAAS ignores a filter that it does not know and answers with the whole fleet (contract 9, trap 5).
+    findByHostname: async (hostname) => (await list({ hostname })).filter((machine) => machine.hostname === hostname),
+    findByMac: async (mac) =>
+      (await list({ mac_address: mac.toLowerCase() })).filter((machine) =>
+        machine.macAddresses.includes(mac.toLowerCase()),
+      ),
+    findByPowerAddress: async (address) => {
+      const powers = await http.json({ method: "GET", path: "machines/", op: "power_parameters" }, PowerAddresses);
+      return Object.entries(powers).flatMap(([systemId, power]) =>
+        power.power_address && sameAddress(power.power_address, address) ? [systemId] : [],
+      );
+    },
+    createMachine: (input) =>
+      http.json(
+        {
+          method: "POST",
+          path: "machines/",
+          form: {
+            hostname: input.hostname,
+            architecture: input.architecture,
+            commission: false,
+            ...ipmiForm(input.power),
+          },
+        },
+        Machine,
+      ),
+    updateMachine: (systemId, input) =>
+      http.json(
+        {
+          method: "PUT",
+          path: machinePath(systemId),
+          form: {
+            ...(input.hostname === undefined ? {} : { hostname: input.hostname }),
+            ...(input.power === undefined ? {} : ipmiForm(input.power)),
+            ...(input.enableHwSync === undefined ? {} : { enable_hw_sync: input.enableHwSync }),
+          },
+        },
+        Machine,
+      ),
+    getMachineToken: async (systemId) => {
+      const token = await http.json(
+        { method: "GET", path: machinePath(systemId), op: "get_token" },
+        MachineTokenAnswer,
+      );
+      return token === null
+        ? null
+        : { consumerKey: token.consumer_key, tokenKey: token.token_key, tokenSecret: new Secret(token.token_secret) };
+    },
+  };
+}

@@ -1,0 +1,146 @@
+import { z } from "zod";
+import type { MaasBlockDevice, MaasEvent, MaasInterface, MaasMachine, MaasSubnet, MaasVlan } from "./port.ts";
+
+/** Only the fields that we use; versions add and drop others (contract 7). A field that a version lacks gets the value that means "not known". */
+const text = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? "");
+const flag = z
+  .boolean()
+  .nullish()
+  .transform((value) => value ?? false);
+/** Django writes ISO 8601; some versions leave the zone out, and then it is UTC. */
+const time = z
+  .string()
+  .nullish()
+  .transform((value, ctx) => {
+    if (value === null || value === undefined || value === "") return null;
+    const date = new Date(/(Z|[+-]\d\d:?\d\d)$/.test(value) ? value : `${value}Z`);
+    if (!Number.isNaN(date.getTime())) return date;
+    ctx.addIssue({ code: "custom", message: "is not a time" });
+    return z.NEVER;
+  });
+
+export const Machine = z
+  .object({
+    system_id: z.string().min(1),
+    hostname: text,
+    status: z.int(),
+    status_name: text,
+    status_message: text,
+    error_description: text,
+    power_state: text,
+    owner: z.string().nullish(),
+    locked: flag,
+    ip_addresses: z.array(z.string()).nullish(),
+    interface_set: z.array(z.object({ mac_address: z.string().nullish() })).nullish(),
+    osystem: text,
+    distro_series: text,
+    enable_hw_sync: z.boolean().nullish(),
+    last_sync: time,
+    next_sync: time,
+    sync_interval: z.number().nullish(),
+    hardware_uuid: z.string().nullish(),
+  })
+  .transform(
+    (m): MaasMachine => ({
+      systemId: m.system_id,
+      hostname: m.hostname,
+      status: m.status,
+      statusName: m.status_name,
+      statusMessage: m.status_message.slice(0, 300),
+      errorDescription: m.error_description.slice(0, 300),
+      powerState: m.power_state,
+      owner: m.owner === undefined || m.owner === "" ? null : m.owner,
+      locked: m.locked,
+      ipAddresses: m.ip_addresses ?? [],
+      macAddresses: (m.interface_set ?? []).flatMap((nic) => (nic.mac_address ? [nic.mac_address.toLowerCase()] : [])),
+      osystem: m.osystem,
+      distroSeries: m.distro_series,
+      enableHwSync: m.enable_hw_sync ?? null,
+      lastSync: m.last_sync,
+      nextSync: m.next_sync,
+      syncIntervalSeconds: m.sync_interval ?? null,
+      hardwareUuid: m.hardware_uuid ?? null,
+    }),
+  );
+
+export const BlockDevice = z
+  .object({ id: z.int(), type: text, name: text, model: text, serial: text, id_path: text, size: z.number() })
+  .transform(
+    (d): MaasBlockDevice => ({
+      id: d.id,
+      type: d.type,
+      name: d.name,
+      model: d.model,
+      serial: d.serial,
+      idPath: d.id_path,
+      sizeBytes: d.size,
+    }),
+  );
+
+const Link = z
+  .object({
+    id: z.int(),
+    mode: z.string(),
+    ip_address: z.string().nullish(),
+    subnet: z.object({ id: z.int(), cidr: z.string() }).nullish(),
+  })
+  .transform((l) => ({
+    id: l.id,
+    mode: l.mode.toLowerCase(),
+    ipAddress: l.ip_address || null,
+    subnetId: l.subnet?.id ?? null,
+    subnetCidr: l.subnet?.cidr ?? null,
+  }));
+
+export const Interface = z
+  .object({
+    id: z.int(),
+    name: z.string(),
+    type: text,
+    mac_address: text,
+    vlan: z.object({ id: z.int(), vid: z.int() }).nullish(),
+    links: z.array(Link).nullish(),
+  })
+  .transform(
+    (i): MaasInterface => ({
+      id: i.id,
+      name: i.name,
+      type: i.type,
+      macAddress: i.mac_address.toLowerCase(),
+      vlanId: i.vlan?.id ?? null,
+      vlanVid: i.vlan?.vid ?? null,
+      links: i.links ?? [],
+    }),
+  );
+
+export const Subnet = z
+  .object({ id: z.int(), cidr: z.string(), name: text, vlan: z.object({ id: z.int(), vid: z.int() }) })
+  .transform((s): MaasSubnet => ({ id: s.id, cidr: s.cidr, name: s.name, vlanId: s.vlan.id, vlanVid: s.vlan.vid }));
+
+export const Vlan = z
+  .object({ id: z.int(), vid: z.int(), fabric_id: z.int(), name: text })
+  .transform((v): MaasVlan => ({ id: v.id, vid: v.vid, fabricId: v.fabric_id, name: v.name }));
+export const Fabrics = z.array(z.object({ vlans: z.array(Vlan) }));
+
+export const Events = z
+  .object({
+    events: z.array(
+      z.object({ id: z.int(), node: text, hostname: text, level: text, type: text, description: text, created: text }),
+    ),
+  })
+  .transform((page): MaasEvent[] => page.events);
+
+export const WhoAmI = z.object({ username: z.string(), is_superuser: z.boolean() });
+export const Version = z.object({ version: z.string(), capabilities: z.array(z.string()).nullish() });
+export const Racks = z.array(z.object({ system_id: z.string(), hostname: text }));
+export const BootResources = z.array(z.object({ name: z.string(), architecture: text, type: text }));
+/** Passwords in this answer stop here (decision M6): no other field is read. */
+export const PowerAddresses = z.record(z.string(), z.object({ power_address: z.string().nullish() }));
+export const PowerState = z.object({ state: z.string() });
+export const MachineTokenAnswer = z
+  .object({ consumer_key: z.string(), token_key: z.string(), token_secret: z.string() })
+  .nullable();
+export const Anything = z.json();

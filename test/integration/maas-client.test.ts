@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createMaasClient } from "../../hub/maas/client.ts";
+import { MaasError, type MaasPort } from "../../hub/maas/port.ts";
+import { Secret } from "../../shared/secret.ts";
+import { type MaasSimulator, startMaasSimulator } from "../fakes/maas/simulator.ts";
+import { bmcAddress, PXE_NIC, ROCE_NICS, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
+import { until } from "../support/until.ts";
+
+const SPEED = 500;
+const power = { address: bmcAddress(1), user: SITE_BMC_USER, pass: new Secret(SITE_BMC_PASSWORD) };
+const failed = (promise: Promise<unknown>): Promise<MaasError> =>
+  promise.then(
+    () => {
+      throw new Error("the call succeeded");
+    },
+    (error: unknown) => {
+      if (error instanceof MaasError) return error;
+      throw error;
+    },
+  );
+
+describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated region %s", (version) => {
+  let simulator: MaasSimulator;
+  let maas: MaasPort;
+  let systemId: string;
+
+  beforeAll(async () => {
+    simulator = await startMaasSimulator({ machines: 2, speed: SPEED, version });
+    maas = createMaasClient({ baseUrl: simulator.url, apiKey: new Secret(simulator.apiKey) });
+  });
+  afterAll(() => simulator.close());
+
+  const reaches = (status: number) =>
+    until(`status ${status}`, async () => ((await maas.readMachine(systemId))?.status === status ? true : undefined), {
+      everyMs: 20,
+    });
+
+  it("reads what the region is", async () => {
+    expect((await maas.version()).version).toBe(version);
+    expect(await maas.whoami()).toEqual({ username: "admin", isSuperuser: true });
+    expect(await maas.rackControllers()).toHaveLength(1);
+    expect((await maas.bootResources()).map((image) => image.name)).toContain("ubuntu/noble");
+    expect(await maas.getConfig("enable_disk_erasing_on_release")).toBe(false);
+  });
+
+  it("creates without commissioning and finds by name and by BMC", async () => {
+    const created = await maas.createMachine({ hostname: "c07u41", architecture: "amd64/generic", power });
+    systemId = created.systemId;
+    expect(created.status).toBe(0);
+    expect((await maas.findByHostname("c07u41")).map((machine) => machine.systemId)).toEqual([systemId]);
+    expect(await maas.findByPowerAddress(power.address)).toEqual([systemId]);
+    expect(await maas.findByPowerAddress("10.99.99.99")).toEqual([]);
+    expect(await maas.getMachineToken(systemId)).toBeNull();
+    const again = await failed(maas.createMachine({ hostname: "c07u41", architecture: "amd64/generic", power }));
+    expect(again).toMatchObject({ code: "rejected_input", httpStatus: 400 });
+    expect(Object.keys(again.fieldErrors)).toContain("hostname");
+  });
+
+  it("commissions, then lays storage and network", async () => {
+    await maas.commission(systemId);
+    expect(await failed(maas.commission(systemId))).toMatchObject({ code: "state_conflict", httpStatus: 400 });
+    expect(
+      await failed(
+        maas.deploy(systemId, {
+          userDataBase64: new Secret("eA=="),
+          distroSeries: "ubuntu/noble",
+          enableHwSync: true,
+          comment: "early",
+        }),
+      ),
+    ).toMatchObject({ code: "state_conflict", httpStatus: 409 });
+    await reaches(4);
+    const boss = (await maas.blockDevices(systemId)).find((device) => /boss/i.test(device.model));
+    if (boss === undefined) throw new Error("no BOSS disk");
+    await maas.setBootDisk(systemId, boss.id);
+    await maas.setFlatStorageLayout(systemId, boss.id);
+    const rail = (await maas.interfaces(systemId)).find((nic) => nic.name === ROCE_NICS[0]);
+    if (rail?.vlanId === null || rail === undefined) throw new Error("no rail");
+    const subnet = await maas.createSubnet({ cidr: "172.30.0.0/31", name: "r0", vlanId: rail.vlanId, managed: false });
+    expect((await maas.subnets()).map((known) => known.cidr)).toContain("172.30.0.0/31");
+    expect((await maas.vlans()).map((vlan) => vlan.id)).toContain(rail.vlanId);
+    const linked = await maas.linkSubnet(systemId, rail.id, {
+      mode: "static",
+      subnetId: subnet.id,
+      ipAddress: "172.30.0.1",
+    });
+    expect(linked.links.map((link) => link.ipAddress)).toContain("172.30.0.1");
+    expect(
+      (
+        await failed(
+          maas.linkSubnet(systemId, rail.id, { mode: "static", subnetId: subnet.id, ipAddress: "172.30.0.1" }),
+        )
+      ).code,
+    ).toBe("state_conflict");
+    const pxe = (await maas.interfaces(systemId)).find((nic) => nic.name === PXE_NIC);
+    expect(pxe?.links.some((link) => link.subnetId !== null)).toBe(true);
+  });
+
+  it("deploys with hardware sync, reads the token and the events, and releases", async () => {
+    await maas.deploy(systemId, {
+      userDataBase64: new Secret("IyEvYmluL3NoCg=="),
+      distroSeries: "ubuntu/noble",
+      enableHwSync: true,
+      comment: "test",
+    });
+    expect((await maas.getMachineToken(systemId))?.tokenKey).toBeTruthy();
+    await reaches(6);
+    const [machine] = await maas.readMachines([systemId, "zzzzzz"]);
+    expect(machine).toMatchObject({ systemId, enableHwSync: true, owner: "admin", statusName: "Deployed" });
+    expect(machine?.lastSync).toBeInstanceOf(Date);
+    const events = await maas.events({ limit: 100 });
+    expect(events.some((event) => event.node === systemId)).toBe(true);
+    expect(await maas.events({ after: events[0]?.id ?? 0, limit: 100 })).toEqual([]);
+    expect(await maas.queryPowerState(systemId)).toBe("on");
+    await maas.release(systemId, { comment: "test" });
+    await reaches(4);
+  });
+
+  it("maps what goes wrong, and never lets the secret of a 401 out", async () => {
+    expect(await maas.readMachine("zzzzzz")).toBeNull();
+    const [consumer, token] = simulator.apiKey.split(":");
+    const wrong = createMaasClient({ baseUrl: simulator.url, apiKey: new Secret(`${consumer}:${token}:wrongsecret`) });
+    const refused = await failed(wrong.whoami());
+    expect(refused).toMatchObject({ code: "unauthorized", httpStatus: 401, snippet: "" });
+    const secret = simulator.apiKey.split(":")[2] ?? "";
+    expect(`${refused.message}${refused.stack}${JSON.stringify(refused)}`).not.toContain(secret);
+    const away = createMaasClient({ baseUrl: "http://127.0.0.1:59998/MAAS", apiKey: new Secret(simulator.apiKey) });
+    expect(await failed(away.commission(systemId))).toMatchObject({ code: "unreachable", outcomeUnknown: false });
+  });
+
+  it("says that the outcome is unknown when the answer to a change never comes", async () => {
+    await fetch(`${simulator.controlUrl}/faults`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ match: { method: "POST", op: "commission" }, kind: "timeout_after_accept", times: 1 }),
+    });
+    const impatient = createMaasClient({
+      baseUrl: simulator.url,
+      apiKey: new Secret(simulator.apiKey),
+      timeouts: { quickMs: 500, slowMs: 500 },
+    });
+    expect(await failed(impatient.commission(systemId))).toMatchObject({ code: "timeout", outcomeUnknown: true });
+    expect([1, 21, 4]).toContain((await maas.readMachine(systemId))?.status);
+  });
+});
