@@ -1,0 +1,94 @@
+import { and, eq, inArray, like, sql } from "drizzle-orm";
+import type { SiteId } from "../../../shared/ids.ts";
+import { type MaasSiteWatch, maasSites, maasSiteWatches, workflows } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+export async function activeSiteIds(db: Db): Promise<SiteId[]> {
+  const rows = await db.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.status, "active"));
+  return rows.map((row) => row.id);
+}
+
+/**
+ * Takes or renews the lease on watching a site; null while another hub holds it. The fence rises only when the lease changes hands, so a
+ * hub that lost it can write nothing more.
+ */
+export async function holdWatch(
+  db: Db,
+  siteId: SiteId,
+  hubId: string,
+  leaseSeconds: number,
+): Promise<MaasSiteWatch | null> {
+  const until = sql`now() + make_interval(secs => ${leaseSeconds})`;
+  const [row] = await db
+    .insert(maasSiteWatches)
+    .values({ siteId, leaseOwner: hubId, leaseUntil: until, fence: 1 })
+    .onConflictDoUpdate({
+      target: maasSiteWatches.siteId,
+      set: {
+        leaseOwner: hubId,
+        leaseUntil: until,
+        fence: sql`${maasSiteWatches.fence} + case when ${maasSiteWatches.leaseOwner} = ${hubId} then 0 else 1 end`,
+      },
+      setWhere: sql`${maasSiteWatches.leaseOwner} is null or ${maasSiteWatches.leaseOwner} = ${hubId} or ${maasSiteWatches.leaseUntil} < now()`,
+    })
+    .returning();
+  return row ?? null;
+}
+
+export async function releaseWatch(db: Db, siteId: SiteId, hubId: string): Promise<void> {
+  await db
+    .update(maasSiteWatches)
+    .set({ leaseOwner: null, leaseUntil: null })
+    .where(and(eq(maasSiteWatches.siteId, siteId), eq(maasSiteWatches.leaseOwner, hubId)));
+}
+
+export interface LookRecord {
+  readonly eventCursor: number | null;
+  readonly swept: boolean;
+  /** The wake request that this look has answered; a newer one stays. */
+  readonly wakeAnswered: Date | null;
+}
+
+/** False when the lease went to another hub meanwhile: then nothing of the look may be kept. */
+export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: LookRecord): Promise<boolean> {
+  const rows = await tx
+    .update(maasSiteWatches)
+    .set({
+      eventCursor: look.eventCursor,
+      lastPollAt: sql`now()`,
+      ...(look.swept ? { lastSweepAt: sql`now()` } : {}),
+      ...(look.wakeAnswered === null
+        ? {}
+        : {
+            wakeRequestedAt: sql`case when ${maasSiteWatches.wakeRequestedAt} <= ${look.wakeAnswered.toISOString()}::timestamptz + interval '1 millisecond' then null else ${maasSiteWatches.wakeRequestedAt} end`,
+          }),
+      consecutiveFailures: 0,
+      lastErrorCode: null,
+    })
+    .where(and(eq(maasSiteWatches.siteId, siteId), eq(maasSiteWatches.fence, fence)))
+    .returning({ siteId: maasSiteWatches.siteId });
+  return rows.length > 0;
+}
+
+export async function recordFailedLook(db: Db, siteId: SiteId, fence: number, code: string): Promise<number> {
+  const [row] = await db
+    .update(maasSiteWatches)
+    .set({
+      consecutiveFailures: sql`${maasSiteWatches.consecutiveFailures} + 1`,
+      lastErrorCode: code,
+      lastErrorAt: sql`now()`,
+    })
+    .where(and(eq(maasSiteWatches.siteId, siteId), eq(maasSiteWatches.fence, fence)))
+    .returning({ failures: maasSiteWatches.consecutiveFailures });
+  return row?.failures ?? 1;
+}
+
+/** Machines of the site that a workflow waits on right now. */
+export async function waitedOnSystemIds(db: Db, siteId: SiteId): Promise<string[]> {
+  const prefix = `maas:${siteId}/`;
+  const rows = await db
+    .selectDistinct({ key: workflows.waitOn })
+    .from(workflows)
+    .where(and(like(workflows.waitOn, `${prefix}%`), inArray(workflows.status, ["running", "compensating"])));
+  return rows.flatMap((row) => (row.key === null ? [] : [row.key.slice(prefix.length)]));
+}

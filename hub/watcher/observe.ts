@@ -1,0 +1,41 @@
+import type { SiteId } from "../../shared/ids.ts";
+import { markAbsent, type ObservedMachine, upsertObservedMachines } from "../db/queries/maas-machines.ts";
+import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
+import type { InTx, Tx } from "../db/tx.ts";
+import type { MaasMachine } from "../maas/port.ts";
+
+const asObserved = (machine: MaasMachine): ObservedMachine => ({
+  systemId: machine.systemId,
+  hostname: machine.hostname,
+  status: machine.status,
+  statusName: machine.statusName,
+  statusMessage: machine.statusMessage,
+  errorDescription: machine.errorDescription,
+  powerState: machine.powerState,
+  owner: machine.owner,
+  locked: machine.locked,
+  ipAddresses: [...machine.ipAddresses],
+  enableHwSync: machine.enableHwSync,
+  lastSync: machine.lastSync,
+  nextSync: machine.nextSync,
+  syncIntervalSeconds: machine.syncIntervalSeconds,
+});
+
+/** Keeps what was seen and wakes whatever waits on a machine that changed, in one transaction. */
+export async function keepObserved(
+  tx: Tx,
+  siteId: SiteId,
+  machines: readonly MaasMachine[],
+  gone: readonly string[] = [],
+): Promise<void> {
+  const changed = await upsertObservedMachines(tx, siteId, machines.map(asObserved));
+  for (const systemId of gone) if (await markAbsent(tx, siteId, systemId)) changed.push(systemId);
+  await wakeWorkflows(
+    tx,
+    changed.map((systemId) => waitKey.machine(siteId, systemId)),
+  );
+}
+
+/** For a stage that read one machine afresh: what it saw is seen by everybody. */
+export const observeMachine = (inTx: InTx, siteId: SiteId, machine: MaasMachine): Promise<void> =>
+  inTx((tx) => keepObserved(tx, siteId, [machine]));

@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import { EVENT_OVERLAP, failurePauseMs, queryFrom, readFeed, sweepIsDue, toRead } from "./plan.ts";
+
+describe("the watcher's plan", () => {
+  it("reads an overlap below the cursor, never below zero", () => {
+    expect(queryFrom(1000)).toBe(1000 - EVENT_OVERLAP);
+    expect(queryFrom(3)).toBe(0);
+  });
+
+  it("acts on an event that was committed late, below the cursor, and only once", () => {
+    const late = { id: 998, node: "abc123" };
+    const known = { id: 1000, node: "def456" };
+    const look = readFeed(1000, [late, known], new Set([1000]), 1000);
+    expect(look).toEqual({ cursor: 1000, reset: false, changed: ["abc123"] });
+    expect(readFeed(1000, [late, known], new Set([998, 1000]), 1000).changed).toEqual([]);
+  });
+
+  it("notices that the ids went back, and follows them", () => {
+    expect(readFeed(1000, [], new Set(), 12)).toEqual({ cursor: 12, reset: true, changed: [] });
+  });
+
+  it("reads each machine once, whether it changed or is waited on", () => {
+    expect(toRead(["b", "a"], ["c", "a"])).toEqual(["a", "b", "c"]);
+  });
+
+  it("pauses longer with each failure, a minute at most beyond the interval", () => {
+    expect(failurePauseMs(1, 1000, 0)).toBe(1000);
+    expect(failurePauseMs(3, 1000, 0.999)).toBeLessThan(9_000);
+    expect(failurePauseMs(500, 1000, 0.999)).toBeLessThanOrEqual(61_000);
+  });
+
+  it("sweeps first, then after the interval", () => {
+    const now = new Date(10_000);
+    expect(sweepIsDue(null, now, 5_000)).toBe(true);
+    expect(sweepIsDue(new Date(6_000), now, 5_000)).toBe(false);
+    expect(sweepIsDue(new Date(5_000), now, 5_000)).toBe(true);
+  });
+});
