@@ -1,5 +1,6 @@
 import { failure } from "../../shared/failures.ts";
 import { readObservedMachine } from "../db/queries/maas-machines.ts";
+import { readLastPoll } from "../db/queries/onboarding-work.ts";
 import { waitKey } from "../db/queries/workflow-wakes.ts";
 import type { MaasMachineRow } from "../db/schema/index.ts";
 import type { MaasMachine } from "../maas/port.ts";
@@ -9,8 +10,8 @@ import type { OnboardState } from "./onboard-state.ts";
 import { StageFailure } from "./stage-failure.ts";
 import { type JudgedAt, type Judgement, judge } from "./verdict-table.ts";
 
-/** An observation older than this says that the site's watcher does not keep up: the stage looks itself. */
-const STALE_SECONDS = 90;
+/** A watcher that has not asked MAAS for this long is away: the stage looks itself. */
+const SILENT_SECONDS = 90;
 /** How long a stage waits for the watcher's word before it looks again. */
 const LOOK_AGAIN_SECONDS = 15;
 
@@ -32,25 +33,23 @@ export function isOurs(context: OnboardContext, machine: MaasMachine): boolean {
 export const judgeMachine = (at: JudgedAt, context: OnboardContext, machine: MaasMachine): Judgement =>
   judge(at, machine, isOurs(context, machine));
 
-/** What the watcher last saw of the machine since this stage was entered; null while it has seen nothing of use. */
-async function observed(context: OnboardContext): Promise<MaasMachineRow | null> {
-  const row = await readObservedMachine(context.services.db, context.site.id, systemIdOf(context));
-  return row !== null && row.observedAt > context.enteredAt ? row : null;
-}
-
 /**
- * Looks at the watcher's observation, and at the machine itself only when `concludes` says that the observation ends the wait, or when
- * there is none recent enough. So a wait costs no request of its own, and no verdict rests on an old look.
+ * The machine itself where there is reason to look at it: the watcher's observation ends the wait by the word of `concludes`, there is none
+ * yet, the watcher has fallen silent, or the stage is out of time. Null: nothing new. So a wait costs no request of its own, and no
+ * verdict rests on an old look.
  */
 export async function watchedMachine(
   context: OnboardContext,
   concludes: (row: MaasMachineRow) => boolean,
 ): Promise<MaasMachine | null> {
-  const row = await observed(context);
-  const since = row?.observedAt ?? context.enteredAt;
-  const stale = context.now.getTime() - since.getTime() > STALE_SECONDS * 1000;
-  const late = context.now >= context.deadline;
-  if (!stale && !late && (row === null || !(row.absent || concludes(row)))) return null;
+  if (context.now >= context.deadline) return freshMachine(context);
+  const { db } = context.services;
+  const row = await readObservedMachine(db, context.site.id, systemIdOf(context));
+  if (row !== null && !row.absent && !concludes(row)) {
+    const polledAt = await readLastPoll(db, context.site.id);
+    const silentMs = polledAt === null ? Number.POSITIVE_INFINITY : context.now.getTime() - polledAt.getTime();
+    if (silentMs <= SILENT_SECONDS * 1000) return null;
+  }
   return freshMachine(context);
 }
 

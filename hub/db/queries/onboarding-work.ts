@@ -12,6 +12,7 @@ import {
   maasRoceAssignments,
   maasSiteProfiles,
   maasSites,
+  maasSiteWatches,
   type Node,
   type NodeOnboarding,
   nodeCertificates,
@@ -141,6 +142,15 @@ export async function listRoceOfHost(db: Db, siteId: SiteId, hostname: string): 
     .from(maasRoceAssignments)
     .where(and(eq(maasRoceAssignments.siteId, siteId), eq(maasRoceAssignments.hostname, hostname)))
     .orderBy(maasRoceAssignments.interface);
+}
+
+/** When the site's watcher last asked MAAS; null before its first time. */
+export async function readLastPoll(db: Db, siteId: SiteId): Promise<Date | null> {
+  const [watch] = await db
+    .select({ at: maasSiteWatches.lastPollAt })
+    .from(maasSiteWatches)
+    .where(eq(maasSiteWatches.siteId, siteId));
+  return watch?.at ?? null;
 }
 
 /** Begins a new provisioning attempt of the node; older tokens, certificates and signals belong to older generations. */

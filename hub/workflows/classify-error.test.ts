@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { FAILURES, failure } from "../../shared/failures.ts";
+import { StatementError } from "../db/drizzle.ts";
+import { CommitOutcomeUnknownError } from "../db/tx.ts";
+import { MAAS_ERRORS, MaasError } from "../maas/port.ts";
+import { SECRET_ERRORS, SecretError } from "../secrets/port.ts";
+import { classifyError } from "./classify-error.ts";
+import { StageFailure } from "./stage-failure.ts";
+
+describe("classifyError", () => {
+  it.each(MAAS_ERRORS)("gives MAAS's %s a class and a code of that class", (code) => {
+    const met = classifyError(new MaasError({ code, operation: "GET machines/", message: "m", retryAfterSeconds: 7 }));
+    expect(met?.retryAfterSeconds).toBe(7);
+    const found = met?.failure;
+    if (found === undefined) throw new Error("not classified");
+    expect(FAILURES[found.class].codes).toContain(found.code);
+    expect(found.evidence).toMatchObject({ maas_error: code, maas_operation: "GET machines/" });
+  });
+
+  it("takes a BMC that does not answer for a power failure", () => {
+    const met = classifyError(new MaasError({ code: "no_rack", operation: "POST", message: "m" }));
+    expect(met?.failure).toMatchObject({ class: "bmc_power_failure", code: "bmc_unreachable" });
+  });
+
+  it.each(SECRET_ERRORS)("tells a missing secret from a store that is away: %s", (code) => {
+    const met = classifyError(new SecretError(code, "kv/x", "detail"));
+    const transient = code !== "secret_missing";
+    expect(met?.failure.class).toBe(transient ? "upstream_transient" : "site_capability_missing");
+  });
+
+  it("hands a stage's own failure on", () => {
+    const own = failure("hardware_mismatch", "boss_disk_missing", "no disk");
+    expect(classifyError(new StageFailure(own))?.failure).toBe(own);
+  });
+
+  it("bounds what an unknown fault says", () => {
+    const met = classifyError(new Error("x".repeat(5000)));
+    expect(met?.failure).toMatchObject({ class: "upstream_transient", code: "hub_internal_error" });
+    expect(met?.failure.message.length).toBeLessThan(700);
+  });
+
+  it("does not count a run during which the hub's own database was away", () => {
+    expect(classifyError(new CommitOutcomeUnknownError(new Error("cut")))).toBeNull();
+    expect(classifyError(new StatementError("select 1", new Error("socket closed")))).toBeNull();
+    expect(classifyError(Object.assign(new Error("terminated"), { code: "57P01" }))).toBeNull();
+  });
+});

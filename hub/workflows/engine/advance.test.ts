@@ -1,0 +1,231 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { FAILURE_CLASSES, FAILURES, type Failure, failure } from "../../../shared/failures.ts";
+import type { CompensationPlan } from "../../db/queries/workflows.ts";
+import { advance, cancel, compensate, fail, planOf, stagesToUndo } from "./advance.ts";
+import { claimed, later, NOW, rules } from "./rows.fixture.ts";
+import type { Compensation, Outcome } from "./stage.ts";
+import { ENGINE_FACTS, type Facts } from "./workflow.ts";
+
+const transient = failure("upstream_transient", "maas_timeout", "MAAS did not answer in time");
+const broken = failure("deploy_cloud_init_failure", "deploy_failed", "the deploy failed", {
+  last: "Failed deployment",
+});
+
+describe("advance", () => {
+  it("enters the next stage, due at once, with the patch merged", () => {
+    const move = advance(claimed(), { kind: "done", message: "did b", patch: { more: 2 } }, rules());
+    expect(move).toMatchObject({ status: "running", stage: "c", attempt: 1, entersStage: true, wakeInSeconds: 0 });
+    expect(move.state).toEqual({ kept: 1, more: 2 });
+    expect(move.events.map((event) => [event.stage, event.status])).toEqual([
+      ["b", "succeeded"],
+      ["c", "started"],
+    ]);
+  });
+
+  it("completes after the last stage, and sleeps for good", () => {
+    const row = claimed({ stage: "c" });
+    const move = advance(row, { kind: "done", message: "did c" }, rules({ name: "c" }));
+    expect(move).toMatchObject({ status: "completed", stage: "c", wakeInSeconds: null, failure: null });
+  });
+
+  it("ends as reconciled when an operator had it adopt what it finds", () => {
+    const row = claimed({ stage: "c", state: { [ENGINE_FACTS]: { adopting: true } } });
+    expect(advance(row, { kind: "skipped", message: "there already" }, rules({ name: "c" })).status).toBe("reconciled");
+  });
+
+  it("writes a skipped stage as skipped", () => {
+    const move = advance(claimed(), { kind: "skipped", message: "nothing to do", details: { why: "x" } }, rules());
+    expect(move.events[0]).toMatchObject({ status: "skipped", message: "nothing to do", details: { why: "x" } });
+  });
+
+  it("says why it waits only when the reason is a new one", () => {
+    const wait: Outcome<Facts> = { kind: "wait", reason: "MAAS", seconds: 15, on: "maas:x" };
+    expect(advance(claimed(), wait, rules()).events).toHaveLength(1);
+    const same = advance(claimed({ waitReason: "MAAS", waitOn: "maas:x" }), wait, rules());
+    expect(same.events).toEqual([]);
+    expect(same).toMatchObject({ waitOn: "maas:x", waitReason: "MAAS", wakeInSeconds: 15, entersStage: false });
+  });
+
+  it("looks again soon after it began to listen, since what happened before its commit notified nobody", () => {
+    const wait: Outcome<Facts> = { kind: "wait", reason: "MAAS", seconds: 15, on: "maas:x" };
+    expect(advance(claimed(), wait, rules()).wakeInSeconds).toBe(1);
+    expect(advance(claimed({ waitOn: "maas:other" }), wait, rules()).wakeInSeconds).toBe(1);
+  });
+
+  it("keeps a stage's deadline while it waits and never sleeps past it", () => {
+    const move = advance(claimed(), { kind: "wait", reason: "x", seconds: 900 }, rules({ deadline: later(30) }));
+    expect(move.deadline).toEqual(later(30));
+    expect(move.wakeInSeconds).toBeCloseTo(30.01);
+  });
+
+  it("goes back to an earlier stage as if it were new", () => {
+    const move = advance(claimed({ attempt: 3 }), { kind: "back", to: "a", message: "once more" }, rules());
+    expect(move).toMatchObject({ stage: "a", attempt: 1, entersStage: true, deadline: null, status: "running" });
+    expect(move.events.map((event) => event.status)).toEqual(["returned", "started"]);
+  });
+
+  it("property: a wait is never negative, never longer than asked and never past the deadline", () => {
+    fc.assert(
+      fc.property(
+        fc.float({ min: 0, max: 1e6, noNaN: true }),
+        fc.integer({ min: -100, max: 10_000 }),
+        fc.boolean(),
+        (seconds, left, listens) => {
+          const wait: Outcome<Facts> = { kind: "wait", reason: "x", seconds, ...(listens ? { on: "k" } : {}) };
+          const { wakeInSeconds } = advance(claimed(), wait, rules({ deadline: later(left) }));
+          expect(wakeInSeconds).toBeGreaterThanOrEqual(0);
+          expect(wakeInSeconds).toBeLessThanOrEqual(Math.max(0, Math.min(seconds, left + 0.01)) + 1e-9);
+        },
+      ),
+    );
+  });
+});
+
+describe("fail", () => {
+  it("retries a bounded class with backoff, keeps the failure in sight and counts the attempt", () => {
+    const move = fail(claimed(), { failure: transient, patch: { seen: true } }, rules());
+    expect(move).toMatchObject({ status: "running", stage: "b", attempt: 2, failure: transient, entersStage: false });
+    expect(move.wakeInSeconds).toBe(1);
+    expect(move.state).toMatchObject({ kept: 1, seen: true });
+    expect(move.events[0]).toMatchObject({ status: "retrying", attempt: 1, details: { error_code: "maas_timeout" } });
+  });
+
+  it("waits at least as long as the upstream asked", () => {
+    expect(fail(claimed(), { failure: transient, retryAfterSeconds: 77 }, rules()).wakeInSeconds).toBe(77);
+  });
+
+  it("ends as the class says once the attempts are used up", () => {
+    const move = fail(claimed({ attempt: 3 }), { failure: transient }, rules());
+    expect(move).toMatchObject({ status: "failed_retryable", wakeInSeconds: null, failure: transient });
+  });
+
+  it("ends at once when the failure is final, e.g. a time-out", () => {
+    expect(fail(claimed(), { failure: transient, final: true }, rules()).status).toBe("failed_retryable");
+  });
+
+  it("undoes what was done, last first, when the class compensates, and remembers how it ends", () => {
+    const move = fail(claimed({ attempt: 3 }), { failure: broken }, rules());
+    expect(move).toMatchObject({ status: "compensating", failure: broken, wakeInSeconds: 0 });
+    expect(move.compensation).toEqual(planOf("failure", ["b", "a"], "failed_retryable"));
+  });
+
+  it("does not compensate where the stage forbids it", () => {
+    const overrides = { deploy_cloud_init_failure: { compensate: false, retry: "never" } } as const;
+    expect(fail(claimed(), { failure: broken }, rules({ overrides })).status).toBe("failed_retryable");
+  });
+
+  it("property: every class ends in its own status, and no attempt goes past the policy", () => {
+    const classes = fc.constantFrom(...FAILURE_CLASSES);
+    fc.assert(
+      fc.property(classes, fc.integer({ min: 1, max: 10 }), fc.integer({ min: 1, max: 10 }), (cls, attempt, most) => {
+        const met = { class: cls, code: FAILURES[cls].codes[0], message: "m", evidence: {} } as Failure;
+        const retry = { maxAttempts: most, baseSeconds: 1, maxSeconds: 10 };
+        const move = fail(claimed({ attempt }), { failure: met }, rules({ retry }));
+        const mayRetry = FAILURES[cls].retry === "bounded" && attempt < most;
+        const end = FAILURES[cls].compensate ? "compensating" : FAILURES[cls].endsAs;
+        expect(move.status).toBe(mayRetry ? "running" : end);
+      }),
+    );
+  });
+});
+
+describe("cancel", () => {
+  it("undoes first, then ends as cancelled", () => {
+    const move = cancel(claimed({ stage: "b" }), rules(), "b");
+    expect(move.compensation).toEqual(planOf("cancel", ["b", "a"], "cancelled"));
+  });
+
+  it("ends at once where nothing can be undone", () => {
+    expect(cancel(claimed(), { stageNames: ["a", "b"], compensable: [] }, "b").status).toBe("cancelled");
+  });
+
+  it("undoes nothing that was not reached", () => {
+    expect(stagesToUndo({ stageNames: ["a", "b", "c"], compensable: ["a", "c"] }, "b")).toEqual(["a"]);
+  });
+});
+
+describe("compensate", () => {
+  const plan = (fields: Partial<CompensationPlan> = {}): CompensationPlan => ({
+    ...planOf("failure", ["b", "a"], "failed_retryable"),
+    startedAt: NOW.toISOString(),
+    ...fields,
+  });
+  const failedRow = claimed({
+    status: "compensating",
+    failureClass: broken.class,
+    failureCode: broken.code,
+    failureMessage: broken.message,
+    evidence: broken.evidence,
+  });
+  const done: Compensation<Facts> = { kind: "done", message: "released" };
+
+  it("goes on with the stage before", () => {
+    const move = compensate(failedRow, plan(), done, rules());
+    expect(move).toMatchObject({
+      status: "compensating",
+      compensation: { stages: ["a"], startedAt: null },
+      wakeInSeconds: 0,
+    });
+    expect(move.events[0]).toMatchObject({ stage: "b", status: "compensated" });
+  });
+
+  it("ends with the failure that began it", () => {
+    const move = compensate(failedRow, plan({ stages: ["a"] }), { kind: "skipped", message: "nothing" }, rules());
+    expect(move).toMatchObject({
+      status: "failed_retryable",
+      failure: broken,
+      compensation: null,
+      wakeInSeconds: null,
+    });
+  });
+
+  it("ends a cancel without a failure", () => {
+    const move = compensate(failedRow, plan({ stages: ["a"], cause: "cancel", endsAs: "cancelled" }), done, rules());
+    expect(move).toMatchObject({ status: "cancelled", failure: null });
+  });
+
+  it("begins again, forgetting all, after restart_clean", () => {
+    const restart = plan({ stages: ["a"], cause: "restart", endsAs: "pending", restartAt: "a" });
+    const move = compensate(failedRow, restart, done, rules());
+    expect(move).toMatchObject({
+      status: "pending",
+      stage: "a",
+      attempt: 1,
+      entersStage: true,
+      state: {},
+      failure: null,
+    });
+  });
+
+  it("concludes a plan that has nothing left to run", () => {
+    expect(compensate(failedRow, plan({ stages: [] }), null, rules()).status).toBe("failed_retryable");
+  });
+
+  it("waits, and leaves a person to look when its time is up", () => {
+    const wait: Compensation<Facts> = { kind: "wait", reason: "releasing", seconds: 15 };
+    expect(compensate(failedRow, plan(), wait, rules())).toMatchObject({ status: "compensating", wakeInSeconds: 15 });
+    const late = compensate(failedRow, plan(), wait, rules({ deadline: NOW }));
+    expect(late).toMatchObject({ status: "failed_manual_intervention", failure: { code: "deploy_failed" } });
+    expect(late.failure?.evidence).toMatchObject({ compensation_stage: "b", compensation_failed: "releasing" });
+  });
+
+  it("retries a transient fault and gives up on others", () => {
+    const again = compensate(failedRow, plan(), { kind: "failed", failure: transient }, rules());
+    expect(again).toMatchObject({ status: "compensating", compensation: { attempt: 2 }, wakeInSeconds: 1 });
+    const given = compensate(
+      claimed({ status: "compensating" }),
+      plan({ attempt: 3 }),
+      { kind: "failed", failure: transient },
+      rules(),
+    );
+    expect(given).toMatchObject({ status: "failed_manual_intervention", failure: { code: "maas_timeout" } });
+  });
+
+  it("names the ambiguity when a cancel could not be undone in time and no failure is known", () => {
+    const row = claimed({ status: "compensating" });
+    const wait: Compensation<Facts> = { kind: "wait", reason: "releasing", seconds: 15 };
+    const move = compensate(row, plan({ cause: "cancel", endsAs: "cancelled" }), wait, rules({ deadline: NOW }));
+    expect(move.failure).toMatchObject({ class: "state_ambiguity", evidence: { compensation_failed: "releasing" } });
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import { WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
+import { effectOf, RECOVERY, VERBS } from "./recovery.ts";
+
+describe("the verbs' table", () => {
+  it("knows every verb in every status", () => {
+    for (const verb of VERBS) expect(Object.keys(RECOVERY[verb]).sort()).toEqual([...WORKFLOW_STATUSES].sort());
+  });
+
+  it.each(["completed", "reconciled"] as const)("moves nothing that is %s", (status) => {
+    for (const verb of VERBS) expect(["refused", "already"]).toContain(effectOf(verb, status));
+  });
+
+  it("takes a failed workflow up again in the way of the verb", () => {
+    for (const status of ["failed_retryable", "failed_manual_intervention"] as const) {
+      expect(effectOf("retry", status)).toBe("retry_stage");
+      expect(effectOf("resume", status)).toBe("resume_from_checkpoint");
+      expect(effectOf("rerun", status)).toBe("rerun_from_top");
+      expect(effectOf("restart_clean", status)).toBe("undo_and_restart");
+      expect(effectOf("cancel", status)).toBe("undo_and_cancel");
+      expect(effectOf("adopt", status)).toBe("adopt_observed");
+    }
+  });
+
+  it("answers a double click without moving the row again", () => {
+    expect(effectOf("retry", "pending")).toBe("already");
+    expect(effectOf("resume", "running")).toBe("already");
+    expect(effectOf("restart_clean", "pending")).toBe("already");
+    expect(effectOf("cancel", "cancelled")).toBe("already");
+    expect(effectOf("adopt", "reconciled")).toBe("already");
+    expect(effectOf("mark_manual_intervention", "failed_manual_intervention")).toBe("already");
+  });
+
+  it("lets a cancel of a running workflow take effect at the next commit", () => {
+    expect(effectOf("cancel", "running")).toBe("request_cancel");
+    expect(effectOf("cancel", "compensating")).toBe("end_as_cancelled");
+    expect(effectOf("cancel", "pending")).toBe("cancel_now");
+  });
+
+  it("does not retry what is being undone", () => {
+    for (const verb of ["retry", "resume", "rerun", "restart_clean", "adopt"] as const) {
+      expect(effectOf(verb, "compensating")).toBe("refused");
+    }
+  });
+});

@@ -1,0 +1,61 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { failure } from "../../../shared/failures.ts";
+import { backoffSeconds, compensates, decideRetry } from "./retry.ts";
+
+const policy = { maxAttempts: 4, baseSeconds: 2, maxSeconds: 60 };
+
+describe("backoffSeconds", () => {
+  it("doubles with each attempt up to the longest", () => {
+    expect([1, 2, 3, 10].map((attempt) => backoffSeconds(policy, attempt, 0.999999, null)).map(Math.round)).toEqual([
+      2, 4, 8, 60,
+    ]);
+  });
+
+  it("property: lies between half a step and a step, or at the upstream's word", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 1000 }),
+        fc.double({ min: 0, max: 0.9999999, noNaN: true }),
+        fc.option(fc.integer({ min: 0, max: 600 })),
+        (attempt, random, retryAfter) => {
+          const seconds = backoffSeconds(policy, attempt, random, retryAfter);
+          expect(seconds).toBeGreaterThanOrEqual(Math.max(1, retryAfter ?? 0));
+          expect(seconds).toBeLessThanOrEqual(Math.max(60, retryAfter ?? 0));
+        },
+      ),
+    );
+  });
+});
+
+describe("decideRetry", () => {
+  const stage = { retry: policy };
+  const mismatch = failure("hardware_mismatch", "boss_disk_missing", "no disk");
+  const transient = failure("upstream_transient", "maas_timeout", "slow");
+
+  it("never retries a class that says never, whatever the stage allows", () => {
+    const loose = { ...stage, overrides: { hardware_mismatch: { maxAttempts: 9 } } } as const;
+    expect(decideRetry(loose, mismatch, 1, 0, null)).toEqual({ retry: false });
+  });
+
+  it("lets a stage tighten its class", () => {
+    const never = { ...stage, overrides: { upstream_transient: { retry: "never" } } } as const;
+    expect(decideRetry(never, transient, 1, 0, null)).toEqual({ retry: false });
+    const fewer = { ...stage, overrides: { upstream_transient: { maxAttempts: 1 } } } as const;
+    expect(decideRetry(fewer, transient, 1, 0, null)).toEqual({ retry: false });
+  });
+
+  it("retries until the attempts are used up", () => {
+    expect(decideRetry(stage, transient, 3, 0, null)).toEqual({ retry: true, inSeconds: 4 });
+    expect(decideRetry(stage, transient, 4, 0, null)).toEqual({ retry: false });
+  });
+});
+
+describe("compensates", () => {
+  const deploy = failure("deploy_cloud_init_failure", "deploy_failed", "failed");
+  it("follows the class unless the stage says otherwise", () => {
+    expect(compensates({}, deploy)).toBe(true);
+    expect(compensates({ overrides: { deploy_cloud_init_failure: { compensate: false } } }, deploy)).toBe(false);
+    expect(compensates({}, failure("upstream_transient", "maas_timeout", "slow"))).toBe(false);
+  });
+});

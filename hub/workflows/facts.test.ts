@@ -1,0 +1,143 @@
+import { describe, expect, it } from "vitest";
+import { findBootDisk } from "./boot-disk.ts";
+import { classifyDeployFailure } from "./deploy-failure.ts";
+import { deployedSeries } from "./distro-series.ts";
+import { siteBootstrap } from "./first-boot.ts";
+import { hardwareSyncHealth } from "./hardware-sync.ts";
+import { addressOf, networkOf } from "./ipv4.ts";
+import { disk, events } from "./machines.fixture.ts";
+import { choosePowerCredentials, type PowerOverride } from "./power-credentials.ts";
+
+describe("choosePowerCredentials", () => {
+  const host = { pxeMac: "02:00:00:00:00:01", ipmiIp: "10.0.0.5", hostname: "c07u43" };
+  const override = (
+    selectorType: PowerOverride["selectorType"],
+    selectorValue: string,
+    status: PowerOverride["status"] = "active",
+  ) => ({
+    selectorType,
+    selectorValue,
+    vaultPath: `path/${selectorType}`,
+    status,
+  });
+  const all = [
+    override("hostname", "c07u43"),
+    override("ipmi_ip", "10.0.0.5"),
+    override("pxe_mac", "02:00:00:00:00:01"),
+  ];
+
+  it("prefers MAC over BMC address over hostname over the site's default", () => {
+    expect(choosePowerCredentials(all, host, "default")?.selector).toBe("pxe_mac");
+    expect(choosePowerCredentials(all.slice(0, 2), host, "default")?.selector).toBe("ipmi_ip");
+    expect(choosePowerCredentials(all.slice(0, 1), host, "default")?.selector).toBe("hostname");
+    expect(choosePowerCredentials([], host, "default")).toEqual({ selector: "default", path: "default" });
+  });
+
+  it("passes over disabled overrides and those of other hosts", () => {
+    const others = [override("ipmi_ip", "10.0.0.6"), override("hostname", "c07u43", "disabled")];
+    expect(choosePowerCredentials(others, host, "default")?.selector).toBe("default");
+    expect(choosePowerCredentials(others, { ...host, pxeMac: null }, null)).toBeNull();
+  });
+});
+
+describe("findBootDisk", () => {
+  const pattern = "boss|boot optimized|m\\.2";
+  const nvme = disk({ id: 2, name: "nvme0n1", model: "Dell NVMe PM1743" });
+
+  it("finds the one disk by model, name or id_path, in any case", () => {
+    const boss = disk({ id: 7, model: "DELLBOSS VD" });
+    expect(findBootDisk([nvme, boss], pattern)).toEqual({ kind: "found", disk: boss });
+    expect(findBootDisk([disk({ idPath: "/dev/disk/by-id/ata-M.2_480" })], pattern).kind).toBe("found");
+  });
+
+  it("refuses to guess", () => {
+    expect(findBootDisk([nvme], pattern)).toEqual({ kind: "missing" });
+    expect(findBootDisk([disk({ id: 1, model: "BOSS" }), disk({ id: 2, model: "BOSS" })], pattern).kind).toBe(
+      "ambiguous",
+    );
+  });
+
+  it("leaves virtual devices out and takes a pattern that is no expression literally", () => {
+    expect(findBootDisk([disk({ type: "virtual", model: "BOSS" })], pattern)).toEqual({ kind: "missing" });
+    expect(findBootDisk([disk({ model: "card (boss" })], "(BOSS").kind).toBe("found");
+  });
+});
+
+describe("classifyDeployFailure", () => {
+  const failed = (error_description: string, reason: "failed" | "timeout" = "failed") => ({
+    reason,
+    error_description,
+    status_message: "",
+  });
+  const silent = events("Deploying", "Installing OS", "Rebooting", "Marking node failed");
+
+  it("knows a datasource failure by its shape, in both of MAAS's wordings and on our own clock", () => {
+    expect(classifyDeployFailure(failed("time-out during deployment"), silent)).toBe("datasource_like");
+    expect(classifyDeployFailure(failed("Node operation 'Deploying' timed out after 30 minutes."), silent)).toBe(
+      "datasource_like",
+    );
+    expect(classifyDeployFailure(failed("", "timeout"), silent)).toBe("datasource_like");
+  });
+
+  it("takes a failed install, a dead BMC and unreadable events for generic", () => {
+    const curtin = events("Deploying", "Node installation failure", "Marking node failed");
+    expect(classifyDeployFailure(failed("Installation failed"), curtin)).toBe("generic");
+    expect(classifyDeployFailure(failed("Failed to power on"), events("Deploying"))).toBe("generic");
+    expect(classifyDeployFailure(failed("time-out during deployment"), [])).toBe("generic");
+  });
+
+  it("looks at the newest attempt only", () => {
+    const earlier = events("Deploying", "Rebooting", "Deploying", "Installing OS");
+    expect(classifyDeployFailure(failed("time-out during deployment"), earlier)).toBe("generic");
+  });
+});
+
+describe("deployedSeries", () => {
+  it.each([
+    ["ubuntu/noble", "ubuntu/noble"],
+    ["noble", "ubuntu/noble"],
+    ["gpuaas-noble-v3", "custom/gpuaas-noble-v3"],
+    ["custom/other", "custom/other"],
+  ])("sends %s as %s", (name, sent) => expect(deployedSeries(name)).toBe(sent));
+});
+
+describe("ipv4", () => {
+  it.each([
+    ["172.30.9.61/31", "172.30.9.60/31"],
+    ["172.29.1.219/31", "172.29.1.218/31"],
+    ["255.255.255.255/1", "128.0.0.0/1"],
+    ["10.1.2.3/0", "0.0.0.0/0"],
+    ["10.1.2.3/32", "10.1.2.3/32"],
+  ])("finds the network of %s", (cidr, network) => expect(networkOf(cidr)).toBe(network));
+  it("takes the address apart", () => expect(addressOf("10.1.2.3/24")).toBe("10.1.2.3"));
+});
+
+describe("hardwareSyncHealth", () => {
+  const at = (seconds: number): Date => new Date(1_700_000_000_000 + seconds * 1000);
+  const facts = { enableHwSync: true, lastSync: at(10), syncIntervalSeconds: 900 };
+
+  it("counts only a sync after the deploy's own time stamp", () => {
+    expect(hardwareSyncHealth({ ...facts, lastSync: at(0) }, at(0), at(20)).healthy).toBe(false);
+    expect(hardwareSyncHealth({ ...facts, lastSync: null }, at(0), at(20)).healthy).toBe(false);
+    expect(hardwareSyncHealth(facts, at(0), at(20)).healthy).toBe(true);
+  });
+
+  it("is unhealthy when late by half an interval or not enabled, healthy where MAAS does not say", () => {
+    expect(hardwareSyncHealth(facts, at(0), at(10 + 1350)).healthy).toBe(true);
+    expect(hardwareSyncHealth(facts, at(0), at(10 + 1351)).healthy).toBe(false);
+    expect(hardwareSyncHealth({ ...facts, enableHwSync: false }, at(0), at(20)).healthy).toBe(false);
+    expect(
+      hardwareSyncHealth({ ...facts, enableHwSync: null, syncIntervalSeconds: null }, at(0), at(9999)).healthy,
+    ).toBe(true);
+  });
+});
+
+describe("siteBootstrap", () => {
+  it("takes a URL with its checksum and nothing else", () => {
+    const sha256 = "a".repeat(64);
+    const ref = `https://files.example/site-7.sh#sha256=${sha256}`;
+    expect(siteBootstrap(ref)).toEqual({ siteBootstrap: { ref, url: "https://files.example/site-7.sh", sha256 } });
+    expect(siteBootstrap(null)).toEqual({});
+    expect(() => siteBootstrap("https://files.example/site-7.sh")).toThrow(/sha256/);
+  });
+});

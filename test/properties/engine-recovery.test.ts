@@ -1,0 +1,215 @@
+import { eq, sql } from "drizzle-orm";
+import { describe, expect, it } from "vitest";
+import { listStageEvents } from "../../hub/db/queries/workflow-events.ts";
+import { auditLogs } from "../../hub/db/schema/index.ts";
+import { failure } from "../../shared/failures.ts";
+import { gate, useToyEngine } from "../support/toy-engine.ts";
+import { insertToy, ToyFailure, type ToyStage, toyStage, toyWorkflow } from "../support/toy-workflow.ts";
+
+const engine = useToyEngine();
+const done: ToyStage["run"] = async () => ({ kind: "done", message: "done" });
+
+describe("failing, timing out and undoing", () => {
+  const transient = failure("upstream_transient", "maas_timeout", "slow");
+  const fatal = failure("deploy_cloud_init_failure", "deploy_failed", "no");
+
+  it("retries what a stage threw, then ends as its class says", async () => {
+    let runs = 0;
+    const workflow = toyWorkflow([
+      toyStage("one", async () => {
+        runs += 1;
+        throw new ToyFailure(transient);
+      }),
+    ]);
+    const id = await insertToy(engine.db(), "one");
+    engine.run(workflow);
+    const row = await engine.reach(id, "failed_retryable");
+    expect(runs).toBe(3);
+    expect(row).toMatchObject({ failureCode: "maas_timeout", attempt: 3 });
+    expect(row.nextAction).toContain("retry");
+    expect(await engine.events(id)).toEqual(["one started", "one retrying", "one retrying", "one failed"]);
+  });
+
+  it("makes a refusal inside a stage's commit a failure of the stage, with nothing of it written", async () => {
+    const workflow = toyWorkflow([
+      toyStage("one", async () => ({
+        kind: "done",
+        message: "done",
+        patch: { value: 9 },
+        commit: async (tx) => {
+          await tx.execute(sql`insert into onboarding_batches (site_id) values (gen_random_uuid())`);
+          throw new ToyFailure(failure("state_ambiguity", "node_state_conflict", "refused"));
+        },
+      })),
+    ]);
+    const id = await insertToy(engine.db(), "one");
+    engine.run(workflow);
+    expect(await engine.reach(id, "failed_manual_intervention")).toMatchObject({
+      failureCode: "node_state_conflict",
+      state: {},
+    });
+    const { rows } = await engine.db().execute<{ n: string }>(sql`select count(*) as n from onboarding_batches`);
+    expect(Number(rows[0]?.n)).toBe(0);
+  });
+
+  it("times a wait out, but adopts a late success", async () => {
+    const waiting = { kind: "wait", reason: "x", seconds: 0.01 } as const;
+    let late = false;
+    const timeout = { seconds: () => 0.05, failure: () => transient };
+    const failing = toyStage("one", async () => waiting, { timeout });
+    const adopting = toyStage("two", async () => waiting, {
+      timeout,
+      reentry: {
+        rule: "observe_first",
+        observe: async ({ now, deadline }) => {
+          late = now >= deadline;
+          return late ? { kind: "done", message: "late, but there" } : { kind: "not_started" };
+        },
+      },
+    });
+    const workflow = toyWorkflow([failing, adopting]);
+    const lost = await insertToy(engine.db(), "one");
+    const adopted = await insertToy(engine.db(), "two");
+    engine.run(workflow);
+    expect(await engine.reach(lost, "failed_retryable")).toMatchObject({ failureCode: "maas_timeout", attempt: 1 });
+    await engine.reach(adopted, "completed");
+    expect(late).toBe(true);
+  });
+
+  it("undoes in reverse order, waits meanwhile, and ends with the failure", async () => {
+    const undone: string[] = [];
+    let looks = 0;
+    const undo = (name: string): Partial<ToyStage> => ({
+      compensate: async (_context, cause) => {
+        looks += 1;
+        if (name === "two" && looks === 1) return { kind: "wait", reason: "releasing", seconds: 0.01 };
+        undone.push(`${name} ${cause}`);
+        return { kind: "done", message: "undone" };
+      },
+    });
+    const failing = toyStage("three", async () => ({ kind: "failed", failure: fatal }), {
+      overrides: { deploy_cloud_init_failure: { retry: "never" } },
+    });
+    const workflow = toyWorkflow([toyStage("one", done, undo("one")), toyStage("two", done, undo("two")), failing]);
+    const id = await insertToy(engine.db(), "one");
+    engine.run(workflow);
+    expect(await engine.reach(id, "failed_retryable")).toMatchObject({ failureCode: "deploy_failed", stage: "three" });
+    expect(undone).toEqual(["two failure", "one failure"]);
+    expect((await engine.events(id)).slice(-4)).toEqual([
+      "three failed",
+      "two waiting",
+      "two compensated",
+      "one compensated",
+    ]);
+  });
+
+  it("lets a cancel during a call take effect at its commit: what was gathered is kept, then undone", async () => {
+    const entered = gate();
+    const proceed = gate();
+    let seen: number | undefined;
+    const one = toyStage(
+      "one",
+      async () => {
+        entered.resolve();
+        await proceed.promise;
+        return { kind: "done", message: "created", patch: { value: 42 } };
+      },
+      {
+        compensate: async ({ state }) => {
+          seen = state.value;
+          return { kind: "done", message: "removed" };
+        },
+      },
+    );
+    const workflow = toyWorkflow([
+      one,
+      toyStage("two", async () => ({ kind: "wait", reason: "for ever", seconds: 60 })),
+    ]);
+    const id = await insertToy(engine.db(), "one");
+    engine.run(workflow);
+    await entered.promise;
+    expect((await engine.verb(workflow, id, "cancel")).status).toBe("running");
+    proceed.resolve();
+    expect(await engine.reach(id, "cancelled")).toMatchObject({ failureClass: null, cancelRequestedAt: null });
+    expect(seen).toBe(42);
+  });
+});
+
+describe("operator verbs", () => {
+  it("takes a failed workflow up again at its stage, once under a double click, with an audit row for each", async () => {
+    let healed = false;
+    const one = toyStage("one", async ({ reentered }) =>
+      healed
+        ? { kind: "done", message: `reentered ${reentered}` }
+        : { kind: "failed", failure: failure("hardware_mismatch", "boss_disk_missing", "no disk") },
+    );
+    const workflow = toyWorkflow([one]);
+    const id = await insertToy(engine.db(), "one");
+    const runner = engine.run(workflow);
+    await engine.reach(id, "failed_manual_intervention");
+    healed = true;
+    await runner.close();
+    const [first, second] = [await engine.verb(workflow, id, "retry"), await engine.verb(workflow, id, "retry")];
+    expect([first.status, second.status]).toEqual(["pending", "pending"]);
+    expect(second.fence).toBe(first.fence);
+    engine.run(workflow);
+    await engine.reach(id, "completed");
+    const events = await listStageEvents(engine.db(), id);
+    expect(events.at(-1)?.message).toBe("reentered true");
+    const audits = await engine
+      .db()
+      .select()
+      .from(auditLogs)
+      .where(eq(auditLogs.target, `workflows/${id}`));
+    expect(audits.map((row) => (row.details as { effect: string }).effect)).toEqual(["retry_stage", "already"]);
+  });
+
+  it("undoes and begins again from nothing on restart_clean", async () => {
+    let attempts = 0;
+    const one = toyStage("one", async () => ({ kind: "done", message: "made", patch: { value: 1 } }), {
+      compensate: async (_context, cause) => ({ kind: "done", message: `undone by ${cause}` }),
+    });
+    const two = toyStage("two", async ({ state }) => {
+      attempts += 1;
+      if (attempts > 1) return { kind: "done", message: `value ${state.value}` };
+      return { kind: "failed", failure: failure("hardware_mismatch", "boss_disk_missing", "no disk") };
+    });
+    const workflow = toyWorkflow([one, two]);
+    const id = await insertToy(engine.db(), "one", { more: 5 });
+    engine.run(workflow);
+    await engine.reach(id, "failed_manual_intervention");
+    expect((await engine.verb(workflow, id, "restart_clean")).status).toBe("compensating");
+    expect(await engine.reach(id, "completed")).toMatchObject({ state: { value: 1 } });
+    expect((await listStageEvents(engine.db(), id)).map((event) => event.message)).toContain("undone by restart");
+  });
+
+  it("ends as reconciled when the stage adopts what it finds", async () => {
+    let there = false;
+    const one = toyStage(
+      "one",
+      async () => ({ kind: "failed", failure: failure("state_ambiguity", "machine_locked", "?") }),
+      {
+        reentry: {
+          rule: "observe_first",
+          observe: async () => (there ? { kind: "done", message: "there" } : { kind: "not_started" }),
+        },
+      },
+    );
+    const workflow = toyWorkflow([one]);
+    const id = await insertToy(engine.db(), "one");
+    engine.run(workflow);
+    await engine.reach(id, "failed_manual_intervention");
+    there = true;
+    await engine.verb(workflow, id, "adopt");
+    await engine.reach(id, "reconciled");
+  });
+
+  it("refuses what the table refuses", async () => {
+    const workflow = toyWorkflow([toyStage("one", done)]);
+    const id = await insertToy(engine.db(), "one");
+    engine.run(workflow);
+    await engine.reach(id, "completed");
+    await expect(engine.verb(workflow, id, "retry")).rejects.toMatchObject({ code: "verb_not_allowed" });
+    await expect(engine.verb(workflow, id, "cancel")).rejects.toMatchObject({ code: "verb_not_allowed" });
+  });
+});
