@@ -22,7 +22,8 @@ export interface SupervisorOptions {
 }
 
 const RESTART_DELAY_S = 1;
-const MIN_RESTART_DELAY_MS = 100;
+/** However fast the simulated time: a unit that cannot start must not eat the machine. */
+const MIN_RESTART_DELAY_MS = 250;
 const SCRIPTS = "var/lib/cloud/instance/scripts";
 const OUTPUT_LOG = "var/log/cloud-init-output.log";
 
