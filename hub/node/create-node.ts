@@ -1,0 +1,42 @@
+import { eq } from "drizzle-orm";
+import type { NodeId, SiteId } from "../../shared/ids.ts";
+import { type Node, nodeEvents, nodes } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+import type { MoveOwner } from "./transitions.ts";
+
+export interface NewNode {
+  readonly id: NodeId;
+  readonly hostname: string;
+  readonly siteId: SiteId;
+  readonly sku: string;
+  readonly gpusTotal: number;
+  readonly regionCode: string;
+  readonly onboardingMode: "maas" | "manual";
+  readonly owner: MoveOwner;
+}
+
+/** Makes the node's record (lifecycle 8.1). The id is given: asked again with the same one, it returns the record that is there. */
+export async function createNode(tx: Tx, input: NewNode): Promise<{ node: Node; created: boolean }> {
+  const { owner, ...values } = input;
+  const status = input.onboardingMode === "maas" ? "enrolling" : "bootstrap_issued";
+  const [created] = await tx
+    .insert(nodes)
+    .values({ ...values, status })
+    .onConflictDoNothing({ target: nodes.id })
+    .returning();
+  if (created !== undefined) {
+    await tx
+      .insert(nodeEvents)
+      .values({
+        nodeId: input.id,
+        type: "created",
+        toStatus: status,
+        owner,
+        message: `Node record made for ${input.hostname}`,
+      });
+    return { node: created, created: true };
+  }
+  const [node] = await tx.select().from(nodes).where(eq(nodes.id, input.id));
+  if (node === undefined) throw new Error(`node ${input.id} conflicts with a record that cannot be read`);
+  return { node, created: false };
+}

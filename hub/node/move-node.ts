@@ -1,0 +1,39 @@
+import { and, eq, sql } from "drizzle-orm";
+import type { NodeId } from "../../shared/ids.ts";
+import type { NodeStatus } from "../../shared/node-status.ts";
+import { recordDomainEvent } from "../db/queries/domain-events.ts";
+import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
+import { type Node, nodeEvents, nodes } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+import type { NodeMove } from "./transitions.ts";
+
+export type MoveResult =
+  | { readonly moved: true; readonly node: Node }
+  | { readonly moved: false; readonly actual: NodeStatus | null };
+
+/**
+ * The only writer of `nodes.status`. Compare-and-swap on the status: when somebody else moved the node first, nothing is written and the
+ * status that is there is returned (null: no such node).
+ */
+export async function moveNode(tx: Tx, nodeId: NodeId, move: NodeMove, message: string): Promise<MoveResult> {
+  const operationId = "operationId" in move ? move.operationId : null;
+  const [node] = await tx
+    .update(nodes)
+    .set({ status: move.to, operationId, updatedAt: sql`now()` })
+    .where(and(eq(nodes.id, nodeId), eq(nodes.status, move.from)))
+    .returning();
+  if (node === undefined) {
+    const [other] = await tx.select({ status: nodes.status }).from(nodes).where(eq(nodes.id, nodeId));
+    return { moved: false, actual: other?.status ?? null };
+  }
+  await tx
+    .insert(nodeEvents)
+    .values({ nodeId, type: "status_changed", fromStatus: move.from, toStatus: move.to, owner: move.owner, message });
+  await recordDomainEvent(tx, {
+    type: "node.status.changed",
+    subject: `nodes/${nodeId}`,
+    data: { node_id: nodeId, hostname: node.hostname, from: move.from, to: move.to, owner: move.owner },
+  });
+  await wakeWorkflows(tx, [waitKey.node(nodeId)]);
+  return { moved: true, node };
+}

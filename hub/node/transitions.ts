@@ -1,0 +1,60 @@
+import type { NodeStatus } from "../../shared/node-status.ts";
+
+export const MOVE_OWNERS = [
+  "admin_api",
+  "onboarding",
+  "operator",
+  "heartbeat",
+  "reconciler",
+  "cleanup",
+  "drain",
+  "remove",
+  "reimage",
+] as const;
+export type MoveOwner = (typeof MOVE_OWNERS)[number];
+
+/**
+ * THE table of coarse states (state model 3.2) with who may move (3.3). Absent means forbidden. `-> enrolling` from a state in service is
+ * decision N2's one addition, for a reimage.
+ */
+export const NODE_TRANSITIONS = {
+  bootstrap_issued: { enrolling: ["admin_api", "onboarding"] },
+  enrolling: { active: ["onboarding"], quarantined: ["onboarding", "operator"] },
+  active: {
+    offline: ["heartbeat", "reconciler"],
+    quarantined: ["reconciler", "cleanup"],
+    draining: ["admin_api"],
+    enrolling: ["reimage"],
+  },
+  offline: {
+    active: ["heartbeat", "reconciler"],
+    quarantined: ["reconciler", "cleanup"],
+    draining: ["admin_api"],
+    enrolling: ["reimage"],
+  },
+  quarantined: { active: ["operator", "reconciler"], draining: ["admin_api"], enrolling: ["reimage"] },
+  draining: { retired: ["drain"], offline: ["drain", "operator"] },
+  retired: { active: ["operator"], removing: ["remove"] },
+  removing: { retired: ["remove"], deleted: ["remove"] },
+  deleted: {},
+} as const satisfies Record<NodeStatus, Partial<Record<NodeStatus, readonly MoveOwner[]>>>;
+
+type Table = typeof NODE_TRANSITIONS;
+type Items<L> = L extends readonly (infer O)[] ? O : never;
+/** draining and removing are entered only together with the operation that owns them (decision N3). */
+type Operation<T> = T extends "draining" | "removing" ? { readonly operationId: string } : unknown;
+
+/** A move that the table allows; any other, or one by a wrong owner, does not compile. */
+export type NodeMove = {
+  [F in NodeStatus]: {
+    [T in keyof Table[F]]: { readonly from: F; readonly to: T; readonly owner: Items<Table[F][T]> } & Operation<T>;
+  }[keyof Table[F]];
+}[NodeStatus];
+
+/** The table as a Mermaid state diagram; docs/node-states.md holds it and a test compares. */
+export function transitionsDiagram(): string {
+  const edges = Object.entries(NODE_TRANSITIONS).flatMap(([from, targets]) =>
+    Object.entries(targets).map(([to, owners]) => `  ${from} --> ${to}: ${owners.join(", ")}`),
+  );
+  return ["stateDiagram-v2", ...edges].join("\n");
+}
