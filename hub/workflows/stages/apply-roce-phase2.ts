@@ -70,7 +70,7 @@ async function apply(
   const ipAddress = addressOf(row.ipv4Cidr);
   const cidr = networkOf(row.ipv4Cidr);
   // Links are read first: posting the same STATIC link again is an error in MAAS (contract 2.11).
-  if (nic.links.some((link) => link.mode === "static" && link.ipAddress === ipAddress)) return null;
+  if (hasAddress(nic, ipAddress)) return null;
   try {
     const subnet = subnets.get(cidr) ?? (await createSubnet(maas, nic, cidr));
     if (subnet === null) return "the interface has no VLAN in MAAS";
@@ -80,8 +80,18 @@ async function apply(
     return null;
   } catch (error) {
     if (!(error instanceof MaasError) || isUpstreamFault(error)) throw error;
+    // "In use" may be by the very link that an earlier run made (contract 2.11).
+    if (await isLinked(maas, systemId, nic.id, ipAddress)) return null;
     return error.message.slice(0, 200);
   }
+}
+
+const hasAddress = (nic: MaasInterface, ipAddress: string): boolean =>
+  nic.links.some((link) => link.mode === "static" && link.ipAddress === ipAddress);
+
+async function isLinked(maas: MaasPort, systemId: string, nicId: number, ipAddress: string): Promise<boolean> {
+  const nic = (await maas.interfaces(systemId)).find((one) => one.id === nicId);
+  return nic !== undefined && hasAddress(nic, ipAddress);
 }
 
 /** On the interface's own VLAN, and unmanaged, or MAAS might hand its addresses out (contract 2.11). */

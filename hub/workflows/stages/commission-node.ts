@@ -1,3 +1,4 @@
+import { MaasError } from "../../maas/port.ts";
 import {
   maasOf,
   type OnboardContext,
@@ -53,8 +54,14 @@ export const commissionNode: OnboardStage = {
     const power = await powerOf(context);
     const named = await maas.updateMachine(systemId, { hostname: context.onboarding.hostname, power });
     if (named.status === READY) return { kind: "skipped", message: "The machine is Ready already; its name was set" };
-    const machine = await maas.commission(systemId);
-    return { kind: "done", message: "Commissioning started", details: seen(context, machine.statusName) };
+    try {
+      const machine = await maas.commission(systemId);
+      return { kind: "done", message: "Commissioning started", details: seen(context, machine.statusName) };
+    } catch (error) {
+      // Its status moved since our look, or the answer was lost: look again instead of asking again (decision M13).
+      if (!(error instanceof MaasError && (error.code === "state_conflict" || error.outcomeUnknown))) throw error;
+      return { ...waitForMachine(context, "MAAS to show whether it commissions the machine"), seconds: 5 };
+    }
   },
 };
 

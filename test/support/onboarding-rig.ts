@@ -1,0 +1,233 @@
+import { randomUUID } from "node:crypto";
+import { and, eq, inArray, sql } from "drizzle-orm";
+import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
+import {
+  agentSessions,
+  maasRoceAssignments,
+  maasSiteProfiles,
+  maasSites,
+  nodeConditions,
+  nodeOnboardings,
+  nodes,
+  skus,
+  tasks,
+} from "../../hub/db/schema/index.ts";
+import { SiteClients } from "../../hub/maas/site-clients.ts";
+import { SECRET_PATHS, type SecretData, SecretError, type SecretStore } from "../../hub/secrets/port.ts";
+import type { OnboardServices } from "../../hub/workflows/context.ts";
+import { startOnboarding } from "../../hub/workflows/start-onboarding.ts";
+import { ProfileCreate, SiteCreate } from "../../shared/api/sites.ts";
+import type { NodeId, ProfileId, SiteId, WorkflowId } from "../../shared/ids.ts";
+import { Secret } from "../../shared/secret.ts";
+import { type MaasSimulator, startMaasSimulator } from "../fakes/maas/simulator.ts";
+import { bmcAddress, PXE_NIC, ROCE_NICS, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
+import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { quietLog } from "./log.ts";
+
+export const SKU = "mi300x.192g.8gpu";
+const CA = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ2FuYXJ5\n-----END CERTIFICATE-----\n";
+
+/** A secret store in memory; `entries` shows what lies in it. */
+export function memorySecrets(): SecretStore & { readonly entries: Map<string, SecretData> } {
+  const entries = new Map<string, SecretData>();
+  return {
+    entries,
+    read: async (path) => {
+      const data = entries.get(path);
+      if (data === undefined) throw new SecretError("secret_missing", path, "Nothing was written there");
+      return data;
+    },
+    write: async (path, data) => void entries.set(path, { ...data }),
+    remove: async (path) => void entries.delete(path),
+  };
+}
+
+/** A database, a simulated region with boxes, one site with its profile, and the services that stages use. */
+export interface OnboardingRig {
+  readonly test: TestDatabase;
+  readonly maas: MaasSimulator;
+  readonly secrets: ReturnType<typeof memorySecrets>;
+  readonly services: OnboardServices;
+  readonly siteId: SiteId;
+  readonly profileId: ProfileId;
+  /** Starts the onboarding of the n-th box, counted from 1, with RoCE rows. */
+  start(n: number, profileId?: ProfileId): Promise<{ id: WorkflowId; nodeId: NodeId; hostname: string }>;
+  addProfile(name: string, knobs: Partial<ProfileCreate>): Promise<ProfileId>;
+  /** What the host's agent would do by now, as far as its machine is deployed. */
+  playAgent(id: WorkflowId): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startOnboardingRig(options: { machines: number; speed?: number }): Promise<OnboardingRig> {
+  const test = await createTestDatabase();
+  const maas = await startMaasSimulator({ machines: options.machines, speed: options.speed ?? 1e6 });
+  const secrets = memorySecrets();
+  const { siteId, profileId } = await seed(test, maas.url);
+  await secrets.write(SECRET_PATHS.maasToken(siteId), { token: maas.apiKey });
+  await secrets.write(SECRET_PATHS.defaultPower(siteId), { user: SITE_BMC_USER, pass: SITE_BMC_PASSWORD });
+  await secrets.write(SECRET_PATHS.deployPassword(siteId), { password: "correct horse 'battery' $taple" });
+  const clients = new SiteClients();
+  const services: OnboardServices = {
+    db: test.database.db,
+    inTx: test.database.inTx,
+    log: quietLog,
+    secrets,
+    maas: async (id) => clients.client({ siteId: id, baseUrl: maas.url }, new Secret(maas.apiKey)),
+    firstBoot: {
+      agentUrl: "https://hub.example:8443",
+      caBundlePem: CA,
+      taskSigningPublicKey: "A".repeat(43),
+      agentPackage: null,
+    },
+  };
+  return {
+    test,
+    maas,
+    secrets,
+    services,
+    siteId,
+    profileId,
+    start: (n, profile = profileId) => start(test, { n, siteId, profileId: profile }),
+    addProfile: (name, knobs) => addProfile(test, siteId, name, knobs),
+    playAgent: (id) => playAgent(test, maas, id),
+    close: async () => {
+      await maas.close();
+      await test.drop();
+    },
+  };
+}
+
+async function seed({ database }: TestDatabase, url: string): Promise<{ siteId: SiteId; profileId: ProfileId }> {
+  const site = SiteCreate.parse({
+    name: "dc1",
+    region_code: "r1",
+    api_base_url: url,
+    pxe_iface: "ens19",
+    pxe_vlan_vid: 310,
+    node_pxe_iface: PXE_NIC,
+  });
+  const [row] = await database.db
+    .insert(maasSites)
+    .values({
+      name: site.name,
+      regionCode: site.region_code,
+      apiBaseUrl: site.api_base_url,
+      pxeIface: site.pxe_iface,
+      pxeVlanVid: site.pxe_vlan_vid,
+      nodePxeIface: site.node_pxe_iface,
+      deployUser: site.deploy_user,
+      deploySshIface: site.deploy_ssh_iface,
+      upstreamDnsServers: site.upstream_dns_servers,
+    })
+    .returning();
+  if (row === undefined) throw new Error("no site was made");
+  await database.db
+    .update(maasSites)
+    .set({
+      apiTokenVaultPath: SECRET_PATHS.maasToken(row.id),
+      defaultPowerCredsVaultPath: SECRET_PATHS.defaultPower(row.id),
+      deployPasswordVaultPath: SECRET_PATHS.deployPassword(row.id),
+    })
+    .where(eq(maasSites.id, row.id));
+  await database.db
+    .insert(skus)
+    .values({ id: SKU, description: "", gpuVendor: "amd", gpuModel: "MI300X", gpusTotal: 8 });
+  const profileId = await addProfile({ database } as TestDatabase, row.id, "gpu", {});
+  return { siteId: row.id, profileId };
+}
+
+async function addProfile(
+  { database }: TestDatabase,
+  siteId: SiteId,
+  name: string,
+  knobs: Partial<ProfileCreate>,
+): Promise<ProfileId> {
+  const profile = ProfileCreate.parse({ name, ...knobs });
+  const camel = (key: string): string => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const columns = Object.fromEntries(Object.entries(profile).map(([key, value]) => [camel(key), value]));
+  const [row] = await database.db
+    .insert(maasSiteProfiles)
+    .values({ siteId, ...(columns as unknown as Omit<typeof maasSiteProfiles.$inferInsert, "siteId">) })
+    .returning({ id: maasSiteProfiles.id });
+  if (row === undefined) throw new Error("no profile was made");
+  return row.id;
+}
+
+async function start(
+  { database }: TestDatabase,
+  host: { n: number; siteId: SiteId; profileId: ProfileId },
+): Promise<{ id: WorkflowId; nodeId: NodeId; hostname: string }> {
+  const hostname = `host-${host.n}`;
+  await database.db
+    .insert(maasRoceAssignments)
+    .values(
+      ROCE_NICS.slice(0, 2).map((nic, rail) => ({
+        siteId: host.siteId,
+        hostname,
+        interface: nic,
+        ipv4Cidr: `172.${30 + rail}.${Math.floor(host.n / 100)}.${2 * (host.n % 100) + 1}/31`,
+      })),
+    )
+    .onConflictDoNothing();
+  const request = {
+    site_id: host.siteId,
+    profile_id: host.profileId,
+    sku_id: SKU,
+    hostname,
+    ipmi_ip: bmcAddress(host.n),
+  };
+  const created = await database.inTx((tx) => startOnboarding(tx, { request, requestedBy: "ann" }));
+  return { id: created.onboarding_id, nodeId: created.node_id, hostname };
+}
+
+/** Session, conditions and task results as the gateway writes them, and the sync that the reseeded host sends. */
+async function playAgent({ database }: TestDatabase, maas: MaasSimulator, id: WorkflowId): Promise<void> {
+  const { db, inTx } = database;
+  const [about] = await db
+    .select({ nodeId: nodes.id, generation: nodes.generation, systemId: nodeOnboardings.maasSystemId })
+    .from(nodeOnboardings)
+    .innerJoin(nodes, eq(nodes.id, nodeOnboardings.nodeId))
+    .where(eq(nodeOnboardings.onboardingId, id));
+  const machine =
+    about?.systemId === null || about === undefined ? undefined : maas.sim.region.findMachine(about.systemId);
+  if (about === undefined || machine?.status !== 6) return;
+  const { nodeId, generation } = about;
+  await inTx(async (tx) => {
+    await tx
+      .insert(agentSessions)
+      .values({
+        nodeId,
+        sessionEpoch: 1,
+        hubId: randomUUID(),
+        channel: "websocket",
+        state: "open",
+        bootId: "boot",
+        agentVersion: "1",
+        protocolVersion: 1,
+        generation,
+        heartbeatTtlMs: 30_000,
+      })
+      .onConflictDoUpdate({ target: agentSessions.nodeId, set: { generation, state: "open" } });
+    const healthy = {
+      nodeId,
+      type: "agent.healthy",
+      status: "True" as const,
+      reason: "Ready",
+      message: "",
+      generation,
+      source: "agent",
+      observedAt: new Date(),
+    };
+    await tx
+      .insert(nodeConditions)
+      .values(healthy)
+      .onConflictDoUpdate({ target: [nodeConditions.nodeId, nodeConditions.type], set: { generation } });
+    const done = await tx
+      .update(tasks)
+      .set({ state: "succeeded", finishedAt: sql`now()` })
+      .where(and(eq(tasks.nodeId, nodeId), inArray(tasks.state, ["queued", "offered"])))
+      .returning({ id: tasks.id });
+    if (done.length > 0) machine.lastSync = Date.now() + 1;
+    await wakeWorkflows(tx, [waitKey.node(nodeId), ...done.map((task) => waitKey.task(task.id))]);
+  });
+}
