@@ -22,6 +22,21 @@ const time = z
     return z.NEVER;
   });
 
+interface WithAddresses {
+  readonly ip_addresses?: readonly string[] | null | undefined;
+  readonly interface_set?:
+    | readonly { readonly links?: readonly { readonly ip_address?: string | null | undefined }[] | null | undefined }[]
+    | null
+    | undefined;
+}
+
+/** `ip_addresses` is on no recorded machine, so the addresses are the links' unless a version has it. */
+function addressesOf(machine: WithAddresses): string[] {
+  if (machine.ip_addresses) return [...machine.ip_addresses];
+  const links = (machine.interface_set ?? []).flatMap((nic) => nic.links ?? []);
+  return links.flatMap((link) => (link.ip_address ? [link.ip_address] : []));
+}
+
 export const Machine = z
   .object({
     system_id: z.string().min(1),
@@ -34,7 +49,14 @@ export const Machine = z
     owner: z.string().nullish(),
     locked: flag,
     ip_addresses: z.array(z.string()).nullish(),
-    interface_set: z.array(z.object({ mac_address: z.string().nullish() })).nullish(),
+    interface_set: z
+      .array(
+        z.object({
+          mac_address: z.string().nullish(),
+          links: z.array(z.object({ ip_address: z.string().nullish() })).nullish(),
+        }),
+      )
+      .nullish(),
     osystem: text,
     distro_series: text,
     enable_hw_sync: z.boolean().nullish(),
@@ -54,7 +76,7 @@ export const Machine = z
       powerState: m.power_state,
       owner: m.owner === undefined || m.owner === "" ? null : m.owner,
       locked: m.locked,
-      ipAddresses: m.ip_addresses ?? [],
+      ipAddresses: addressesOf(m),
       macAddresses: (m.interface_set ?? []).flatMap((nic) => (nic.mac_address ? [nic.mac_address.toLowerCase()] : [])),
       osystem: m.osystem,
       distroSeries: m.distro_series,

@@ -108,6 +108,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     const [machine] = await maas.readMachines([systemId, "zzzzzz"]);
     expect(machine).toMatchObject({ systemId, enableHwSync: true, owner: "admin", statusName: "Deployed" });
     expect(machine?.lastSync).toBeInstanceOf(Date);
+    expect(machine?.ipAddresses).toContain("172.30.0.1");
     const events = await maas.events({ limit: 100 });
     expect(events.some((event) => event.node === systemId)).toBe(true);
     expect(await maas.events({ after: events[0]?.id ?? 0, limit: 100 })).toEqual([]);
