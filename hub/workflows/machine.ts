@@ -4,6 +4,7 @@ import { readLastPoll } from "../db/queries/onboarding-work.ts";
 import { waitKey } from "../db/queries/workflow-wakes.ts";
 import type { MaasMachineRow } from "../db/schema/index.ts";
 import type { MaasMachine } from "../maas/port.ts";
+import { observeMachine } from "../watcher/observe.ts";
 import { maasOf, type OnboardContext, systemIdOf } from "./context.ts";
 import type { Wait } from "./engine/stage.ts";
 import type { OnboardState } from "./onboard-state.ts";
@@ -42,7 +43,7 @@ export async function watchedMachine(
   context: OnboardContext,
   concludes: (row: MaasMachineRow) => boolean,
 ): Promise<MaasMachine | null> {
-  if (context.now >= context.deadline) return freshMachine(context);
+  if (context.now >= context.deadline) return lookAndTell(context);
   const { db } = context.services;
   const row = await readObservedMachine(db, context.site.id, systemIdOf(context));
   if (row !== null && !row.absent && !concludes(row)) {
@@ -50,7 +51,14 @@ export async function watchedMachine(
     const silentMs = polledAt === null ? Number.POSITIVE_INFINITY : context.now.getTime() - polledAt.getTime();
     if (silentMs <= SILENT_SECONDS * 1000) return null;
   }
-  return freshMachine(context);
+  return lookAndTell(context);
+}
+
+/** What one stage saw is seen by everybody, and need not be looked at again. */
+async function lookAndTell(context: OnboardContext): Promise<MaasMachine> {
+  const machine = await freshMachine(context);
+  await observeMachine(context.services.inTx, context.site.id, machine);
+  return machine;
 }
 
 export function waitForMachine(context: OnboardContext, reason: string): Wait<OnboardState> {
