@@ -17,6 +17,15 @@ describe("classifyError", () => {
     expect(found.evidence).toMatchObject({ maas_error: code, maas_operation: "GET machines/" });
   });
 
+  it("gives a call without an answer time to take effect before the next look", () => {
+    const lost = { operation: "POST", message: "m", outcomeUnknown: true } as const;
+    expect(classifyError(new MaasError({ ...lost, code: "timeout" }))?.retryAfterSeconds).toBe(10);
+    expect(classifyError(new MaasError({ ...lost, code: "power_failure" }))?.retryAfterSeconds).toBeNull();
+    expect(
+      classifyError(new MaasError({ ...lost, code: "unreachable", retryAfterSeconds: 30 }))?.retryAfterSeconds,
+    ).toBe(30);
+  });
+
   it("takes a BMC that does not answer for a power failure", () => {
     const met = classifyError(new MaasError({ code: "no_rack", operation: "POST", message: "m" }));
     expect(met?.failure).toMatchObject({ class: "bmc_power_failure", code: "bmc_unreachable" });

@@ -7,6 +7,7 @@ import type { ClassifyError } from "./engine/execute.ts";
 import { StageFailure } from "./stage-failure.ts";
 
 const MESSAGE_LIMIT = 500;
+const SETTLE_SECONDS = 10;
 
 type Target = { readonly [C in FailureClass]: readonly [C, FailureCode<C>] }[FailureClass];
 
@@ -31,12 +32,18 @@ const MAAS: Readonly<Record<MaasErrorCode, Target>> = {
 export const classifyError: ClassifyError = (error) => {
   if (isDatabaseAway(error)) return null;
   if (error instanceof StageFailure) return { failure: error.failure, retryAfterSeconds: null };
-  if (error instanceof MaasError) return { failure: ofMaas(error), retryAfterSeconds: error.retryAfterSeconds };
+  if (error instanceof MaasError) return { failure: ofMaas(error), retryAfterSeconds: pauseAfter(error) };
   if (error instanceof SecretError) return { failure: ofSecrets(error), retryAfterSeconds: null };
   const detail = error instanceof Error ? `${error.name}: ${error.message}` : "an unknown fault";
   const message = `The hub failed inside the stage (${detail.slice(0, MESSAGE_LIMIT)}). Read the hub's log, then retry.`;
   return { failure: failure("upstream_transient", "hub_internal_error", message), retryAfterSeconds: null };
 };
+
+/** A call without an answer may still be under way in MAAS: the look that decides whether to make it again comes later (decision M13). */
+function pauseAfter(error: MaasError): number | null {
+  const unanswered = error.outcomeUnknown && (error.code === "timeout" || error.code === "unreachable");
+  return unanswered ? Math.max(SETTLE_SECONDS, error.retryAfterSeconds ?? 0) : error.retryAfterSeconds;
+}
 
 function ofMaas(error: MaasError): Failure {
   const [cls, code] = MAAS[error.code];

@@ -46,12 +46,12 @@ function abortIsUnderWay({ state, now }: OnboardContext): boolean {
   return typeof at === "string" && now.getTime() - Date.parse(at) < ABORT_SHOWS_WITHIN_SECONDS * 1000;
 }
 
-/** The status moved between our look and our call, or the answer was lost: the next look says where it is now. */
+/** The status moved between our look and our call: the next look says where it is now. Other faults are the engine's to retry. */
 async function acceptConflict(call: () => Promise<unknown>): Promise<void> {
   try {
     await call();
   } catch (error) {
-    if (error instanceof MaasError && (error.code === "state_conflict" || error.outcomeUnknown)) return;
+    if (error instanceof MaasError && error.code === "state_conflict") return;
     throw error;
   }
 }

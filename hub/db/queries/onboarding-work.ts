@@ -27,6 +27,7 @@ import {
   workflows,
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { wakeWorkflows } from "./workflow-wakes.ts";
 import { ADMITTED } from "./workflows.ts";
 
 /** The rows that every stage of an onboarding works with, read afresh in one statement. */
@@ -103,10 +104,18 @@ export async function takeDeploySlot(db: Db, id: WorkflowId, profileId: ProfileI
   return held.length > 0;
 }
 
+/** Key on which a deploy waits for a free place. */
+export const deploySlotKey = (profileId: ProfileId): string => deploySlot(profileId);
+
 export async function releaseDeploySlot(tx: Tx, id: WorkflowId): Promise<void> {
-  await tx
+  const freed = await tx
     .delete(workflowSubjects)
-    .where(and(eq(workflowSubjects.workflowId, id), like(workflowSubjects.subject, "deploy-slot:%")));
+    .where(and(eq(workflowSubjects.workflowId, id), like(workflowSubjects.subject, "deploy-slot:%")))
+    .returning({ subject: workflowSubjects.subject });
+  await wakeWorkflows(
+    tx,
+    freed.map(({ subject }) => subject.slice(0, subject.lastIndexOf("/") + 1)),
+  );
 }
 
 /** Binds the machine to the onboarding; false when another one that is not over holds it. */

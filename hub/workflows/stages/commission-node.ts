@@ -7,7 +7,9 @@ import {
   systemIdOf,
   UPSTREAM_RETRY,
 } from "../context.ts";
+import type { Observation } from "../engine/stage.ts";
 import { freshMachine, judgeMachine, waitForMachine } from "../machine.ts";
+import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
 import { READY } from "../verdict-table.ts";
 
@@ -20,26 +22,7 @@ export const commissionNode: OnboardStage = {
   title: "Set name and BMC login in MAAS and start commissioning",
   reentry: {
     rule: "observe_first",
-    async observe(context) {
-      const machine = await freshMachine(context);
-      const verdict = judgeMachine("commission", context, machine);
-      switch (verdict.kind) {
-        case "failed":
-          return verdict;
-        case "wait":
-          return waitForMachine(context, `MAAS to finish '${machine.statusName}'`);
-        case "adopt":
-          return { kind: "skipped", message: `The machine is ${machine.statusName} by this onboarding already` };
-        case "go_on":
-          if (machine.status === READY && machine.hostname !== context.onboarding.hostname)
-            return { kind: "not_started" };
-          return machine.status === READY
-            ? { kind: "skipped", message: "The machine is Ready already" }
-            : { kind: "done", message: `The machine is ${machine.statusName}` };
-        default:
-          return { kind: "not_started" };
-      }
-    },
+    observe,
   },
   timeout: profileTimeout(
     "configureTimeoutSeconds",
@@ -58,12 +41,34 @@ export const commissionNode: OnboardStage = {
       const machine = await maas.commission(systemId);
       return { kind: "done", message: "Commissioning started", details: seen(context, machine.statusName) };
     } catch (error) {
-      // Its status moved since our look, or the answer was lost: look again instead of asking again (decision M13).
-      if (!(error instanceof MaasError && (error.code === "state_conflict" || error.outcomeUnknown))) throw error;
-      return { ...waitForMachine(context, "MAAS to show whether it commissions the machine"), seconds: 5 };
+      // Its status moved between look and call, e.g. by a run whose answer was lost; the status says whether that is well.
+      if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
+      const now = await observe(context);
+      if (now.kind === "not_started") throw error;
+      return now;
     }
   },
 };
+
+async function observe(context: OnboardContext): Promise<Observation<OnboardState>> {
+  const machine = await freshMachine(context);
+  const verdict = judgeMachine("commission", context, machine);
+  switch (verdict.kind) {
+    case "failed":
+      return verdict;
+    case "wait":
+      return waitForMachine(context, `MAAS to finish '${machine.statusName}'`);
+    case "adopt":
+      return { kind: "skipped", message: `The machine is ${machine.statusName} by this onboarding already` };
+    case "go_on":
+      if (machine.status === READY && machine.hostname !== context.onboarding.hostname) return { kind: "not_started" };
+      return machine.status === READY
+        ? { kind: "skipped", message: "The machine is Ready already" }
+        : { kind: "done", message: `The machine is ${machine.statusName}` };
+    default:
+      return { kind: "not_started" };
+  }
+}
 
 const seen = (context: OnboardContext, status: string) => ({
   maas_system_id: systemIdOf(context),

@@ -106,8 +106,6 @@ async function create(maas: MaasPort, context: OnboardContext): Promise<Outcome<
 
 function lookAgain({ state }: OnboardContext, error: unknown): Wait<OnboardState> | null {
   if (!(error instanceof MaasError)) return null;
-  if (error.outcomeUnknown)
-    return { kind: "wait", reason: "MAAS did not say whether it created the machine", seconds: 5 };
   const rejections = (state.create_rejections ?? 0) + 1;
   const nameTaken = error.code === "rejected_input" && "hostname" in error.fieldErrors;
   if (!nameTaken || rejections > MOST_REJECTIONS) return null;

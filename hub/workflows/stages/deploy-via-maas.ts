@@ -1,6 +1,6 @@
 import { failure } from "../../../shared/failures.ts";
 import { Secret } from "../../../shared/secret.ts";
-import { takeDeploySlot } from "../../db/queries/onboarding-work.ts";
+import { deploySlotKey, takeDeploySlot } from "../../db/queries/onboarding-work.ts";
 import { MaasError } from "../../maas/port.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
 import {
@@ -19,9 +19,6 @@ import { freshMachine, isOurs, judgeMachine, waitForMachine } from "../machine.t
 import type { OnboardState } from "../onboard-state.ts";
 import { stepBackToReady } from "../release.ts";
 import { DEPLOYED, machineEvidence } from "../verdict-table.ts";
-
-/** How long an answer that was lost may still take effect in MAAS before the call is made again (decision M13). */
-const SETTLE_SECONDS = 10;
 
 /**
  * Never deploys blindly (lifecycle 4.10). The intent is committed before the call is made, so that a run whose answer nobody heard finds
@@ -93,7 +90,7 @@ async function prepare(context: OnboardContext, generation: number): Promise<Out
   const { profile, services } = context;
   if (!(await takeDeploySlot(services.db, context.workflowId, profile.id, profile.deployMaxParallel))) {
     const reason = `A free place: ${profile.deployMaxParallel} hosts of the profile are deploying`;
-    return { kind: "wait", reason, seconds: 5 };
+    return { kind: "wait", reason, seconds: 15, on: deploySlotKey(profile.id) };
   }
   return { kind: "wait", reason: "Committed to the deploy", seconds: 0, patch: { deploy_intent: generation } };
 }
@@ -107,10 +104,7 @@ async function readUserData(context: OnboardContext): Promise<Secret | null> {
 }
 
 async function afterError(context: OnboardContext, error: unknown): Promise<Outcome<OnboardState>> {
-  if (!(error instanceof MaasError)) throw error;
-  const on = waitForMachine(context, "MAAS to show whether it took the deploy");
-  if (error.outcomeUnknown) return { ...on, seconds: SETTLE_SECONDS };
-  if (error.code !== "state_conflict") throw error;
+  if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
   // The status moved between look and call; only a deploy of ours explains that in a good way.
   const seen = await observe(context);
   if (seen.kind !== "not_started") return seen;
