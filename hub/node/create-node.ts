@@ -25,15 +25,13 @@ export async function createNode(tx: Tx, input: NewNode): Promise<{ node: Node; 
     .onConflictDoNothing({ target: nodes.id })
     .returning();
   if (created !== undefined) {
-    await tx
-      .insert(nodeEvents)
-      .values({
-        nodeId: input.id,
-        type: "created",
-        toStatus: status,
-        owner,
-        message: `Node record made for ${input.hostname}`,
-      });
+    await tx.insert(nodeEvents).values({
+      nodeId: input.id,
+      type: "created",
+      toStatus: status,
+      owner,
+      message: `Node record made for ${input.hostname}`,
+    });
     return { node: created, created: true };
   }
   const [node] = await tx.select().from(nodes).where(eq(nodes.id, input.id));

@@ -1,0 +1,208 @@
+import { createServer, type Server } from "node:https";
+import type { Duplex } from "node:stream";
+import { getRequestListener } from "@hono/node-server";
+import { WebSocketServer } from "ws";
+import { API_ERRORS, ApiError } from "../../shared/api/errors.ts";
+import { NodeId } from "../../shared/ids.ts";
+import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
+import { listen } from "../db/listen.ts";
+import { SESSION_CHANNEL } from "../db/queries/agent-sessions.ts";
+import type { Db, InTx } from "../db/tx.ts";
+import type { Log } from "../log.ts";
+import { TASK_CHANNEL } from "../tasks/queue.ts";
+import type { CertificateAuthority } from "./certificate-authority.ts";
+import { Dispatcher, type InputResolvers } from "./dispatch.ts";
+import { Gateway } from "./gateway.ts";
+import { PollChannels } from "./poll-channels.ts";
+import { agentRoutes, identify } from "./routes.ts";
+import { Sessions } from "./session.ts";
+import { SocketChannel } from "./socket-channel.ts";
+import type { TaskSigner } from "./task-signer.ts";
+
+export interface AgentListenerOptions {
+  readonly db: Db;
+  readonly inTx: InTx;
+  readonly databaseUrl: string;
+  readonly hubId: string;
+  readonly hubVersion: string;
+  readonly ca: CertificateAuthority;
+  readonly signer: TaskSigner;
+  /** Host names and addresses under which agents reach this listener. */
+  readonly serverNames: readonly string[];
+  readonly host: string;
+  readonly port: number;
+  readonly heartbeatMinTtlMs: number;
+  readonly resolveInput: InputResolvers;
+  readonly log: Log;
+}
+export interface AgentListener {
+  readonly port: number;
+  /** Connected agents of this hub. */
+  sessions(): number;
+  close(): Promise<void>;
+}
+
+const CONNECT_PATH = /^\/internal\/v1\/nodes\/([0-9a-f-]{36})\/connect$/;
+const TICK_MS = 1_000;
+const CERTIFICATE_CHECK_MS = 3_600_000;
+
+/** TLS with the hub's own CA. The client's certificate is asked for and checked here, not by TLS: enrollment has none, renewal an expired one. */
+export async function startAgentListener(options: AgentListenerOptions): Promise<AgentListener> {
+  const { log, ca } = options;
+  const sessions = new Sessions();
+  const dispatcher = new Dispatcher({ ...options, sessions });
+  const gateway = new Gateway({ ...options, sessions, dispatcher });
+  const polls = new PollChannels(gateway);
+  const app = agentRoutes({ ...options, polls });
+  const server = await createTlsServer(options, getRequestListener(app.fetch));
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_FRAME_BYTES,
+    perMessageDeflate: false,
+    clientTracking: false,
+  });
+  server.on("upgrade", (request, socket, head) => {
+    socket.on("error", (error) => log.debug("socket failed in the upgrade", { error: error.message }));
+    const id = CONNECT_PATH.exec(request.url ?? "")?.[1];
+    if (id === undefined) return refuse(socket, new ApiError("not_found", "There is no WebSocket at this path."));
+    identify({ db: options.db, ca }, request, id, "channel").then(
+      (identity) =>
+        sockets.handleUpgrade(request, socket, head, (ws) => new SocketChannel(ws, request, identity, gateway, log)),
+      (error: unknown) => {
+        if (!(error instanceof ApiError)) log.warn("an agent could not be identified", { error });
+        refuse(
+          socket,
+          error instanceof ApiError
+            ? error
+            : new ApiError("unavailable", "The hub cannot check the certificate right now. Try again."),
+        );
+      },
+    );
+  });
+  const listener = listenForWork(options, sessions, dispatcher);
+  const stopTicking = every(TICK_MS, log, async () => {
+    await gateway.flushContacts();
+    await polls.sweep();
+    await dispatcher.lapse();
+    await dispatcher.offer(sessions.nodeIds);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port, options.host, resolve);
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the agent listener has no port");
+  return {
+    port: address.port,
+    sessions: () => sessions.size,
+    close: async () => {
+      await stopTicking();
+      sessions.closeAll("hub_stopping");
+      await listener.close();
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        setTimeout(() => server.closeAllConnections(), 500).unref();
+      });
+      await gateway.flushContacts();
+    },
+  };
+}
+
+async function createTlsServer(
+  options: AgentListenerOptions,
+  handler: ReturnType<typeof getRequestListener>,
+): Promise<Server> {
+  const issue = async () => {
+    const issued = await options.ca.issueServer(options.serverNames);
+    return {
+      issued,
+      tls: {
+        cert: issued.certificatePem + options.ca.caPem,
+        key: issued.privateKeyPem.reveal(),
+        ca: options.ca.caPem,
+        minVersion: "TLSv1.2" as const,
+      },
+    };
+  };
+  let current = await issue();
+  const server = createServer(
+    { ...current.tls, requestCert: true, rejectUnauthorized: false, maxHeaderSize: 16_384 },
+    (request, response) => void handler(request, response),
+  );
+  server.headersTimeout = 15_000;
+  server.requestTimeout = 60_000;
+  server.keepAliveTimeout = 30_000;
+  const timer = setInterval(() => {
+    if (current.issued.notAfter.getTime() - Date.now() > 10 * 24 * CERTIFICATE_CHECK_MS) return;
+    issue().then(
+      (next) => {
+        current = next;
+        server.setSecureContext(next.tls);
+      },
+      (error: unknown) => options.log.error("the listener's certificate could not be renewed", { error }),
+    );
+  }, CERTIFICATE_CHECK_MS);
+  server.once("close", () => clearInterval(timer));
+  return server;
+}
+
+function listenForWork(options: AgentListenerOptions, sessions: Sessions, dispatcher: Dispatcher) {
+  const offer = (ids: readonly NodeId[]): void => {
+    dispatcher.offer(ids).catch((error: unknown) => options.log.warn("tasks could not be offered", { error }));
+  };
+  return listen({
+    url: options.databaseUrl,
+    applicationName: "muster-gateway",
+    channels: [TASK_CHANNEL, SESSION_CHANNEL],
+    log: options.log,
+    onNotify: (channel, payload) => {
+      const [id = "", epoch = ""] = payload.split(" ");
+      const nodeId = NodeId.safeParse(id);
+      if (!nodeId.success) return;
+      if (channel === TASK_CHANNEL) offer([nodeId.data]);
+      else sessions.supersede(nodeId.data, Number(epoch));
+    },
+    onReconnect: () => offer(sessions.nodeIds),
+  });
+}
+
+/** Runs a step again and again with a pause between; one that fails is logged and tried again. The returned function ends that. */
+function every(ms: number, log: Log, step: () => Promise<void>): () => Promise<void> {
+  const stop = new AbortController();
+  const run = async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      await step().catch((error: unknown) => log.warn("the gateway's tick failed", { error }));
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        stop.signal.addEventListener(
+          "abort",
+          () => {
+            clearTimeout(timer);
+            resolve();
+          },
+          { once: true },
+        );
+      });
+    }
+  };
+  const running = run();
+  return () => {
+    stop.abort();
+    return running;
+  };
+}
+
+/** An upgrade is refused with a problem, as any other request. */
+function refuse(socket: Duplex, error: ApiError): void {
+  const { status, title } = API_ERRORS[error.code];
+  const text = JSON.stringify({
+    type: `urn:muster:problem:${error.code}`,
+    title,
+    status,
+    code: error.code,
+    detail: error.message,
+  });
+  socket.end(
+    `HTTP/1.1 ${status} ${title}\r\ncontent-type: application/problem+json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
+  );
+}

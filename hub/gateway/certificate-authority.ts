@@ -1,0 +1,173 @@
+import { createHash, randomBytes, webcrypto, X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
+import { nodeUri } from "../../shared/api/enroll.ts";
+import { ApiError } from "../../shared/api/errors.ts";
+import type { NodeId } from "../../shared/ids.ts";
+import { Secret } from "../../shared/secret.ts";
+import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts";
+import { KEY_ALGORITHM, SIGNING_ALGORITHM, serialOf, x509 } from "./x509.ts";
+
+const HOUR = 3_600_000;
+const NODE_LIFE_MS = 24 * HOUR;
+const SERVER_LIFE_MS = 30 * 24 * HOUR;
+const AUTHORITY_LIFE_MS = 3650 * 24 * HOUR;
+/** Clocks of hosts at first boot are a little off. */
+const BACKDATE_MS = 5 * 60_000;
+
+export interface SignedNodeCertificate {
+  readonly pem: string;
+  readonly serial: string;
+  readonly publicKeySha256: string;
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+/** A certificate request that was checked: the key's owner signed it and it names that node and nothing else. */
+export interface CheckedRequest {
+  readonly publicKey: webcrypto.CryptoKey;
+  readonly publicKeySha256: string;
+}
+
+export interface CertificateAuthority {
+  readonly caPem: string;
+  /** Throws `csr_invalid` or `csr_name_mismatch`. */
+  checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequest>;
+  signNode(nodeId: NodeId, request: CheckedRequest): Promise<SignedNodeCertificate>;
+  issueServer(names: readonly string[]): Promise<{ certificatePem: string; privateKeyPem: Secret; notAfter: Date }>;
+  /** Signed by this CA, whatever its dates. */
+  issued(certificate: X509Certificate): boolean;
+}
+
+/** Opens the hub's CA from the secret store; the first hub makes it. Callers hold a lock when several hubs may start at once. */
+export async function openCertificateAuthority(secrets: SecretStore): Promise<CertificateAuthority> {
+  const stored = await readOrMake(secrets);
+  const privateKey = await webcrypto.subtle.importKey(
+    "pkcs8",
+    x509.PemConverter.decode(stored.privateKeyPem)[0] ?? new ArrayBuffer(0),
+    KEY_ALGORITHM,
+    false,
+    ["sign"],
+  );
+  const certificate = new x509.X509Certificate(stored.certificatePem);
+  const authorityKey = new X509Certificate(stored.certificatePem).publicKey;
+  const sign = (
+    publicKey: webcrypto.CryptoKey,
+    life: number,
+    subject: string,
+    extensions: InstanceType<typeof x509.Extension>[],
+  ) =>
+    x509.X509CertificateGenerator.create({
+      serialNumber: randomBytes(16).toString("hex"),
+      issuer: certificate.subject,
+      subject,
+      notBefore: new Date(Date.now() - BACKDATE_MS),
+      notAfter: new Date(Date.now() + life),
+      signingKey: privateKey,
+      publicKey,
+      signingAlgorithm: SIGNING_ALGORITHM,
+      extensions,
+    });
+  return {
+    caPem: stored.certificatePem,
+    checkRequest,
+    signNode: async (nodeId, request) => {
+      const signed = await sign(request.publicKey, NODE_LIFE_MS, `CN=${nodeId}`, [
+        new x509.BasicConstraintsExtension(false, undefined, true),
+        new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth], true),
+        new x509.SubjectAlternativeNameExtension([{ type: "url", value: nodeUri(nodeId) }]),
+      ]);
+      return {
+        pem: signed.toString("pem"),
+        serial: serialOf(signed.serialNumber),
+        publicKeySha256: request.publicKeySha256,
+        notBefore: signed.notBefore,
+        notAfter: signed.notAfter,
+      };
+    },
+    issueServer: async (names) => {
+      const keys = await webcrypto.subtle.generateKey(KEY_ALGORITHM, true, ["sign", "verify"]);
+      const signed = await sign(keys.publicKey, SERVER_LIFE_MS, "CN=muster-hub", [
+        new x509.BasicConstraintsExtension(false, undefined, true),
+        new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth], true),
+        new x509.SubjectAlternativeNameExtension(
+          names.map((name) => ({ type: isIP(name) === 0 ? ("dns" as const) : ("ip" as const), value: name })),
+        ),
+      ]);
+      return {
+        certificatePem: signed.toString("pem"),
+        privateKeyPem: new Secret(await privatePem(keys.privateKey)),
+        notAfter: signed.notAfter,
+      };
+    },
+    issued: (candidate) => candidate.verify(authorityKey),
+  };
+}
+
+async function checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequest> {
+  const refuse = (detail: string) =>
+    new ApiError("csr_invalid", `The certificate request is not acceptable: ${detail}. Make a new key and ask again.`);
+  let request: InstanceType<typeof x509.Pkcs10CertificateRequest>;
+  try {
+    request = new x509.Pkcs10CertificateRequest(csrPem);
+    if (!(await request.verify())) throw refuse("it is not signed by its own key");
+  } catch (error) {
+    throw error instanceof ApiError ? error : refuse("it is no PKCS#10 request in PEM");
+  }
+  const publicKey = await request.publicKey.export();
+  const { name, namedCurve } = publicKey.algorithm as { name: string; namedCurve?: string };
+  if (name !== KEY_ALGORITHM.name || namedCurve !== KEY_ALGORITHM.namedCurve)
+    throw refuse("its key is not ECDSA P-256");
+  const names =
+    request.extensions.find((extension) => extension instanceof x509.SubjectAlternativeNameExtension)?.names.items ??
+    [];
+  const [only] = names;
+  if (names.length !== 1 || only?.type !== "url" || only.value !== nodeUri(nodeId)) {
+    throw new ApiError(
+      "csr_name_mismatch",
+      `The certificate request does not name node ${nodeId} and it alone. Its only subject alternative name must be ${nodeUri(nodeId)}.`,
+    );
+  }
+  return {
+    publicKey: publicKey as webcrypto.CryptoKey,
+    publicKeySha256: createHash("sha256").update(new Uint8Array(request.publicKey.rawData)).digest("hex"),
+  };
+}
+
+async function readOrMake(secrets: SecretStore): Promise<{ certificatePem: string; privateKeyPem: string }> {
+  try {
+    const { certificate_pem: certificatePem, private_key_pem: privateKeyPem } = await secrets.read(
+      SECRET_PATHS.certificateAuthority,
+    );
+    if (certificatePem === undefined || privateKeyPem === undefined)
+      throw new SecretError(
+        "secret_corrupt",
+        SECRET_PATHS.certificateAuthority,
+        "The hub's CA is not complete. Restore the secret store from a backup",
+      );
+    return { certificatePem, privateKeyPem };
+  } catch (error) {
+    if (!(error instanceof SecretError) || error.code !== "secret_missing") throw error;
+  }
+  const keys = await webcrypto.subtle.generateKey(KEY_ALGORITHM, true, ["sign", "verify"]);
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    serialNumber: randomBytes(16).toString("hex"),
+    name: `CN=Muster CA ${randomBytes(4).toString("hex")}`,
+    notBefore: new Date(Date.now() - HOUR),
+    notAfter: new Date(Date.now() + AUTHORITY_LIFE_MS),
+    keys,
+    signingAlgorithm: SIGNING_ALGORITHM,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+    ],
+  });
+  const made = { certificatePem: certificate.toString("pem"), privateKeyPem: await privatePem(keys.privateKey) };
+  await secrets.write(SECRET_PATHS.certificateAuthority, {
+    certificate_pem: made.certificatePem,
+    private_key_pem: made.privateKeyPem,
+  });
+  return made;
+}
+
+const privatePem = async (key: webcrypto.CryptoKey): Promise<string> =>
+  x509.PemConverter.encode(await webcrypto.subtle.exportKey("pkcs8", key), "PRIVATE KEY");

@@ -1,0 +1,185 @@
+import { createHash } from "node:crypto";
+import type { NodeId } from "../../shared/ids.ts";
+import { canonicalJson, type Json } from "../../shared/json.ts";
+import type { AgentFrame, HubFrame } from "../../shared/protocol/frames.ts";
+import { isTaskType, TASKS, type TaskInput, type TaskType } from "../../shared/tasks/index.ts";
+import {
+  acknowledgeTask,
+  cancellingTasks,
+  claimTasks,
+  endDelivery,
+  lapseTasks,
+  recordProgress,
+  type TaskEnding,
+} from "../db/queries/tasks.ts";
+import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
+import type { Task } from "../db/schema/index.ts";
+import type { Db, InTx } from "../db/tx.ts";
+import type { Log } from "../log.ts";
+import { readTask } from "../tasks/queue.ts";
+import { endingOf, retryDelaySeconds } from "./reply.ts";
+import type { Session, Sessions } from "./session.ts";
+import type { TaskSigner } from "./task-signer.ts";
+
+/** Fills in what a task's row must not hold, e.g. a token, when the task is offered. Throws when it cannot be had right now. */
+export type InputResolvers = { readonly [T in TaskType]?: (input: TaskInput<T>, task: Task) => Promise<TaskInput<T>> };
+
+export interface DispatchDependencies {
+  readonly db: Db;
+  readonly inTx: InTx;
+  readonly sessions: Sessions;
+  readonly signer: TaskSigner;
+  readonly resolveInput: InputResolvers;
+  readonly log: Log;
+}
+
+type TaskFrame = Extract<AgentFrame, { task_id: unknown }>;
+
+/** Offers queued tasks to the agents of this hub and takes what they say of them. The database is the queue; nothing is kept here. */
+export class Dispatcher {
+  readonly #deps: DispatchDependencies;
+  constructor(deps: DispatchDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Looks for tasks of these nodes; called on NOTIFY, on a welcome, after a result, and every second for all. */
+  async offer(nodeIds: readonly NodeId[]): Promise<void> {
+    const connected = nodeIds.filter((nodeId) => this.#deps.sessions.get(nodeId) !== undefined);
+    const claimed = await claimTasks(this.#deps.db, connected);
+    await Promise.all(claimed.map((task) => this.#offerOne(task)));
+    for (const task of await cancellingTasks(this.#deps.db, connected))
+      this.#send(task.nodeId, { type: "task.cancel", task_id: task.id, epoch: task.epoch });
+  }
+
+  /** Deliveries that nobody answered, and tasks whose time is up. */
+  async lapse(): Promise<void> {
+    const lapsed = await this.#deps.inTx(async (tx) => {
+      const moved = await lapseTasks(tx);
+      await wakeWorkflows(
+        tx,
+        moved.map((task) => waitKey.task(task.id)),
+      );
+      return moved;
+    });
+    for (const task of lapsed)
+      this.#deps.log.warn("task delivery lapsed", {
+        task_id: task.id,
+        node_id: task.nodeId,
+        type: task.type,
+        state: task.state,
+        epoch: task.epoch,
+      });
+  }
+
+  async take(session: Session, frame: TaskFrame): Promise<void> {
+    const { db } = this.#deps;
+    const task = await readTask(db, frame.task_id);
+    if (task === null || task.nodeId !== session.nodeId) {
+      // A task that was never this node's: nothing to learn from it. The agent is told to forget its result.
+      if (frame.type === "task.result")
+        session.channel.send({ type: "task.result_ack", task_id: frame.task_id, epoch: frame.epoch });
+      return;
+    }
+    switch (frame.type) {
+      case "task.ack":
+        await acknowledgeTask(db, task.id, session.nodeId, frame.epoch, task.type);
+        return;
+      case "task.progress": {
+        const parsed = isTaskType(task.type) ? TASKS[task.type].progress.safeParse(frame.progress) : null;
+        if (parsed?.success)
+          await recordProgress(db, task.id, session.nodeId, frame.epoch, task.type, frame.seq, parsed.data);
+        return;
+      }
+      case "task.result":
+        await this.#end(task, frame.epoch, endingOf(task.type, task.attempts, frame.reply));
+        session.channel.send({ type: "task.result_ack", task_id: task.id, epoch: frame.epoch });
+        break;
+      case "task.rejected":
+        await this.#end(task, frame.epoch, {
+          state: "failed",
+          errorCode: `order_rejected_${frame.reason}`,
+          errorMessage: frame.message,
+        });
+        break;
+      case "task.cancelled":
+        await this.#end(task, frame.epoch, {
+          state: "cancelled",
+          errorCode: "cancelled",
+          errorMessage: "Cancelled before it ended",
+        });
+        break;
+      case "task.not_cancellable":
+        this.#deps.log.info("task cannot be cancelled any more", { task_id: task.id, reason: frame.message });
+        return;
+    }
+    await this.offer([session.nodeId]);
+  }
+
+  /** A stale epoch ends nothing: the delivery that it belonged to is over. */
+  async #end(task: Task, epoch: number, ending: TaskEnding): Promise<void> {
+    const ended = await this.#deps.inTx(async (tx) => {
+      const row = await endDelivery(tx, task.id, task.nodeId, epoch, ending);
+      if (row !== null) await wakeWorkflows(tx, [waitKey.task(task.id)]);
+      return row;
+    });
+    if (ended === null)
+      this.#deps.log.info("result of a delivery that is over", {
+        task_id: task.id,
+        node_id: task.nodeId,
+        epoch,
+        current_epoch: task.epoch,
+      });
+  }
+
+  async #offerOne(task: Task): Promise<void> {
+    if (!isTaskType(task.type)) {
+      await this.#end(task, task.epoch, {
+        state: "failed",
+        errorCode: "unsupported_task",
+        errorMessage: `This hub has no task type ${task.type}.`,
+      });
+      return;
+    }
+    try {
+      const input = await this.#inputOf(task, task.type);
+      const order = this.#deps.signer.sign({
+        task_id: task.id,
+        node_id: task.nodeId,
+        epoch: task.epoch,
+        type: task.type,
+        input,
+        input_sha256: createHash("sha256").update(canonicalJson(input)).digest("hex"),
+        lease_seconds: TASKS[task.type].leaseSeconds,
+        not_after: task.deadline.toISOString(),
+      });
+      this.#send(task.nodeId, { type: "task.offer", order });
+    } catch (error) {
+      this.#deps.log.warn("a task could not be offered", {
+        task_id: task.id,
+        node_id: task.nodeId,
+        type: task.type,
+        error,
+      });
+      const errorMessage = "What the task needs could not be read when it was to be offered; see the hub's log.";
+      await this.#end(task, task.epoch, {
+        state: "queued",
+        errorCode: "input_unavailable",
+        errorMessage,
+        delaySeconds: retryDelaySeconds(task.attempts),
+      });
+    }
+  }
+
+  async #inputOf<T extends TaskType>(task: Task, type: T): Promise<Json> {
+    const stored = TASKS[type].input.parse(task.input) as TaskInput<T>;
+    const resolve = this.#deps.resolveInput[type] as
+      | ((input: TaskInput<T>, task: Task) => Promise<TaskInput<T>>)
+      | undefined;
+    const input = resolve === undefined ? stored : await resolve(stored, task);
+    return TASKS[type].input.parse(input) as Json;
+  }
+
+  #send(nodeId: NodeId, frame: HubFrame): void {
+    this.#deps.sessions.get(nodeId)?.channel.send(frame);
+  }
+}

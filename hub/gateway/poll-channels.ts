@@ -1,0 +1,109 @@
+import { ApiError } from "../../shared/api/errors.ts";
+import type { NodeId } from "../../shared/ids.ts";
+import type { AgentFrame, Hello, HubFrame, Welcome } from "../../shared/protocol/frames.ts";
+import type { CloseReason } from "../../shared/protocol/version.ts";
+import { refuseOldProtocol } from "./enroll.ts";
+import type { Gateway } from "./gateway.ts";
+import type { Channel, Session } from "./session.ts";
+
+/** A long-poll session whose agent has not asked for this long is over. */
+const SILENT_AFTER_MS = 90_000;
+const MAX_WAIT_MS = 30_000;
+
+/** The fallback for hosts that cannot open a WebSocket, e.g. behind a proxy: the same frames in answers to requests. */
+export class PollChannels {
+  readonly #gateway: Gateway;
+  readonly #open = new Map<NodeId, { session: Session; channel: PollChannel }>();
+  constructor(gateway: Gateway) {
+    this.#gateway = gateway;
+  }
+
+  async open(hello: Hello, remoteAddress: string | null): Promise<Welcome> {
+    refuseOldProtocol(hello.protocol_version);
+    const channel = new PollChannel();
+    const { session, welcome } = await this.#gateway.open(hello, channel, "long_poll", remoteAddress);
+    this.#open.set(hello.node_id, { session, channel });
+    await this.#gateway.welcomed(session);
+    return welcome;
+  }
+
+  /** Answers as soon as there is a frame, or with none when `waitMs` has passed. */
+  async wait(nodeId: NodeId, epoch: number, waitMs: number, signal: AbortSignal): Promise<HubFrame[]> {
+    const { session, channel } = this.#live(nodeId, epoch);
+    await this.#gateway.take(session, { type: "heartbeat", seq: 0 });
+    return channel.take(Math.min(waitMs, MAX_WAIT_MS), signal);
+  }
+
+  /** Takes the agent's frames in order and answers what the hub says to them. */
+  async deliver(nodeId: NodeId, epoch: number, frames: readonly AgentFrame[]): Promise<HubFrame[]> {
+    const { session, channel } = this.#live(nodeId, epoch);
+    for (const frame of frames) await this.#gateway.take(session, frame);
+    return channel.take(0);
+  }
+
+  #live(nodeId: NodeId, epoch: number): { session: Session; channel: PollChannel } {
+    const open = this.#open.get(nodeId);
+    if (open === undefined || open.session.epoch !== epoch || open.channel.closed) {
+      throw new ApiError(
+        "session_stale",
+        `Session ${epoch} of node ${nodeId} is not open on this hub. Open a new one.`,
+      );
+    }
+    open.channel.touch();
+    return open;
+  }
+
+  /** Called every second: ends what was superseded or went silent. */
+  async sweep(): Promise<void> {
+    for (const [nodeId, { session, channel }] of this.#open) {
+      if (!channel.closed && !channel.silentFor(SILENT_AFTER_MS)) continue;
+      this.#open.delete(nodeId);
+      await this.#gateway.closed(session, channel.closed ? "superseded" : "the agent stopped asking");
+    }
+  }
+}
+
+class PollChannel implements Channel {
+  #frames: HubFrame[] = [];
+  #ring: (() => void) | null = null;
+  #closed = false;
+  #touchedAt = performance.now();
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+  touch(): void {
+    this.#touchedAt = performance.now();
+  }
+  silentFor(ms: number): boolean {
+    return performance.now() - this.#touchedAt > ms;
+  }
+
+  send(frame: HubFrame): void {
+    this.#frames.push(frame);
+    // Acknowledgements of heartbeats alone are no reason to answer a poll.
+    if (frame.type !== "heartbeat.ack") this.#ring?.();
+  }
+
+  close(_reason: CloseReason): void {
+    this.#closed = true;
+    this.#ring?.();
+  }
+
+  async take(waitMs: number, signal?: AbortSignal): Promise<HubFrame[]> {
+    if (waitMs > 0 && !this.#closed && this.#frames.every((frame) => frame.type === "heartbeat.ack")) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, waitMs);
+        this.#ring = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        signal?.addEventListener("abort", () => this.#ring?.(), { once: true });
+      });
+      this.#ring = null;
+    }
+    const frames = this.#frames;
+    this.#frames = [];
+    return frames;
+  }
+}

@@ -1,0 +1,35 @@
+import type { WireReply } from "../../shared/protocol/frames.ts";
+import { isTaskType, RUNNER_ERRORS, TASKS } from "../../shared/tasks/index.ts";
+import type { TaskEnding } from "../db/queries/tasks.ts";
+
+/** Pause before a task is offered again, in seconds: doubles with each attempt, five minutes at most. */
+export const retryDelaySeconds = (attempts: number): number => Math.min(300, 2 ** Math.min(attempts, 9));
+
+/**
+ * What an agent's reply means for the task. Total: a result that is not what the catalogue says, or an error that the type does not know, is
+ * a failure of its own and never taken for success.
+ */
+export function endingOf(type: string, attempts: number, reply: WireReply): TaskEnding {
+  if (!isTaskType(type))
+    return { state: "failed", errorCode: "unsupported_task", errorMessage: `This hub has no task type ${type}.` };
+  const spec = TASKS[type];
+  if (reply.ok) {
+    const parsed = spec.result.safeParse(reply.result);
+    if (parsed.success) return { state: "succeeded", result: parsed.data };
+    return {
+      state: "failed",
+      errorCode: "invalid_result",
+      errorMessage: "The agent's result is not what the task's type says. Check the agent's version.",
+    };
+  }
+  const ending = { errorCode: reply.error, errorMessage: reply.message };
+  if (reply.error === "cancelled") return { state: "cancelled", ...ending };
+  const errors: Readonly<Record<string, string>> = spec.errors;
+  const interrupted = reply.error === "interrupted" && !spec.destructive;
+  const handling = interrupted
+    ? "retry"
+    : (errors[reply.error] ?? (RUNNER_ERRORS as Readonly<Record<string, string>>)[reply.error] ?? "fail");
+  return handling === "retry"
+    ? { state: "queued", ...ending, delaySeconds: retryDelaySeconds(attempts) }
+    : { state: "failed", ...ending };
+}

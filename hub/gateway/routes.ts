@@ -1,0 +1,130 @@
+import type { IncomingMessage } from "node:http";
+import type { TLSSocket } from "node:tls";
+import type { HttpBindings } from "@hono/node-server";
+import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { z } from "zod";
+import { EnrollRequest, RenewRequest } from "../../shared/api/enroll.ts";
+import { API_ERRORS, ApiError, type Problem } from "../../shared/api/errors.ts";
+import { NodeId } from "../../shared/ids.ts";
+import { AgentFrame, Hello } from "../../shared/protocol/frames.ts";
+import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
+import type { Db } from "../db/tx.ts";
+import type { Log } from "../log.ts";
+import { type AuthenticatedNode, authenticate } from "./authenticate.ts";
+import { type EnrollDependencies, enroll, renew } from "./enroll.ts";
+import type { PollChannels } from "./poll-channels.ts";
+
+export interface AgentRouteDependencies extends EnrollDependencies {
+  readonly db: Db;
+  readonly polls: PollChannels;
+  readonly log: Log;
+}
+type Env = { Bindings: HttpBindings };
+
+const SessionRequest = z.strictObject({ hello: Hello });
+const FramesRequest = z.strictObject({ session_epoch: z.int().min(1), frames: z.array(AgentFrame).max(100) });
+const WaitQuery = z.object({
+  session_epoch: z.coerce.number().int().min(1),
+  timeout_ms: z.coerce.number().int().min(0).max(60_000).default(25_000),
+});
+
+/** HTTP routes of the agent listener. Enrollment needs a token; everything else a client certificate of the node in the path. */
+export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
+  const app = new Hono<Env>();
+  app.onError((error, c) => problem(c, error, deps.log));
+  app.notFound((c) =>
+    problem(c, new ApiError("not_found", `There is no ${c.req.method} ${c.req.path} on the agent listener.`), deps.log),
+  );
+  app.use(
+    bodyLimit({
+      maxSize: MAX_FRAME_BYTES,
+      onError: (c) =>
+        problem(c, new ApiError("body_too_large", `The body is larger than ${MAX_FRAME_BYTES} bytes.`), deps.log),
+    }),
+  );
+  const node = (c: Context<Env>, use: "channel" | "renewal" = "channel"): Promise<AuthenticatedNode> =>
+    identify(deps, c.env.incoming, c.req.param("id") ?? "", use);
+
+  app.get("/healthz", (c) => c.json({ status: "ok" }));
+  app.post("/internal/v1/nodes/enroll", async (c) => c.json(await enroll(deps, await body(c, EnrollRequest))));
+  app.post("/internal/v1/nodes/:id/certificate", async (c) => {
+    const { nodeId } = await node(c, "renewal");
+    return c.json(await renew(deps, nodeId, (await body(c, RenewRequest)).csr_pem));
+  });
+  app.post("/internal/v1/nodes/:id/sessions", async (c) => {
+    const { nodeId, generation } = await node(c);
+    const { hello } = await body(c, SessionRequest);
+    if (hello.node_id !== nodeId || hello.generation !== generation)
+      throw new ApiError(
+        "certificate_rejected",
+        "The hello names another node or generation than the client certificate.",
+      );
+    return c.json({ welcome: await deps.polls.open(hello, c.env.incoming.socket.remoteAddress ?? null) });
+  });
+  app.get("/internal/v1/nodes/:id/tasks/wait", async (c) => {
+    const { nodeId } = await node(c);
+    const query = parse(WaitQuery, c.req.query());
+    return c.json({ frames: await deps.polls.wait(nodeId, query.session_epoch, query.timeout_ms, c.req.raw.signal) });
+  });
+  app.post("/internal/v1/nodes/:id/frames", async (c) => {
+    const { nodeId } = await node(c);
+    const request = await body(c, FramesRequest);
+    return c.json({ frames: await deps.polls.deliver(nodeId, request.session_epoch, request.frames) });
+  });
+  return app;
+}
+
+export async function identify(
+  deps: Pick<AgentRouteDependencies, "db" | "ca">,
+  request: unknown,
+  id: string,
+  use: "channel" | "renewal",
+): Promise<AuthenticatedNode> {
+  const nodeId = NodeId.safeParse(id);
+  if (!nodeId.success) throw new ApiError("not_found", "The path does not hold a node id.");
+  return authenticate(deps.db, deps.ca, (request as IncomingMessage).socket as TLSSocket, nodeId.data, use);
+}
+
+async function body<T>(c: Context<Env>, schema: z.ZodType<T>): Promise<T> {
+  let json: unknown;
+  try {
+    json = JSON.parse(await c.req.text());
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ApiError("malformed_json", "The body is not JSON.");
+  }
+  return parse(schema, json);
+}
+
+function parse<T>(schema: z.ZodType<T>, value: unknown): T {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const errors = parsed.error.issues
+    .slice(0, 20)
+    .map((issue) => ({ pointer: `/${issue.path.join("/")}`, message: issue.message }));
+  throw new ApiError(
+    "validation_failed",
+    `The request is not valid: ${errors.map((error) => `${error.pointer} ${error.message}`).join("; ")}`,
+    { errors },
+  );
+}
+
+function problem(c: Context<Env>, error: unknown, log: Log): Response {
+  const known =
+    error instanceof ApiError
+      ? error
+      : new ApiError("internal_error", "The hub failed to answer. Ask again; the hub's log has the reason.");
+  if (!(error instanceof ApiError))
+    log.error("agent request failed", { path: c.req.path.replace(/[0-9a-f-]{36}/, "{id}"), error });
+  const { status, title } = API_ERRORS[known.code];
+  const answer: Problem = {
+    type: `urn:muster:problem:${known.code}`,
+    title,
+    status,
+    code: known.code,
+    detail: known.message,
+    ...(known.errors === undefined ? {} : { errors: known.errors }),
+  };
+  return new Response(JSON.stringify(answer), { status, headers: { "content-type": "application/problem+json" } });
+}

@@ -1,0 +1,103 @@
+import type { IncomingMessage } from "node:http";
+import type { RawData, WebSocket } from "ws";
+import { AgentFrame, type HubFrame } from "../../shared/protocol/frames.ts";
+import { CLOSE_CODES, type CloseReason, isSupportedProtocol } from "../../shared/protocol/version.ts";
+import type { Log } from "../log.ts";
+import type { AuthenticatedNode } from "./authenticate.ts";
+import type { Gateway } from "./gateway.ts";
+import type { Channel, Session } from "./session.ts";
+
+const HELLO_WITHIN_MS = 10_000;
+/** A reader that lets this much pile up is dropped: it will reconnect, and tasks wait in the database. */
+const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
+
+/** One agent's WebSocket from the upgrade to the close. Frames are taken one after the other. */
+export class SocketChannel implements Channel {
+  readonly #socket: WebSocket;
+  readonly #gateway: Gateway;
+  readonly #identity: AuthenticatedNode;
+  readonly #log: Log;
+  readonly #remoteAddress: string | null;
+  #session: Session | null = null;
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(socket: WebSocket, request: IncomingMessage, identity: AuthenticatedNode, gateway: Gateway, log: Log) {
+    this.#socket = socket;
+    this.#gateway = gateway;
+    this.#identity = identity;
+    this.#log = log;
+    this.#remoteAddress = request.socket.remoteAddress ?? null;
+    const helloTimer = setTimeout(() => this.#session === null && this.close("hello_timeout"), HELLO_WITHIN_MS);
+    socket.on("message", (data) => this.#queue(() => this.#take(data)));
+    // ws reports an oversized or malformed frame here and closes with its own code (1009, 1002, 1007).
+    socket.on("error", (error) => log.info("agent socket failed", { node_id: identity.nodeId, error: error.message }));
+    socket.on("close", (code, reason) => {
+      clearTimeout(helloTimer);
+      this.#queue(async () => {
+        if (this.#session !== null) await gateway.closed(this.#session, `${code} ${reason.toString()}`.trim());
+      });
+    });
+  }
+
+  send(frame: HubFrame): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) return;
+    if (this.#socket.bufferedAmount > MAX_BUFFERED_BYTES) {
+      this.#log.warn("slow reader dropped", {
+        node_id: this.#identity.nodeId,
+        buffered_bytes: this.#socket.bufferedAmount,
+      });
+      this.#socket.terminate();
+      return;
+    }
+    this.#socket.send(JSON.stringify(frame));
+  }
+
+  close(reason: CloseReason): void {
+    this.#socket.close(CLOSE_CODES[reason].code, reason);
+    // An agent that does not answer the close is not waited for.
+    setTimeout(() => this.#socket.terminate(), 5_000).unref();
+  }
+
+  #queue(step: () => Promise<void>): void {
+    this.#work = this.#work.then(step).catch((error: unknown) => {
+      // e.g. the database is away: the agent reconnects and says again what was not acknowledged.
+      this.#log.warn("an agent's frame could not be taken", { node_id: this.#identity.nodeId, error });
+      this.#socket.close(1011, "try again");
+    });
+  }
+
+  async #take(data: RawData): Promise<void> {
+    const frame = parseFrame(data);
+    if (frame === null) {
+      this.#log.warn("bad frame", { node_id: this.#identity.nodeId });
+      this.close("bad_frame");
+      return;
+    }
+    if (this.#session !== null) {
+      await this.#gateway.take(this.#session, frame);
+      return;
+    }
+    if (
+      frame.type !== "hello" ||
+      frame.node_id !== this.#identity.nodeId ||
+      frame.generation !== this.#identity.generation
+    )
+      return this.close("bad_frame");
+    if (!isSupportedProtocol(frame.protocol_version)) return this.close("protocol_unsupported");
+    const { session, welcome } = await this.#gateway.open(frame, this, "websocket", this.#remoteAddress);
+    this.#session = session;
+    this.send(welcome);
+    await this.#gateway.welcomed(session);
+  }
+}
+
+/** Null for whatever is not a frame of the protocol: not JSON, unknown type, unknown member, wrong value. */
+export function parseFrame(data: RawData): AgentFrame | null {
+  try {
+    const parsed = AgentFrame.safeParse(JSON.parse(data.toString()));
+    return parsed.success ? parsed.data : null;
+  } catch {
+    // Not JSON.
+    return null;
+  }
+}

@@ -1,0 +1,14 @@
+import "reflect-metadata";
+import { webcrypto } from "node:crypto";
+import * as x509 from "@peculiar/x509";
+
+x509.cryptoProvider.set(webcrypto as never);
+
+/** The X.509 library, with Node's own cryptography behind it. Its polyfill must load first, so it is imported from here only. */
+export { x509 };
+
+export const KEY_ALGORITHM = { name: "ECDSA", namedCurve: "P-256" } as const;
+export const SIGNING_ALGORITHM = { name: "ECDSA", hash: "SHA-256" } as const;
+
+/** One spelling a serial number: lower-case hex without leading zeros. */
+export const serialOf = (hex: string): string => hex.toLowerCase().replace(/^0+(?=.)/, "");
