@@ -1,0 +1,136 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { link, mkdir, open, readFile, rename, stat, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { type SecretData, SecretError, type SecretStore } from "./port.ts";
+
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const Stored = z.record(z.string(), z.string());
+
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && "code" in error && error.code === code;
+
+/**
+ * The embedded secret store (decision P3): one AES-256-GCM file a path, the key beside them in a file of mode 0600. The path is bound into each
+ * file, so files cannot be swapped. Keep key and files apart in backups.
+ */
+export async function openSealedFileStore(options: { directory: string }): Promise<SecretStore> {
+  const { directory } = options;
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const key = await readOrMakeKey(directory);
+  const fileOf = (path: string): string => join(directory, `${createHash("sha256").update(path).digest("hex")}.sealed`);
+  return {
+    read: async (path) => unseal(key, path, await readSealed(path, fileOf(path))),
+    write: async (path, data) => {
+      const file = fileOf(path);
+      await writeDurably(directory, file, seal(key, path, data)).catch((error: unknown) => {
+        throw new SecretError(
+          "secret_store_unavailable",
+          path,
+          "The secret could not be written; check the disk and the folder's owner",
+          error,
+        );
+      });
+    },
+    remove: async (path) => {
+      await unlink(fileOf(path)).catch((error: unknown) => {
+        if (!hasCode(error, "ENOENT"))
+          throw new SecretError(
+            "secret_store_unavailable",
+            path,
+            "The secret could not be removed; check the folder's owner",
+            error,
+          );
+      });
+    },
+  };
+}
+
+async function readSealed(path: string, file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    if (hasCode(error, "ENOENT"))
+      throw new SecretError("secret_missing", path, "There is no such secret; write it first");
+    throw new SecretError(
+      "secret_store_unavailable",
+      path,
+      "The secret cannot be read; check the disk and the folder's owner",
+      error,
+    );
+  }
+}
+
+function seal(key: Buffer, path: string, data: SecretData): Buffer {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(path));
+  return Buffer.concat([nonce, cipher.update(JSON.stringify(data)), cipher.final(), cipher.getAuthTag()]);
+}
+
+function unseal(key: Buffer, path: string, sealed: Buffer): SecretData {
+  try {
+    const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, NONCE_BYTES)).setAAD(Buffer.from(path));
+    decipher.setAuthTag(sealed.subarray(sealed.length - TAG_BYTES));
+    const text = Buffer.concat([
+      decipher.update(sealed.subarray(NONCE_BYTES, sealed.length - TAG_BYTES)),
+      decipher.final(),
+    ]);
+    return Stored.parse(JSON.parse(text.toString("utf8")));
+  } catch {
+    // The cause is left out on purpose: a parser's message may quote what it read.
+    throw new SecretError(
+      "secret_corrupt",
+      path,
+      "The secret is damaged or sealed with another key; restore it from a backup or write it again",
+    );
+  }
+}
+
+/** Made once: of several hubs that start at once on one folder, the first link wins and the others read its key. */
+async function readOrMakeKey(directory: string): Promise<Buffer> {
+  const file = join(directory, "key");
+  const unusable = (detail: string, cause?: unknown): SecretError =>
+    new SecretError("secret_store_unavailable", file, detail, cause);
+  for (let attempt = 0; attempt < 2; attempt += 1) {
+    try {
+      const { mode } = await stat(file);
+      if ((mode & 0o077) !== 0)
+        throw unusable("The key of the secret store is open to others; chmod it to 0600 and rotate the secrets");
+      const key = await readFile(file);
+      if (key.length !== KEY_BYTES) throw unusable("The key of the secret store is damaged; restore it from a backup");
+      return key;
+    } catch (error) {
+      if (error instanceof SecretError) throw error;
+      if (!hasCode(error, "ENOENT"))
+        throw unusable("The key of the secret store cannot be read; check the folder's owner", error);
+    }
+    const fresh = `${file}.${randomBytes(6).toString("hex")}`;
+    await writeDurably(directory, fresh, randomBytes(KEY_BYTES));
+    await link(fresh, file).catch((error: unknown) => {
+      if (!hasCode(error, "EEXIST"))
+        throw unusable("The key of the secret store could not be made; check the folder's owner", error);
+    });
+    await unlink(fresh);
+  }
+  throw unusable("The key of the secret store could not be made");
+}
+
+/** On disk when it returns, or not there at all. */
+async function writeDurably(directory: string, file: string, bytes: Buffer): Promise<void> {
+  const temporary = `${file}.${randomBytes(6).toString("hex")}.tmp`;
+  const handle = await open(temporary, "wx", 0o600);
+  try {
+    await handle.writeFile(bytes);
+    await handle.sync();
+  } catch (error) {
+    await unlink(temporary).catch(() => undefined);
+    throw error;
+  } finally {
+    await handle.close();
+  }
+  await rename(temporary, file);
+  const folder = await open(directory, "r");
+  await folder.sync().finally(() => folder.close());
+}
