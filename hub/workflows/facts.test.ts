@@ -3,9 +3,10 @@ import { findBootDisk } from "./boot-disk.ts";
 import { classifyDeployFailure } from "./deploy-failure.ts";
 import { deployedSeries } from "./distro-series.ts";
 import { siteBootstrap } from "./first-boot.ts";
-import { hardwareSyncHealth } from "./hardware-sync.ts";
+import { hardwareSyncIsHealthy } from "./hardware-sync.ts";
 import { addressOf, networkOf } from "./ipv4.ts";
 import { disk, events } from "./machines.fixture.ts";
+import { OnboardState } from "./onboard-state.ts";
 import { choosePowerCredentials, type PowerOverride } from "./power-credentials.ts";
 
 describe("choosePowerCredentials", () => {
@@ -112,23 +113,23 @@ describe("ipv4", () => {
   it("takes the address apart", () => expect(addressOf("10.1.2.3/24")).toBe("10.1.2.3"));
 });
 
-describe("hardwareSyncHealth", () => {
+describe("hardwareSyncIsHealthy", () => {
   const at = (seconds: number): Date => new Date(1_700_000_000_000 + seconds * 1000);
   const facts = { enableHwSync: true, lastSync: at(10), syncIntervalSeconds: 900 };
 
   it("counts only a sync after the deploy's own time stamp", () => {
-    expect(hardwareSyncHealth({ ...facts, lastSync: at(0) }, at(0), at(20)).healthy).toBe(false);
-    expect(hardwareSyncHealth({ ...facts, lastSync: null }, at(0), at(20)).healthy).toBe(false);
-    expect(hardwareSyncHealth(facts, at(0), at(20)).healthy).toBe(true);
+    expect(hardwareSyncIsHealthy({ ...facts, lastSync: at(0) }, at(0), at(20))).toBe(false);
+    expect(hardwareSyncIsHealthy({ ...facts, lastSync: null }, at(0), at(20))).toBe(false);
+    expect(hardwareSyncIsHealthy(facts, at(0), at(20))).toBe(true);
   });
 
   it("is unhealthy when late by half an interval or not enabled, healthy where MAAS does not say", () => {
-    expect(hardwareSyncHealth(facts, at(0), at(10 + 1350)).healthy).toBe(true);
-    expect(hardwareSyncHealth(facts, at(0), at(10 + 1351)).healthy).toBe(false);
-    expect(hardwareSyncHealth({ ...facts, enableHwSync: false }, at(0), at(20)).healthy).toBe(false);
-    expect(
-      hardwareSyncHealth({ ...facts, enableHwSync: null, syncIntervalSeconds: null }, at(0), at(9999)).healthy,
-    ).toBe(true);
+    expect(hardwareSyncIsHealthy(facts, at(0), at(10 + 1350))).toBe(true);
+    expect(hardwareSyncIsHealthy(facts, at(0), at(10 + 1351))).toBe(false);
+    expect(hardwareSyncIsHealthy({ ...facts, enableHwSync: false }, at(0), at(20))).toBe(false);
+    expect(hardwareSyncIsHealthy({ ...facts, enableHwSync: null, syncIntervalSeconds: null }, at(0), at(9999))).toBe(
+      true,
+    );
   });
 });
 
@@ -139,5 +140,13 @@ describe("siteBootstrap", () => {
     expect(siteBootstrap(ref)).toEqual({ siteBootstrap: { ref, url: "https://files.example/site-7.sh", sha256 } });
     expect(siteBootstrap(null)).toEqual({});
     expect(() => siteBootstrap("https://files.example/site-7.sh")).toThrow(/sha256/);
+  });
+});
+
+describe("OnboardState", () => {
+  it("reads what other versions of the hub wrote: names it lacks are dropped, facts it adds are optional (decision W3)", () => {
+    const older = { maas_system_id: "abc123", generation: 2, deploy_intent: null, of_an_older_version: [1] };
+    expect(OnboardState.parse(older)).toEqual({ maas_system_id: "abc123", generation: 2, deploy_intent: null });
+    expect(OnboardState.parse({})).toEqual({});
   });
 });

@@ -12,17 +12,9 @@ const TOLERANCE = 1.5;
  * MAAS sets `last_sync` when the deploy ends, before any sync ran; only an advance past `baseline` is a sync. A version of MAAS that does
  * not show `enable_hw_sync` or the interval is believed by the advance alone.
  */
-export function hardwareSyncHealth(
-  facts: SyncFacts,
-  baseline: Date | null,
-  now: Date,
-): { readonly healthy: boolean; readonly reason: string } {
+export function hardwareSyncIsHealthy(facts: SyncFacts, baseline: Date | null, now: Date): boolean {
   const { enableHwSync, lastSync, syncIntervalSeconds } = facts;
-  if (enableHwSync === false) return { healthy: false, reason: "MAAS does not expect the machine to sync" };
-  if (lastSync === null || (baseline !== null && lastSync <= baseline)) {
-    return { healthy: false, reason: "MAAS has seen no sync since the deploy" };
-  }
-  const late =
-    syncIntervalSeconds !== null && now.getTime() > lastSync.getTime() + TOLERANCE * syncIntervalSeconds * 1000;
-  return late ? { healthy: false, reason: "The last sync is too old" } : { healthy: true, reason: "The machine syncs" };
+  if (enableHwSync === false) return false;
+  if (lastSync === null || (baseline !== null && lastSync <= baseline)) return false;
+  return syncIntervalSeconds === null || now.getTime() <= lastSync.getTime() + TOLERANCE * syncIntervalSeconds * 1000;
 }

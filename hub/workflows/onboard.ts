@@ -27,7 +27,7 @@ import { waitForReady } from "./stages/wait-for-ready.ts";
 export const ONBOARD = "onboard";
 
 /** The onboarding of lifecycle 4.3, in order. */
-export const ONBOARD_STAGES: readonly OnboardStage[] = [
+const ONBOARD_STAGES: readonly OnboardStage[] = [
   loadSiteConfig,
   resolvePowerCredentials,
   createOrFindInMaas,

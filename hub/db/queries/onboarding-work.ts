@@ -13,7 +13,6 @@ import {
   maasSiteProfiles,
   maasSites,
   maasSiteWatches,
-  type Node,
   type NodeOnboarding,
   nodeCertificates,
   nodeConditions,
@@ -212,11 +211,6 @@ export async function conditionHolds(db: Db, nodeId: NodeId, type: string, gener
       ),
     );
   return rows.length > 0;
-}
-
-export async function readNode(db: Db | Tx, nodeId: NodeId): Promise<Node | null> {
-  const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
-  return node ?? null;
 }
 
 export async function setNodeHost(tx: Tx, nodeId: NodeId, host: string): Promise<void> {

@@ -126,7 +126,7 @@ export interface WorkflowMove {
 const isOneOf = <T extends string>(list: readonly T[], value: string): value is T =>
   (list as readonly string[]).includes(value);
 
-export const isTerminal = (status: WorkflowStatus): boolean => isOneOf(TERMINAL_WORKFLOW_STATUSES, status);
+const isTerminal = (status: WorkflowStatus): boolean => isOneOf(TERMINAL_WORKFLOW_STATUSES, status);
 /** Ended for now: nothing happens until an operator says so, or for good. */
 export const isEnded = (status: WorkflowStatus): boolean =>
   isTerminal(status) || status === "failed_retryable" || status === "failed_manual_intervention";
@@ -178,7 +178,7 @@ function wakeAt(move: WorkflowMove) {
   return sql`case when ${workflows.cancelRequestedAt} is not null or ${woken} then now() else ${later} end`;
 }
 
-export async function releaseSubjects(tx: Tx, id: WorkflowId): Promise<void> {
+async function releaseSubjects(tx: Tx, id: WorkflowId): Promise<void> {
   await tx.delete(workflowSubjects).where(eq(workflowSubjects.workflowId, id));
 }
 

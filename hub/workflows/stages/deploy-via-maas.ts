@@ -121,7 +121,8 @@ async function compensate(context: OnboardContext, cause: CompensationCause): Pr
   if (intent === null || intent === undefined || typeof systemId !== "string") {
     return { kind: "skipped", message: "Nothing was deployed" };
   }
-  const machine = await freshMachine(context);
+  const machine = await (await maasOf(context)).readMachine(systemId);
+  if (machine === null) return { kind: "skipped", message: "The machine is not in MAAS any more" };
   if (machine.owner !== null && !isOurs(context, machine)) {
     return { kind: "skipped", message: `The machine belongs to ${machine.owner} now; it is left alone` };
   }

@@ -1,6 +1,6 @@
 import { type OnboardContext, type OnboardStage, profileTimeout, WAIT_RETRY } from "../context.ts";
 import type { Observation } from "../engine/stage.ts";
-import { hardwareSyncHealth, type SyncFacts } from "../hardware-sync.ts";
+import { hardwareSyncIsHealthy, type SyncFacts } from "../hardware-sync.ts";
 import { judgeMachine, waitForMachine, watchedMachine } from "../machine.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { enqueueReseed } from "../reseed.ts";
@@ -10,13 +10,12 @@ const LEAST_RESEED_SECONDS = 300;
 
 async function look(context: OnboardContext): Promise<Exclude<Observation<OnboardState>, { kind: "not_started" }>> {
   if (!context.profile.requireHwSync) return { kind: "skipped", message: "The profile does not require hardware sync" };
-  const health = (facts: SyncFacts) => hardwareSyncHealth(facts, baseline(context), context.now);
-  const machine = await watchedMachine(context, (row) => health(row).healthy || row.status !== 6);
-  if (machine === null) return waitAndReseed(context, "MAAS to see a hardware sync");
+  const healthy = (facts: SyncFacts) => hardwareSyncIsHealthy(facts, baseline(context), context.now);
+  const machine = await watchedMachine(context, (row) => healthy(row) || row.status !== 6);
+  if (machine === null) return waitAndReseed(context);
   const verdict = judgeMachine("deployed", context, machine);
   if (verdict.kind === "failed") return verdict;
-  const { healthy, reason } = health(machine);
-  if (!healthy) return waitAndReseed(context, reason);
+  if (!healthy(machine)) return waitAndReseed(context);
   const details = {
     last_sync: machine.lastSync?.toISOString() ?? null,
     next_sync: machine.nextSync?.toISOString() ?? null,
@@ -27,8 +26,8 @@ async function look(context: OnboardContext): Promise<Exclude<Observation<Onboar
 const baseline = ({ state }: OnboardContext): Date | null =>
   typeof state.last_sync_at_deploy === "string" ? new Date(state.last_sync_at_deploy) : null;
 
-async function waitAndReseed(context: OnboardContext, reason: string) {
-  const wait = waitForMachine(context, reason);
+async function waitAndReseed(context: OnboardContext) {
+  const wait = waitForMachine(context, "MAAS to see the deployed system sync");
   const every = Math.max(LEAST_RESEED_SECONDS, context.profile.hardwareSyncIntervalSeconds);
   const due = Math.floor((context.now.getTime() - context.enteredAt.getTime()) / 1000 / every);
   const done = context.state.reseeds ?? 0;

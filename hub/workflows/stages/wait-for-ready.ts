@@ -9,9 +9,12 @@ type Seen = Done<OnboardState> | Skipped<OnboardState> | Wait<OnboardState> | Fa
 const stillGoing = (status: number): boolean =>
   status in VERDICTS && VERDICTS[status as keyof typeof VERDICTS].ready === "wait";
 
+/** The same words at each look: a new reason is a new event. */
+const REASON = "MAAS to commission and test the machine";
+
 async function look(context: OnboardContext): Promise<Seen> {
   const machine = await watchedMachine(context, (row) => !stillGoing(row.status));
-  if (machine === null) return waitForMachine(context, "MAAS to commission the machine");
+  if (machine === null) return waitForMachine(context, REASON);
   const verdict = judgeMachine("ready", context, machine);
   switch (verdict.kind) {
     case "failed":
@@ -21,7 +24,7 @@ async function look(context: OnboardContext): Promise<Seen> {
     case "adopt":
       return { kind: "skipped", message: `The machine is ${machine.statusName} by this onboarding already` };
     default:
-      return waitForMachine(context, `MAAS to commission the machine ('${machine.statusName}')`);
+      return waitForMachine(context, REASON);
   }
 }
 
