@@ -67,6 +67,12 @@ export function installImage(options: ImageOptions): void {
       mode: 0o755,
       content: `#!/bin/sh\nexec ${quote(process.execPath)} ${quote(join(REPOSITORY, "agent/main.ts"))} "$@"\n`,
     },
+    // The kernel's view of the NICs: what an agent on this host reads its MAC addresses from.
+    ...machine.interfaces.map((nic) => ({
+      path: `sys/class/net/${nic.name}/address`,
+      mode: 0o444,
+      content: `${nic.macAddress}\n`,
+    })),
     ...(datasource === null ? [] : [datasource]),
     ...(machine.enableHwSync && !options.omitHwSyncFiles ? hwSyncFiles(machine, options.maasUrl) : []),
   ];

@@ -1,0 +1,25 @@
+const FIRST_WINDOW_MS = 1_000;
+const LONGEST_WINDOW_MS = 60_000;
+
+/** Window of a reconnect attempt: doubles with each failure since the last welcome, a minute at most (peers: arrivals stay uniform). */
+export const windowMs = (failures: number): number =>
+  Math.min(LONGEST_WINDOW_MS, FIRST_WINDOW_MS * 2 ** Math.min(failures, 6));
+
+/**
+ * Where in its window an attempt is made; after a failure the rest of the window is waited too, as a sum of jitters would bunch the fleet.
+ * `random` in [0, 1).
+ */
+export function attemptPlan(failures: number, random: number): { beforeMs: number; afterMs: number } {
+  const window = windowMs(failures);
+  const beforeMs = Math.floor(window * random);
+  return { beforeMs, afterMs: window - beforeMs };
+}
+
+/** Pause before the next heartbeat: between 0.3 and 0.6 of the time to live, so that two may be lost. */
+export const heartbeatPauseMs = (ttlMs: number, random: number): number => Math.round(ttlMs * (0.3 + 0.3 * random));
+
+/** When to renew a certificate: at half its life, give or take a tenth of it. */
+export function renewAt(notBefore: Date, notAfter: Date, random: number): Date {
+  const life = notAfter.getTime() - notBefore.getTime();
+  return new Date(notBefore.getTime() + life * (0.45 + 0.1 * random));
+}

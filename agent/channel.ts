@@ -1,0 +1,29 @@
+import type { AgentFrame, HubFrame, Welcome } from "../shared/protocol/frames.ts";
+import type { CloseReason } from "../shared/protocol/version.ts";
+
+/** An open way to the hub, after its welcome. */
+export interface Channel {
+  readonly kind: "websocket" | "long_poll";
+  readonly welcome: Welcome;
+  send(frame: AgentFrame): void;
+  /** Resolves when the channel has ended, with why. */
+  readonly ended: Promise<ChannelEnd>;
+  close(): void;
+}
+
+export interface ChannelEnd {
+  readonly reason: CloseReason | "lost" | "stopped";
+  readonly message: string;
+}
+
+export type TakeFrame = (frame: HubFrame) => void;
+
+/** The hub said no to this identity; trying again at once is of no use. */
+export class ChannelRefused extends Error {
+  override readonly name = "ChannelRefused";
+  readonly code: string;
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}

@@ -1,0 +1,64 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { NodeId } from "../shared/ids.ts";
+
+/** The file that cloud-init's agent part writes. Paths in it are the host's own; the root comes before them. */
+const ConfigFile = z.object({
+  hub_url: z.url({ protocol: /^https$/ }),
+  node_id: NodeId,
+  generation: z.int().min(0),
+  enrollment_token_file: z.string().startsWith("/"),
+  ca_file: z.string().startsWith("/"),
+  task_signing_public_key: z.string().regex(/^[A-Za-z0-9_-]{43}$/, "must be the base64url of 32 bytes"),
+});
+
+export interface Config {
+  readonly hubUrl: URL;
+  readonly nodeId: NodeId;
+  readonly generation: number;
+  readonly taskSigningPublicKey: string;
+  /** The host's root: `/`, or a folder that stands for it. Every path of the agent lies below. */
+  readonly root: string;
+  readonly tokenFile: string;
+  readonly caFile: string;
+  readonly stateDir: string;
+}
+
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+export const STATE_DIR = "/var/lib/muster/agent";
+
+/** Reads `--config PATH` (default /etc/muster/agent.json) below MUSTER_ROOT. Names every fault at once, never a value. */
+export function loadConfig(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Config {
+  const root = env["MUSTER_ROOT"] || "/";
+  const at = args.indexOf("--config");
+  const path = (at >= 0 ? args[at + 1] : undefined) ?? "/etc/muster/agent.json";
+  const file = join(root, path);
+  let json: unknown;
+  try {
+    json = JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new ConfigError(`The agent's configuration ${file} cannot be read as JSON. Run the bootstrap part again.`, {
+      cause: error,
+    });
+  }
+  const parsed = ConfigFile.safeParse(json);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
+    throw new ConfigError(`The agent's configuration ${file} is not valid. ${faults.join("; ")}.`);
+  }
+  const config = parsed.data;
+  return {
+    hubUrl: new URL(config.hub_url),
+    nodeId: config.node_id,
+    generation: config.generation,
+    taskSigningPublicKey: config.task_signing_public_key,
+    root,
+    tokenFile: join(root, config.enrollment_token_file),
+    caFile: join(root, config.ca_file),
+    stateDir: join(root, STATE_DIR),
+  };
+}

@@ -1,0 +1,118 @@
+import { request } from "node:https";
+import { z } from "zod";
+import { MAX_FRAME_BYTES } from "../shared/protocol/version.ts";
+
+/** Who the agent is on TLS: only the hub's own CA is trusted, never the system's list. */
+export interface TlsIdentity {
+  readonly ca: string;
+  readonly cert?: string;
+  readonly key?: string;
+}
+
+/** The hub's refusal, with the stable code of its problem. */
+export class HubRefusal extends Error {
+  override readonly name = "HubRefusal";
+  readonly status: number;
+  readonly code: string;
+  constructor(status: number, code: string, detail: string) {
+    super(detail);
+    this.status = status;
+    this.code = code;
+  }
+}
+/** No usable answer: no connection, another certificate, a proxy's page. Never a reason to stop. */
+export class HubUnreachable extends Error {
+  override readonly name = "HubUnreachable";
+}
+
+const ProblemBody = z.object({ code: z.string(), detail: z.string() });
+
+export interface HubRequest {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly body?: unknown;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** One request to the hub; throws HubRefusal for its problems and HubUnreachable for everything that is not an answer of a hub. */
+export async function askHub<T>(hub: URL, tls: TlsIdentity, ask: HubRequest, schema: z.ZodType<T>): Promise<T> {
+  const { status, text } = await exchange(hub, tls, ask).catch((error: unknown) => {
+    throw new HubUnreachable(explain(error), { cause: error });
+  });
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    throw new HubUnreachable(
+      `The answer to ${ask.method} ${ask.path} (status ${status}) is not the hub's: it is not JSON. Is there a proxy in between?`,
+      { cause: error },
+    );
+  }
+  if (status >= 200 && status < 300) {
+    const parsed = schema.safeParse(json);
+    if (parsed.success) return parsed.data;
+    throw new HubUnreachable(
+      `The hub's answer to ${ask.method} ${ask.path} is not understood; is it of another version?`,
+    );
+  }
+  const problem = ProblemBody.safeParse(json);
+  if (!problem.success)
+    throw new HubUnreachable(`The answer to ${ask.method} ${ask.path} (status ${status}) is not the hub's.`);
+  throw new HubRefusal(status, problem.data.code, problem.data.detail);
+}
+
+function exchange(hub: URL, tls: TlsIdentity, ask: HubRequest): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const body = ask.body === undefined ? null : JSON.stringify(ask.body);
+    const outgoing = request(
+      new URL(ask.path, hub),
+      {
+        method: ask.method,
+        ca: tls.ca,
+        ...(tls.cert === undefined ? {} : { cert: tls.cert }),
+        ...(tls.key === undefined ? {} : { key: tls.key }),
+        agent: false,
+        timeout: ask.timeoutMs ?? 30_000,
+        ...(ask.signal === undefined ? {} : { signal: ask.signal }),
+        headers: body === null ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(body) },
+      },
+      (answer) => {
+        const chunks: Buffer[] = [];
+        let size = 0;
+        answer.on("data", (chunk: Buffer) => {
+          size += chunk.length;
+          if (size > 4 * MAX_FRAME_BYTES) outgoing.destroy(new Error("the answer is too large"));
+          chunks.push(chunk);
+        });
+        answer.on("end", () =>
+          resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8") }),
+        );
+        answer.on("error", reject);
+      },
+    );
+    outgoing.on("timeout", () => outgoing.destroy(new Error("no answer in time")));
+    outgoing.on("error", reject);
+    outgoing.end(body ?? undefined);
+  });
+}
+
+const EXPLANATIONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "Nothing listens at the hub's address. Is the hub up, and the address right?",
+  ENOTFOUND: "The hub's name cannot be resolved. Check DNS.",
+  EHOSTUNREACH: "There is no route to the hub.",
+  ENETUNREACH: "There is no route to the hub.",
+  SELF_SIGNED_CERT_IN_CHAIN: "The hub's certificate is not of the CA that this host was given.",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "The hub's certificate is not of the CA that this host was given.",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "The hub's certificate is not of the CA that this host was given.",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "The hub's certificate is not of the CA that this host was given.",
+  ERR_TLS_CERT_ALTNAME_INVALID: "The hub's certificate is for another name than its address.",
+  CERT_HAS_EXPIRED: "The hub's certificate has expired. Check this host's clock.",
+  CERT_NOT_YET_VALID: "The hub's certificate is not valid yet. Check this host's clock.",
+};
+
+/** What went wrong on the way to the hub, in words, with what to look at. */
+export function explain(error: unknown): string {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return EXPLANATIONS[code] ?? `The hub cannot be reached: ${error instanceof Error ? error.message : String(error)}`;
+}

@@ -1,0 +1,154 @@
+import { X509Certificate } from "node:crypto";
+import { relative } from "node:path";
+import { z } from "zod";
+import { EnrollResponse } from "../shared/api/enroll.ts";
+import { NodeId } from "../shared/ids.ts";
+import { PROTOCOL_VERSION } from "../shared/protocol/version.ts";
+import type { Config } from "./config.ts";
+import { askHub, type TlsIdentity } from "./https.ts";
+import type { Log } from "./log.ts";
+import type { System } from "./system/system.ts";
+import { AGENT_VERSION } from "./version.ts";
+
+/** What the bootstrap part reads too: with the same node and generation it leaves configuration and token alone. */
+const IdentityFile = z.object({
+  node_id: NodeId,
+  generation: z.int().min(0),
+  not_after: z.iso.datetime({ offset: true }),
+});
+
+export interface Identity {
+  readonly nodeId: NodeId;
+  readonly generation: number;
+  readonly tls: Required<TlsIdentity>;
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+/** The agent's identity on disk: key, certificate, and which node and generation they are. */
+export class IdentityStore {
+  readonly #config: Config;
+  readonly #system: System;
+  readonly #log: Log;
+  constructor(config: Config, system: System, log: Log) {
+    this.#config = config;
+    this.#system = system;
+    this.#log = log;
+  }
+
+  #path(name: string): string {
+    return `/${relative(this.#config.root, this.#config.stateDir)}/${name}`;
+  }
+
+  /** Null when there is none for the node and generation of the configuration: then the host has to enroll. */
+  async read(): Promise<Identity | null> {
+    const [identity, key, cert, ca] = await Promise.all([
+      this.#system.read(this.#path("identity.json")),
+      this.#system.read(this.#path("key.pem")),
+      this.#system.read(this.#path("certificate.pem")),
+      this.ca(),
+    ]);
+    if (identity === null || key === null || cert === null) return null;
+    const parsed = IdentityFile.safeParse(JSON.parse(identity));
+    if (
+      !parsed.success ||
+      parsed.data.node_id !== this.#config.nodeId ||
+      parsed.data.generation !== this.#config.generation
+    )
+      return null;
+    const certificate = new X509Certificate(cert);
+    return {
+      nodeId: parsed.data.node_id,
+      generation: parsed.data.generation,
+      tls: { ca, cert, key },
+      notBefore: certificate.validFromDate,
+      notAfter: certificate.validToDate,
+    };
+  }
+
+  async ca(): Promise<string> {
+    const ca = await this.#system.read(`/${relative(this.#config.root, this.#config.caFile)}`);
+    if (ca === null) throw new Error("The hub's CA bundle is missing. Run the bootstrap part again.");
+    return ca;
+  }
+
+  /**
+   * Turns the one-time token into a certificate. The key is on disk before it is asked with, so that the same request can be made again when the
+   * answer was lost. Throws HubRefusal and HubUnreachable.
+   */
+  async enroll(): Promise<Identity> {
+    const tokenPath = `/${relative(this.#config.root, this.#config.tokenFile)}`;
+    const token = (await this.#system.read(tokenPath))?.trim();
+    if (token === undefined || token === "")
+      throw new Error(
+        "There is no enrollment token on this host and no identity for this generation. Deploy the host again, or run a new bootstrap command.",
+      );
+    const { makeKey, makeRequest } = await import("./x509.ts");
+    const keyPath = this.#path(`key-${this.#config.generation}.pem`);
+    const key = (await this.#system.read(keyPath)) ?? (await makeKey());
+    await this.#system.write(keyPath, key, 0o600);
+    const answer = await askHub(
+      this.#config.hubUrl,
+      { ca: await this.ca() },
+      {
+        method: "POST",
+        path: "/internal/v1/nodes/enroll",
+        body: {
+          protocol_version: PROTOCOL_VERSION,
+          node_id: this.#config.nodeId,
+          token,
+          csr_pem: await makeRequest(key, this.#config.nodeId),
+          hostname: await this.#system.hostname(),
+          boot_id: await this.#system.bootId(),
+          agent_version: AGENT_VERSION,
+          macs: await this.#system.macs(),
+        },
+      },
+      EnrollResponse,
+    );
+    await this.#keep(answer, key);
+    await this.#system.remove(tokenPath);
+    await this.#system.remove(keyPath);
+    this.#log.info("enrolled", { node_id: answer.node_id, generation: answer.generation, not_after: answer.not_after });
+    return this.#mustRead();
+  }
+
+  /** A new certificate for the same key. */
+  async renew(identity: Identity): Promise<Identity> {
+    const { makeRequest } = await import("./x509.ts");
+    const answer = await askHub(
+      this.#config.hubUrl,
+      identity.tls,
+      {
+        method: "POST",
+        path: `/internal/v1/nodes/${identity.nodeId}/certificate`,
+        body: { csr_pem: await makeRequest(identity.tls.key, identity.nodeId) },
+      },
+      EnrollResponse,
+    );
+    await this.#keep(answer, identity.tls.key);
+    this.#log.info("certificate renewed", { not_after: answer.not_after });
+    return this.#mustRead();
+  }
+
+  /** identity.json last: it is what says that the others are whole. */
+  async #keep(answer: EnrollResponse, key: string): Promise<void> {
+    if (answer.node_id !== this.#config.nodeId || answer.generation !== this.#config.generation)
+      throw new Error(
+        `The hub enrolled this host as another node or generation (${answer.node_id}, ${answer.generation}). Run a new bootstrap command.`,
+      );
+    await this.#system.write(this.#path("key.pem"), key, 0o600);
+    await this.#system.write(this.#path("certificate.pem"), answer.certificate_pem, 0o644);
+    await this.#system.write(
+      this.#path("identity.json"),
+      `${JSON.stringify({ node_id: answer.node_id, generation: answer.generation, not_after: answer.not_after })}\n`,
+      0o644,
+    );
+  }
+
+  async #mustRead(): Promise<Identity> {
+    const identity = await this.read();
+    if (identity === null) throw new Error("The identity that was just written cannot be read.");
+    return identity;
+  }
+}

@@ -1,0 +1,51 @@
+import { createHash, createPublicKey, type KeyObject, verify } from "node:crypto";
+import type { NodeId } from "../shared/ids.ts";
+import { canonicalJson } from "../shared/json.ts";
+import type { OrderRejection } from "../shared/protocol/frames.ts";
+import { isTaskType, TASKS } from "../shared/tasks/index.ts";
+import { orderSigningText, type SignedOrder } from "../shared/tasks/order.ts";
+
+/** A host's clock may be ahead of the hub's by this much before an order counts as expired. */
+const CLOCK_TOLERANCE_MS = 5 * 60_000;
+
+export const signingKey = (base64url: string): KeyObject =>
+  createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: base64url }, format: "jwk" });
+
+export interface OrderContext {
+  readonly key: KeyObject;
+  readonly nodeId: NodeId;
+  readonly highestEpoch: number;
+  readonly now: Date;
+}
+
+/** Null when the order may be carried out; else why not. The signature comes first: nothing else of a forged order means anything. */
+export function judgeOrder(
+  order: SignedOrder,
+  context: OrderContext,
+): { reason: OrderRejection; message: string } | null {
+  const reject = (reason: OrderRejection, message: string) => ({ reason, message });
+  const { signature, ...unsigned } = order;
+  if (!verify(null, Buffer.from(orderSigningText(unsigned)), context.key, Buffer.from(signature, "base64url")))
+    return reject("bad_signature", "The order is not signed with this hub's task key.");
+  if (order.node_id !== context.nodeId) return reject("wrong_node", "The order is for another node.");
+  if (new Date(order.not_after).getTime() + CLOCK_TOLERANCE_MS < context.now.getTime())
+    return reject(
+      "expired",
+      `The order expired at ${order.not_after}; the host's clock says ${context.now.toISOString()}.`,
+    );
+  if (order.epoch <= context.highestEpoch)
+    return reject("replayed", `Epoch ${order.epoch} is not above ${context.highestEpoch}, which was received before.`);
+  if (createHash("sha256").update(canonicalJson(order.input)).digest("hex") !== order.input_sha256)
+    return reject("input_mismatch", "The input is not the one that was signed.");
+  if (!isTaskType(order.type)) return reject("unsupported_task", `This agent has no task type ${order.type}.`);
+  const parsed = TASKS[order.type].input.safeParse(order.input);
+  if (!parsed.success)
+    return reject(
+      "invalid_input",
+      parsed.error.issues
+        .map((issue) => `${issue.path.join(".")}: ${issue.message}`)
+        .join("; ")
+        .slice(0, 1000),
+    );
+  return null;
+}

@@ -1,0 +1,111 @@
+import { WebSocket } from "ws";
+import { type Hello, HubFrame, type Welcome } from "../shared/protocol/frames.ts";
+import { CLOSE_CODES, type CloseReason, MAX_FRAME_BYTES } from "../shared/protocol/version.ts";
+import { type Channel, type ChannelEnd, ChannelRefused, type TakeFrame } from "./channel.ts";
+import { explain } from "./https.ts";
+import type { Identity } from "./identity.ts";
+import type { Log } from "./log.ts";
+
+const CONNECT_TIMEOUT_MS = 20_000;
+const WELCOME_TIMEOUT_MS = 20_000;
+
+export interface OpenOptions {
+  readonly hubUrl: URL;
+  readonly identity: Identity;
+  readonly hello: Hello;
+  readonly take: TakeFrame;
+  readonly log: Log;
+}
+
+/** Opens the WebSocket over mutual TLS and says hello. Rejects with ChannelRefused when the hub does not accept this identity. */
+export async function openSocket(options: OpenOptions): Promise<Channel> {
+  const { hubUrl, identity, hello, log } = options;
+  const url = new URL(`/internal/v1/nodes/${identity.nodeId}/connect`, hubUrl);
+  url.protocol = "wss:";
+  const socket = new WebSocket(url, {
+    ...identity.tls,
+    handshakeTimeout: CONNECT_TIMEOUT_MS,
+    maxPayload: MAX_FRAME_BYTES,
+    perMessageDeflate: false,
+  });
+  let lastHeard = performance.now();
+  let welcomed: ((welcome: Welcome) => void) | null = null;
+  const ended = new Promise<ChannelEnd>((resolve) =>
+    socket.once("close", (code, reason) =>
+      resolve({ reason: reasonOf(code), message: `${code} ${reason.toString()}`.trim() }),
+    ),
+  );
+  const opened = new Promise<Welcome>((resolve, reject) => {
+    welcomed = resolve;
+    socket.on("error", (error) => reject(new Error(explain(error), { cause: error })));
+    socket.once("unexpected-response", (_request, response) => {
+      const chunks: Buffer[] = [];
+      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      response.on("end", () => {
+        reject(refusalOf(response.statusCode ?? 0, Buffer.concat(chunks).toString("utf8")));
+        socket.terminate();
+      });
+    });
+    void ended.then((end) =>
+      reject(new Error(`The hub closed the connection before its welcome: ${end.message}`, { cause: end })),
+    );
+    setTimeout(
+      () => reject(new Error("The hub sent no welcome in time.")),
+      CONNECT_TIMEOUT_MS + WELCOME_TIMEOUT_MS,
+    ).unref();
+  });
+  socket.once("open", () => socket.send(JSON.stringify(hello)));
+  socket.on("message", (data) => {
+    lastHeard = performance.now();
+    const frame = parseFrame(data.toString());
+    if (frame === null) log.warn("a frame of the hub was not understood and is ignored");
+    else if (frame.type === "welcome") welcomed?.(frame);
+    else options.take(frame);
+  });
+  const welcome = await opened.catch((error: unknown) => {
+    socket.terminate();
+    throw error;
+  });
+  return {
+    kind: "websocket",
+    welcome,
+    ended,
+    send: (frame) => {
+      if (socket.readyState !== WebSocket.OPEN) return;
+      socket.send(JSON.stringify(frame));
+      // Nothing heard for two times to live: half of the connection is dead, and TCP has not noticed.
+      if (performance.now() - lastHeard > 2 * welcome.heartbeat_ttl_ms) socket.terminate();
+    },
+    close: () => socket.close(1000, "the agent stops"),
+  };
+}
+
+/** Null for whatever this agent does not understand, e.g. a frame of a newer hub. */
+export function parseFrame(text: string): HubFrame | null {
+  try {
+    const parsed = HubFrame.safeParse(JSON.parse(text));
+    return parsed.success ? parsed.data : null;
+  } catch {
+    // Not JSON.
+    return null;
+  }
+}
+
+function reasonOf(code: number): ChannelEnd["reason"] {
+  const known = Object.entries(CLOSE_CODES).find(([, close]) => close.code === code);
+  return known === undefined ? "lost" : (known[0] as CloseReason);
+}
+
+/** Only a problem of the hub is a refusal; any other page is a proxy's, and the way may be open again later. */
+function refusalOf(status: number, body: string): Error {
+  try {
+    const problem: unknown = JSON.parse(body);
+    if (typeof problem === "object" && problem !== null && "code" in problem && "detail" in problem)
+      return new ChannelRefused(String(problem.code), String(problem.detail));
+  } catch {
+    // A page of something in between.
+  }
+  return new Error(
+    `The way to the hub answered ${status} with a page that is not the hub's. Is there a proxy in between?`,
+  );
+}

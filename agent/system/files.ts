@@ -1,0 +1,59 @@
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, open, readFile, rename, rm, stat, statfs } from "node:fs/promises";
+import { dirname, join } from "node:path";
+
+export const isMissing = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "ENOENT";
+
+/** Null when there is no such file. */
+export async function readText(file: string): Promise<string | null> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
+
+/** The whole file or the old one: a temporary file, fsync, rename, fsync of the folder. The mode is set before the text is in it. */
+export async function writeAtomically(file: string, text: string, mode: number): Promise<void> {
+  const folder = dirname(file);
+  await mkdir(folder, { recursive: true });
+  const temporary = join(folder, `.${randomBytes(6).toString("hex")}.tmp`);
+  try {
+    const handle = await open(temporary, "wx", mode);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await chmod(temporary, mode);
+    await rename(temporary, file);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+  const handle = await open(folder, "r");
+  await handle.sync().finally(() => handle.close());
+}
+
+export async function removeFile(file: string): Promise<void> {
+  await rm(file, { force: true });
+}
+
+export async function isPresent(file: string): Promise<boolean> {
+  return stat(file).then(
+    () => true,
+    (error: unknown) => {
+      if (isMissing(error)) return false;
+      throw error;
+    },
+  );
+}
+
+/** Bytes that an ordinary write may still take on the file system that holds `folder`. */
+export async function freeBytes(folder: string): Promise<number> {
+  const fs = await statfs(folder);
+  return fs.bavail * fs.bsize;
+}

@@ -1,0 +1,66 @@
+import type { Systeminformation } from "systeminformation";
+import type { Inventory } from "../../shared/inventory.ts";
+import type { Log } from "../log.ts";
+
+const PROBE_TIMEOUT_MS = 20_000;
+
+/**
+ * What the host is made of. Each probe has its own deadline; one that fails leaves its part empty and is logged, for partial facts are worth more
+ * than none. The library is loaded only here, when it is needed: an idle agent stays small.
+ */
+export async function readInventory(hostname: string, bootId: string, log: Log): Promise<Inventory> {
+  const si = await import("systeminformation");
+  const probe = async <T>(what: string, read: () => Promise<T>, empty: T): Promise<T> => {
+    const deadline = new Promise<never>((_, reject) =>
+      setTimeout(() => reject(new Error(`no answer in ${PROBE_TIMEOUT_MS} ms`)), PROBE_TIMEOUT_MS).unref(),
+    );
+    try {
+      return await Promise.race([read(), deadline]);
+    } catch (error) {
+      log.warn("an inventory probe failed", { what, error });
+      return empty;
+    }
+  };
+  const system = await probe("system", () => si.system(), null);
+  const os = await probe("os", () => si.osInfo(), null);
+  const cpu = await probe("cpu", () => si.cpu(), null);
+  const memory = await probe("memory", () => si.mem(), null);
+  const disks = await probe("disks", () => si.diskLayout(), []);
+  const nics = await probe("interfaces", async () => [await si.networkInterfaces()].flat(), []);
+  const graphics = await probe("gpus", () => si.graphics(), null);
+  return {
+    hostname,
+    boot_id: bootId,
+    system: { manufacturer: text(system?.manufacturer), model: text(system?.model), uuid: text(system?.uuid) },
+    os: { distro: text(os?.distro), release: text(os?.release), kernel: text(os?.kernel), arch: text(os?.arch) },
+    cpu: { model: text(cpu?.brand), cores: Math.trunc(cpu?.cores ?? 0), sockets: Math.trunc(cpu?.processors ?? 0) },
+    memory_bytes: memory?.total ?? 0,
+    disks: disks
+      .slice(0, 256)
+      .map((disk) => ({
+        name: text(disk.device),
+        model: text(disk.name),
+        serial: text(disk.serialNum),
+        bytes: disk.size ?? 0,
+        kind: text(disk.type),
+      })),
+    interfaces: nics.slice(0, 256).map(describeNic),
+    gpus: (graphics?.controllers ?? [])
+      .slice(0, 64)
+      .map((gpu) => ({
+        vendor: text(gpu.vendor),
+        model: text(gpu.model),
+        bus: text(gpu.busAddress),
+        memory_bytes: gpu.vram === null || gpu.vram === undefined ? null : gpu.vram * 1024 * 1024,
+      })),
+  };
+}
+
+const text = (value: string | undefined | null): string => (value ?? "").slice(0, 200);
+
+const describeNic = (nic: Systeminformation.NetworkInterfacesData) => ({
+  name: text(nic.iface),
+  mac: text(nic.mac).toLowerCase(),
+  ipv4: nic.ip4 === "" ? [] : [text(nic.ip4)],
+  speed_mbps: nic.speed,
+});

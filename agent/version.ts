@@ -1,0 +1,2 @@
+/** Of the agent program; sent with every hello. */
+export const AGENT_VERSION = "0.1.0";
