@@ -1,0 +1,60 @@
+import { and, eq, isNull, lt, sql } from "drizzle-orm";
+import { type ApiRole, apiTokens, auditLogs, type IdempotencyKey, idempotencyKeys } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+export async function findApiToken(db: Db, tokenSha256: string): Promise<{ name: string; role: ApiRole } | null> {
+  const [row] = await db
+    .select({ name: apiTokens.name, role: apiTokens.role })
+    .from(apiTokens)
+    .where(and(eq(apiTokens.tokenSha256, tokenSha256), isNull(apiTokens.revokedAt)));
+  return row ?? null;
+}
+
+/** Makes the named token the one with this hash; an older one of the name is void. */
+export async function putApiToken(tx: Tx, token: { name: string; role: ApiRole; tokenSha256: string }): Promise<void> {
+  await tx
+    .insert(apiTokens)
+    .values(token)
+    .onConflictDoUpdate({
+      target: apiTokens.name,
+      set: { tokenSha256: token.tokenSha256, role: token.role, revokedAt: null },
+    });
+}
+
+export interface AuditEntry {
+  readonly actor: string;
+  readonly role: string;
+  readonly action: string;
+  readonly target: string;
+  readonly reason: string | null;
+  readonly requestId: string;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
+  await tx.insert(auditLogs).values(entry);
+}
+
+export async function findIdempotencyKey(db: Db | Tx, actor: string, key: string): Promise<IdempotencyKey | null> {
+  const [row] = await db
+    .select()
+    .from(idempotencyKeys)
+    .where(
+      and(
+        eq(idempotencyKeys.actor, actor),
+        eq(idempotencyKeys.key, key),
+        sql`${idempotencyKeys.createdAt} > now() - interval '1 day'`,
+      ),
+    );
+  return row ?? null;
+}
+
+/** False when another request with the key was first: then nothing of this one may be kept. */
+export async function keepIdempotencyKey(tx: Tx, row: Omit<IdempotencyKey, "createdAt">): Promise<boolean> {
+  await tx.delete(idempotencyKeys).where(lt(idempotencyKeys.createdAt, sql`now() - interval '1 day'`));
+  const kept = await tx
+    .insert(idempotencyKeys)
+    .values(row)
+    .onConflictDoNothing()
+    .returning({ key: idempotencyKeys.key });
+  return kept.length > 0;
+}

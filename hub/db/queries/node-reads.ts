@@ -1,0 +1,97 @@
+import { and, asc, desc, eq, inArray, sql } from "drizzle-orm";
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import type { NodeStatus } from "../../../shared/node-status.ts";
+import {
+  type AgentSession,
+  agentSessions,
+  type MaasMachineRow,
+  maasMachines,
+  type Node,
+  type NodeConditionRow,
+  type NodeEventRow,
+  nodeConditions,
+  nodeEvents,
+  nodeInventories,
+  nodeMaasState,
+  nodes,
+} from "../schema/index.ts";
+import type { Db } from "../tx.ts";
+
+/** A node with what a list shows of it. */
+export interface NodeRow {
+  readonly node: Node;
+  readonly session: Pick<AgentSession, "agentVersion"> | null;
+  readonly maasSystemId: string | null;
+  readonly conditions: readonly NodeConditionRow[];
+}
+
+const EVENTS_SHOWN = 50;
+
+/** Ordered by hostname, then id; two statements however long the page. */
+export async function listNodeRows(
+  db: Db,
+  filter: { status?: NodeStatus | undefined; siteId?: SiteId | undefined; id?: NodeId | undefined },
+  page: { limit: number; after: readonly string[] | null },
+): Promise<NodeRow[]> {
+  const rows = await db
+    .select({
+      node: nodes,
+      session: { agentVersion: agentSessions.agentVersion },
+      maasSystemId: nodeMaasState.maasSystemId,
+    })
+    .from(nodes)
+    .leftJoin(agentSessions, eq(agentSessions.nodeId, nodes.id))
+    .leftJoin(nodeMaasState, eq(nodeMaasState.nodeId, nodes.id))
+    .where(
+      and(
+        filter.status === undefined ? undefined : eq(nodes.status, filter.status),
+        filter.siteId === undefined ? undefined : eq(nodes.siteId, filter.siteId),
+        filter.id === undefined ? undefined : eq(nodes.id, filter.id),
+        page.after === null
+          ? undefined
+          : sql`(${nodes.hostname}, ${nodes.id}::text) > (${page.after[0] ?? ""}, ${page.after[1] ?? ""})`,
+      ),
+    )
+    .orderBy(asc(nodes.hostname), asc(sql`${nodes.id}::text`))
+    .limit(page.limit);
+  const ids = rows.map((row) => row.node.id);
+  const conditions =
+    ids.length === 0
+      ? []
+      : await db
+          .select()
+          .from(nodeConditions)
+          .where(inArray(nodeConditions.nodeId, ids))
+          .orderBy(asc(nodeConditions.type));
+  return rows.map((row) => ({
+    ...row,
+    conditions: conditions.filter((condition) => condition.nodeId === row.node.id),
+  }));
+}
+
+export interface NodeDetails {
+  readonly inventory: unknown;
+  readonly machine: MaasMachineRow | null;
+  readonly events: readonly NodeEventRow[];
+}
+
+export async function readNodeDetails(db: Db, node: Node, maasSystemId: string | null): Promise<NodeDetails> {
+  const [inventory] = await db
+    .select({ inventory: nodeInventories.inventory })
+    .from(nodeInventories)
+    .where(eq(nodeInventories.nodeId, node.id));
+  const [machine] =
+    maasSystemId === null || node.siteId === null
+      ? []
+      : await db
+          .select()
+          .from(maasMachines)
+          .where(and(eq(maasMachines.siteId, node.siteId), eq(maasMachines.systemId, maasSystemId)));
+  const events = await db
+    .select()
+    .from(nodeEvents)
+    .where(eq(nodeEvents.nodeId, node.id))
+    .orderBy(desc(nodeEvents.id))
+    .limit(EVENTS_SHOWN);
+  return { inventory: inventory?.inventory ?? null, machine: machine ?? null, events };
+}

@@ -1,0 +1,69 @@
+import { randomBytes } from "node:crypto";
+import { Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { ApiError } from "../../shared/api/errors.ts";
+import { statusPage } from "../ui/status-page.ts";
+import type { ApiDependencies } from "./deps.ts";
+import { openApiDocument } from "./openapi.ts";
+import { asApiError, problemOf, problemResponse } from "./problem.ts";
+import { type Env, register, requestIdOf } from "./register.ts";
+import { ROUTES } from "./routes/index.ts";
+
+const MAX_BODY_BYTES = 2 * 1024 * 1024;
+
+/** The admin API. Order: request id, body limit, then each route's own (see `register`); one place for errors. */
+export function createAdminApp(deps: ApiDependencies): Hono<Env> {
+  const app = new Hono<Env>();
+  app.use(async (c, next) => {
+    c.set("requestId", requestIdOf(c.req.header("x-request-id")));
+    c.header("x-request-id", c.get("requestId"));
+    await next();
+  });
+  app.onError((error, c) => {
+    const known = asApiError(error);
+    if (known.code === "internal_error" || known.code === "unavailable")
+      deps.log.error("request failed", {
+        request_id: c.get("requestId"),
+        method: c.req.method,
+        route: c.req.routePath,
+        error,
+      });
+    c.header("x-request-id", c.get("requestId"));
+    return problemResponse(c, problemOf(known, c.get("requestId"), c.req.path));
+  });
+  app.use(
+    bodyLimit({
+      maxSize: MAX_BODY_BYTES,
+      onError: () => {
+        throw new ApiError("body_too_large", `The body is larger than ${MAX_BODY_BYTES} bytes. Send it in parts.`);
+      },
+    }),
+  );
+  for (const route of ROUTES) register(app, route, deps);
+  const document = openApiDocument(ROUTES);
+  app.get("/api/v1/openapi.json", (c) => c.json(document));
+  app.get("/", (c) => {
+    const nonce = randomBytes(16).toString("base64");
+    c.header(
+      "content-security-policy",
+      `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    );
+    c.header("x-content-type-options", "nosniff");
+    c.header("referrer-policy", "no-referrer");
+    return c.html(statusPage(nonce));
+  });
+  app.notFound((c) => {
+    const methods = ROUTES.filter((route) => matches(route.path, c.req.path)).map((route) => route.method);
+    if (methods.length === 0)
+      throw new ApiError(
+        "not_found",
+        `There is nothing at ${c.req.path}. The API is described at /api/v1/openapi.json.`,
+      );
+    c.header("allow", methods.join(", "));
+    throw new ApiError("method_not_allowed", `${c.req.path} takes ${methods.join(", ")}, not ${c.req.method}.`);
+  });
+  return app;
+}
+
+const matches = (template: string, path: string): boolean =>
+  new RegExp(`^${template.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}$`).test(path);

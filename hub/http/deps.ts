@@ -1,0 +1,20 @@
+import type { SiteProbe } from "../../shared/api/sites.ts";
+import type { Secret } from "../../shared/secret.ts";
+import type { Db, InTx } from "../db/tx.ts";
+import type { Log } from "../log.ts";
+import type { SecretStore } from "../secrets/port.ts";
+import type { Workflow } from "../workflows/engine/workflow.ts";
+
+/** Asks a MAAS whether it is usable with this token. Never throws for what MAAS says. */
+export type ProbeMaas = (site: { baseUrl: string; token: Secret; images: readonly string[] }) => Promise<SiteProbe>;
+
+/** What the admin API needs; composed in the hub's main. */
+export interface ApiDependencies {
+  readonly db: Db;
+  readonly inTx: InTx;
+  readonly secrets: SecretStore;
+  readonly workflows: readonly Workflow[];
+  readonly probe: ProbeMaas;
+  readonly log: Log;
+  readonly status: () => { readonly hub_id: string; readonly version: string; readonly agents: number };
+}

@@ -1,0 +1,44 @@
+import { z } from "zod";
+import { ApiError } from "../../shared/api/errors.ts";
+
+/** Query of every list. The cursor is opaque: it is where the last page ended, in the list's own order. */
+export const pageQuery = {
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+  cursor: z.string().min(1).max(512).optional(),
+};
+export const PageQuery = z.strictObject(pageQuery);
+
+/** The keys that a page begins after; null for the first one. */
+export function readCursor(cursor: string | undefined, keys: number): readonly string[] | null {
+  if (cursor === undefined) return null;
+  const refuse = () =>
+    new ApiError("validation_failed", "The cursor is not one of this list. Leave it out to begin at the start.", {
+      errors: [{ pointer: "/cursor", message: "is not a cursor of this list" }],
+    });
+  try {
+    const parsed = z
+      .array(z.string())
+      .length(keys)
+      .safeParse(JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")));
+    if (parsed.success) return parsed.data;
+  } catch {
+    // Not base64url JSON.
+  }
+  throw refuse();
+}
+
+/** A page of rows that were asked for with one more than the limit. */
+export function pageOf<Row, Item>(
+  rows: readonly Row[],
+  limit: number,
+  keysOf: (row: Row) => readonly string[],
+  toItem: (row: Row) => Item,
+): { items: Item[]; next_cursor: string | null } {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const more = rows.length > limit && last !== undefined;
+  return {
+    items: shown.map(toItem),
+    next_cursor: more ? Buffer.from(JSON.stringify(keysOf(last))).toString("base64url") : null,
+  };
+}

@@ -1,0 +1,154 @@
+import { createHash, randomUUID } from "node:crypto";
+import type { Context, Hono } from "hono";
+import { z } from "zod";
+import { ApiError } from "../../shared/api/errors.ts";
+import { canonicalJson } from "../../shared/json.ts";
+import { findApiToken, findIdempotencyKey, keepIdempotencyKey, recordAudit } from "../db/queries/api-requests.ts";
+import type { Tx } from "../db/tx.ts";
+import type { ApiDependencies } from "./deps.ts";
+import { parse } from "./problem.ts";
+import { type Actor, type Call, type Route, Versioned } from "./route.ts";
+
+export type Env = { Variables: { requestId: string } };
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,128}$/;
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
+
+export const requestIdOf = (given: string | undefined): string =>
+  given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
+
+/** `/x/{id}` as Hono writes it. */
+const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
+
+/** The order of things for every route: who, may they, is the request valid, was it answered before, act with audit, answer. */
+export function register(app: Hono<Env>, route: Route, deps: ApiDependencies): void {
+  app.on(route.method, honoPath(route.path), async (c) => {
+    const actor = await authorize(c, route, deps);
+    const call = await parseCall(c, route, actor, deps);
+    return route.permission === "write" ? answerWrite(c, route, call) : answer(c, route, await route.read?.(call));
+  });
+}
+
+const PUBLIC: Actor = { name: "anonymous", role: "viewer" };
+
+async function authorize(c: Context<Env>, route: Route, deps: ApiDependencies): Promise<Actor> {
+  if (route.permission === "public") return PUBLIC;
+  const token = /^Bearer ([\x21-\x7e]{1,512})$/.exec(c.req.header("authorization") ?? "")?.[1];
+  // Looked up by hash: the comparison's time tells nothing of the token.
+  const actor =
+    token === undefined ? null : await findApiToken(deps.db, createHash("sha256").update(token).digest("hex"));
+  if (actor === null)
+    throw new ApiError(
+      "unauthenticated",
+      "Send a valid token as `Authorization: Bearer <token>`. The first one lies in the hub's state folder, in the file admin-token.",
+    );
+  if (route.permission === "write" && actor.role !== "admin")
+    throw new ApiError(
+      "forbidden",
+      `${actor.name} may look but not change; ${route.operationId} needs the role admin.`,
+    );
+  return actor;
+}
+
+async function parseCall(c: Context<Env>, route: Route, actor: Actor, deps: ApiDependencies): Promise<Call> {
+  return {
+    params: parse(route.params ?? z.object({}), c.req.param(), "path"),
+    query: parse(route.query ?? z.strictObject({}), c.req.query(), "query"),
+    body: route.body === undefined ? undefined : parse(route.body, await readJson(c), "body"),
+    actor,
+    requestId: c.get("requestId"),
+    ifMatch: /^(?:W\/)?"(.*)"$/.exec(c.req.header("if-match") ?? "")?.[1] ?? null,
+    deps,
+  };
+}
+
+async function readJson(c: Context<Env>): Promise<unknown> {
+  const type = c.req.header("content-type") ?? "";
+  if (!/^application\/json\b/i.test(type))
+    throw new ApiError(
+      "unsupported_media_type",
+      `The body must be application/json, not ${type === "" ? "without a content type" : type.slice(0, 64)}.`,
+    );
+  try {
+    return JSON.parse(await c.req.text());
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ApiError("malformed_json", "The body is not JSON.");
+  }
+}
+
+function answer(c: Context<Env>, route: Route, result: unknown): Response {
+  const body = result instanceof Versioned ? result.body : result;
+  if (result instanceof Versioned) c.header("etag", `"${result.etag}"`);
+  if (route.status === 204) return c.body(null, 204);
+  return c.json(body as object, route.status);
+}
+
+class KeyTaken extends Error {}
+
+async function answerWrite(c: Context<Env>, route: Route, call: Call): Promise<Response> {
+  const { deps, actor } = call;
+  const key = keyOf(c, route);
+  const requestSha256 = createHash("sha256")
+    .update(canonicalJson([route.method, c.req.path, call.body ?? null]))
+    .digest("hex");
+  const replayed = key === null ? null : await replay(c, call, key, requestSha256);
+  if (replayed !== null) return replayed;
+  const prepared = await route.before?.(call);
+  const act = async (tx: Tx): Promise<unknown> => {
+    if (route.write === undefined) throw new Error(`${route.operationId} does not write`);
+    const { body, audit } = await route.write(call, tx, prepared);
+    await recordAudit(tx, {
+      actor: actor.name,
+      role: actor.role,
+      action: route.operationId,
+      target: audit.target,
+      reason: audit.reason ?? null,
+      requestId: call.requestId,
+      details: audit.details ?? {},
+    });
+    const plain = body instanceof Versioned ? body.body : body;
+    if (
+      key !== null &&
+      !(await keepIdempotencyKey(tx, {
+        actor: actor.name,
+        key,
+        requestSha256,
+        status: route.status,
+        body: plain ?? null,
+      }))
+    )
+      throw new KeyTaken();
+    return body;
+  };
+  try {
+    return answer(c, route, await deps.inTx(act));
+  } catch (error) {
+    if (!(error instanceof KeyTaken) || key === null) throw error;
+    // Two requests with one key at once: the other one was first, and its answer is this one's too.
+    const first = await replay(c, call, key, requestSha256);
+    if (first === null) throw error;
+    return first;
+  }
+}
+
+function keyOf(c: Context<Env>, route: Route): string | null {
+  const key = c.req.header("idempotency-key");
+  if (route.method !== "POST" || key === undefined) return null;
+  if (!IDEMPOTENCY_KEY.test(key))
+    throw new ApiError("validation_failed", "The Idempotency-Key must be 1 to 128 visible ASCII characters.", {
+      errors: [{ pointer: "/headers/idempotency-key", message: "is not valid" }],
+    });
+  return key;
+}
+
+async function replay(c: Context<Env>, call: Call, key: string, requestSha256: string): Promise<Response | null> {
+  const known = await findIdempotencyKey(call.deps.db, call.actor.name, key);
+  if (known === null) return null;
+  if (known.requestSha256 !== requestSha256)
+    throw new ApiError(
+      "idempotency_key_reused",
+      "This Idempotency-Key was used for another request in the last day. Use a new one.",
+    );
+  c.header("idempotency-replayed", "true");
+  return known.status === 204 ? c.body(null, 204) : c.json(known.body as object, known.status as 200);
+}

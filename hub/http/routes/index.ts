@@ -1,0 +1,23 @@
+import type { Route } from "../route.ts";
+import { eventRoutes } from "./events.ts";
+import { healthRoutes } from "./health.ts";
+import { maasSiteRoutes } from "./maas-sites.ts";
+import { nodeRoutes } from "./nodes.ts";
+import { onboardingRoutes } from "./onboardings.ts";
+import { powerOverrideRoutes } from "./power-overrides.ts";
+import { profileRoutes } from "./profiles.ts";
+import { roceAssignmentRoutes } from "./roce-assignments.ts";
+import { skuRoutes } from "./skus.ts";
+
+/** Every route of the admin API. */
+export const ROUTES: readonly Route[] = [
+  ...maasSiteRoutes,
+  ...profileRoutes,
+  ...skuRoutes,
+  ...roceAssignmentRoutes,
+  ...powerOverrideRoutes,
+  ...onboardingRoutes,
+  ...nodeRoutes,
+  ...eventRoutes,
+  ...healthRoutes,
+];

@@ -1,0 +1,333 @@
+import { and, asc, eq, gt, sql } from "drizzle-orm";
+import { z } from "zod";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { page } from "../../../shared/api/onboardings.ts";
+import { ProfileCreate, Site, SiteCreate, SiteCredentials, SitePatch, SiteProbe } from "../../../shared/api/sites.ts";
+import { SiteId } from "../../../shared/ids.ts";
+import { Secret } from "../../../shared/secret.ts";
+import { type MaasSite, maasSiteProfiles, maasSites } from "../../db/schema/index.ts";
+import type { Db, Tx } from "../../db/tx.ts";
+import { SECRET_PATHS } from "../../secrets/port.ts";
+import type { ApiDependencies } from "../deps.ts";
+import { PageQuery, pageOf, readCursor } from "../page.ts";
+import { type Call, readRoute, Versioned, writeRoute } from "../route.ts";
+import { profileColumns } from "./profile-columns.ts";
+import { isUniqueViolation, versionOf } from "./rows.ts";
+
+export const SiteParams = z.strictObject({ id: SiteId });
+const tag = "maas-sites";
+const path = "/api/v1/admin/maas-sites";
+
+export const toSite = (site: MaasSite): z.input<typeof Site> => ({
+  id: site.id,
+  name: site.name,
+  region_code: site.regionCode,
+  api_base_url: site.apiBaseUrl,
+  pxe_iface: site.pxeIface,
+  pxe_vlan_vid: site.pxeVlanVid,
+  node_pxe_iface: site.nodePxeIface,
+  deploy_user: site.deployUser,
+  deploy_ssh_iface: site.deploySshIface,
+  upstream_dns_servers: site.upstreamDnsServers,
+  status: site.status,
+  default_profile_id: site.defaultProfileId,
+  credentials: {
+    maas_token: site.apiTokenVaultPath !== null,
+    power: site.defaultPowerCredsVaultPath !== null,
+    deploy_password: site.deployPasswordVaultPath !== null,
+  },
+  created_at: site.createdAt.toISOString(),
+  updated_at: site.updatedAt.toISOString(),
+});
+
+export async function mustFindSite(db: Db | Tx, id: SiteId): Promise<MaasSite> {
+  const [site] = await db.select().from(maasSites).where(eq(maasSites.id, id));
+  if (site === undefined) throw new ApiError("not_found", `There is no MAAS site ${id}.`);
+  return site;
+}
+
+const nameTaken = (name: string): ApiError =>
+  new ApiError("name_taken", `A site is named ${name} already. Choose another name.`, {
+    errors: [{ pointer: "/name", message: "is taken" }],
+  });
+
+export const createMaasSite = writeRoute({
+  operationId: "createMaasSite",
+  method: "POST",
+  path,
+  tag,
+  summary: "Create a site, with a default profile",
+  permission: "write",
+  body: SiteCreate,
+  status: 201,
+  response: Site,
+  write: async ({ body }, tx) => {
+    const [site] = await tx
+      .insert(maasSites)
+      .values(siteColumns(body))
+      .onConflictDoNothing({ target: maasSites.name })
+      .returning();
+    if (site === undefined) throw nameTaken(body.name);
+    const [profile] = await tx
+      .insert(maasSiteProfiles)
+      .values({ ...profileColumns(ProfileCreate.parse({ name: "default" })), siteId: site.id })
+      .returning({ id: maasSiteProfiles.id });
+    const [withDefault] = await tx
+      .update(maasSites)
+      .set({ defaultProfileId: profile?.id ?? null })
+      .where(eq(maasSites.id, site.id))
+      .returning();
+    return {
+      body: toSite(withDefault ?? site),
+      audit: { target: `maas-sites/${site.id}`, details: { name: site.name } },
+    };
+  },
+});
+
+const siteColumns = (body: SiteCreate) => ({
+  name: body.name,
+  regionCode: body.region_code,
+  apiBaseUrl: body.api_base_url,
+  pxeIface: body.pxe_iface,
+  pxeVlanVid: body.pxe_vlan_vid,
+  nodePxeIface: body.node_pxe_iface,
+  deployUser: body.deploy_user,
+  deploySshIface: body.deploy_ssh_iface,
+  upstreamDnsServers: body.upstream_dns_servers,
+});
+
+export const listMaasSites = readRoute({
+  operationId: "listMaasSites",
+  method: "GET",
+  path,
+  tag,
+  summary: "List sites by name",
+  permission: "read",
+  query: PageQuery,
+  status: 200,
+  response: page(Site),
+  read: async ({ query, deps }) => {
+    const after = readCursor(query.cursor, 1);
+    const rows = await deps.db
+      .select()
+      .from(maasSites)
+      .where(after === null ? undefined : gt(maasSites.name, after[0] ?? ""))
+      .orderBy(asc(maasSites.name))
+      .limit(query.limit + 1);
+    return pageOf(rows, query.limit, (site) => [site.name], toSite);
+  },
+});
+
+export const getMaasSite = readRoute({
+  operationId: "getMaasSite",
+  method: "GET",
+  path: `${path}/{id}`,
+  tag,
+  summary: "Read a site",
+  permission: "read",
+  params: SiteParams,
+  status: 200,
+  response: Site,
+  read: async ({ params, deps }) => {
+    const site = await mustFindSite(deps.db, params.id);
+    return new Versioned(toSite(site), await versionOf(deps.db, maasSites, eq(maasSites.id, params.id)));
+  },
+});
+
+export const updateMaasSite = writeRoute({
+  operationId: "updateMaasSite",
+  method: "PATCH",
+  path: `${path}/{id}`,
+  tag,
+  summary: "Change a site, or disable and enable it",
+  permission: "write",
+  params: SiteParams,
+  body: SitePatch,
+  status: 200,
+  response: Site,
+  write: async (call, tx) => {
+    const { params, body } = call;
+    await mustFindSite(tx, params.id);
+    await checkDefaultProfile(tx, params.id, body);
+    const changed = await changeSite(call, tx);
+    return {
+      body: new Versioned(toSite(changed), await versionOf(tx, maasSites, eq(maasSites.id, params.id))),
+      audit: { target: `maas-sites/${params.id}`, details: body },
+    };
+  },
+});
+
+async function checkDefaultProfile(tx: Tx, siteId: SiteId, body: SitePatch): Promise<void> {
+  if (body.default_profile_id === undefined) return;
+  const [profile] = await tx
+    .select({ id: maasSiteProfiles.id })
+    .from(maasSiteProfiles)
+    .where(and(eq(maasSiteProfiles.id, body.default_profile_id), eq(maasSiteProfiles.siteId, siteId)));
+  if (profile === undefined)
+    throw new ApiError("reference_unknown", `Profile ${body.default_profile_id} is not one of this site.`, {
+      errors: [{ pointer: "/default_profile_id", message: "is not a profile of this site" }],
+    });
+}
+
+async function changeSite(
+  { params, body, ifMatch }: Call<{ id: SiteId }, unknown, SitePatch>,
+  tx: Tx,
+): Promise<MaasSite> {
+  if (ifMatch === null)
+    throw new ApiError("precondition_required", "Send the ETag of the version that you change as If-Match.");
+  const {
+    name,
+    region_code,
+    api_base_url,
+    pxe_iface,
+    pxe_vlan_vid,
+    node_pxe_iface,
+    deploy_user,
+    deploy_ssh_iface,
+    upstream_dns_servers,
+    status,
+    default_profile_id,
+  } = body;
+  const values = {
+    name,
+    regionCode: region_code,
+    apiBaseUrl: api_base_url,
+    pxeIface: pxe_iface,
+    pxeVlanVid: pxe_vlan_vid,
+    nodePxeIface: node_pxe_iface,
+    deployUser: deploy_user,
+    deploySshIface: deploy_ssh_iface,
+    upstreamDnsServers: upstream_dns_servers,
+    status,
+    defaultProfileId: default_profile_id,
+  };
+  const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+  const [changed] = await tx
+    .update(maasSites)
+    .set({ ...given, updatedAt: sql`now()` })
+    .where(and(eq(maasSites.id, params.id), sql`xmin::text = ${ifMatch}`))
+    .returning()
+    .catch((error: unknown) => {
+      throw isUniqueViolation(error) ? nameTaken(name ?? "") : error;
+    });
+  if (changed === undefined)
+    throw new ApiError("precondition_failed", "The site was changed since you read it. Read it again and decide anew.");
+  return changed;
+}
+
+export const disableMaasSite = writeRoute({
+  operationId: "disableMaasSite",
+  method: "DELETE",
+  path: `${path}/{id}`,
+  tag,
+  summary: "Disable a site: no new onboardings; running ones go on",
+  permission: "write",
+  params: SiteParams,
+  status: 204,
+  response: z.null(),
+  write: async ({ params }, tx) => {
+    await mustFindSite(tx, params.id);
+    await tx.update(maasSites).set({ status: "disabled", updatedAt: sql`now()` }).where(eq(maasSites.id, params.id));
+    return { body: null, audit: { target: `maas-sites/${params.id}` } };
+  },
+});
+
+export const writeMaasSiteCredentials = writeRoute({
+  operationId: "writeMaasSiteCredentials",
+  method: "POST",
+  path: `${path}/{id}/credentials`,
+  tag,
+  summary: "Write secrets to the secret store; a MAAS token is tried first",
+  permission: "write",
+  params: SiteParams,
+  body: SiteCredentials,
+  status: 200,
+  response: Site,
+  before: async ({ params, body, deps }) => {
+    const site = await mustFindSite(deps.db, params.id);
+    if (body.maas_token !== undefined) await mustBeUsable(deps, site, new Secret(body.maas_token));
+    return storeCredentials(deps, site.id, body);
+  },
+  write: async ({ params, body }, tx, paths) => {
+    const [site] = await tx
+      .update(maasSites)
+      .set({ ...paths, updatedAt: sql`now()` })
+      .where(eq(maasSites.id, params.id))
+      .returning();
+    if (site === undefined) throw new ApiError("not_found", `There is no MAAS site ${params.id}.`);
+    return {
+      body: toSite(site),
+      audit: { target: `maas-sites/${params.id}`, details: { written: Object.keys(body) } },
+    };
+  },
+});
+
+async function mustBeUsable(deps: ApiDependencies, site: MaasSite, token: Secret): Promise<void> {
+  const probe = await deps.probe({ baseUrl: site.apiBaseUrl, token, images: [] });
+  const failed = probe.checks.filter(
+    (check) => check.status === "failed" && ["reachable", "token", "rights"].includes(check.name),
+  );
+  if (failed.length > 0)
+    throw new ApiError("site_unusable", `Nothing was written: ${failed.map((check) => check.message).join(" ")}`, {
+      errors: [{ pointer: "/maas_token", message: failed[0]?.name ?? "failed" }],
+    });
+}
+
+/** Secrets first, paths after: a path in the database never points at nothing. */
+async function storeCredentials(
+  deps: ApiDependencies,
+  siteId: SiteId,
+  body: SiteCredentials,
+): Promise<Partial<MaasSite>> {
+  const paths: Partial<MaasSite> = {};
+  if (body.maas_token !== undefined) {
+    await deps.secrets.write(SECRET_PATHS.maasToken(siteId), { token: body.maas_token });
+    paths.apiTokenVaultPath = SECRET_PATHS.maasToken(siteId);
+  }
+  if (body.power !== undefined) {
+    await deps.secrets.write(SECRET_PATHS.defaultPower(siteId), { user: body.power.user, pass: body.power.pass });
+    paths.defaultPowerCredsVaultPath = SECRET_PATHS.defaultPower(siteId);
+  }
+  if (body.deploy_password !== undefined) {
+    await deps.secrets.write(SECRET_PATHS.deployPassword(siteId), { password: body.deploy_password });
+    paths.deployPasswordVaultPath = SECRET_PATHS.deployPassword(siteId);
+  }
+  return paths;
+}
+
+export const probeMaasSite = readRoute({
+  operationId: "probeMaasSite",
+  method: "POST",
+  path: `${path}/{id}/probe`,
+  tag,
+  summary: "Ask the site's MAAS whether it is usable",
+  permission: "read",
+  params: SiteParams,
+  status: 200,
+  response: SiteProbe,
+  read: async ({ params, deps }) => {
+    const site = await mustFindSite(deps.db, params.id);
+    if (site.apiTokenVaultPath === null)
+      throw new ApiError("site_unusable", "The site has no MAAS token. Write its credentials first.");
+    const profiles = await deps.db
+      .select({ image: maasSiteProfiles.distroSeries })
+      .from(maasSiteProfiles)
+      .where(and(eq(maasSiteProfiles.siteId, site.id), eq(maasSiteProfiles.status, "active")));
+    const { token = "" } = await deps.secrets.read(site.apiTokenVaultPath);
+    return deps.probe({
+      baseUrl: site.apiBaseUrl,
+      token: new Secret(token),
+      images: [...new Set(profiles.map((profile) => profile.image))],
+    });
+  },
+});
+
+export const maasSiteRoutes = [
+  createMaasSite,
+  listMaasSites,
+  getMaasSite,
+  updateMaasSite,
+  disableMaasSite,
+  writeMaasSiteCredentials,
+  probeMaasSite,
+];

@@ -1,0 +1,212 @@
+import { z } from "zod";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { NodeDetail, NodeSummary, TaskCreate } from "../../../shared/api/nodes.ts";
+import { page } from "../../../shared/api/onboardings.ts";
+import { NodeId, SiteId, TaskId } from "../../../shared/ids.ts";
+import { Inventory } from "../../../shared/inventory.ts";
+import { Json } from "../../../shared/json.ts";
+import { NodeStatus } from "../../../shared/node-status.ts";
+import { listNodeRows, type NodeRow, readNodeDetails } from "../../db/queries/node-reads.ts";
+import { listTasks } from "../../db/queries/tasks.ts";
+import { TASK_STATES, type Task as TaskRow } from "../../db/schema/index.ts";
+import type { Db } from "../../db/tx.ts";
+import { schedulability } from "../../node/schedulable.ts";
+import { enqueueTask, readTask } from "../../tasks/queue.ts";
+import { pageOf, pageQuery, readCursor } from "../page.ts";
+import { readRoute, writeRoute } from "../route.ts";
+
+const NodeParams = z.strictObject({ id: NodeId });
+const tag = "nodes";
+const path = "/api/v1/admin/nodes";
+/** A check that no agent answers is of no use later. */
+const CHECK_DEADLINE_SECONDS = 300;
+
+function toSummary({ node, session, maasSystemId, conditions }: NodeRow): z.input<typeof NodeSummary> {
+  const { schedulable, reasons } = schedulability(node, conditions, new Date());
+  return {
+    id: node.id,
+    hostname: node.hostname,
+    host: node.host,
+    port: node.port,
+    site_id: node.siteId,
+    region_code: node.regionCode,
+    sku_id: node.sku,
+    gpus_total: node.gpusTotal,
+    status: node.status,
+    schedulable,
+    unschedulable_reasons: reasons,
+    onboarding_mode: node.onboardingMode,
+    maas_system_id: maasSystemId,
+    generation: node.generation,
+    last_agent_contact_at: node.lastAgentContactAt?.toISOString() ?? null,
+    agent_version: session?.agentVersion ?? null,
+    created_at: node.createdAt.toISOString(),
+    updated_at: node.updatedAt.toISOString(),
+  };
+}
+
+async function mustFindNode(db: Db, id: NodeId): Promise<NodeRow> {
+  const [row] = await listNodeRows(db, { id }, { limit: 1, after: null });
+  if (row === undefined) throw new ApiError("not_found", `There is no node ${id}.`);
+  return row;
+}
+
+const listNodes = readRoute({
+  operationId: "listNodes",
+  method: "GET",
+  path,
+  tag,
+  summary: "List nodes by hostname",
+  permission: "read",
+  query: z.strictObject({ ...pageQuery, status: NodeStatus.optional(), site_id: SiteId.optional() }),
+  status: 200,
+  response: page(NodeSummary),
+  read: async ({ query, deps }) => {
+    const rows = await listNodeRows(
+      deps.db,
+      { status: query.status, siteId: query.site_id },
+      { limit: query.limit + 1, after: readCursor(query.cursor, 2) },
+    );
+    return pageOf(rows, query.limit, (row) => [row.node.hostname, row.node.id], toSummary);
+  },
+});
+
+const getNode = readRoute({
+  operationId: "getNode",
+  method: "GET",
+  path: `${path}/{id}`,
+  tag,
+  summary: "Read a node with its conditions, inventory, MAAS state and history",
+  permission: "read",
+  params: NodeParams,
+  status: 200,
+  response: NodeDetail,
+  read: async ({ params, deps }) => {
+    const row = await mustFindNode(deps.db, params.id);
+    const { inventory, machine, events } = await readNodeDetails(deps.db, row.node, row.maasSystemId);
+    return {
+      ...toSummary(row),
+      conditions: row.conditions.map((condition) => ({
+        type: condition.type,
+        status: condition.status,
+        reason: condition.reason,
+        message: condition.message,
+        generation: condition.generation,
+        source: condition.source,
+        observed_at: condition.observedAt.toISOString(),
+        expires_at: condition.expiresAt?.toISOString() ?? null,
+      })),
+      inventory: inventory === null ? null : Inventory.parse(inventory),
+      maas:
+        machine === null
+          ? null
+          : {
+              status: machine.absent ? "absent" : machine.statusName,
+              power_state: machine.powerState,
+              ip_addresses: machine.ipAddresses,
+              last_sync: machine.lastSync?.toISOString() ?? null,
+              next_sync: machine.nextSync?.toISOString() ?? null,
+              observed_at: machine.observedAt.toISOString(),
+            },
+      events: events.map((event) => ({
+        id: event.id.toString(),
+        type: event.type,
+        from_status: event.fromStatus,
+        to_status: event.toStatus,
+        owner: event.owner,
+        message: event.message,
+        occurred_at: event.occurredAt.toISOString(),
+      })),
+    };
+  },
+});
+
+const TaskView = z.strictObject({
+  id: TaskId,
+  node_id: NodeId,
+  type: z.string(),
+  state: z.enum(TASK_STATES),
+  epoch: z.int(),
+  attempts: z.int(),
+  result: Json.nullable(),
+  error_code: z.string().nullable(),
+  error_message: z.string().nullable(),
+  created_at: z.string(),
+  finished_at: z.string().nullable(),
+});
+const toTask = (task: TaskRow): z.input<typeof TaskView> => ({
+  id: task.id,
+  node_id: task.nodeId,
+  type: task.type,
+  state: task.state,
+  epoch: task.epoch,
+  attempts: task.attempts,
+  result: (task.result ?? null) as Json,
+  error_code: task.errorCode,
+  error_message: task.errorMessage,
+  created_at: task.createdAt.toISOString(),
+  finished_at: task.finishedAt?.toISOString() ?? null,
+});
+
+const createTask = writeRoute({
+  operationId: "createNodeTask",
+  method: "POST",
+  path: `${path}/{id}/tasks`,
+  tag: "tasks",
+  summary: "Queue a task for a node's agent",
+  permission: "write",
+  params: NodeParams,
+  body: TaskCreate,
+  status: 202,
+  response: TaskView,
+  before: ({ params, deps }) => mustFindNode(deps.db, params.id),
+  write: async ({ params, body, requestId }, tx) => {
+    const { task } = await enqueueTask(tx, {
+      nodeId: params.id,
+      type: body.type,
+      input: body.input,
+      idempotencyKey: `api:${requestId}`,
+      deadlineSeconds: CHECK_DEADLINE_SECONDS,
+    });
+    return {
+      body: toTask(task),
+      audit: { target: `nodes/${params.id}`, details: { task_id: task.id, type: task.type } },
+    };
+  },
+});
+
+const listNodeTasks = readRoute({
+  operationId: "listNodeTasks",
+  method: "GET",
+  path: `${path}/{id}/tasks`,
+  tag: "tasks",
+  summary: "List a node's last tasks, newest first",
+  permission: "read",
+  params: NodeParams,
+  query: z.strictObject({ limit: pageQuery.limit }),
+  status: 200,
+  response: page(TaskView),
+  read: async ({ params, query, deps }) => {
+    await mustFindNode(deps.db, params.id);
+    return { items: (await listTasks(deps.db, params.id, query.limit)).map(toTask), next_cursor: null };
+  },
+});
+
+const getTask = readRoute({
+  operationId: "getTask",
+  method: "GET",
+  path: "/api/v1/admin/tasks/{id}",
+  tag: "tasks",
+  summary: "Read a task",
+  permission: "read",
+  params: z.strictObject({ id: TaskId }),
+  status: 200,
+  response: TaskView,
+  read: async ({ params, deps }) => {
+    const task = await readTask(deps.db, params.id);
+    if (task === null) throw new ApiError("not_found", `There is no task ${params.id}.`);
+    return toTask(task);
+  },
+});
+
+export const nodeRoutes = [listNodes, getNode, createTask, listNodeTasks, getTask];

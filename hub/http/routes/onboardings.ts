@@ -1,0 +1,172 @@
+import { z } from "zod";
+import { ApiError } from "../../../shared/api/errors.ts";
+import {
+  Batch,
+  BatchCreate,
+  BatchCreated,
+  Onboarding,
+  OnboardingCreate,
+  OnboardingCreated,
+  OnboardingDetail,
+  page,
+} from "../../../shared/api/onboardings.ts";
+import { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { listOnboardings, readBatch, readOnboarding } from "../../db/queries/onboardings.ts";
+import type { Db, Tx } from "../../db/tx.ts";
+import { applyVerb } from "../../workflows/engine/apply-verb.ts";
+import { VERBS, type Verb } from "../../workflows/engine/recovery.ts";
+import { startOnboarding, startOnboardingBatch } from "../../workflows/start-onboarding.ts";
+import { pageQuery } from "../page.ts";
+import { readRoute, writeRoute } from "../route.ts";
+
+const OnboardingParams = z.strictObject({ id: WorkflowId });
+const tag = "onboardings";
+const path = "/api/v1/admin/onboardings";
+
+async function mustFindOnboarding(db: Db | Tx, id: WorkflowId): Promise<OnboardingDetail> {
+  const found = await readOnboarding(db, id);
+  if (found === null) throw new ApiError("not_found", `There is no onboarding ${id}.`);
+  return found;
+}
+
+const createOnboarding = writeRoute({
+  operationId: "createOnboarding",
+  method: "POST",
+  path,
+  tag,
+  summary: "Onboard one host, known by the address of its BMC",
+  permission: "write",
+  body: OnboardingCreate,
+  status: 202,
+  response: OnboardingCreated,
+  write: async ({ body, actor }, tx) => {
+    const created = await startOnboarding(tx, { request: body, requestedBy: actor.name });
+    return { body: created, audit: { target: `onboardings/${created.onboarding_id}`, details: body } };
+  },
+});
+
+const createOnboardingBatch = writeRoute({
+  operationId: "createOnboardingBatch",
+  method: "POST",
+  path: `${path}/batch`,
+  tag,
+  summary: "Onboard many hosts; all are accepted or none",
+  permission: "write",
+  body: BatchCreate,
+  status: 202,
+  response: BatchCreated,
+  write: async ({ body, actor }, tx) => {
+    const created = await startOnboardingBatch(tx, { request: body, requestedBy: actor.name });
+    return {
+      body: created,
+      audit: {
+        target: `onboarding-batches/${created.batch_id}`,
+        details: { hosts: body.nodes.length, site_id: body.site_id, profile_id: body.profile_id },
+      },
+    };
+  },
+});
+
+const listAllOnboardings = readRoute({
+  operationId: "listOnboardings",
+  method: "GET",
+  path,
+  tag,
+  summary: "List onboardings, newest first",
+  permission: "read",
+  query: z.strictObject({
+    ...pageQuery,
+    batch_id: BatchId.optional(),
+    site_id: SiteId.optional(),
+    node_id: NodeId.optional(),
+    status: WorkflowStatus.optional(),
+  }),
+  status: 200,
+  response: page(Onboarding),
+  read: ({ query, deps }) =>
+    listOnboardings(
+      deps.db,
+      { batchId: query.batch_id, siteId: query.site_id, nodeId: query.node_id, status: query.status },
+      { limit: query.limit, cursor: query.cursor },
+    ),
+});
+
+const getOnboarding = readRoute({
+  operationId: "getOnboarding",
+  method: "GET",
+  path: `${path}/{id}`,
+  tag,
+  summary: "Read an onboarding with its stage events",
+  permission: "read",
+  params: OnboardingParams,
+  status: 200,
+  response: OnboardingDetail,
+  read: ({ params, deps }) => mustFindOnboarding(deps.db, params.id),
+});
+
+const getBatch = readRoute({
+  operationId: "getOnboardingBatch",
+  method: "GET",
+  path: "/api/v1/admin/onboarding-batches/{id}",
+  tag,
+  summary: "Read how a batch stands",
+  permission: "read",
+  params: z.strictObject({ id: BatchId }),
+  status: 200,
+  response: Batch,
+  read: async ({ params, deps }) => {
+    const batch = await readBatch(deps.db, params.id);
+    if (batch === null) throw new ApiError("not_found", `There is no onboarding batch ${params.id}.`);
+    return batch;
+  },
+});
+
+const VERB_SUMMARIES = {
+  retry: "Run the failed stage again",
+  resume: "Go on from the last safe stage",
+  rerun: "Run from the top, adopting what is there",
+  restart_clean: "Undo, forget, and begin again",
+  cancel: "Stop, and undo where possible",
+  adopt: "Accept what is observed and go on",
+  mark_manual_intervention: "Freeze until a person resolves it",
+} as const satisfies Record<Verb, string>;
+
+/** Lifecycle 4.9, 4.15: each verb is a route of its own; it answers with the resulting onboarding and may be repeated (decision W1). */
+const verbRoute = (verb: Verb) =>
+  writeRoute({
+    operationId: `${verb.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())}Onboarding`,
+    method: "POST",
+    path: `${path}/{id}/${verb.replaceAll("_", "-")}`,
+    tag,
+    summary: VERB_SUMMARIES[verb],
+    permission: "write",
+    params: OnboardingParams,
+    body: z.strictObject({ reason: z.string().min(1).max(512) }),
+    status: 200,
+    response: OnboardingDetail,
+    write: async ({ params, body, actor, requestId, deps }, tx) => {
+      await mustFindOnboarding(tx, params.id);
+      await applyVerb(tx, deps.workflows, {
+        workflowId: params.id,
+        verb,
+        actor: actor.name,
+        role: actor.role,
+        reason: body.reason,
+        requestId,
+      });
+      return {
+        body: await mustFindOnboarding(tx, params.id),
+        audit: { target: `onboardings/${params.id}`, reason: body.reason },
+      };
+    },
+  });
+
+export const onboardingRoutes = [
+  createOnboarding,
+  createOnboardingBatch,
+  listAllOnboardings,
+  getOnboarding,
+  getBatch,
+  ...VERBS.map(verbRoute),
+];

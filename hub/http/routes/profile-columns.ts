@@ -1,0 +1,66 @@
+import type { z } from "zod";
+import type { Profile, ProfileCreate } from "../../../shared/api/sites.ts";
+import type { MaasSiteProfile } from "../../db/schema/index.ts";
+
+/** Field of the API -> column of the table, each once. */
+const COLUMNS = {
+  name: "name",
+  description: "description",
+  distro_series: "distroSeries",
+  architecture: "architecture",
+  node_pxe_iface: "nodePxeIface",
+  strict_pxe_preflight: "strictPxePreflight",
+  enable_phase2_roce: "enablePhase2Roce",
+  require_hw_sync: "requireHwSync",
+  hardware_sync_interval_seconds: "hardwareSyncIntervalSeconds",
+  release_fallback_no_erase: "releaseFallbackNoErase",
+  enable_deploy_retry_on_datasource_failure: "enableDeployRetryOnDatasourceFailure",
+  max_deploy_retry_attempts: "maxDeployRetryAttempts",
+  auto_claim_single_new_machine: "autoClaimSingleNewMachine",
+  batch_max_parallel: "batchMaxParallel",
+  deploy_max_parallel: "deployMaxParallel",
+  site_bootstrap_bundle_ref: "siteBootstrapBundleRef",
+  initialize_extra_disks: "initializeExtraDisks",
+  erase_unexpected_signatures: "eraseUnexpectedSignatures",
+  boot_disk_pattern: "bootDiskPattern",
+  enrollment_token_ttl_seconds: "enrollmentTokenTtlSeconds",
+  preflight_timeout_seconds: "preflightTimeoutSeconds",
+  discovery_timeout_seconds: "discoveryTimeoutSeconds",
+  commission_timeout_seconds: "commissionTimeoutSeconds",
+  configure_timeout_seconds: "configureTimeoutSeconds",
+  deploy_timeout_seconds: "deployTimeoutSeconds",
+  hardware_sync_seed_timeout_seconds: "hardwareSyncSeedTimeoutSeconds",
+  hardware_sync_health_timeout_seconds: "hardwareSyncHealthTimeoutSeconds",
+  agent_enrollment_timeout_seconds: "agentEnrollmentTimeoutSeconds",
+} as const satisfies Record<keyof ProfileCreate, keyof MaasSiteProfile>;
+
+type Columns = (typeof COLUMNS)[keyof typeof COLUMNS];
+
+export const profileColumns = (fields: ProfileCreate): Pick<MaasSiteProfile, Columns> =>
+  renamed(fields) as Pick<MaasSiteProfile, Columns>;
+
+/** Only the fields that are given. */
+export const givenProfileColumns = (
+  fields: { readonly [K in keyof ProfileCreate]?: ProfileCreate[K] | undefined },
+): Partial<Pick<MaasSiteProfile, Columns>> => renamed(fields);
+
+const renamed = (fields: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(COLUMNS).flatMap(([field, column]) =>
+      fields[field] === undefined ? [] : [[column, fields[field]]],
+    ),
+  );
+
+export function toProfile(row: MaasSiteProfile): z.input<typeof Profile> {
+  const fields = Object.fromEntries(
+    Object.entries(COLUMNS).map(([field, column]) => [field, row[column]]),
+  ) as ProfileCreate;
+  return {
+    ...fields,
+    id: row.id,
+    site_id: row.siteId,
+    status: row.status,
+    created_at: row.createdAt.toISOString(),
+    updated_at: row.updatedAt.toISOString(),
+  };
+}

@@ -1,0 +1,237 @@
+import { and, asc, eq, gt, sql } from "drizzle-orm";
+import { z } from "zod";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { page } from "../../../shared/api/onboardings.ts";
+import { Profile, ProfileCreate, ProfilePatch, profileTtlIsSound } from "../../../shared/api/sites.ts";
+import { ProfileId, SiteId } from "../../../shared/ids.ts";
+import { type MaasSiteProfile, maasSiteProfiles, maasSites } from "../../db/schema/index.ts";
+import type { Db, Tx } from "../../db/tx.ts";
+import { PageQuery, pageOf, readCursor } from "../page.ts";
+import { readRoute, Versioned, writeRoute } from "../route.ts";
+import { mustFindSite, SiteParams } from "./maas-sites.ts";
+import { givenProfileColumns, profileColumns, toProfile } from "./profile-columns.ts";
+import { isUniqueViolation, versionOf } from "./rows.ts";
+
+const ProfileParams = z.strictObject({ id: SiteId, profile_id: ProfileId });
+const tag = "profiles";
+const path = "/api/v1/admin/maas-sites/{id}/profiles";
+
+const nameTaken = (): ApiError =>
+  new ApiError("name_taken", "The site has a profile of this name already. Choose another name.", {
+    errors: [{ pointer: "/name", message: "is taken" }],
+  });
+
+async function mustFindProfile(db: Db | Tx, siteId: SiteId, id: ProfileId): Promise<MaasSiteProfile> {
+  const [profile] = await db
+    .select()
+    .from(maasSiteProfiles)
+    .where(and(eq(maasSiteProfiles.id, id), eq(maasSiteProfiles.siteId, siteId)));
+  if (profile === undefined) throw new ApiError("not_found", `Site ${siteId} has no profile ${id}.`);
+  return profile;
+}
+
+const createProfile = writeRoute({
+  operationId: "createMaasSiteProfile",
+  method: "POST",
+  path,
+  tag,
+  summary: "Create a profile of a site",
+  permission: "write",
+  params: SiteParams,
+  body: ProfileCreate,
+  status: 201,
+  response: Profile,
+  write: async ({ params, body }, tx) => {
+    await mustFindSite(tx, params.id);
+    const [profile] = await tx
+      .insert(maasSiteProfiles)
+      .values({ ...profileColumns(body), siteId: params.id })
+      .onConflictDoNothing()
+      .returning();
+    if (profile === undefined) throw nameTaken();
+    return {
+      body: toProfile(profile),
+      audit: { target: `maas-site-profiles/${profile.id}`, details: { site_id: params.id, name: body.name } },
+    };
+  },
+});
+
+const listProfiles = readRoute({
+  operationId: "listMaasSiteProfiles",
+  method: "GET",
+  path,
+  tag,
+  summary: "List a site's profiles by name",
+  permission: "read",
+  params: SiteParams,
+  query: PageQuery,
+  status: 200,
+  response: page(Profile),
+  read: async ({ params, query, deps }) => {
+    await mustFindSite(deps.db, params.id);
+    const after = readCursor(query.cursor, 1);
+    const where = and(
+      eq(maasSiteProfiles.siteId, params.id),
+      after === null ? undefined : gt(maasSiteProfiles.name, after[0] ?? ""),
+    );
+    const rows = await deps.db
+      .select()
+      .from(maasSiteProfiles)
+      .where(where)
+      .orderBy(asc(maasSiteProfiles.name))
+      .limit(query.limit + 1);
+    return pageOf(rows, query.limit, (profile) => [profile.name], toProfile);
+  },
+});
+
+const getProfile = readRoute({
+  operationId: "getMaasSiteProfile",
+  method: "GET",
+  path: `${path}/{profile_id}`,
+  tag,
+  summary: "Read a profile",
+  permission: "read",
+  params: ProfileParams,
+  status: 200,
+  response: Profile,
+  read: async ({ params, deps }) => {
+    const profile = await mustFindProfile(deps.db, params.id, params.profile_id);
+    return new Versioned(
+      toProfile(profile),
+      await versionOf(deps.db, maasSiteProfiles, eq(maasSiteProfiles.id, profile.id)),
+    );
+  },
+});
+
+/** The TTL rule holds for what results, so the patch is merged before it is checked (open question 2). */
+async function changeProfile(
+  tx: Tx,
+  siteId: SiteId,
+  id: ProfileId,
+  patch: ProfilePatch,
+  ifMatch: string | null,
+): Promise<Versioned<z.input<typeof Profile>>> {
+  if (ifMatch === null)
+    throw new ApiError("precondition_required", "Send the ETag of the version that you change as If-Match.");
+  const { status, ...fields } = patch;
+  const merged = { ...toProfile(await mustFindProfile(tx, siteId, id)), ...fields };
+  if (!profileTtlIsSound(merged))
+    throw new ApiError(
+      "validation_failed",
+      "enrollment_token_ttl_seconds must be at least deploy_timeout_seconds, or the token dies before the host boots.",
+      { errors: [{ pointer: "/enrollment_token_ttl_seconds", message: "is less than deploy_timeout_seconds" }] },
+    );
+  const [changed] = await tx
+    .update(maasSiteProfiles)
+    .set({ ...givenProfileColumns(fields), ...(status === undefined ? {} : { status }), updatedAt: sql`now()` })
+    .where(and(eq(maasSiteProfiles.id, id), sql`xmin::text = ${ifMatch}`))
+    .returning()
+    .catch((error: unknown) => {
+      throw isUniqueViolation(error) ? nameTaken() : error;
+    });
+  if (changed === undefined)
+    throw new ApiError(
+      "precondition_failed",
+      "The profile was changed since you read it. Read it again and decide anew.",
+    );
+  return new Versioned(toProfile(changed), await versionOf(tx, maasSiteProfiles, eq(maasSiteProfiles.id, id)));
+}
+
+const updateProfile = writeRoute({
+  operationId: "updateMaasSiteProfile",
+  method: "PATCH",
+  path: `${path}/{profile_id}`,
+  tag,
+  summary: "Change a profile, or disable and enable it",
+  permission: "write",
+  params: ProfileParams,
+  body: ProfilePatch,
+  status: 200,
+  response: Profile,
+  write: async ({ params, body, ifMatch }, tx) => ({
+    body: await changeProfile(tx, params.id, params.profile_id, body, ifMatch),
+    audit: { target: `maas-site-profiles/${params.profile_id}`, details: body },
+  }),
+});
+
+const disableProfile = writeRoute({
+  operationId: "disableMaasSiteProfile",
+  method: "DELETE",
+  path: `${path}/{profile_id}`,
+  tag,
+  summary: "Disable a profile",
+  permission: "write",
+  params: ProfileParams,
+  status: 204,
+  response: z.null(),
+  write: async ({ params }, tx) => {
+    await mustFindProfile(tx, params.id, params.profile_id);
+    const [site] = await tx
+      .select({ id: maasSites.id })
+      .from(maasSites)
+      .where(eq(maasSites.defaultProfileId, params.profile_id));
+    if (site !== undefined)
+      throw new ApiError("conflict", "This is the site's default profile. Make another one the default first.");
+    await tx
+      .update(maasSiteProfiles)
+      .set({ status: "disabled", updatedAt: sql`now()` })
+      .where(eq(maasSiteProfiles.id, params.profile_id));
+    return { body: null, audit: { target: `maas-site-profiles/${params.profile_id}` } };
+  },
+});
+
+async function defaultProfileOf(db: Db | Tx, siteId: SiteId): Promise<MaasSiteProfile> {
+  const site = await mustFindSite(db, siteId);
+  if (site.defaultProfileId === null) throw new ApiError("not_found", `Site ${siteId} has no default profile.`);
+  return mustFindProfile(db, siteId, site.defaultProfileId);
+}
+
+/** The seed's site policy is the default profile (decision W4). */
+const getPolicy = readRoute({
+  operationId: "getMaasSitePolicy",
+  method: "GET",
+  path: "/api/v1/admin/maas-sites/{id}/policy",
+  tag,
+  summary: "Read the site's policy: its default profile",
+  permission: "read",
+  params: SiteParams,
+  status: 200,
+  response: Profile,
+  read: async ({ params, deps }) => {
+    const profile = await defaultProfileOf(deps.db, params.id);
+    return new Versioned(
+      toProfile(profile),
+      await versionOf(deps.db, maasSiteProfiles, eq(maasSiteProfiles.id, profile.id)),
+    );
+  },
+});
+
+const updatePolicy = writeRoute({
+  operationId: "updateMaasSitePolicy",
+  method: "PATCH",
+  path: "/api/v1/admin/maas-sites/{id}/policy",
+  tag,
+  summary: "Change the site's policy: its default profile",
+  permission: "write",
+  params: SiteParams,
+  body: ProfilePatch,
+  status: 200,
+  response: Profile,
+  write: async ({ params, body, ifMatch }, tx) => {
+    const profile = await defaultProfileOf(tx, params.id);
+    return {
+      body: await changeProfile(tx, params.id, profile.id, body, ifMatch),
+      audit: { target: `maas-site-profiles/${profile.id}`, details: body },
+    };
+  },
+});
+
+export const profileRoutes = [
+  createProfile,
+  listProfiles,
+  getProfile,
+  updateProfile,
+  disableProfile,
+  getPolicy,
+  updatePolicy,
+];

@@ -1,0 +1,195 @@
+/**
+ * The hub's composition root: settings, database, secrets, clients, engine, listeners, in this order, and back in the reverse one. Exit status:
+ * 0 after SIGTERM or SIGINT, 78 for settings that cannot be used, 1 for a start that failed.
+ */
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { sql } from "drizzle-orm";
+import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./config.ts";
+import { type Database, openDatabase } from "./db/client.ts";
+import { startEmbeddedPostgres } from "./db/embedded/embedded-postgres.ts";
+import { migrate } from "./db/migrate.ts";
+import { startAgentListener } from "./gateway/agent-listener.ts";
+import { openCertificateAuthority } from "./gateway/certificate-authority.ts";
+import { openTaskSigner } from "./gateway/task-signer.ts";
+import { ensureAdminToken } from "./http/admin-token.ts";
+import { createAdminApp } from "./http/app.ts";
+import { startAdminServer } from "./http/server.ts";
+import { createLog, type Log } from "./log.ts";
+import { createMaasClient } from "./maas/client.ts";
+import { probeMaas } from "./maas/probe.ts";
+import { SiteClients } from "./maas/site-clients.ts";
+import { startOfflineSweep } from "./node/offline-sweep.ts";
+import { openSealedFileStore } from "./secrets/sealed-file.ts";
+import { inputResolvers, siteClient } from "./services.ts";
+import { HUB_VERSION } from "./version.ts";
+import { startWatcher } from "./watcher/watcher.ts";
+import { classifyError } from "./workflows/classify-error.ts";
+import { startWorkflowRunner } from "./workflows/engine/runner.ts";
+import { workflowsOf } from "./workflows/registry.ts";
+
+type Closer = () => Promise<void> | void;
+
+/** Any number: it serialises what only the first of several hubs must make, e.g. the CA. */
+const FIRST_START_LOCK = 74_102;
+
+async function start(config: Config, log: Log, closers: Closer[]): Promise<void> {
+  const hubId = randomUUID();
+  const database = await openStore(config, hubId, log, closers);
+  const { db, inTx } = database.opened;
+  const secrets = await openSealedFileStore({ directory: join(config.stateDir, "secrets") });
+  const adminTokenFile = join(config.stateDir, "admin-token");
+  const { ca, signer } = await inTx(async (tx) => {
+    await tx.execute(sql`select pg_advisory_xact_lock(${FIRST_START_LOCK})`);
+    return { ca: await openCertificateAuthority(secrets), signer: await openTaskSigner(secrets) };
+  });
+  await ensureAdminToken(inTx, adminTokenFile);
+
+  const clients = new SiteClients((siteId, report) => log.debug("maas request", { site_id: siteId, ...report }));
+  const maas = siteClient(db, secrets, clients);
+  const agentUrl = config.agent.url ?? (config.agent.port === 0 ? null : defaultAgentUrl(config.agent.port));
+  if (agentUrl === null)
+    throw new ConfigError(
+      "MUSTER_AGENT_URL is needed when MUSTER_AGENT_PORT is 0: hosts are told an address before the port is known.",
+    );
+
+  const agents = await startAgentListener({
+    db,
+    inTx,
+    databaseUrl: database.url,
+    hubId,
+    hubVersion: HUB_VERSION,
+    ca,
+    signer,
+    serverNames: [...new Set([new URL(agentUrl).hostname.replace(/^\[|\]$/g, ""), "localhost", "127.0.0.1"])],
+    host: config.agent.host,
+    port: config.agent.port,
+    heartbeatMinTtlMs: config.heartbeatMinTtlMs,
+    resolveInput: inputResolvers(db, maas),
+    log: log.with({ part: "gateway" }),
+  });
+  closers.push(() => agents.close());
+
+  const watcher = startWatcher({
+    db,
+    inTx,
+    hubId,
+    clientFor: maas,
+    log: log.with({ part: "watcher" }),
+    pollIntervalMs: config.watchIntervalMs,
+    sweepIntervalMs: config.sweepIntervalMs,
+  });
+  closers.push(() => watcher.close());
+  const sweep = startOfflineSweep({ inTx, log: log.with({ part: "heartbeat" }), graceMs: config.offlineGraceMs });
+  closers.push(() => sweep.close());
+
+  const workflows = workflowsOf({
+    db,
+    inTx,
+    log: log.with({ part: "onboarding" }),
+    secrets,
+    maas,
+    firstBoot: { agentUrl, caBundlePem: ca.caPem, taskSigningPublicKey: signer.publicKey, agentPackage: null },
+  });
+  const runner = startWorkflowRunner({
+    db,
+    inTx,
+    hubId,
+    workflows,
+    classifyError,
+    log: log.with({ part: "workflows" }),
+    databaseUrl: database.url,
+    concurrency: config.workflowConcurrency,
+    leaseSeconds: config.workflowLeaseSeconds,
+  });
+  closers.push(() => runner.close());
+
+  const app = createAdminApp({
+    db,
+    inTx,
+    secrets,
+    workflows,
+    log: log.with({ part: "api" }),
+    probe: ({ baseUrl, token, images }) => probeMaas(createMaasClient({ baseUrl, apiKey: token }), { images }),
+    status: () => ({ hub_id: hubId, version: HUB_VERSION, agents: agents.sessions() }),
+  });
+  const server = await startAdminServer(app, config.http);
+  closers.push(() => server.close());
+  const api = `http://${config.http.host.includes(":") ? `[${config.http.host}]` : config.http.host}:${server.port}`;
+  log.info("hub started", { version: HUB_VERSION, hub_id: hubId, api, agent_url: agentUrl, database: database.kind });
+  process.stdout.write(
+    `${JSON.stringify({ listening: api, agent_url: agentUrl, admin_token_file: adminTokenFile, database: database.kind, pid: process.pid })}\n`,
+  );
+}
+
+async function openStore(
+  config: Config,
+  hubId: string,
+  log: Log,
+  closers: Closer[],
+): Promise<{ opened: Database; url: string; kind: string }> {
+  let url = config.databaseUrl?.reveal();
+  let kind = "DATABASE_URL";
+  if (url === undefined) {
+    const embedded = await startEmbeddedPostgres({
+      stateDir: config.stateDir,
+      log: log.with({ part: "postgres" }),
+      runAs: config.embedded.runAs,
+      ...(config.embedded.binDir === null ? {} : { binDir: config.embedded.binDir }),
+    });
+    closers.push(() => embedded.stop());
+    url = embedded.url;
+    kind = `embedded PostgreSQL ${embedded.version}`;
+  }
+  await migrate(url);
+  const opened = openDatabase({
+    url,
+    poolSize: config.databasePoolSize,
+    applicationName: `muster-hub ${hubId.slice(0, 8)}`,
+    log: log.with({ part: "database" }),
+  });
+  closers.push(() => opened.close());
+  return { opened, url, kind };
+}
+
+/** Closes everything in reverse order; one that fails does not keep the others open. */
+async function closeAll(closers: Closer[], log: Log): Promise<void> {
+  for (const close of closers.splice(0).reverse()) {
+    try {
+      await close();
+    } catch (error) {
+      log.warn("a part did not close in order", { error });
+    }
+  }
+}
+
+async function main(): Promise<void> {
+  let config: Config;
+  try {
+    config = loadConfig(process.env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exit(78);
+  }
+  const log = createLog(config.logLevel);
+  const closers: Closer[] = [];
+  const stopped = new Promise<void>((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
+  });
+  try {
+    await start(config, log, closers);
+  } catch (error) {
+    log.error("the hub could not start", { error });
+    process.stderr.write(`The hub could not start: ${error instanceof Error ? error.message : String(error)}\n`);
+    await closeAll(closers, log);
+    process.exit(error instanceof ConfigError ? 78 : 1);
+  }
+  await stopped;
+  log.info("hub is stopping");
+  await closeAll(closers, log);
+  log.info("hub stopped");
+  process.exit(0);
+}
+
+await main();
