@@ -36,7 +36,8 @@ export function loadConfig(args: readonly string[], env: Readonly<Record<string,
   const root = env["MUSTER_ROOT"] || "/";
   const at = args.indexOf("--config");
   const path = (at >= 0 ? args[at + 1] : undefined) ?? "/etc/muster/agent.json";
-  const file = join(root, path);
+  // A supervisor of a folder host may have put the root before the path already.
+  const file = root !== "/" && path.startsWith(`${root}/`) ? path : join(root, path);
   let json: unknown;
   try {
     json = JSON.parse(readFileSync(file, "utf8"));

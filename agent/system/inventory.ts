@@ -35,24 +35,20 @@ export async function readInventory(hostname: string, bootId: string, log: Log):
     os: { distro: text(os?.distro), release: text(os?.release), kernel: text(os?.kernel), arch: text(os?.arch) },
     cpu: { model: text(cpu?.brand), cores: Math.trunc(cpu?.cores ?? 0), sockets: Math.trunc(cpu?.processors ?? 0) },
     memory_bytes: memory?.total ?? 0,
-    disks: disks
-      .slice(0, 256)
-      .map((disk) => ({
-        name: text(disk.device),
-        model: text(disk.name),
-        serial: text(disk.serialNum),
-        bytes: disk.size ?? 0,
-        kind: text(disk.type),
-      })),
+    disks: disks.slice(0, 256).map((disk) => ({
+      name: text(disk.device),
+      model: text(disk.name),
+      serial: text(disk.serialNum),
+      bytes: disk.size ?? 0,
+      kind: text(disk.type),
+    })),
     interfaces: nics.slice(0, 256).map(describeNic),
-    gpus: (graphics?.controllers ?? [])
-      .slice(0, 64)
-      .map((gpu) => ({
-        vendor: text(gpu.vendor),
-        model: text(gpu.model),
-        bus: text(gpu.busAddress),
-        memory_bytes: gpu.vram === null || gpu.vram === undefined ? null : gpu.vram * 1024 * 1024,
-      })),
+    gpus: (graphics?.controllers ?? []).slice(0, 64).map((gpu) => ({
+      vendor: text(gpu.vendor),
+      model: text(gpu.model),
+      bus: text(gpu.busAddress),
+      memory_bytes: gpu.vram === null || gpu.vram === undefined ? null : gpu.vram * 1024 * 1024,
+    })),
   };
 }
 

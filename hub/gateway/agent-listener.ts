@@ -117,7 +117,7 @@ async function createTlsServer(
     return {
       issued,
       tls: {
-        cert: issued.certificatePem + options.ca.caPem,
+        cert: `${issued.certificatePem}\n${options.ca.caPem}\n`,
         key: issued.privateKeyPem.reveal(),
         ca: options.ca.caPem,
         minVersion: "TLSv1.2" as const,

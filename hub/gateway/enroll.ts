@@ -50,15 +50,13 @@ export async function enroll(deps: EnrollDependencies, request: EnrollRequest): 
       .where(eq(enrollmentTokens.id, token.id));
     await keepCertificate(tx, node, signed);
     await revokeOlderGenerations(tx, node.id, node.generation);
-    await tx
-      .insert(nodeEvents)
-      .values({
-        nodeId: node.id,
-        type: "enrolled",
-        owner: "agent",
-        message: `Enrolled as ${request.hostname} with agent ${request.agent_version}`,
-        details: { serial: signed.serial, boot_id: request.boot_id, generation: node.generation },
-      });
+    await tx.insert(nodeEvents).values({
+      nodeId: node.id,
+      type: "enrolled",
+      owner: "agent",
+      message: `Enrolled as ${request.hostname} with agent ${request.agent_version}`,
+      details: { serial: signed.serial, boot_id: request.boot_id, generation: node.generation },
+    });
     await wakeWorkflows(tx, [waitKey.node(node.id)]);
     return node.generation;
   });
@@ -123,31 +121,27 @@ export async function renew(deps: EnrollDependencies, nodeId: NodeId, csrPem: st
   const generation = await deps.inTx(async (tx) => {
     const node = await nodeOf(tx, nodeId);
     await keepCertificate(tx, node, signed);
-    await tx
-      .insert(nodeEvents)
-      .values({
-        nodeId,
-        type: "certificate_renewed",
-        owner: "agent",
-        message: "Certificate renewed",
-        details: { serial: signed.serial },
-      });
+    await tx.insert(nodeEvents).values({
+      nodeId,
+      type: "certificate_renewed",
+      owner: "agent",
+      message: "Certificate renewed",
+      details: { serial: signed.serial },
+    });
     return node.generation;
   });
   return answer(deps, nodeId, generation, signed);
 }
 
 async function keepCertificate(tx: Tx, node: Node, signed: SignedNodeCertificate): Promise<void> {
-  await tx
-    .insert(nodeCertificates)
-    .values({
-      serial: signed.serial,
-      nodeId: node.id,
-      generation: node.generation,
-      publicKeySha256: signed.publicKeySha256,
-      notBefore: signed.notBefore,
-      notAfter: signed.notAfter,
-    });
+  await tx.insert(nodeCertificates).values({
+    serial: signed.serial,
+    nodeId: node.id,
+    generation: node.generation,
+    publicKeySha256: signed.publicKeySha256,
+    notBefore: signed.notBefore,
+    notAfter: signed.notAfter,
+  });
 }
 
 async function revokeOlderGenerations(tx: Tx, nodeId: NodeId, generation: number): Promise<void> {

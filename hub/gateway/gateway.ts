@@ -106,15 +106,13 @@ export class Gateway {
       return;
     if (Date.now() - previous.lastSeenAt.getTime() > previous.heartbeatTtlMs) return;
     const message = "Two hosts use this node's identity: a session of another boot was alive when this one opened";
-    await tx
-      .insert(nodeEvents)
-      .values({
-        nodeId: hello.node_id,
-        type: "duplicate_identity",
-        owner: "gateway",
-        message,
-        details: { boot_ids: [previous.bootId, hello.boot_id] },
-      });
+    await tx.insert(nodeEvents).values({
+      nodeId: hello.node_id,
+      type: "duplicate_identity",
+      owner: "gateway",
+      message,
+      details: { boot_ids: [previous.bootId, hello.boot_id] },
+    });
     this.#deps.log.warn("duplicate identity", { node_id: hello.node_id, boot_ids: [previous.bootId, hello.boot_id] });
   }
 

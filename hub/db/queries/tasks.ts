@@ -6,7 +6,7 @@ import type { Db, Tx } from "../tx.ts";
 
 const specs = Object.values(TASKS);
 /** Lease and kind of each task type as rows, for the statements below. */
-const catalogue = sql`(select * from unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[]) as c(type, lease_seconds, destructive))`;
+const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[]) as c(type, lease_seconds, destructive)`;
 const leaseOf = (type: string): number => specs.find((spec) => spec.type === type)?.leaseSeconds ?? 60;
 const HELD = ["offered", "running", "cancelling"] as const;
 
