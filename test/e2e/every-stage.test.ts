@@ -32,14 +32,24 @@ describe("one host from its BMC's address to active", () => {
     expect(second).toBeInstanceOf(HubProblem);
     expect((second as HubProblem).problem.code).toBe("onboarding_exists");
 
-    const done = await until("the onboarding is completed", async () => {
-      const onboarding = await rig.api.onboarding(created.onboarding_id);
-      if (onboarding.status.startsWith("failed")) throw new Error(`${onboarding.error_code}: ${onboarding.error_message}`);
-      return onboarding.status === "completed" ? onboarding : undefined;
-    }, { timeoutMs: 120_000, everyMs: 200 });
+    const done = await until(
+      "the onboarding is completed",
+      async () => {
+        const onboarding = await rig.api.onboarding(created.onboarding_id);
+        if (onboarding.status.startsWith("failed"))
+          throw new Error(`${onboarding.error_code}: ${onboarding.error_message}`);
+        return onboarding.status === "completed" ? onboarding : undefined;
+      },
+      { timeoutMs: 120_000, everyMs: 200 },
+    );
     const ended = done.events.filter((event) => event.status === "succeeded" || event.status === "skipped");
     expect(new Set(ended.map((event) => event.stage))).toEqual(new Set(ONBOARDING_STAGES));
-    expect(ended.filter((event) => event.status === "skipped").map((event) => event.stage).sort()).toEqual(["classify_deploy_failure", "recover_for_datasource_retry"]);
+    expect(
+      ended
+        .filter((event) => event.status === "skipped")
+        .map((event) => event.stage)
+        .sort(),
+    ).toEqual(["classify_deploy_failure", "recover_for_datasource_retry"]);
 
     const node = await rig.api.node(created.node_id);
     expect(node).toMatchObject({ status: "active", schedulable: true, hostname: host.hostname, gpus_total: 8 });

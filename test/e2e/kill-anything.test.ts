@@ -40,11 +40,19 @@ describe("kill -9 of the hub and of agents while eight hosts are onboarded", () 
       await rig.hubReady();
     }
 
-    await until("all eight hosts are active", async () => ((await active()) === HOSTS.length ? true : undefined), { timeoutMs: 180_000, everyMs: 500 });
+    await until("all eight hosts are active", async () => ((await active()) === HOSTS.length ? true : undefined), {
+      timeoutMs: 180_000,
+      everyMs: 500,
+    });
     const counters = await readCounters(rig.maas.control);
     expect(Object.keys(counters.machines)).toHaveLength(HOSTS.length);
     for (const [machine, calls] of Object.entries(counters.machines)) {
-      expect({ machine, commission: calls["commission"], deploy: calls["deploy"], release: calls["release"] }).toEqual({ machine, commission: 1, deploy: 1, release: 0 });
+      expect({ machine, commission: calls.commission, deploy: calls.deploy, release: calls.release }).toEqual({
+        machine,
+        commission: 1,
+        deploy: 1,
+        release: 0,
+      });
     }
     const onboardings = await rig.api.onboardings();
     expect(onboardings.map((onboarding) => onboarding.status)).toEqual(HOSTS.map(() => "completed"));
@@ -56,7 +64,9 @@ describe("kill -9 of the hub and of agents while eight hosts are onboarded", () 
     expect(await active()).toBe(HOSTS.length);
     await until("every agent is connected again", async () => {
       const nodes = await Promise.all((await rig.api.nodes()).map((node) => rig.api.node(node.id)));
-      const connected = nodes.filter((node) => node.conditions.some((condition) => condition.type === "agent.connected" && condition.status === "True"));
+      const connected = nodes.filter((node) =>
+        node.conditions.some((condition) => condition.type === "agent.connected" && condition.status === "True"),
+      );
       return connected.length === HOSTS.length ? true : undefined;
     });
   });

@@ -1,6 +1,9 @@
 import { z } from "zod";
 
-const Counters = z.object({ machines: z.record(z.string(), z.record(z.string(), z.number())), requests: z.record(z.string(), z.number()) });
+const Counters = z.object({
+  machines: z.record(z.string(), z.looseObject({ commission: z.number(), deploy: z.number(), release: z.number() })),
+  requests: z.record(z.string(), z.number()),
+});
 export type Counters = z.output<typeof Counters>;
 
 /** What the simulated MAAS counted: accepted calls per machine, and all requests by operation. */
@@ -8,4 +11,5 @@ export async function readCounters(control: string): Promise<Counters> {
   return Counters.parse(await (await fetch(`${control}/counters`)).json());
 }
 
-export const totalRequests = (counters: Counters): number => Object.values(counters.requests).reduce((sum, count) => sum + count, 0);
+export const totalRequests = (counters: Counters): number =>
+  Object.values(counters.requests).reduce((sum, count) => sum + count, 0);
