@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Secret } from "../../shared/secret.ts";
 import { MaasError, type MaasErrorCode } from "./port.ts";
 
 /** An answer of MAAS that is not a success, as far as it is looked at. */
@@ -6,14 +7,22 @@ export interface BadAnswer {
   readonly operation: string;
   readonly method: string;
   readonly status: number;
-  readonly contentType: string;
   readonly retryAfter: string | null;
   readonly body: string;
+  /** What was sent along and must not come back out, whatever the answer repeats of it. */
+  readonly secrets: readonly Secret[];
 }
 
 const SNIPPET_LENGTH = 300;
 const FieldErrors = z.record(z.string(), z.union([z.array(z.coerce.string()), z.string().transform((text) => [text])]));
+/** A page of megabytes is not searched through for its first words. */
+const LOOKED_AT = 10_000;
+const FIELD_LIMIT = 20;
+/** Anything shorter would tear unrelated words apart. */
+const SHORTEST_SECRET = 4;
 const BMC_TEXT = /\bBMC\b|power action|power.*(query|fail)|ipmi/i;
+/** "BMC task queue": no rack is known to reach that BMC (3.6 and later). */
+const RACK_TEXT = /rack controller|BMC task queue/i;
 
 /**
  * What an answer means (contract 1.3, 1.5, 2.13). Total: every status code and body is exactly one MaasError. A 401's body is dropped here
@@ -21,14 +30,14 @@ const BMC_TEXT = /\bBMC\b|power action|power.*(query|fail)|ipmi/i;
  */
 export function errorOf(answer: BadAnswer): MaasError {
   const code = codeOf(answer);
-  const snippet = code === "unauthorized" ? "" : sanitize(answer);
+  const snippet = code === "unauthorized" ? "" : isHtml(answer) ? "an HTML page" : sanitize(answer.body, answer);
   const retryAfterSeconds = retryAfter(answer.retryAfter);
-  const fieldErrors = code === "rejected_input" || code === "state_conflict" ? parseFieldErrors(answer) : {};
+  const fieldErrors = code === "unauthorized" ? {} : parseFieldErrors(answer);
   return new MaasError({
     code,
     operation: answer.operation,
     httpStatus: answer.status,
-    message: `MAAS answered ${answer.operation} with ${answer.status}${snippet === "" ? "" : `: ${snippet}`}${HINTS[code] ?? ""}`,
+    message: `MAAS answered ${answer.operation} with ${answer.status}${snippet === "" ? "" : `: ${snippet}`}${hintOf(code, answer)}`,
     snippet,
     fieldErrors,
     // A 5xx may come after the change was committed (contract 2.13).
@@ -43,18 +52,31 @@ const HINTS: Partial<Record<MaasErrorCode, string>> = {
   no_rack: ". Connect a rack controller that reaches the BMC",
 };
 
+const hintOf = (code: MaasErrorCode, { status }: BadAnswer): string =>
+  status >= 300 && status < 400
+    ? ". A redirect is never followed, lest the token travel in clear text: set api_base_url to the region's own address"
+    : (HINTS[code] ?? "");
+
 function codeOf(answer: BadAnswer): MaasErrorCode {
   const { status, body } = answer;
   if (status === 401) return "unauthorized";
-  if (status === 403) return "forbidden";
+  if (status === 403) return codeOf403(answer);
   if (status === 404) return codeOf404(answer);
   if (status === 409) return answer.retryAfter === null ? "state_conflict" : "conflict_transient";
   if (status === 400) return codeOf400(answer);
   if (status === 413) return "rejected_input";
-  if (status === 503) return BMC_TEXT.test(body) ? "power_failure" : /rack/i.test(body) ? "no_rack" : "unavailable";
   if (status === 429 || status === 502 || status === 504) return "unavailable";
-  if (status >= 500) return BMC_TEXT.test(body) ? "power_failure" : "server_error";
-  return "bad_answer";
+  if (status < 500) return "bad_answer";
+  const plain = isHtml(answer) ? "" : body;
+  if (RACK_TEXT.test(plain)) return "no_rack";
+  if (BMC_TEXT.test(plain)) return "power_failure";
+  return status === 503 ? "unavailable" : "server_error";
+}
+
+/** MAAS's own 403 is empty or plain text; a page is some proxy's. An address outside its range is 403 too (contract 1.5). */
+function codeOf403(answer: BadAnswer): MaasErrorCode {
+  if (isHtml(answer)) return "bad_answer";
+  return /\bIP address\b|\brange\b/i.test(answer.body) ? "rejected_input" : "forbidden";
 }
 
 /** "Already in use" comes as 404 (contract 2.11) and is about the address, not about a missing machine. */
@@ -68,6 +90,7 @@ function codeOf400(answer: BadAnswer): MaasErrorCode {
   if (isHtml(answer)) return "bad_answer";
   if (/Unrecognised signature/.test(answer.body))
     return answer.body.includes("op=None") ? "unauthorized" : "bad_answer";
+  if (RACK_TEXT.test(answer.body)) return "no_rack";
   const all = parseFieldErrors(answer)["__all__"] ?? [];
   return all.some((text) => /current state of the node/.test(text)) ? "state_conflict" : "rejected_input";
 }
@@ -77,7 +100,14 @@ const isHtml = (answer: BadAnswer): boolean => /^\s*</.test(answer.body);
 function parseFieldErrors(answer: BadAnswer): Record<string, string[]> {
   try {
     const parsed = FieldErrors.safeParse(JSON.parse(answer.body));
-    return parsed.success ? parsed.data : {};
+    if (!parsed.success) return {};
+    const fields = Object.entries(parsed.data).slice(0, FIELD_LIMIT);
+    return Object.fromEntries(
+      fields.map(([field, texts]) => [
+        sanitize(field, answer),
+        texts.slice(0, FIELD_LIMIT).map((one) => sanitize(one, answer)),
+      ]),
+    );
   } catch {
     // Plain text: there are no fields.
     return {};
@@ -89,11 +119,16 @@ function retryAfter(header: string | null): number | null {
   return header !== null && Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 3600) : null;
 }
 
-function sanitize(answer: BadAnswer): string {
-  if (isHtml(answer)) return "an HTML page";
-  return answer.body
-    .replace(/\s+/g, " ")
+/** Bounded, on one line, printable, and without anything that is or looks like a credential. */
+function sanitize(text: string, { secrets }: BadAnswer): string {
+  const known = secrets.map((secret) => secret.reveal()).filter((secret) => secret.length >= SHORTEST_SECRET);
+  const without = known.reduce((left, secret) => left.replaceAll(secret, "[redacted]"), text);
+  return without
+    .slice(0, LOOKED_AT)
+    .replace(/[\s\p{Cc}]+/gu, " ")
     .replace(/((?:secret|password|pass|token|signature)\w*["']?\s*[:=]\s*["']?)[^\s"',}]+/gi, "$1[redacted]")
+    .replace(/(base string: )\S+/gi, "$1[redacted]")
     .trim()
-    .slice(0, SNIPPET_LENGTH);
+    .slice(0, SNIPPET_LENGTH)
+    .toWellFormed();
 }

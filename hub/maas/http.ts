@@ -1,7 +1,8 @@
 import type { z } from "zod";
-import type { Secret } from "../../shared/secret.ts";
+import { Secret } from "../../shared/secret.ts";
 import { apiBase } from "./base-url.ts";
 import { errorOf } from "./errors.ts";
+import { exchange, NoAnswer } from "./exchange.ts";
 import { RequestLimiter } from "./limiter.ts";
 import { authorization, parseApiKey } from "./oauth.ts";
 import { MaasError } from "./port.ts";
@@ -41,19 +42,8 @@ export interface Transport {
 }
 
 const TIMEOUTS = { quickMs: 30_000, slowMs: 600_000 };
-/** Failures before a byte was sent: whatever was asked did not happen. */
-const NOT_SENT = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "CERT_HAS_EXPIRED",
-  "DEPTH_ZERO_SELF_SIGNED_CERT",
-  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-]);
 
-/** The only fetch to MAAS. One attempt, a deadline, and a closed set of errors; never a redirect (contract 1.1: they lead to clear text). */
+/** The only way to MAAS. One attempt, a deadline, and a closed set of errors; never a redirect (contract 1.1: they lead to clear text). */
 export function createTransport(options: TransportOptions): Transport {
   const base = apiBase(options.baseUrl);
   const limiter = options.limiter ?? new RequestLimiter();
@@ -69,54 +59,50 @@ export function createTransport(options: TransportOptions): Transport {
       });
     const deadline = AbortSignal.timeout(request.slow ? timeouts.slowMs : timeouts.quickMs);
     const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
-    const form = request.form === undefined ? null : encodeForm(request.form);
-    try {
-      const response = await fetch(urlOf(base, request), {
-        method: request.method,
-        headers: {
-          authorization: authorization(key, new Date()).reveal(),
-          ...(form === null ? {} : { "content-type": "application/x-www-form-urlencoded" }),
-        },
-        ...(form === null ? {} : { body: form }),
-        redirect: "manual",
-        signal,
-      });
-      const body = await response.text();
-      if (response.ok) return body;
-      const headers = response.headers;
-      throw errorOf({
-        operation,
-        method: request.method,
-        status: response.status,
-        contentType: headers.get("content-type") ?? "",
-        retryAfter: headers.get("retry-after"),
-        body,
-      });
-    } catch (error) {
-      throw error instanceof MaasError ? error : transportError(error, operation, request.method, deadline.aborted);
-    }
+    const body = request.form === undefined ? null : encodeForm(request.form);
+    const headers = {
+      authorization: authorization(key, new Date()).reveal(),
+      ...(body === null
+        ? {}
+        : {
+            "content-type": "application/x-www-form-urlencoded",
+            "content-length": String(Buffer.byteLength(body)),
+          }),
+    };
+    const answer = await exchange({ url: urlOf(base, request), method: request.method, headers, body, signal }).catch(
+      (error: unknown) => {
+        throw noAnswer(error, operation, request.method, deadline.aborted);
+      },
+    );
+    if (answer.status >= 200 && answer.status < 300) return answer.body;
+    const secrets = [key.tokenSecret, ...Object.values(request.form ?? {}).filter((value) => value instanceof Secret)];
+    throw errorOf({ ...answer, operation, method: request.method, secrets });
   };
 
-  const send = async (request: MaasRequest): Promise<string> => {
+  const send = <T>(request: MaasRequest, use: (body: string, operation: string) => T): Promise<T> => {
     const operation = nameOf(request);
-    return limiter.run(request.slow ?? false, options.signal, async () => {
-      const began = performance.now();
-      const report = (outcome: RequestReport["outcome"]): void =>
-        options.onRequest?.({ operation, outcome, milliseconds: performance.now() - began });
-      try {
-        const body = await attempt(request, operation);
-        report("ok");
-        return body;
-      } catch (error) {
-        report(error instanceof MaasError ? error.code : "bad_answer");
-        throw error;
-      }
-    });
+    const began = performance.now();
+    const report = (outcome: RequestReport["outcome"]): void =>
+      options.onRequest?.({ operation, outcome, milliseconds: performance.now() - began });
+    return limiter
+      .run(request.slow ?? false, options.signal, async () => use(await attempt(request, operation), operation))
+      .then(
+        (used) => {
+          report("ok");
+          return used;
+        },
+        (error: unknown) => {
+          // Given up while it stood in line for a place.
+          const told = error instanceof MaasError ? error : noAnswer(error, operation, request.method, false);
+          report(told.code);
+          throw told;
+        },
+      );
   };
 
   return {
-    text: send,
-    json: async (request, schema) => parseJson(await send(request), schema, nameOf(request), request.method),
+    text: (request) => send(request, (body) => body),
+    json: (request, schema) => send(request, (body, operation) => parseJson(body, schema, operation, request.method)),
   };
 }
 
@@ -141,21 +127,22 @@ function parseJson<T>(body: string, schema: z.ZodType<T>, operation: string, met
   throw bad(places.join("; "), undefined);
 }
 
-function transportError(error: unknown, operation: string, method: string, timedOut: boolean): MaasError {
+function noAnswer(error: unknown, operation: string, method: string, timedOut: boolean): MaasError {
+  const [reason, sent] = error instanceof NoAnswer ? [error.reason, error.sent] : ["given up", false];
+  const outcomeUnknown = method !== "GET" && sent;
+  const outcome = outcomeUnknown ? " Whether it took effect is unknown: read again." : "";
   if (timedOut)
     return new MaasError({
       code: "timeout",
       operation,
-      message: `MAAS did not answer ${operation} in time. Whether it took effect is unknown: read again.`,
-      outcomeUnknown: method !== "GET",
+      message: `MAAS did not answer ${operation} in time.${outcome}`,
+      outcomeUnknown,
     });
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const reason = cause instanceof Error && "code" in cause ? String(cause.code) : "connection failed";
   return new MaasError({
-    code: "unreachable",
+    code: reason === "too_large" ? "bad_answer" : "unreachable",
     operation,
-    message: `MAAS cannot be reached for ${operation} (${reason}). Check the site's api_base_url and the network.`,
-    outcomeUnknown: method !== "GET" && !NOT_SENT.has(reason),
+    message: `MAAS cannot be reached for ${operation} (${reason}). Check the site's api_base_url and the network.${outcome}`,
+    outcomeUnknown,
   });
 }
 
@@ -181,7 +168,7 @@ function encodeForm(form: Readonly<Record<string, FormValue>>): string {
   const encoded = new URLSearchParams();
   for (const [name, value] of Object.entries(form)) {
     if (Array.isArray(value)) for (const one of value) encoded.append(name, String(one));
-    else encoded.append(name, typeof value === "object" && "reveal" in value ? value.reveal() : String(value));
+    else encoded.append(name, value instanceof Secret ? value.reveal() : String(value));
   }
   return encoded.toString();
 }

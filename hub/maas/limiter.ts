@@ -3,7 +3,7 @@ export interface Limits {
   readonly total: number;
   readonly slow: number;
 }
-export const SITE_LIMITS: Limits = { total: 8, slow: 4 };
+const SITE_LIMITS: Limits = { total: 8, slow: 4 };
 
 interface Waiting {
   readonly slow: boolean;

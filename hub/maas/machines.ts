@@ -33,9 +33,12 @@ const ipmiForm = (power: IpmiPower): Record<string, FormValue> => ({
 });
 
 /** One spelling an address: IPv6 as the URL parser writes it, anything else in lower case. */
-function sameAddress(a: string, b: string): boolean {
+export function sameAddress(a: string, b: string): boolean {
   const normal = (address: string): string => {
-    const bare = address.trim().toLowerCase();
+    const bare = address
+      .trim()
+      .toLowerCase()
+      .replace(/^\[(.*)\]$/, "$1");
     return bare.includes(":") && URL.canParse(`http://[${bare}]`) ? new URL(`http://[${bare}]`).hostname : bare;
   };
   return normal(a) === normal(b);

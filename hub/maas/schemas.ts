@@ -62,7 +62,7 @@ export const Machine = z
     enable_hw_sync: z.boolean().nullish(),
     last_sync: time,
     next_sync: time,
-    sync_interval: z.number().nullish(),
+    sync_interval: z.int().nullish(),
     hardware_uuid: z.string().nullish(),
   })
   .transform(
@@ -142,7 +142,7 @@ export const Subnet = z
   .object({ id: z.int(), cidr: z.string(), name: text, vlan: z.object({ id: z.int(), vid: z.int() }) })
   .transform((s): MaasSubnet => ({ id: s.id, cidr: s.cidr, name: s.name, vlanId: s.vlan.id, vlanVid: s.vlan.vid }));
 
-export const Vlan = z
+const Vlan = z
   .object({ id: z.int(), vid: z.int(), fabric_id: z.int(), name: text })
   .transform((v): MaasVlan => ({ id: v.id, vid: v.vid, fabricId: v.fabric_id, name: v.name }));
 export const Fabrics = z.array(z.object({ vlans: z.array(Vlan) }));

@@ -1,0 +1,78 @@
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest } from "node:https";
+
+export interface Call {
+  readonly url: URL;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+  readonly signal: AbortSignal;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | null;
+  readonly body: string;
+}
+
+/** No answer came, or only a part of one. */
+export class NoAnswer extends Error {
+  /** A system or TLS error code, or `too_large`. */
+  readonly reason: string;
+  /** False while not a byte can have reached the other side: then nothing happened there. */
+  readonly sent: boolean;
+  constructor(reason: string, sent: boolean) {
+    super(`no answer (${reason})`);
+    this.name = "NoAnswer";
+    this.reason = reason;
+    this.sent = sent;
+  }
+}
+
+/** A fleet's list is tens of megabytes; beyond this a text does not fit into a string. */
+const MAX_ANSWER_BYTES = 400 * 1024 * 1024;
+
+/**
+ * One request and its answer over a connection of its own, so that a kept connection closed by the other side never looks like a failed
+ * call. Not `fetch`: that one gives up after 300 s without headers whatever it is told, and a power call may take longer (contract 2.13).
+ * Follows no redirect. Throws NoAnswer only.
+ */
+export function exchange(call: Call): Promise<Answer> {
+  const secure = call.url.protocol === "https:";
+  return new Promise((resolve, reject) => {
+    let sent = false;
+    const fail = (error: unknown): void => reject(new NoAnswer(reasonOf(error), sent));
+    const options = { method: call.method, headers: call.headers, signal: call.signal, agent: false } as const;
+    const request = (secure ? httpsRequest : httpRequest)(call.url, options, (response) =>
+      readBody(response).then(
+        (body) =>
+          resolve({
+            status: response.statusCode ?? 0,
+            retryAfter: response.headers["retry-after"] ?? null,
+            body,
+          }),
+        (error: unknown) => {
+          request.destroy();
+          fail(error);
+        },
+      ),
+    );
+    request.on("socket", (socket) => socket.once(secure ? "secureConnect" : "connect", () => (sent = true)));
+    request.on("error", fail);
+    request.end(call.body ?? "");
+  });
+}
+
+async function readBody(response: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of response as AsyncIterable<Buffer>) {
+    bytes += part.length;
+    if (bytes > MAX_ANSWER_BYTES) throw Object.assign(new Error("the answer is too large"), { code: "too_large" });
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString("utf8");
+}
+
+const reasonOf = (error: unknown): string =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "connection failed";
