@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { NodeId } from "../shared/ids.ts";
+import { readTextNow } from "./system/files.ts";
 
 /** The file that cloud-init's agent part writes. Paths in it are the host's own; the root comes before them. */
 const ConfigFile = z.object({
@@ -40,7 +40,7 @@ export function loadConfig(args: readonly string[], env: Readonly<Record<string,
   const file = root !== "/" && path.startsWith(`${root}/`) ? path : join(root, path);
   let json: unknown;
   try {
-    json = JSON.parse(readFileSync(file, "utf8"));
+    json = JSON.parse(readTextNow(file));
   } catch (error) {
     throw new ConfigError(`The agent's configuration ${file} cannot be read as JSON. Run the bootstrap part again.`, {
       cause: error,

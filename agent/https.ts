@@ -21,7 +21,7 @@ export class HubRefusal extends Error {
   }
 }
 /** No usable answer: no connection, another certificate, a proxy's page. Never a reason to stop. */
-export class HubUnreachable extends Error {
+class HubUnreachable extends Error {
   override readonly name = "HubUnreachable";
 }
 

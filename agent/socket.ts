@@ -81,7 +81,7 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
 }
 
 /** Null for whatever this agent does not understand, e.g. a frame of a newer hub. */
-export function parseFrame(text: string): HubFrame | null {
+function parseFrame(text: string): HubFrame | null {
   try {
     const parsed = HubFrame.safeParse(JSON.parse(text));
     return parsed.success ? parsed.data : null;

@@ -5,7 +5,8 @@ import { Secret } from "../shared/secret.ts";
 import { LOG_LEVELS } from "./log.ts";
 
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
-const millis = (fallback: number, least: number) => z.coerce.number().int().min(least).max(86_400_000).default(fallback);
+const millis = (fallback: number, least: number) =>
+  z.coerce.number().int().min(least).max(86_400_000).default(fallback);
 
 /**
  * Every setting of the hub process. How a site behaves (timeouts, limits, retries) is not here: it is in the site's profiles, in the

@@ -5,11 +5,12 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
+import type { SiteId } from "../shared/ids.ts";
 import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./config.ts";
 import { type Database, openDatabase } from "./db/client.ts";
 import { startEmbeddedPostgres } from "./db/embedded/embedded-postgres.ts";
 import { migrate } from "./db/migrate.ts";
-import { startAgentListener } from "./gateway/agent-listener.ts";
+import { type AgentListener, startAgentListener } from "./gateway/agent-listener.ts";
 import { openCertificateAuthority } from "./gateway/certificate-authority.ts";
 import { openTaskSigner } from "./gateway/task-signer.ts";
 import { ensureAdminToken } from "./http/admin-token.ts";
@@ -17,15 +18,19 @@ import { createAdminApp } from "./http/app.ts";
 import { startAdminServer } from "./http/server.ts";
 import { createLog, type Log } from "./log.ts";
 import { createMaasClient } from "./maas/client.ts";
+import type { MaasPort } from "./maas/port.ts";
 import { probeMaas } from "./maas/probe.ts";
 import { SiteClients } from "./maas/site-clients.ts";
 import { startOfflineSweep } from "./node/offline-sweep.ts";
+import type { SecretStore } from "./secrets/port.ts";
 import { openSealedFileStore } from "./secrets/sealed-file.ts";
 import { inputResolvers, siteClient } from "./services.ts";
 import { HUB_VERSION } from "./version.ts";
 import { startWatcher } from "./watcher/watcher.ts";
 import { classifyError } from "./workflows/classify-error.ts";
+import type { FirstBoot } from "./workflows/context.ts";
 import { startWorkflowRunner } from "./workflows/engine/runner.ts";
+import type { Workflow } from "./workflows/engine/workflow.ts";
 import { workflowsOf } from "./workflows/registry.ts";
 
 type Closer = () => Promise<void> | void;
@@ -33,30 +38,79 @@ type Closer = () => Promise<void> | void;
 /** Any number: it serialises what only the first of several hubs must make, e.g. the CA. */
 const FIRST_START_LOCK = 74_102;
 
+interface Parts {
+  readonly config: Config;
+  readonly log: Log;
+  readonly hubId: string;
+  readonly database: Database;
+  readonly databaseUrl: string;
+  readonly secrets: SecretStore;
+  readonly maas: (siteId: SiteId) => Promise<MaasPort>;
+}
+
 async function start(config: Config, log: Log, closers: Closer[]): Promise<void> {
   const hubId = randomUUID();
-  const database = await openStore(config, hubId, log, closers);
-  const { db, inTx } = database.opened;
+  const store = await openStore(config, hubId, log, closers);
+  const { db, inTx } = store.opened;
   const secrets = await openSealedFileStore({ directory: join(config.stateDir, "secrets") });
   const adminTokenFile = join(config.stateDir, "admin-token");
-  const { ca, signer } = await inTx(async (tx) => {
-    await tx.execute(sql`select pg_advisory_xact_lock(${FIRST_START_LOCK})`);
-    return { ca: await openCertificateAuthority(secrets), signer: await openTaskSigner(secrets) };
-  });
   await ensureAdminToken(inTx, adminTokenFile);
-
   const clients = new SiteClients((siteId, report) => log.debug("maas request", { site_id: siteId, ...report }));
-  const maas = siteClient(db, secrets, clients);
+  const parts: Parts = {
+    config,
+    log,
+    hubId,
+    database: store.opened,
+    databaseUrl: store.url,
+    secrets,
+    maas: siteClient(db, secrets, clients),
+  };
+  const { agents, firstBoot } = await startAgents(parts, closers);
+  const workflows = workflowsOf({
+    db,
+    inTx,
+    log: log.with({ part: "onboarding" }),
+    secrets,
+    maas: parts.maas,
+    firstBoot,
+  });
+  startLoops(parts, workflows, closers);
+  const app = createAdminApp({
+    db,
+    inTx,
+    secrets,
+    workflows,
+    log: log.with({ part: "api" }),
+    probe: ({ baseUrl, token, images }) => probeMaas(createMaasClient({ baseUrl, apiKey: token }), { images }),
+    status: () => ({ hub_id: hubId, version: HUB_VERSION, agents: agents.sessions() }),
+  });
+  const server = await startAdminServer(app, config.http);
+  closers.push(() => server.close());
+  const host = config.http.host.includes(":") ? `[${config.http.host}]` : config.http.host;
+  const started = { agent_url: firstBoot.agentUrl, admin_token_file: adminTokenFile, database: store.kind };
+  log.info("hub started", { version: HUB_VERSION, hub_id: hubId, ...started });
+  process.stdout.write(
+    `${JSON.stringify({ listening: `http://${host}:${server.port}`, ...started, pid: process.pid })}\n`,
+  );
+}
+
+/** The listener for hosts, with the CA and the order key that the first hub makes; and what first boot has to know of them. */
+async function startAgents(parts: Parts, closers: Closer[]): Promise<{ agents: AgentListener; firstBoot: FirstBoot }> {
+  const { config, log, hubId, secrets } = parts;
+  const { db, inTx } = parts.database;
   const agentUrl = config.agent.url ?? (config.agent.port === 0 ? null : defaultAgentUrl(config.agent.port));
   if (agentUrl === null)
     throw new ConfigError(
       "MUSTER_AGENT_URL is needed when MUSTER_AGENT_PORT is 0: hosts are told an address before the port is known.",
     );
-
+  const { ca, signer } = await inTx(async (tx) => {
+    await tx.execute(sql`select pg_advisory_xact_lock(${FIRST_START_LOCK})`);
+    return { ca: await openCertificateAuthority(secrets), signer: await openTaskSigner(secrets) };
+  });
   const agents = await startAgentListener({
     db,
     inTx,
-    databaseUrl: database.url,
+    databaseUrl: parts.databaseUrl,
     hubId,
     hubVersion: HUB_VERSION,
     ca,
@@ -65,11 +119,20 @@ async function start(config: Config, log: Log, closers: Closer[]): Promise<void>
     host: config.agent.host,
     port: config.agent.port,
     heartbeatMinTtlMs: config.heartbeatMinTtlMs,
-    resolveInput: inputResolvers(db, maas),
+    resolveInput: inputResolvers(db, parts.maas),
     log: log.with({ part: "gateway" }),
   });
   closers.push(() => agents.close());
+  return {
+    agents,
+    firstBoot: { agentUrl, caBundlePem: ca.caPem, taskSigningPublicKey: signer.publicKey, agentPackage: null },
+  };
+}
 
+/** What goes on by itself: observing sites, noticing silent nodes, moving workflows. */
+function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Closer[]): void {
+  const { config, log, hubId, maas } = parts;
+  const { db, inTx } = parts.database;
   const watcher = startWatcher({
     db,
     inTx,
@@ -82,15 +145,6 @@ async function start(config: Config, log: Log, closers: Closer[]): Promise<void>
   closers.push(() => watcher.close());
   const sweep = startOfflineSweep({ inTx, log: log.with({ part: "heartbeat" }), graceMs: config.offlineGraceMs });
   closers.push(() => sweep.close());
-
-  const workflows = workflowsOf({
-    db,
-    inTx,
-    log: log.with({ part: "onboarding" }),
-    secrets,
-    maas,
-    firstBoot: { agentUrl, caBundlePem: ca.caPem, taskSigningPublicKey: signer.publicKey, agentPackage: null },
-  });
   const runner = startWorkflowRunner({
     db,
     inTx,
@@ -98,28 +152,11 @@ async function start(config: Config, log: Log, closers: Closer[]): Promise<void>
     workflows,
     classifyError,
     log: log.with({ part: "workflows" }),
-    databaseUrl: database.url,
+    databaseUrl: parts.databaseUrl,
     concurrency: config.workflowConcurrency,
     leaseSeconds: config.workflowLeaseSeconds,
   });
   closers.push(() => runner.close());
-
-  const app = createAdminApp({
-    db,
-    inTx,
-    secrets,
-    workflows,
-    log: log.with({ part: "api" }),
-    probe: ({ baseUrl, token, images }) => probeMaas(createMaasClient({ baseUrl, apiKey: token }), { images }),
-    status: () => ({ hub_id: hubId, version: HUB_VERSION, agents: agents.sessions() }),
-  });
-  const server = await startAdminServer(app, config.http);
-  closers.push(() => server.close());
-  const api = `http://${config.http.host.includes(":") ? `[${config.http.host}]` : config.http.host}:${server.port}`;
-  log.info("hub started", { version: HUB_VERSION, hub_id: hubId, api, agent_url: agentUrl, database: database.kind });
-  process.stdout.write(
-    `${JSON.stringify({ listening: api, agent_url: agentUrl, admin_token_file: adminTokenFile, database: database.kind, pid: process.pid })}\n`,
-  );
 }
 
 async function openStore(

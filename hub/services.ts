@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import type { SiteId } from "../shared/ids.ts";
 import { Secret } from "../shared/secret.ts";
-import { nodeOnboardings, maasSites } from "./db/schema/index.ts";
+import { maasSites, nodeOnboardings } from "./db/schema/index.ts";
 import type { Db } from "./db/tx.ts";
 import type { InputResolvers } from "./gateway/dispatch.ts";
 import type { MaasPort } from "./maas/port.ts";
@@ -12,21 +12,45 @@ import { SecretError, type SecretStore } from "./secrets/port.ts";
 export const siteClient =
   (db: Db, secrets: SecretStore, clients: SiteClients) =>
   async (siteId: SiteId): Promise<MaasPort> => {
-    const [site] = await db.select({ baseUrl: maasSites.apiBaseUrl, path: maasSites.apiTokenVaultPath }).from(maasSites).where(eq(maasSites.id, siteId));
+    const [site] = await db
+      .select({ baseUrl: maasSites.apiBaseUrl, path: maasSites.apiTokenVaultPath })
+      .from(maasSites)
+      .where(eq(maasSites.id, siteId));
     if (site === undefined) throw new SecretError("secret_missing", `maas-sites/${siteId}`, "There is no such site");
-    if (site.path === null) throw new SecretError("secret_missing", `maas-sites/${siteId}`, "The site has no MAAS token; write its credentials");
+    if (site.path === null)
+      throw new SecretError(
+        "secret_missing",
+        `maas-sites/${siteId}`,
+        "The site has no MAAS token; write its credentials",
+      );
     const { token } = await secrets.read(site.path);
-    if (token === undefined) throw new SecretError("secret_corrupt", site.path, "The secret holds no token; write the site's credentials again");
+    if (token === undefined)
+      throw new SecretError(
+        "secret_corrupt",
+        site.path,
+        "The secret holds no token; write the site's credentials again",
+      );
     return clients.client({ siteId, baseUrl: site.baseUrl }, new Secret(token));
   };
 
 /** Fills in what a task's row must not hold when the task is offered: the machine token is read from MAAS each time (decision M3). */
 export const inputResolvers = (db: Db, maas: (siteId: SiteId) => Promise<MaasPort>): InputResolvers => ({
   "node.hw_sync_reseed": async (input, task) => {
-    const [binding] = await db.select({ siteId: nodeOnboardings.siteId }).from(nodeOnboardings).where(eq(nodeOnboardings.nodeId, task.nodeId)).limit(1);
+    const [binding] = await db
+      .select({ siteId: nodeOnboardings.siteId })
+      .from(nodeOnboardings)
+      .where(eq(nodeOnboardings.nodeId, task.nodeId))
+      .limit(1);
     if (binding === undefined) throw new Error(`node ${task.nodeId} is bound to no site`);
     const token = await (await maas(binding.siteId)).getMachineToken(input.system_id);
     if (token === null) throw new Error(`MAAS has no machine token for ${input.system_id} yet`);
-    return { ...input, machine_token: { consumer_key: token.consumerKey, token_key: token.tokenKey, token_secret: token.tokenSecret.reveal() } };
+    return {
+      ...input,
+      machine_token: {
+        consumer_key: token.consumerKey,
+        token_key: token.tokenKey,
+        token_secret: token.tokenSecret.reveal(),
+      },
+    };
   },
 });

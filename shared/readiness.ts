@@ -1,8 +1,5 @@
 import { z } from "zod";
 
-/** Conditions that the agent and the hub write in this release (architecture 7); external sources name their own. */
-export const AGENT_CONDITION_TYPES = ["agent.connected", "agent.healthy", "os.booted"] as const;
-
 export const ConditionStatus = z.enum(["True", "False", "Unknown"]);
 export type ConditionStatus = z.output<typeof ConditionStatus>;
 

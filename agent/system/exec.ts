@@ -8,7 +8,7 @@ export interface Ran {
   readonly stderr: string;
 }
 /** A tool that is not there, or that did not end in time. */
-export class ToolError extends Error {
+class ToolError extends Error {
   override readonly name = "ToolError";
 }
 export type RunTool = (tool: string, args: readonly string[], timeoutMs: number) => Promise<Ran>;

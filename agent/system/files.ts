@@ -1,9 +1,13 @@
 import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { chmod, mkdir, open, readFile, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 export const isMissing = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ENOENT";
+
+/** For the start of the process, before anything else goes on. */
+export const readTextNow = (file: string): string => readFileSync(file, "utf8");
 
 /** Null when there is no such file. */
 export async function readText(file: string): Promise<string | null> {

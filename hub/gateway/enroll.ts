@@ -1,5 +1,5 @@
 import { and, eq, isNull, lt, ne, sql } from "drizzle-orm";
-import type { EnrollRequest, EnrollResponse, RenewResponse } from "../../shared/api/enroll.ts";
+import type { EnrollRequest, EnrollResponse } from "../../shared/api/enroll.ts";
 import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { isSupportedProtocol, OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from "../../shared/protocol/version.ts";
@@ -115,7 +115,7 @@ async function nodeOf(tx: Tx, nodeId: NodeId): Promise<Node> {
 }
 
 /** A new certificate for the key of the caller, who has proven one that is still accepted (see `authenticate`). */
-export async function renew(deps: EnrollDependencies, nodeId: NodeId, csrPem: string): Promise<RenewResponse> {
+export async function renew(deps: EnrollDependencies, nodeId: NodeId, csrPem: string): Promise<EnrollResponse> {
   const checked = await deps.ca.checkRequest(csrPem, nodeId);
   const signed = await deps.ca.signNode(nodeId, checked);
   const generation = await deps.inTx(async (tx) => {

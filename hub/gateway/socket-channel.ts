@@ -92,7 +92,7 @@ export class SocketChannel implements Channel {
 }
 
 /** Null for whatever is not a frame of the protocol: not JSON, unknown type, unknown member, wrong value. */
-export function parseFrame(data: RawData): AgentFrame | null {
+function parseFrame(data: RawData): AgentFrame | null {
   try {
     const parsed = AgentFrame.safeParse(JSON.parse(data.toString()));
     return parsed.success ? parsed.data : null;

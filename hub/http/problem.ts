@@ -48,7 +48,7 @@ export function problemResponse(c: Context, problem: Problem): Response {
 }
 
 /** Names each field at fault by a JSON pointer; unknown fields are named one by one. */
-export function validationError(where: string, error: z.ZodError): ApiError {
+function validationError(where: string, error: z.ZodError): ApiError {
   const errors = error.issues.slice(0, MAX_ERRORS).flatMap((issue) => {
     const pointer = `/${issue.path.map((part) => String(part).replaceAll("~", "~0").replaceAll("/", "~1")).join("/")}`;
     if (issue.code !== "unrecognized_keys")

@@ -36,7 +36,7 @@ export async function applyReadinessSignal(
 }
 
 /** Writes conditions of the node's present generation and wakes whoever waits on the node. */
-export async function writeConditions(
+async function writeConditions(
   tx: Tx,
   node: { id: NodeId; generation: number },
   source: string,

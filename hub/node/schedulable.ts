@@ -14,7 +14,7 @@ export interface ConditionFacts {
 }
 
 /** What every node needs, whatever its profile says. */
-export const REQUIRED_CONDITIONS = ["agent.connected", "agent.healthy", "os.booted"] as const;
+const REQUIRED_CONDITIONS = ["agent.connected", "agent.healthy", "os.booted"] as const;
 
 /** May work be put on this node? Derived, never stored (architecture 2); `reasons` is empty exactly when it may. */
 export function schedulability(

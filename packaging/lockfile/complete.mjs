@@ -12,7 +12,11 @@ const OS = /^(android|darwin|linux|win32|freebsd|openharmony|sunos|netbsd|openbs
 function platformOf(name) {
   const [os = "", cpu = "", abi = ""] = (name.split("/").pop() ?? "").replace(/^(cli|binding|node)-/, "").split("-");
   if (!OS.test(os)) return null;
-  return { os: [os], cpu: [cpu], ...(os === "linux" && abi !== "" ? { libc: [abi.startsWith("musl") ? "musl" : "glibc"] } : {}) };
+  return {
+    os: [os],
+    cpu: [cpu],
+    ...(os === "linux" && abi !== "" ? { libc: [abi.startsWith("musl") ? "musl" : "glibc"] } : {}),
+  };
 }
 
 function missingEntries(packages) {
@@ -23,7 +27,12 @@ function missingEntries(packages) {
       if (packages[place] !== undefined || packages[`${path}/${place}`] !== undefined) continue;
       const platform = platformOf(name);
       if (platform === null) continue;
-      missing[place] = { version: range.replace(/^[\^~]/, ""), optional: true, ...(entry.dev ? { dev: true } : {}), ...platform };
+      missing[place] = {
+        version: range.replace(/^[\^~]/, ""),
+        optional: true,
+        ...(entry.dev ? { dev: true } : {}),
+        ...platform,
+      };
     }
   }
   return missing;

@@ -31,5 +31,3 @@ export type EnrollResponse = z.output<typeof EnrollResponse>;
 
 export const RenewRequest = z.strictObject({ csr_pem: z.string().min(64).max(8192) });
 export type RenewRequest = z.output<typeof RenewRequest>;
-export const RenewResponse = EnrollResponse;
-export type RenewResponse = EnrollResponse;

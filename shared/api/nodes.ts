@@ -5,7 +5,7 @@ import { NodeStatus } from "../node-status.ts";
 import { ConditionStatus } from "../readiness.ts";
 import { Timestamp } from "./values.ts";
 
-export const NodeCondition = z.strictObject({
+const NodeCondition = z.strictObject({
   type: z.string(),
   status: ConditionStatus,
   reason: z.string(),
@@ -15,7 +15,6 @@ export const NodeCondition = z.strictObject({
   observed_at: Timestamp,
   expires_at: Timestamp.nullable(),
 });
-export type NodeCondition = z.output<typeof NodeCondition>;
 
 export const NodeSummary = z.strictObject({
   id: NodeId,
@@ -40,7 +39,7 @@ export const NodeSummary = z.strictObject({
 });
 export type NodeSummary = z.output<typeof NodeSummary>;
 
-export const NodeEvent = z.strictObject({
+const NodeEvent = z.strictObject({
   id: z.string(),
   type: z.string(),
   from_status: NodeStatus.nullable(),
@@ -49,7 +48,6 @@ export const NodeEvent = z.strictObject({
   message: z.string(),
   occurred_at: Timestamp,
 });
-export type NodeEvent = z.output<typeof NodeEvent>;
 
 export const NodeDetail = z.strictObject({
   ...NodeSummary.shape,

@@ -48,7 +48,7 @@ export const Batch = z.strictObject({
 });
 export type Batch = z.output<typeof Batch>;
 
-export const StageEvent = z.strictObject({
+const StageEvent = z.strictObject({
   id: z.string(),
   stage: z.string(),
   attempt: z.int(),
@@ -57,7 +57,6 @@ export const StageEvent = z.strictObject({
   details: Json,
   occurred_at: Timestamp,
 });
-export type StageEvent = z.output<typeof StageEvent>;
 
 /** The read model of lifecycle 4.2.1 with the diagnostics of 4.12. */
 export const Onboarding = z.strictObject({

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ProfileId, SiteId } from "../ids.ts";
 import { Hostname, InterfaceName, IpAddress, LinuxUserName, Seconds, Timestamp } from "./values.ts";
 
-export const Activation = z.enum(["active", "disabled"]);
+const Activation = z.enum(["active", "disabled"]);
 
 /** Site fields that an operator writes (lifecycle 3.1, 3.6). Secrets are written by the credentials route only. */
 const siteFields = {
@@ -189,7 +189,7 @@ export const RoceAssignment = z.strictObject({
 });
 export type RoceAssignment = z.output<typeof RoceAssignment>;
 
-export const PowerOverrideSelector = z.enum(["hostname", "ipmi_ip", "pxe_mac"]);
+const PowerOverrideSelector = z.enum(["hostname", "ipmi_ip", "pxe_mac"]);
 export const PowerOverrideCreate = z.strictObject({
   selector_type: PowerOverrideSelector,
   selector_value: z.string().min(1).max(64),

@@ -15,7 +15,7 @@ export type JournalState = (typeof JOURNAL_STATES)[number];
 const taskRef = { task_id: TaskId, epoch: z.int().min(1) };
 
 /** Reasons for which an agent refuses an order without running it. Each is final for that order. */
-export const ORDER_REJECTIONS = [
+const ORDER_REJECTIONS = [
   "bad_signature",
   "wrong_node",
   "expired",

@@ -84,7 +84,12 @@ export default {
     only(
       "agent-imports",
       "^agent/",
-      ["^agent/", "^shared/", NODE, `${NPM}(ws|@types/ws|zod|systeminformation|execa|@peculiar/x509)/`],
+      [
+        "^agent/",
+        "^shared/",
+        NODE,
+        `${NPM}(ws|@types/ws|zod|systeminformation|execa|@peculiar/x509|reflect-metadata)/`,
+      ],
       "The agent ships alone, to hosts it must not weigh down; the hub's code is not there.",
     ),
     never(
@@ -172,6 +177,8 @@ export default {
         "^hub/(db|node|tasks|secrets|readiness)/",
         "^hub/workflows/(registry[.]ts$|engine/|[^/]+[.]ts$)",
         "^hub/gateway/",
+        "^hub/ui/",
+        "^hub/version[.]ts$",
         "^shared/",
         HUB_ANYWHERE,
         NPM,

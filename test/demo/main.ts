@@ -45,7 +45,8 @@ function readArguments(): Arguments {
   }
   const number = (name: string, text: string, least: number, most: number): number => {
     const value = Number(text);
-    if (!Number.isFinite(value) || value < least || value > most) throw new Error(`--${name} must be a number from ${least} to ${most}, not ${text}`);
+    if (!Number.isFinite(value) || value < least || value > most)
+      throw new Error(`--${name} must be a number from ${least} to ${most}, not ${text}`);
     return value;
   };
   return {
@@ -86,7 +87,9 @@ async function watch(rig: Rig, hosts: readonly DemoHost[], view: ProgressView, s
 
 async function summary(rig: Rig, hosts: readonly DemoHost[]): Promise<{ active: number; text: string }> {
   const nodes = await rig.api.nodes();
-  const active = hosts.filter((host) => nodes.some((node) => node.hostname === host.hostname && node.status === "active")).length;
+  const active = hosts.filter((host) =>
+    nodes.some((node) => node.hostname === host.hostname && node.status === "active"),
+  ).length;
   return { active, text: `${active} of ${hosts.length} hosts active` };
 }
 
@@ -109,7 +112,9 @@ async function main(): Promise<number> {
     const site = await seedSite(rig.api, rig.maas, hosts);
     await onboard(rig, site, hosts);
     out.write(`Site, profile, SKU, credentials and RoCE rows are in place; onboarding ${args.hosts} hosts.\n`);
-    const patience = args.exit ? AbortSignal.any([stop.signal, AbortSignal.timeout(args.deadlineSeconds * 1000)]) : stop.signal;
+    const patience = args.exit
+      ? AbortSignal.any([stop.signal, AbortSignal.timeout(args.deadlineSeconds * 1000)])
+      : stop.signal;
     await watch(rig, hosts, new ProgressView(out), patience);
     const result = await summary(rig, hosts);
     out.write(`\n${Math.round((Date.now() - started) / 1000)} s after the start.\n`);
@@ -127,7 +132,13 @@ async function main(): Promise<number> {
 }
 
 /** With `--exit`, the reasons of whatever is not active come before the last line. */
-async function closing(rig: Rig, hosts: readonly DemoHost[], active: number, args: Arguments, interrupted: boolean): Promise<number> {
+async function closing(
+  rig: Rig,
+  hosts: readonly DemoHost[],
+  active: number,
+  args: Arguments,
+  interrupted: boolean,
+): Promise<number> {
   if (interrupted) return args.exit ? 130 : 0;
   if (active < hosts.length) {
     for (const onboarding of await rig.api.onboardings()) {

@@ -1,10 +1,10 @@
 import type { Onboarding } from "../../shared/api/onboardings.ts";
 import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 
-const stageNumber = (stage: string): number => ONBOARDING_STAGES.findIndex((name) => name === stage) + 1;
+const stageNumber = (stage: Onboarding["current_stage"]): number => ONBOARDING_STAGES.indexOf(stage) + 1;
 
 /** One line a host: stage, attempt, and what it waits for; a failed one with its class, code and next action. */
-export function describe(onboarding: Onboarding): string {
+function describe(onboarding: Onboarding): string {
   const done = onboarding.status === "completed" || onboarding.status === "reconciled";
   const place = done ? ONBOARDING_STAGES.length : stageNumber(onboarding.current_stage);
   const bar = `${"#".repeat(place)}${".".repeat(ONBOARDING_STAGES.length - place)}`;

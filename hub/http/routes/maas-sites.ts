@@ -18,7 +18,7 @@ export const SiteParams = z.strictObject({ id: SiteId });
 const tag = "maas-sites";
 const path = "/api/v1/admin/maas-sites";
 
-export const toSite = (site: MaasSite): z.input<typeof Site> => ({
+const toSite = (site: MaasSite): z.input<typeof Site> => ({
   id: site.id,
   name: site.name,
   region_code: site.regionCode,
@@ -51,7 +51,7 @@ const nameTaken = (name: string): ApiError =>
     errors: [{ pointer: "/name", message: "is taken" }],
   });
 
-export const createMaasSite = writeRoute({
+const createMaasSite = writeRoute({
   operationId: "createMaasSite",
   method: "POST",
   path,
@@ -96,7 +96,7 @@ const siteColumns = (body: SiteCreate) => ({
   upstreamDnsServers: body.upstream_dns_servers,
 });
 
-export const listMaasSites = readRoute({
+const listMaasSites = readRoute({
   operationId: "listMaasSites",
   method: "GET",
   path,
@@ -118,7 +118,7 @@ export const listMaasSites = readRoute({
   },
 });
 
-export const getMaasSite = readRoute({
+const getMaasSite = readRoute({
   operationId: "getMaasSite",
   method: "GET",
   path: `${path}/{id}`,
@@ -134,7 +134,7 @@ export const getMaasSite = readRoute({
   },
 });
 
-export const updateMaasSite = writeRoute({
+const updateMaasSite = writeRoute({
   operationId: "updateMaasSite",
   method: "PATCH",
   path: `${path}/{id}`,
@@ -215,7 +215,7 @@ async function changeSite(
   return changed;
 }
 
-export const disableMaasSite = writeRoute({
+const disableMaasSite = writeRoute({
   operationId: "disableMaasSite",
   method: "DELETE",
   path: `${path}/{id}`,
@@ -232,7 +232,7 @@ export const disableMaasSite = writeRoute({
   },
 });
 
-export const writeMaasSiteCredentials = writeRoute({
+const writeMaasSiteCredentials = writeRoute({
   operationId: "writeMaasSiteCredentials",
   method: "POST",
   path: `${path}/{id}/credentials`,
@@ -295,7 +295,7 @@ async function storeCredentials(
   return paths;
 }
 
-export const probeMaasSite = readRoute({
+const probeMaasSite = readRoute({
   operationId: "probeMaasSite",
   method: "POST",
   path: `${path}/{id}/probe`,

@@ -11,7 +11,7 @@ import { listTasks } from "../../db/queries/tasks.ts";
 import { TASK_STATES, type Task as TaskRow } from "../../db/schema/index.ts";
 import type { Db } from "../../db/tx.ts";
 import { schedulability } from "../../node/schedulable.ts";
-import { enqueueTask, readTask } from "../../tasks/queue.ts";
+import { cancelTask, enqueueTask, readTask } from "../../tasks/queue.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
 
@@ -209,4 +209,21 @@ const getTask = readRoute({
   },
 });
 
-export const nodeRoutes = [listNodes, getNode, createTask, listNodeTasks, getTask];
+const cancel = writeRoute({
+  operationId: "cancelTask",
+  method: "POST",
+  path: "/api/v1/admin/tasks/{id}/cancel",
+  tag: "tasks",
+  summary: "Cancel a task; one that an agent has is cancelling until the agent says how it went",
+  permission: "write",
+  params: z.strictObject({ id: TaskId }),
+  status: 200,
+  response: TaskView,
+  write: async ({ params }, tx) => {
+    const task = (await cancelTask(tx, params.id)) ?? (await readTask(tx, params.id));
+    if (task === null) throw new ApiError("not_found", `There is no task ${params.id}.`);
+    return { body: toTask(task), audit: { target: `tasks/${params.id}` } };
+  },
+});
+
+export const nodeRoutes = [listNodes, getNode, createTask, listNodeTasks, getTask, cancel];
