@@ -3,7 +3,13 @@ import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { ApiError } from "../../shared/api/errors.ts";
 import { canonicalJson } from "../../shared/json.ts";
-import { findApiToken, findIdempotencyKey, keepIdempotencyKey, recordAudit } from "../db/queries/api-requests.ts";
+import {
+  findApiToken,
+  findIdempotencyKey,
+  keepIdempotencyKey,
+  lockIdempotencyKey,
+  recordAudit,
+} from "../db/queries/api-requests.ts";
 import type { Tx } from "../db/tx.ts";
 import type { ApiDependencies } from "./deps.ts";
 import { parse } from "./problem.ts";
@@ -96,6 +102,7 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call): Promise<R
   const prepared = await route.before?.(call);
   const act = async (tx: Tx): Promise<unknown> => {
     if (route.write === undefined) throw new Error(`${route.operationId} does not write`);
+    if (key !== null && (await lockIdempotencyKey(tx, actor.name, key)) !== null) throw new KeyTaken();
     const { body, audit } = await route.write(call, tx, prepared);
     await recordAudit(tx, {
       actor: actor.name,

@@ -48,6 +48,12 @@ export async function findIdempotencyKey(db: Db | Tx, actor: string, key: string
   return row ?? null;
 }
 
+/** Waits for another request with the same key to end, and returns its answer if it left one: of two at once, one acts. */
+export async function lockIdempotencyKey(tx: Tx, actor: string, key: string): Promise<IdempotencyKey | null> {
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`${actor} ${key}`}, 0))`);
+  return findIdempotencyKey(tx, actor, key);
+}
+
 /** False when another request with the key was first: then nothing of this one may be kept. */
 export async function keepIdempotencyKey(tx: Tx, row: Omit<IdempotencyKey, "createdAt">): Promise<boolean> {
   await tx.delete(idempotencyKeys).where(lt(idempotencyKeys.createdAt, sql`now() - interval '1 day'`));

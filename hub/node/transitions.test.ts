@@ -1,0 +1,76 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { NODE_STATUSES, type NodeStatus } from "../../shared/node-status.ts";
+import { NODE_TRANSITIONS, type NodeMove, transitionsDiagram } from "./transitions.ts";
+
+/** Every pair of states, with who may move; `-` is forbidden. Total by type: a missing cell does not compile (state model 3.2, 3.3, N2). */
+const EXPECTED: Record<NodeStatus, Record<NodeStatus, string>> = {
+  bootstrap_issued: row({ enrolling: "admin_api onboarding" }),
+  enrolling: row({ active: "onboarding", quarantined: "onboarding operator" }),
+  active: row({
+    offline: "heartbeat reconciler",
+    quarantined: "reconciler cleanup",
+    draining: "admin_api",
+    enrolling: "reimage",
+  }),
+  offline: row({
+    active: "heartbeat reconciler",
+    quarantined: "reconciler cleanup",
+    draining: "admin_api",
+    enrolling: "reimage",
+  }),
+  quarantined: row({ active: "operator reconciler", draining: "admin_api", enrolling: "reimage" }),
+  draining: row({ retired: "drain", offline: "drain operator" }),
+  retired: row({ active: "operator", removing: "remove" }),
+  removing: row({ retired: "remove", deleted: "remove" }),
+  deleted: row({}),
+};
+
+function row(allowed: Partial<Record<NodeStatus, string>>): Record<NodeStatus, string> {
+  return {
+    bootstrap_issued: "-",
+    enrolling: "-",
+    active: "-",
+    offline: "-",
+    quarantined: "-",
+    draining: "-",
+    retired: "-",
+    removing: "-",
+    deleted: "-",
+    ...allowed,
+  };
+}
+
+const ownersOf = (from: NodeStatus, to: NodeStatus): string => {
+  const targets: Partial<Record<NodeStatus, readonly string[]>> = NODE_TRANSITIONS[from];
+  return targets[to]?.join(" ") ?? "-";
+};
+
+describe("the table of node states", () => {
+  it.each(NODE_STATUSES.flatMap((from) => NODE_STATUSES.map((to) => [from, to] as const)))("%s -> %s", (from, to) => {
+    expect(ownersOf(from, to)).toBe(EXPECTED[from][to]);
+  });
+
+  it("has a way out of every state but deleted, and none out of that", () => {
+    for (const status of NODE_STATUSES)
+      expect(Object.keys(NODE_TRANSITIONS[status]).length > 0).toBe(status !== "deleted");
+  });
+
+  it("does not compile an illegal move, a wrong owner, or draining without its operation", () => {
+    const moves: NodeMove[] = [
+      { from: "enrolling", to: "active", owner: "onboarding" },
+      { from: "active", to: "draining", owner: "admin_api", operationId: "op" },
+      // @ts-expect-error no edge leads from deleted
+      { from: "deleted", to: "active", owner: "operator" },
+      // @ts-expect-error the heartbeat may not make an enrolling node active
+      { from: "enrolling", to: "active", owner: "heartbeat" },
+      // @ts-expect-error draining needs an owning operation (decision N3)
+      { from: "active", to: "draining", owner: "admin_api" },
+    ];
+    expect(moves).toHaveLength(5);
+  });
+
+  it("is the diagram in docs/node-states.md", () => {
+    expect(readFileSync(new URL("../../docs/node-states.md", import.meta.url), "utf8")).toContain(transitionsDiagram());
+  });
+});

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ROUTES } from "../../hub/http/routes/index.ts";
+import { type ApiHarness, SITE_BODY, seedApi, startApi } from "../support/api-harness.ts";
+
+const SITES = "/api/v1/admin/maas-sites";
+/** A path with something plausible in each place. */
+const filled = (path: string): string => path.replace(/\{\w+\}/g, "00000000-0000-4000-8000-000000000000");
+
+describe("the borders of the admin API", () => {
+  let api: ApiHarness;
+  beforeAll(async () => {
+    api = await startApi();
+  });
+  afterAll(() => api.close());
+
+  it.each(ROUTES.filter((route) => route.permission !== "public").map((route) => [route.operationId, route] as const))(
+    "%s is refused without a token, with a wrong one, and writes nothing",
+    async (_, route) => {
+      const before = await api.counts();
+      for (const headers of [
+        { authorization: "" },
+        { authorization: "Bearer wrong" },
+        { authorization: `Basic ${api.admin}` },
+      ]) {
+        const answer = await api.ask(
+          route.method,
+          filled(route.path),
+          route.body === undefined ? undefined : {},
+          headers,
+        );
+        expect(answer.status).toBe(401);
+        expect(answer.problem.code).toBe("unauthenticated");
+        expect(answer.headers.get("content-type")).toBe("application/problem+json");
+      }
+      expect(await api.counts()).toEqual(before);
+    },
+  );
+
+  it.each(ROUTES.filter((route) => route.permission === "write").map((route) => [route.operationId, route] as const))(
+    "%s is refused to a viewer",
+    async (_, route) => {
+      const answer = await api.ask(route.method, filled(route.path), route.body === undefined ? undefined : {}, {
+        authorization: `Bearer ${api.viewer}`,
+      });
+      expect(answer.problem.code).toBe("forbidden");
+    },
+  );
+
+  it.each(ROUTES.filter((route) => route.body !== undefined).map((route) => [route.operationId, route] as const))(
+    "%s names an unknown field and refuses what is no JSON",
+    async (_, route) => {
+      const path = route.path.includes("/skus/{id}") ? "/api/v1/admin/skus/x" : filled(route.path);
+      const unknown = await api.ask(route.method, path, { surprise: 1 });
+      expect(unknown.problem.code).toBe("validation_failed");
+      expect(unknown.problem.errors?.length).toBeGreaterThan(0);
+      expect((await api.ask(route.method, path, "{")).problem.code).toBe("malformed_json");
+      expect(
+        (await api.ask(route.method, path, "a=1", { "content-type": "application/x-www-form-urlencoded" })).problem
+          .code,
+      ).toBe("unsupported_media_type");
+    },
+  );
+
+  it("names each wrong field by its pointer, unknown ones too", async () => {
+    const answer = await api.ask("POST", SITES, {
+      ...SITE_BODY,
+      pxe_vlan_vid: 5000,
+      api_base_url: "ftp://x",
+      colour: "red",
+    });
+    expect(answer.status).toBe(400);
+    expect(answer.problem.errors?.map((error) => error.pointer).sort()).toEqual([
+      "/api_base_url",
+      "/colour",
+      "/pxe_vlan_vid",
+    ]);
+  });
+
+  it("answers unknown paths and wrong methods as problems", async () => {
+    expect((await api.ask("GET", "/api/v1/admin/nothing")).problem.code).toBe("not_found");
+    const wrong = await api.ask("PUT", SITES);
+    expect(wrong.problem.code).toBe("method_not_allowed");
+    expect(wrong.headers.get("allow")).toContain("POST");
+  });
+
+  it("refuses a body that is too large and a cursor that no list gave", async () => {
+    expect((await api.ask("POST", SITES, JSON.stringify({ name: "x".repeat(3_000_000) }))).problem.code).toBe(
+      "body_too_large",
+    );
+    for (const cursor of [
+      "nonsense",
+      Buffer.from("[1]").toString("base64url"),
+      Buffer.from('["a","b","c"]').toString("base64url"),
+    ]) {
+      expect((await api.ask("GET", `${SITES}?cursor=${cursor}`)).problem.errors).toEqual([
+        { pointer: "/cursor", message: "is not a cursor of this list" },
+      ]);
+    }
+    expect((await api.ask("GET", `${SITES}?limit=0`)).problem.errors?.[0]?.pointer).toBe("/limit");
+  });
+
+  it("gives each answer a request id and takes a sane one", async () => {
+    expect((await api.ask("GET", "/healthz", undefined, { "x-request-id": "abc-1" })).headers.get("x-request-id")).toBe(
+      "abc-1",
+    );
+    expect(
+      (await api.ask("GET", "/healthz", undefined, { "x-request-id": "a b\tc" })).headers.get("x-request-id"),
+    ).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it("answers a repeated Idempotency-Key from memory, and refuses the key for another request", async () => {
+    const key = { "idempotency-key": "once" };
+    const first = await api.ask("POST", SITES, { ...SITE_BODY, name: "idem" }, key);
+    const again = await api.ask("POST", SITES, { ...SITE_BODY, name: "idem" }, key);
+    expect(again.body).toEqual(first.body);
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+    expect((await api.ask("POST", SITES, { ...SITE_BODY, name: "other" }, key)).problem.code).toBe(
+      "idempotency_key_reused",
+    );
+    const both = await Promise.all(
+      [1, 2, 3].map(() => api.ask("POST", SITES, { ...SITE_BODY, name: "race" }, { "idempotency-key": "race" })),
+    );
+    expect(new Set(both.map((answer) => answer.body.id)).size).toBe(1);
+  });
+
+  it("audits who did what, and no secret", async () => {
+    const { siteId } = await seedApi(api, "audited");
+    await api.ask("POST", `${SITES}/${siteId}/credentials`, {
+      maas_token: "a:b:canarysecret1",
+      power: { user: "root", pass: "canarysecret2" },
+      deploy_password: "canarysecret3",
+    });
+    const { rows } = await api.database.database.pool.query(
+      "select actor, role, action, target, details::text as details from audit_logs where target = $1 order by id",
+      [`maas-sites/${siteId}`],
+    );
+    expect(rows.map((row) => [row.actor, row.role, row.action])).toContainEqual([
+      "admin",
+      "admin",
+      "writeMaasSiteCredentials",
+    ]);
+    expect(JSON.stringify(rows)).not.toContain("canarysecret");
+  });
+
+  it("serves the page under a policy that lets no outside code in", async () => {
+    const page = await api.ask("GET", "/healthz");
+    expect(page.status).toBe(200);
+  });
+});

@@ -1,0 +1,46 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { openApiDocument } from "../../hub/http/openapi.ts";
+import { ROUTES } from "../../hub/http/routes/index.ts";
+
+const COMMITTED = new URL("../../docs/openapi.json", import.meta.url);
+
+describe("the API's description", () => {
+  const document = openApiDocument(ROUTES);
+
+  it("is the committed docs/openapi.json; `npm run openapi` writes it anew", () => {
+    expect(JSON.parse(readFileSync(COMMITTED, "utf8"))).toEqual(JSON.parse(JSON.stringify(document)));
+  });
+
+  it("names each operation once, with a summary, an answer's schema and a permission", () => {
+    const ids = ROUTES.map((route) => route.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const path of Object.values(document["paths"] as Record<string, Record<string, Record<string, unknown>>>)) {
+      for (const operation of Object.values(path)) {
+        expect(operation).toMatchObject({
+          operationId: expect.any(String),
+          summary: expect.any(String),
+          "x-permission": expect.stringMatching(/^(public|read|write)$/),
+        });
+        expect(Object.keys(operation["responses"] as object)).toContain("default");
+      }
+    }
+  });
+
+  it("describes each place of a path as a required parameter", () => {
+    for (const [path, operations] of Object.entries(
+      document["paths"] as Record<
+        string,
+        Record<string, { parameters: { name: string; in: string; required: boolean }[] }>
+      >,
+    )) {
+      const places = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+      for (const operation of Object.values(operations))
+        expect(
+          operation.parameters
+            .filter((parameter) => parameter.in === "path" && parameter.required)
+            .map((parameter) => parameter.name),
+        ).toEqual(places);
+    }
+  });
+});

@@ -1,0 +1,140 @@
+import { createHash, randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { putApiToken } from "../../hub/db/queries/api-requests.ts";
+import { createAdminApp } from "../../hub/http/app.ts";
+import type { ProbeMaas } from "../../hub/http/deps.ts";
+import type { SecretStore } from "../../hub/secrets/port.ts";
+import { openSealedFileStore } from "../../hub/secrets/sealed-file.ts";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import type { Problem } from "../../shared/api/errors.ts";
+import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { quietLog } from "./log.ts";
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies that each route's own schema describes
+  readonly body: any;
+  readonly problem: Problem;
+}
+
+/** The admin API on a database of its own, asked as a client asks it; MAAS's answer to a probe is the test's to choose. */
+export interface ApiHarness {
+  readonly database: TestDatabase;
+  readonly secrets: SecretStore;
+  readonly admin: string;
+  readonly viewer: string;
+  probeAnswer: Awaited<ReturnType<ProbeMaas>>;
+  ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** Rows of every table that a request may write, to prove that a refused one wrote nothing. */
+  counts(): Promise<Record<string, number>>;
+  close(): Promise<void>;
+}
+
+const WRITTEN = [
+  "maas_sites",
+  "maas_site_profiles",
+  "skus",
+  "maas_roce_assignments",
+  "maas_power_credential_overrides",
+  "workflows",
+  "node_onboardings",
+  "audit_logs",
+  "idempotency_keys",
+  "tasks",
+];
+
+export const GOOD_PROBE: ApiHarness["probeAnswer"] = {
+  ok: true,
+  maas_version: "3.7.3",
+  username: "admin",
+  is_superuser: true,
+  rack_controllers: [],
+  checks: [{ name: "token", status: "ok", message: "fine" }],
+};
+
+export async function startApi(): Promise<ApiHarness> {
+  const database = await createTestDatabase();
+  const folder = mkdtempSync(join(tmpdir(), "muster-api-"));
+  const secrets = await openSealedFileStore({ directory: join(folder, "secrets") });
+  const { db, inTx } = database.database;
+  const firstBoot = { agentUrl: "https://127.0.0.1:1", caBundlePem: "", taskSigningPublicKey: "", agentPackage: null };
+  const maas = () => Promise.reject(new Error("the API talks to no MAAS"));
+  const harness: ApiHarness = {
+    database,
+    secrets,
+    admin: await tokenFor(database, "admin", "admin"),
+    viewer: await tokenFor(database, "watcher", "viewer"),
+    probeAnswer: GOOD_PROBE,
+    ask: async (method, path, body, headers = {}) => {
+      const response = await app.request(path, {
+        method,
+        headers: {
+          authorization: `Bearer ${harness.admin}`,
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      const json = text === "" ? null : JSON.parse(text);
+      return { status: response.status, headers: response.headers, body: json, problem: json as Problem };
+    },
+    counts: async () => {
+      const entries = await Promise.all(
+        WRITTEN.map(
+          async (table) =>
+            [
+              table,
+              Number((await database.database.pool.query(`select count(*) as n from ${table}`)).rows[0]?.n),
+            ] as const,
+        ),
+      );
+      return Object.fromEntries(entries);
+    },
+    close: async () => {
+      await database.drop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  const app = createAdminApp({
+    db,
+    inTx,
+    secrets,
+    workflows: workflowsOf({ db, inTx, log: quietLog, secrets, maas, firstBoot }),
+    probe: async () => harness.probeAnswer,
+    log: quietLog,
+    status: () => ({ hub_id: "test", version: "test", agents: 0 }),
+  });
+  return harness;
+}
+
+async function tokenFor(database: TestDatabase, name: string, role: "admin" | "viewer"): Promise<string> {
+  const token = randomBytes(24).toString("base64url");
+  await database.database.inTx((tx) =>
+    putApiToken(tx, { name, role, tokenSha256: createHash("sha256").update(token).digest("hex") }),
+  );
+  return token;
+}
+
+export const SITE_BODY = {
+  name: "dc1",
+  region_code: "r1",
+  api_base_url: "http://maas.example:5240/MAAS",
+  pxe_iface: "ens19",
+  pxe_vlan_vid: 46,
+  node_pxe_iface: "eno8303",
+};
+
+/** A site with its profile and a SKU, ready to onboard to. */
+export async function seedApi(
+  api: ApiHarness,
+  name = "dc1",
+): Promise<{ siteId: string; profileId: string; skuId: string }> {
+  const site = (await api.ask("POST", "/api/v1/admin/maas-sites", { ...SITE_BODY, name })).body;
+  const skuId = `sku-${name}`;
+  await api.ask("POST", "/api/v1/admin/skus", { id: skuId, gpu_vendor: "amd", gpus_total: 8 });
+  return { siteId: site.id, profileId: site.default_profile_id, skuId };
+}
