@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { HubFrame } from "../shared/protocol/frames.ts";
+import { AgentFrame, type HubFrame } from "../shared/protocol/frames.ts";
 import { PROTOCOL_VERSION } from "../shared/protocol/version.ts";
 import type { ReadinessSignal } from "../shared/readiness.ts";
-import { attemptPlan, heartbeatPauseMs, renewAt } from "./backoff.ts";
+import { attemptPlan, edgeJitterMs, heartbeatPauseMs, renewAt } from "./backoff.ts";
 import { type Channel, type ChannelEnd, ChannelRefused } from "./channel.ts";
 import type { Config } from "./config.ts";
 import { HubRefusal } from "./https.ts";
@@ -10,10 +10,11 @@ import type { Identity, IdentityStore } from "./identity.ts";
 import type { Journal } from "./journal.ts";
 import type { Log } from "./log.ts";
 import { openLongPoll } from "./long-poll.ts";
-import { readinessSignal } from "./readiness.ts";
+import { readinessSignal, saysTheSame } from "./readiness.ts";
 import type { Runner } from "./runner.ts";
 import { openSocket } from "./socket.ts";
 import type { System } from "./system/system.ts";
+import { Transports } from "./transports.ts";
 import { AGENT_VERSION } from "./version.ts";
 
 export interface AgentParts {
@@ -24,21 +25,28 @@ export interface AgentParts {
   readonly log: Log;
 }
 
-const SOCKET_FAILURES_BEFORE_POLL = 3;
-const READINESS_EVERY_MS = 5 * 60_000;
+const READINESS_EVERY_MS = 2 * 60_000;
+const HEALTH_EVERY_MS = 30_000;
 const RENEW_CHECK_MS = 60_000;
 /** A refused identity is looked at again this often: an operator may have lifted the reason. */
 const REFUSED_PAUSE_MS = 60_000;
+const DIGEST_LIMIT = 1000;
+const CLOSE_WITHIN_MS = 2_000;
 
 /** Keeps the host enrolled and connected for as long as it runs. No network reason ever ends it. */
 export class Agent {
   readonly #parts: AgentParts;
   readonly #stop = new AbortController();
+  readonly #transports = new Transports();
   #runner: Runner | null = null;
   #channel: Channel | null = null;
-  /** Kept until the hub has acknowledged it. */
-  #signal: ReadinessSignal | null = null;
+  /** The newest; a renewal changes it while a channel is open. */
+  #identity: Identity | null = null;
+  #lastSignal: ReadinessSignal | null = null;
+  #signalPending = false;
   #ttlMs = 10_000;
+  /** Hub's clock minus the host's, as of the last welcome. */
+  #skewMs = 0;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
@@ -49,76 +57,117 @@ export class Agent {
     this.#runner = runner;
   }
 
-  send = (frame: Parameters<Channel["send"]>[0]): void => this.#channel?.send(frame);
+  /** The hub's time: what it signs is judged by its own clock, as the host's may be wrong. */
+  now = (): Date => new Date(Date.now() + this.#skewMs);
+
+  /** A frame that the protocol does not allow would cost the connection, again and again; it stays here. */
+  send = (frame: AgentFrame): void => {
+    const checked = AgentFrame.safeParse(frame);
+    if (checked.success) this.#channel?.send(checked.data);
+    else
+      this.#parts.log.error("a frame is not what the protocol allows and is not sent", {
+        type: frame.type,
+        faults: checked.error.issues.slice(0, 5).map((issue) => `${issue.path.join(".")}: ${issue.message}`),
+      });
+  };
 
   stop(): void {
     this.#stop.abort();
-    this.#runner?.stop();
-    this.#channel?.close();
   }
 
+  /** Ends only after `stop()`: what runs is told to end, what it says is sent, then the channel is closed. */
   async run(): Promise<void> {
+    const stopped = new Promise<void>((resolve) => {
+      this.#stop.signal.addEventListener("abort", () => resolve(), { once: true });
+    });
     await this.#runner?.recover();
+    await Promise.race([this.#keepConnected(), stopped]);
+    await this.#runner?.stop();
+    this.#channel?.close();
+    await Promise.race([this.#channel?.ended, sleep(CLOSE_WITHIN_MS)]);
+  }
+
+  async #keepConnected(): Promise<void> {
     let failures = 0;
-    while (!this.#stop.signal.aborted) {
+    for (let first = true; !this.#stop.signal.aborted; first = false) {
       const { beforeMs, afterMs } = attemptPlan(failures, Math.random());
       // The very first attempt of a boot is made at once; hosts do not boot in step.
-      if (failures > 0 || this.#channel !== null) await this.#pause(beforeMs);
-      const welcomed = await this.#attempt(failures);
-      if (welcomed) failures = 0;
-      else {
+      if (!first) await this.#pause(beforeMs);
+      const end = await this.#attempt(failures);
+      if (end === null || end.reason === "bad_frame") {
         failures += 1;
         await this.#pause(afterMs);
+      } else {
+        failures = 0;
+        if (end.reason !== "retry_socket") await this.#pause(edgeJitterMs(this.#ttlMs, Math.random()));
       }
     }
   }
 
-  /** One life of a connection: enroll if needed, connect, serve until it ends. True when there was a welcome. */
-  async #attempt(failures: number): Promise<boolean> {
+  /** One life of a connection: enroll if needed, connect, serve until it ends. Null when there was no welcome. */
+  async #attempt(failures: number): Promise<ChannelEnd | null> {
     const { log } = this.#parts;
-    let welcomed = false;
     try {
-      const identity = await this.#identity();
-      if (identity === null) return false;
-      const channel = await this.#open(identity, failures);
+      this.#identity = await this.#readOrEnroll();
+      if (this.#identity === null) return null;
+      const channel = await this.#open(this.#identity);
       this.#channel = channel;
-      welcomed = true;
       log.info("connected", {
         channel: channel.kind,
         session_epoch: channel.welcome.session_epoch,
         heartbeat_ttl_ms: channel.welcome.heartbeat_ttl_ms,
       });
-      const end = await this.#serve(channel, identity);
+      const end = await this.#serve(channel);
       log.info("disconnected", { reason: end.reason, detail: end.message });
-      if (end.reason === "superseded") await this.#pause(REFUSED_PAUSE_MS / 2);
-      if (end.reason === "identity_revoked" || end.reason === "protocol_unsupported")
-        await this.#pause(REFUSED_PAUSE_MS);
+      // Another host has this identity: taking it back at once would only make both flap.
+      if (end.reason === "superseded" || end.reason === "protocol_unsupported") await this.#pauseLong();
+      if (end.reason === "identity_revoked") await this.#afterRefusal(this.#identity);
+      return end;
     } catch (error) {
       log.warn("no connection to the hub", { error, attempt: failures + 1 });
-      if (error instanceof ChannelRefused) await this.#pause(REFUSED_PAUSE_MS / 4);
+      if (error instanceof ChannelRefused && this.#identity !== null && error.code.startsWith("certificate_"))
+        await this.#afterRefusal(this.#identity);
+      else if (error instanceof ChannelRefused && error.code === "protocol_unsupported") await this.#pauseLong();
+      return null;
     }
-    return welcomed;
   }
 
-  async #identity(): Promise<Identity | null> {
+  async #readOrEnroll(): Promise<Identity | null> {
     const { identities, log } = this.#parts;
     const stored = await identities.read();
-    if (stored !== null) return stored.notAfter.getTime() <= Date.now() ? identities.renew(stored) : stored;
+    if (stored !== null && stored.notAfter.getTime() > Date.now()) return stored;
+    if (stored !== null) {
+      await this.#afterRefusal(stored);
+      return null;
+    }
     try {
       return await identities.enroll();
     } catch (error) {
       const code = error instanceof HubRefusal ? error.code : null;
       log.warn("enrollment was refused or did not get through", { code, error });
       // The hub renews an expired token while the onboarding waits; the others need a person, so asking slowly is enough.
-      if (code !== null)
-        await this.#pause(
-          code === "token_expired" || code === "unavailable" || code === "internal_error" ? 5_000 : REFUSED_PAUSE_MS,
-        );
+      if (code === "token_expired" || code === "unavailable" || code === "internal_error") await this.#pause(5_000);
+      else if (code !== null) await this.#pauseLong();
       return null;
     }
   }
 
-  async #open(identity: Identity, failures: number): Promise<Channel> {
+  /**
+   * The hub does not take this certificate. A token that lies on the host is a new chance (an operator has put it there); else a renewal is
+   * tried, since it may be only the host's clock that calls an expired certificate good.
+   */
+  async #afterRefusal(identity: Identity): Promise<void> {
+    const { identities, log } = this.#parts;
+    try {
+      if (await identities.hasToken()) await identities.enroll();
+      else await identities.renew(identity);
+    } catch (error) {
+      log.warn("the identity could not be made good", { error });
+      if (error instanceof HubRefusal) await this.#pauseLong();
+    }
+  }
+
+  async #open(identity: Identity): Promise<Channel> {
     const { config, journal, system, log } = this.#parts;
     const hello = {
       type: "hello" as const,
@@ -127,28 +176,37 @@ export class Agent {
       node_id: identity.nodeId,
       generation: identity.generation,
       boot_id: await system.bootId(),
-      journal: journal.entries
-        .slice(-1000)
-        .map((entry) => ({ task_id: entry.task_id, epoch: entry.epoch, state: entry.state })),
+      journal: journal.digest(DIGEST_LIMIT),
     };
     const options = { hubUrl: config.hubUrl, identity, hello, log, take: (frame: HubFrame) => this.#take(frame) };
-    return failures > 0 && failures % SOCKET_FAILURES_BEFORE_POLL === 0 ? openLongPoll(options) : openSocket(options);
+    const kind = this.#transports.next();
+    try {
+      const channel = await (kind === "long_poll" ? openLongPoll(options) : openSocket(options));
+      this.#transports.opened(kind);
+      return channel;
+    } catch (error) {
+      // A refusal has come through: it says nothing against this way.
+      if (!(error instanceof ChannelRefused)) this.#transports.failed(kind);
+      throw error;
+    }
   }
 
   /** Everything that goes on while a channel is open; its timers end with it. */
-  async #serve(channel: Channel, identity: Identity): Promise<ChannelEnd> {
+  async #serve(channel: Channel): Promise<ChannelEnd> {
     const { log, system } = this.#parts;
     this.#ttlMs = channel.welcome.heartbeat_ttl_ms;
+    this.#skewMs = new Date(channel.welcome.hub_time).getTime() - Date.now();
+    this.#lastSignal = null;
     const over = new AbortController();
     const background = (what: string, work: Promise<void>): void => {
       work.catch((error: unknown) => !over.signal.aborted && log.warn("background work failed", { what, error }));
     };
     background("heartbeat", this.#beat(channel, over.signal));
-    background("readiness", this.#report(channel, identity, over.signal));
-    background("renewal", this.#renew(identity, over.signal));
+    background("readiness", this.#report(over.signal));
+    background("renewal", this.#renew(over.signal));
     background(
       "inventory",
-      system.inventory().then((inventory) => channel.send({ type: "inventory", inventory })),
+      system.inventory().then((inventory) => void (over.signal.aborted || this.send({ type: "inventory", inventory }))),
     );
     this.#runner?.resend();
     const end = await channel.ended;
@@ -161,34 +219,41 @@ export class Agent {
       await sleep(heartbeatPauseMs(this.#ttlMs, Math.random()), undefined, { signal: over });
       channel.send({ type: "heartbeat", seq });
       this.#runner?.resend();
-      if (this.#signal !== null) channel.send({ type: "readiness", signal: this.#signal });
+      if (this.#signalPending && this.#lastSignal !== null) this.send({ type: "readiness", signal: this.#lastSignal });
     }
   }
 
-  async #report(channel: Channel, identity: Identity, over: AbortSignal): Promise<void> {
-    while (!over.aborted) {
-      this.#signal = await readinessSignal(this.#parts.system, identity);
-      channel.send({ type: "readiness", signal: this.#signal });
-      await sleep(READINESS_EVERY_MS, undefined, { signal: over });
-    }
-  }
-
-  /** The new certificate is used by the next connection; the open one stays valid. */
-  async #renew(identity: Identity, over: AbortSignal): Promise<void> {
-    const due = renewAt(identity.notBefore, identity.notAfter, Math.random());
-    while (!over.aborted) {
-      await sleep(Math.max(1_000, Math.min(RENEW_CHECK_MS, due.getTime() - Date.now())), undefined, { signal: over });
-      if (Date.now() < due.getTime()) continue;
-      try {
-        await this.#parts.identities.renew(identity);
-        return;
-      } catch (error) {
-        this.#parts.log.warn("the certificate could not be renewed", {
-          error,
-          not_after: identity.notAfter.toISOString(),
-        });
-        await sleep(RENEW_CHECK_MS * (1 + Math.random()), undefined, { signal: over });
+  /** After the welcome, when something has changed, and every few minutes. */
+  async #report(over: AbortSignal): Promise<void> {
+    const { system, journal } = this.#parts;
+    let saidAt = 0;
+    while (!over.aborted && this.#identity !== null) {
+      const facts = { identity: this.#identity, journalFault: journal.fault, skewMs: this.#skewMs };
+      const signal = await readinessSignal(system, facts);
+      const due = performance.now() - saidAt >= READINESS_EVERY_MS;
+      if (this.#lastSignal === null || due || !saysTheSame(signal, this.#lastSignal)) {
+        this.#lastSignal = signal;
+        this.#signalPending = true;
+        saidAt = performance.now();
+        this.send({ type: "readiness", signal });
       }
+      await sleep(HEALTH_EVERY_MS, undefined, { signal: over });
+    }
+  }
+
+  /** Again and again, as a connection may outlive several certificates. The new one is used by the next connection; the open one stays valid. */
+  async #renew(over: AbortSignal): Promise<void> {
+    for (let identity = this.#identity; identity !== null && !over.aborted; identity = this.#identity) {
+      const due = renewAt(identity.notBefore, identity.notAfter, Math.random());
+      while (Date.now() < due.getTime())
+        await sleep(Math.max(1_000, Math.min(RENEW_CHECK_MS, due.getTime() - Date.now())), undefined, { signal: over });
+      try {
+        this.#identity = await this.#parts.identities.renew(identity);
+      } catch (error) {
+        const not_after = identity.notAfter.toISOString();
+        this.#parts.log.warn("the certificate could not be renewed", { error, not_after });
+      }
+      await sleep(RENEW_CHECK_MS * (1 + Math.random()), undefined, { signal: over });
     }
   }
 
@@ -201,7 +266,7 @@ export class Agent {
         this.#ttlMs = frame.heartbeat_ttl_ms;
         return;
       case "readiness.ack":
-        if (this.#signal?.signal_id === frame.signal_id) this.#signal = null;
+        if (this.#lastSignal?.signal_id === frame.signal_id) this.#signalPending = false;
         return;
       case "task.offer":
         runner?.offer(frame.order).catch(failed);
@@ -210,7 +275,7 @@ export class Agent {
         runner?.acknowledged(frame.task_id, frame.epoch).catch(failed);
         return;
       case "task.cancel":
-        runner?.cancel(frame.task_id, frame.epoch);
+        runner?.cancel(frame.task_id, frame.epoch).catch(failed);
         return;
       case "welcome":
         return;
@@ -219,5 +284,9 @@ export class Agent {
 
   async #pause(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.#stop.signal }).catch(() => undefined);
+  }
+
+  async #pauseLong(): Promise<void> {
+    await this.#pause(REFUSED_PAUSE_MS * (0.75 + 0.5 * Math.random()));
   }
 }

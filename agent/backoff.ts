@@ -15,6 +15,13 @@ export function attemptPlan(failures: number, random: number): { beforeMs: numbe
   return { beforeMs, afterMs: window - beforeMs };
 }
 
+/**
+ * Pause after a connection has ended that was good, before the first window: a hub that restarts loses all its hosts at once, and the windows of all
+ * begin anew. Half a time to live, which grows with the fleet, so that no host is missed by then.
+ */
+export const edgeJitterMs = (ttlMs: number, random: number): number =>
+  Math.floor(Math.min(LONGEST_WINDOW_MS, ttlMs / 2) * random);
+
 /** Pause before the next heartbeat: between 0.3 and 0.6 of the time to live, so that two may be lost. */
 export const heartbeatPauseMs = (ttlMs: number, random: number): number => Math.round(ttlMs * (0.3 + 0.3 * random));
 

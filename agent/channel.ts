@@ -12,7 +12,8 @@ export interface Channel {
 }
 
 export interface ChannelEnd {
-  readonly reason: CloseReason | "lost" | "stopped";
+  /** `retry_socket`: a long poll that works has ended so that the WebSocket is tried again. */
+  readonly reason: CloseReason | "lost" | "stopped" | "retry_socket";
   readonly message: string;
 }
 

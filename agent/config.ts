@@ -10,7 +10,14 @@ const ConfigFile = z.object({
   generation: z.int().min(0),
   enrollment_token_file: z.string().startsWith("/"),
   ca_file: z.string().startsWith("/"),
-  task_signing_public_key: z.string().regex(/^[A-Za-z0-9_-]{43}$/, "must be the base64url of 32 bytes"),
+  task_signing_public_key: z
+    .string()
+    .regex(
+      /^([A-Za-z0-9_-]{43}|-----BEGIN PUBLIC KEY-----[\s\S]+)$/,
+      "must be an Ed25519 key: base64url of 32 bytes, or PEM",
+    ),
+  /** Only where a folder stands for the host. */
+  root: z.string().startsWith("/").optional(),
 });
 
 export interface Config {
@@ -33,11 +40,11 @@ export const STATE_DIR = "/var/lib/muster/agent";
 
 /** Reads `--config PATH` (default /etc/muster/agent.json) below MUSTER_ROOT. Names every fault at once, never a value. */
 export function loadConfig(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Config {
-  const root = env["MUSTER_ROOT"] || "/";
+  const rootOfEnv = env["MUSTER_ROOT"]?.replace(/(?<=.)\/+$/, "") || "/";
   const at = args.indexOf("--config");
   const path = (at >= 0 ? args[at + 1] : undefined) ?? "/etc/muster/agent.json";
   // A supervisor of a folder host may have put the root before the path already.
-  const file = root !== "/" && path.startsWith(`${root}/`) ? path : join(root, path);
+  const file = rootOfEnv !== "/" && path.startsWith(`${rootOfEnv}/`) ? path : join(rootOfEnv, path);
   let json: unknown;
   try {
     json = JSON.parse(readTextNow(file));
@@ -52,6 +59,7 @@ export function loadConfig(args: readonly string[], env: Readonly<Record<string,
     throw new ConfigError(`The agent's configuration ${file} is not valid. ${faults.join("; ")}.`);
   }
   const config = parsed.data;
+  const root = rootOfEnv === "/" ? (config.root ?? "/") : rootOfEnv;
   return {
     hubUrl: new URL(config.hub_url),
     nodeId: config.node_id,

@@ -1,4 +1,4 @@
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { relative } from "node:path";
 import { z } from "zod";
 import { EnrollResponse } from "../shared/api/enroll.ts";
@@ -49,14 +49,15 @@ export class IdentityStore {
       this.ca(),
     ]);
     if (identity === null || key === null || cert === null) return null;
-    const parsed = IdentityFile.safeParse(JSON.parse(identity));
+    const parsed = IdentityFile.safeParse(parseJson(identity));
+    const certificate = parseCertificate(cert);
     if (
       !parsed.success ||
       parsed.data.node_id !== this.#config.nodeId ||
-      parsed.data.generation !== this.#config.generation
+      parsed.data.generation !== this.#config.generation ||
+      !certificate?.checkPrivateKey(createPrivateKey(key))
     )
       return null;
-    const certificate = new X509Certificate(cert);
     return {
       nodeId: parsed.data.node_id,
       generation: parsed.data.generation,
@@ -64,6 +65,11 @@ export class IdentityStore {
       notBefore: certificate.validFromDate,
       notAfter: certificate.validToDate,
     };
+  }
+
+  async hasToken(): Promise<boolean> {
+    const token = await this.#system.read(`/${relative(this.#config.root, this.#config.tokenFile)}`);
+    return token !== null && token.trim() !== "";
   }
 
   async ca(): Promise<string> {
@@ -150,5 +156,23 @@ export class IdentityStore {
     const identity = await this.read();
     if (identity === null) throw new Error("The identity that was just written cannot be read.");
     return identity;
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // A damaged file is no identity: the host enrolls again.
+    return null;
+  }
+}
+
+function parseCertificate(pem: string): X509Certificate | null {
+  try {
+    return new X509Certificate(pem);
+  } catch {
+    // As above.
+    return null;
   }
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type FileHandle, mkdir, open, readFile, rename } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
 import { TaskId } from "../shared/ids.ts";
@@ -16,6 +16,8 @@ export type JournalEntry = z.output<typeof Entry>;
 
 /** Deliveries that are remembered after they were reported: more than a hub would ever offer again. */
 const KEEP_REPORTED = 500;
+/** The file is written anew when it has grown past this and most of it is outdated. */
+const COMPACT_BYTES = 1024 * 1024;
 
 /**
  * What became of each delivery, on disk before anything follows from it: `received -> started -> finished -> reported`. It knows the highest epoch
@@ -24,18 +26,22 @@ const KEEP_REPORTED = 500;
  */
 export class Journal {
   readonly #file: string;
-  readonly #handle: FileHandle;
   readonly #latest: Map<TaskId, JournalEntry>;
+  /** Null while the file cannot be written, e.g. on a full disk: the agent goes on and tells of it, and takes no order. */
+  #handle: FileHandle | null = null;
+  /** Bytes of whole lines; what a failed write left behind them is overwritten by the next. */
+  #size = 0;
+  #compactAt = COMPACT_BYTES;
+  #fault: string | null = null;
+  #writing: Promise<unknown> = Promise.resolve();
 
-  private constructor(file: string, handle: FileHandle, latest: Map<TaskId, JournalEntry>) {
+  private constructor(file: string, latest: Map<TaskId, JournalEntry>) {
     this.#file = file;
-    this.#handle = handle;
     this.#latest = latest;
   }
 
   /** A torn last line, as a power cut leaves it, is dropped; the file is written anew with what still matters. */
   static async open(file: string): Promise<Journal> {
-    await mkdir(dirname(file), { recursive: true });
     const text = await readFile(file, "utf8").catch((error: unknown) => {
       if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
       throw error;
@@ -43,18 +49,22 @@ export class Journal {
     const latest = new Map<TaskId, JournalEntry>();
     for (const line of text.split("\n")) {
       const entry = parseLine(line);
-      if (entry === null) continue;
-      // Last written last: a map keeps the order of insertion.
-      latest.delete(entry.task_id);
-      latest.set(entry.task_id, entry);
+      if (entry !== null) remember(latest, entry);
     }
     forgetOldest(latest);
-    const handle = await rewrite(file, [...latest.values()]);
-    return new Journal(file, handle, latest);
+    const journal = new Journal(file, latest);
+    // Its fault is told with the first readiness signal.
+    await journal.#rewrite().catch(() => undefined);
+    return journal;
   }
 
   get file(): string {
     return this.#file;
+  }
+
+  /** Why the last record could not be written, or null. */
+  get fault(): string | null {
+    return this.#fault;
   }
 
   highestEpoch(taskId: TaskId): number {
@@ -65,17 +75,61 @@ export class Journal {
     return [...this.#latest.values()];
   }
 
-  /** On disk when it resolves. A full disk rejects, and what was to follow must not. */
-  async record(entry: JournalEntry): Promise<void> {
-    await this.#handle.appendFile(lineOf(entry));
-    await this.#handle.datasync();
-    this.#latest.delete(entry.task_id);
-    this.#latest.set(entry.task_id, entry);
+  /** What a hello tells: at most `limit` deliveries, those that the hub does not know the end of before all others. */
+  digest(limit: number): Pick<JournalEntry, "task_id" | "epoch" | "state">[] {
+    const open = this.entries.filter((entry) => entry.state !== "reported");
+    const reported = this.entries.filter((entry) => entry.state === "reported");
+    return [...reported, ...open].slice(-limit).map(({ task_id, epoch, state }) => ({ task_id, epoch, state }));
+  }
+
+  /**
+   * On disk when it resolves. A full disk rejects, and what was to follow must not. A record of an older delivery than the newest known is of
+   * no use and is not written: the epoch of a task never goes back.
+   */
+  record(entry: JournalEntry): Promise<void> {
+    const written = this.#writing.then(() => this.#append(entry));
+    // One failure is its caller's; the next record is tried all the same.
+    this.#writing = written.catch(() => undefined);
+    return written;
+  }
+
+  async #append(entry: JournalEntry): Promise<void> {
+    if (entry.epoch < this.highestEpoch(entry.task_id)) return;
+    const line = Buffer.from(lineOf(entry));
+    try {
+      const handle = this.#handle ?? (await this.#rewrite());
+      await writeAll(handle, line, this.#size);
+      await handle.datasync();
+    } catch (error) {
+      this.#fault = messageOf(error);
+      throw error;
+    }
+    this.#fault = null;
+    this.#size += line.length;
+    remember(this.#latest, entry);
+    if (this.#size < this.#compactAt) return;
+    forgetOldest(this.#latest);
+    // On failure the old file goes on being used: the record is safe in it, and its next fault is reported.
+    await this.#rewrite().catch(() => undefined);
+    this.#compactAt = Math.max(COMPACT_BYTES, 2 * this.#size);
+  }
+
+  async #rewrite(): Promise<FileHandle> {
+    try {
+      const written = await writeAnew(this.#file, this.entries);
+      await this.#handle?.close();
+      this.#handle = written.handle;
+      this.#size = written.size;
+      return written.handle;
+    } catch (error) {
+      this.#fault = messageOf(error);
+      throw error;
+    }
   }
 
   /** Replies that the hub has not acknowledged. */
   unreported(): JournalEntry[] {
-    return this.entries.filter((entry) => entry.state === "finished");
+    return this.withState("finished");
   }
 
   withState(state: JournalState): JournalEntry[] {
@@ -83,10 +137,17 @@ export class Journal {
   }
 
   async close(): Promise<void> {
-    await this.#handle.close();
+    await this.#writing;
+    await this.#handle?.close();
   }
 }
 
+interface Written {
+  readonly handle: FileHandle;
+  readonly size: number;
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 const checksum = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
 function lineOf(entry: JournalEntry): string {
@@ -101,18 +162,40 @@ function parseLine(line: string): JournalEntry | null {
   return parsed.success ? parsed.data : null;
 }
 
+/** Last written last: a map keeps the order of insertion. */
+function remember(latest: Map<TaskId, JournalEntry>, entry: JournalEntry): void {
+  latest.delete(entry.task_id);
+  latest.set(entry.task_id, entry);
+}
+
 function forgetOldest(latest: Map<TaskId, JournalEntry>): void {
   const reported = [...latest.values()].filter((entry) => entry.state === "reported");
   for (const entry of reported.slice(0, Math.max(0, reported.length - KEEP_REPORTED))) latest.delete(entry.task_id);
 }
 
-async function rewrite(file: string, entries: readonly JournalEntry[]): Promise<FileHandle> {
+/** A write may be partial, e.g. just before the disk is full. */
+async function writeAll(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, position + done);
+    done += bytesWritten;
+  }
+}
+
+async function writeAnew(file: string, entries: readonly JournalEntry[]): Promise<Written> {
+  await mkdir(dirname(file), { recursive: true });
   const temporary = `${file}.new`;
+  const bytes = Buffer.from(entries.map(lineOf).join(""));
   const handle = await open(temporary, "w", 0o600);
-  await handle.writeFile(entries.map(lineOf).join(""));
-  await handle.sync();
-  await rename(temporary, file);
+  try {
+    await writeAll(handle, bytes, 0);
+    await handle.sync();
+    await rename(temporary, file);
+  } catch (error) {
+    await handle.close();
+    await rm(temporary, { force: true });
+    throw error;
+  }
   const folder = await open(dirname(file), "r");
   await folder.sync().finally(() => folder.close());
-  return handle;
+  return { handle, size: bytes.length };
 }

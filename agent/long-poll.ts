@@ -1,68 +1,94 @@
 import { z } from "zod";
-import { type AgentFrame, HubFrame, Welcome } from "../shared/protocol/frames.ts";
+import { type AgentFrame, type HubFrame, Welcome } from "../shared/protocol/frames.ts";
 import { type Channel, type ChannelEnd, ChannelRefused } from "./channel.ts";
-import { askHub, HubRefusal, type TlsIdentity } from "./https.ts";
+import { frameOf } from "./frame.ts";
+import { askHub, HubRefusal } from "./https.ts";
 import type { OpenOptions } from "./socket.ts";
 
 const WAIT_MS = 25_000;
 /** After this long the WebSocket is tried again. */
-const RETRY_SOCKET_MS = 60_000;
-const Frames = z.object({ frames: z.array(HubFrame) });
+const RETRY_SOCKET_MS = 10 * 60_000;
+/** Frames that wait while the hub does not answer; more are not of use, as what matters is said again. */
+const MAX_WAITING = 100;
+const Welcomed = z.object({ welcome: Welcome });
+/** One frame that is not understood must not cost the others. */
+const Frames = z.object({ frames: z.array(z.unknown()) });
 
 /** The fallback where no WebSocket gets through: the same frames in requests. It ends by itself so that the WebSocket is tried again. */
 export async function openLongPoll(options: OpenOptions): Promise<Channel> {
-  const { hubUrl, identity, hello, take, log } = options;
-  const tls: TlsIdentity = identity.tls;
+  const { hubUrl, identity, hello } = options;
   const base = `/internal/v1/nodes/${identity.nodeId}`;
-  const { welcome } = await askHub(
-    hubUrl,
-    tls,
-    { method: "POST", path: `${base}/sessions`, body: { hello } },
-    z.object({ welcome: Welcome }),
-  ).catch((error: unknown) => {
+  const ask = { method: "POST" as const, path: `${base}/sessions`, body: { hello } };
+  const { welcome } = await askHub(hubUrl, identity.tls, ask, Welcomed).catch((error: unknown) => {
     throw error instanceof HubRefusal ? new ChannelRefused(error.code, error.message) : error;
   });
-  const stop = new AbortController();
-  const until = performance.now() + RETRY_SOCKET_MS;
-  let sending: Promise<void> = Promise.resolve();
-  const takeAll = (frames: readonly HubFrame[]): void => {
-    for (const frame of frames) take(frame);
-  };
-  const deliver = async (frame: AgentFrame): Promise<void> => {
-    const answer = await askHub(
-      hubUrl,
-      tls,
-      { method: "POST", path: `${base}/frames`, body: { session_epoch: welcome.session_epoch, frames: [frame] } },
-      Frames,
-    );
-    takeAll(answer.frames);
-  };
-  const poll = async (): Promise<ChannelEnd> => {
-    try {
-      while (!stop.signal.aborted && performance.now() < until) {
-        const path = `${base}/tasks/wait?session_epoch=${welcome.session_epoch}&timeout_ms=${WAIT_MS}`;
-        takeAll(
-          (await askHub(hubUrl, tls, { method: "GET", path, timeoutMs: WAIT_MS + 15_000, signal: stop.signal }, Frames))
-            .frames,
-        );
-      }
-      return stop.signal.aborted
-        ? { reason: "stopped", message: "the agent stops" }
-        : { reason: "lost", message: "the WebSocket is tried again" };
-    } catch (error) {
-      if (stop.signal.aborted) return { reason: "stopped", message: "the agent stops" };
-      return { reason: "lost", message: error instanceof Error ? error.message : String(error) };
-    }
-  };
+  const poll = new Poll(options, base, welcome);
   return {
     kind: "long_poll",
     welcome,
-    ended: poll(),
-    send: (frame) => {
-      sending = sending
-        .then(() => deliver(frame))
-        .catch((error: unknown) => log.warn("a frame could not be delivered", { type: frame.type, error }));
-    },
-    close: () => stop.abort(),
+    ended: poll.run(),
+    send: (frame) => poll.send(frame),
+    close: () => poll.stop(),
   };
+}
+
+class Poll {
+  readonly #options: OpenOptions;
+  readonly #base: string;
+  readonly #welcome: Welcome;
+  readonly #stop = new AbortController();
+  #waiting = 0;
+  #sending: Promise<void> = Promise.resolve();
+
+  constructor(options: OpenOptions, base: string, welcome: Welcome) {
+    this.#options = options;
+    this.#base = base;
+    this.#welcome = welcome;
+  }
+
+  /** What waits to be sent still goes out: a task's last words among it. */
+  stop(): void {
+    void this.#sending.finally(() => this.#stop.abort());
+  }
+
+  async run(): Promise<ChannelEnd> {
+    const { hubUrl, identity } = this.#options;
+    const until = performance.now() + RETRY_SOCKET_MS;
+    const path = `${this.#base}/tasks/wait?session_epoch=${this.#welcome.session_epoch}&timeout_ms=${WAIT_MS}`;
+    try {
+      while (!this.#stop.signal.aborted) {
+        if (performance.now() >= until) return { reason: "retry_socket", message: "the WebSocket is tried again" };
+        const ask = { method: "GET" as const, path, timeoutMs: WAIT_MS + 15_000, signal: this.#stop.signal };
+        this.#take((await askHub(hubUrl, identity.tls, ask, Frames)).frames);
+      }
+    } catch (error) {
+      if (!this.#stop.signal.aborted)
+        return { reason: "lost", message: error instanceof Error ? error.message : String(error) };
+    }
+    return { reason: "stopped", message: "the agent stops" };
+  }
+
+  send(frame: AgentFrame): void {
+    if (this.#waiting >= MAX_WAITING) return;
+    this.#waiting += 1;
+    this.#sending = this.#sending
+      .then(() => this.#deliver(frame))
+      .catch((error: unknown) => this.#options.log.warn("a frame could not be delivered", { type: frame.type, error }))
+      .finally(() => {
+        this.#waiting -= 1;
+      });
+  }
+
+  async #deliver(frame: AgentFrame): Promise<void> {
+    const { hubUrl, identity } = this.#options;
+    const body = { session_epoch: this.#welcome.session_epoch, frames: [frame] };
+    const ask = { method: "POST" as const, path: `${this.#base}/frames`, body };
+    this.#take((await askHub(hubUrl, identity.tls, ask, Frames)).frames);
+  }
+
+  #take(frames: readonly unknown[]): void {
+    const understood = frames.map(frameOf);
+    if (understood.includes(null)) this.#options.log.warn("a frame of the hub was not understood and is ignored");
+    for (const frame of understood.filter((one): one is HubFrame => one !== null)) this.#options.take(frame);
+  }
 }

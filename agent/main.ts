@@ -36,6 +36,7 @@ agent.use(
     handlers: handlersFor(system),
     key: signingKey(config.taskSigningPublicKey),
     nodeId: config.nodeId,
+    now: agent.now,
     send: agent.send,
     log,
   }),

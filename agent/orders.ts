@@ -5,11 +5,14 @@ import type { OrderRejection } from "../shared/protocol/frames.ts";
 import { isTaskType, TASKS } from "../shared/tasks/index.ts";
 import { orderSigningText, type SignedOrder } from "../shared/tasks/order.ts";
 
-/** A host's clock may be ahead of the hub's by this much before an order counts as expired. */
+/** An order counts as expired only this much after its end: the host's idea of the hub's time is as old as its last welcome. */
 const CLOCK_TOLERANCE_MS = 5 * 60_000;
 
-export const signingKey = (base64url: string): KeyObject =>
-  createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: base64url }, format: "jwk" });
+/** The raw key in base64url, or PEM: the bootstrap part carries either. */
+export const signingKey = (text: string): KeyObject =>
+  text.startsWith("-----BEGIN")
+    ? createPublicKey(text)
+    : createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: text }, format: "jwk" });
 
 export interface OrderContext {
   readonly key: KeyObject;

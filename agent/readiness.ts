@@ -5,14 +5,22 @@ import type { Identity } from "./identity.ts";
 import type { System } from "./system/system.ts";
 
 const LEAST_FREE_BYTES = 64 * 1024 * 1024;
+const MOST_SKEW_MS = 5 * 60_000;
+
+export interface AgentFacts {
+  readonly identity: Identity;
+  readonly journalFault: string | null;
+  /** Hub's clock minus the host's. */
+  readonly skewMs: number;
+}
 
 /**
  * What the agent says of its host. These signals need no boot event: they are made from what is there, after each welcome and every few minutes.
  */
-export async function readinessSignal(system: System, identity: Identity): Promise<ReadinessSignal> {
+export async function readinessSignal(system: System, facts: AgentFacts): Promise<ReadinessSignal> {
   const bootId = await system.bootId();
   const observed = { observed_at: new Date().toISOString() };
-  const faults = await healthFaults(system, identity);
+  const faults = await healthFaults(system, facts);
   const healthy: ReportedCondition =
     faults.length === 0
       ? {
@@ -39,26 +47,46 @@ export async function readinessSignal(system: System, identity: Identity): Promi
     message: `Boot ${bootId}`,
     ...observed,
   };
-  return { signal_id: randomUUID(), generation: identity.generation, boot_id: bootId, conditions: [healthy, booted] };
+  return {
+    signal_id: randomUUID(),
+    generation: facts.identity.generation,
+    boot_id: bootId,
+    conditions: [healthy, booted],
+  };
 }
 
-async function healthFaults(system: System, identity: Identity): Promise<{ reason: string; message: string }[]> {
+/** Whether two signals differ in their ids and times alone. */
+export function saysTheSame(a: ReadinessSignal, b: ReadinessSignal): boolean {
+  const told = (signal: ReadinessSignal) =>
+    JSON.stringify(signal.conditions.map(({ type, status, reason }) => [type, status, reason]));
+  return a.generation === b.generation && a.boot_id === b.boot_id && told(a) === told(b);
+}
+
+async function healthFaults(
+  system: System,
+  { identity, journalFault, skewMs }: AgentFacts,
+): Promise<{ reason: string; message: string }[]> {
   const faults: { reason: string; message: string }[] = [];
   try {
     await system.write(`${STATE_DIR}/health-probe`, `${new Date().toISOString()}\n`, 0o644);
+    const free = await system.freeBytes(STATE_DIR);
+    if (free < LEAST_FREE_BYTES)
+      faults.push({ reason: "DiskFull", message: `Only ${free} bytes are free below ${STATE_DIR}` });
   } catch (error) {
-    faults.push({
-      reason: "StateNotWritable",
-      message: `${STATE_DIR} cannot be written: ${error instanceof Error ? error.message : String(error)}`,
-    });
+    const message = `${STATE_DIR} cannot be written: ${error instanceof Error ? error.message : String(error)}`;
+    faults.push({ reason: "StateNotWritable", message });
   }
-  const free = await system.freeBytes(STATE_DIR);
-  if (free < LEAST_FREE_BYTES)
-    faults.push({ reason: "DiskFull", message: `Only ${free} bytes are free below ${STATE_DIR}` });
-  if (identity.notAfter.getTime() <= Date.now())
+  if (journalFault !== null)
+    faults.push({ reason: "JournalNotWritable", message: `The journal cannot be written: ${journalFault}` });
+  if (Math.abs(skewMs) > MOST_SKEW_MS)
+    faults.push({
+      reason: "ClockSkewed",
+      message: `The host's clock is ${Math.round(Math.abs(skewMs) / 1000)} s ${skewMs > 0 ? "behind" : "ahead of"} the hub's; check its time service`,
+    });
+  if (identity.notAfter.getTime() <= Date.now() + skewMs)
     faults.push({
       reason: "CertificateExpired",
-      message: `The certificate expired at ${identity.notAfter.toISOString()}`,
+      message: `The certificate expired at ${identity.notAfter.toISOString()} and could not be renewed`,
     });
   return faults;
 }

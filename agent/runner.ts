@@ -15,21 +15,38 @@ import type { SignedOrder } from "../shared/tasks/order.ts";
 import type { Journal } from "./journal.ts";
 import type { Log } from "./log.ts";
 import { judgeOrder } from "./orders.ts";
+import { TaskCancelled } from "./tasks/cancelled.ts";
 
 export interface RunnerOptions {
   readonly journal: Journal;
   readonly handlers: TaskHandlers;
   readonly key: KeyObject;
   readonly nodeId: NodeId;
+  /** The hub's time, as far as the host knows it. */
+  readonly now: () => Date;
   /** Sends if there is a channel; what is not sent is said again on the next welcome. */
   readonly send: (frame: AgentFrame) => void;
   readonly log: Log;
 }
 
-interface Running {
+interface Ref {
+  readonly task_id: TaskId;
   readonly epoch: number;
-  readonly abort: AbortController;
 }
+interface Job {
+  readonly ref: Ref;
+  readonly type: TaskType;
+  readonly input: Json;
+  readonly abort: AbortController;
+  running: boolean;
+  /** Its reply is given; what it still does is of no interest. */
+  ended: boolean;
+}
+
+/** Looks only, in no time: it need not wait behind a drain that takes hours. */
+const BESIDE_OTHERS: readonly TaskType[] = ["node.heartbeat_check"];
+/** What runs has this long to end when the agent stops; systemd's own patience is longer. */
+const STOP_WITHIN_MS = 5_000;
 
 /**
  * Carries out orders: verify, journal, run once, journal, report until acknowledged. Orders run one after the other. What was started and has
@@ -37,69 +54,91 @@ interface Running {
  */
 export class Runner {
   readonly #options: RunnerOptions;
-  readonly #running = new Map<TaskId, Running>();
+  readonly #jobs = new Map<TaskId, Job>();
+  /** Replies that the journal could not take; lost with the process, which then reports `interrupted`. */
+  readonly #unjournalled = new Map<TaskId, Ref & { reply: WireReply }>();
+  #taking: Promise<void> = Promise.resolve();
   #queue: Promise<void> = Promise.resolve();
+  readonly #atWork = new Set<Promise<void>>();
+  #stopping = false;
   constructor(options: RunnerOptions) {
     this.#options = options;
   }
 
-  /** Called once, before the first hello. */
+  /** Called once, before the first hello. What was never started may be offered again without harm, whatever its type. */
   async recover(): Promise<void> {
     const { journal } = this.#options;
     for (const entry of [...journal.withState("received"), ...journal.withState("started")]) {
-      const reply: WireReply = {
-        ok: false,
-        error: "interrupted",
-        message: `The agent ended while the task was ${entry.state}.`,
-      };
-      await journal.record({ ...entry, state: "finished", reply });
+      const reply = entry.state === "received" ? NOT_STARTED : INTERRUPTED;
+      await this.#recordEnd(entry, entry.type, reply);
     }
   }
 
-  /** Says again what the hub has not acknowledged; on each welcome and now and then. */
+  /** Says again what the hub has not acknowledged; on each welcome and with each heartbeat. */
   resend(): void {
-    for (const entry of this.#options.journal.unreported()) {
-      if (entry.reply !== undefined)
-        this.#options.send({ type: "task.result", task_id: entry.task_id, epoch: entry.epoch, reply: entry.reply });
-    }
+    for (const { task_id, epoch, reply } of [...this.#options.journal.unreported(), ...this.#unjournalled.values()])
+      if (reply !== undefined) this.#options.send({ type: "task.result", task_id, epoch, reply });
   }
 
-  async offer(order: SignedOrder): Promise<void> {
-    const { journal, key, nodeId, send, log } = this.#options;
+  /** One after the other, so that the same order twice at once meets its own record. */
+  offer(order: SignedOrder): Promise<void> {
+    const taken = this.#taking.then(() => this.#take(order));
+    this.#taking = taken.catch(() => undefined);
+    return taken;
+  }
+
+  async #take(order: SignedOrder): Promise<void> {
+    const { journal, key, nodeId, now, send, log } = this.#options;
     const ref = { task_id: order.task_id, epoch: order.epoch };
-    const known = journal.entries.find((entry) => entry.task_id === order.task_id && entry.epoch === order.epoch);
-    if (known !== undefined) return this.#offeredAgain(known.state, ref);
-    const refusal = judgeOrder(order, {
-      key,
-      nodeId,
-      highestEpoch: journal.highestEpoch(order.task_id),
-      now: new Date(),
-    });
-    if (refusal !== null) {
+    const highestEpoch = journal.highestEpoch(order.task_id);
+    const refusal = judgeOrder(order, { key, nodeId, highestEpoch, now: now() });
+    if (refusal?.reason === "replayed" && order.epoch === highestEpoch) return this.#offeredAgain(ref);
+    if (refusal !== null || !isTaskType(order.type)) {
       log.warn("order refused", { ...ref, type: order.type, ...refusal });
-      send({ type: "task.rejected", ...ref, ...refusal });
+      if (refusal !== null) send({ type: "task.rejected", ...ref, ...refusal });
       return;
     }
     try {
       await journal.record({ ...ref, state: "received", type: order.type });
     } catch (error) {
-      // e.g. the disk is full: not acknowledged, so the hub offers it again when the lease has lapsed.
       log.error("an order could not be journalled and is not carried out", { ...ref, error });
+      send({ type: "task.result", ...ref, reply: notJournalled(error) });
       return;
     }
+    // The hub gave an earlier delivery up: its end is of no interest, and this one waits until it has stopped.
+    const earlier = this.#jobs.get(order.task_id);
+    if (earlier !== undefined) {
+      earlier.ended = true;
+      earlier.abort.abort(new TaskCancelled("superseded", "A newer delivery of the task has come."));
+    }
+    const job = {
+      ref,
+      type: order.type,
+      input: order.input,
+      abort: new AbortController(),
+      running: false,
+      ended: false,
+    };
+    this.#jobs.set(order.task_id, job);
     send({ type: "task.ack", ...ref, state: "received" });
-    this.#queue = this.#queue
-      .then(() => this.#run(order))
-      .catch((error: unknown) => log.error("a task's end could not be journalled", { ...ref, error }));
+    this.#schedule(job);
+  }
+
+  #schedule(job: Job): void {
+    const beside = BESIDE_OTHERS.includes(job.type);
+    const work = (beside ? Promise.resolve() : this.#queue)
+      .then(() => this.#run(job))
+      .catch((error: unknown) => this.#options.log.error("a task could not be run", { ...job.ref, error }))
+      .finally(() => this.#atWork.delete(work));
+    if (!beside) this.#queue = work;
+    this.#atWork.add(work);
   }
 
   /** The same delivery twice: it is never run twice. */
-  #offeredAgain(
-    state: "received" | "started" | "finished" | "reported",
-    ref: { task_id: TaskId; epoch: number },
-  ): void {
-    if (state === "finished") this.resend();
-    else if (state !== "reported") this.#options.send({ type: "task.ack", ...ref, state });
+  #offeredAgain(ref: Ref): void {
+    const state = this.#options.journal.entries.find((entry) => entry.task_id === ref.task_id)?.state;
+    if (state === "received" || state === "started") this.#options.send({ type: "task.ack", ...ref, state });
+    else if (state === "finished") this.resend();
     else
       this.#options.send({
         type: "task.rejected",
@@ -109,70 +148,115 @@ export class Runner {
       });
   }
 
-  cancel(taskId: TaskId, epoch: number): void {
-    const running = this.#running.get(taskId);
-    if (running !== undefined && running.epoch === epoch) running.abort.abort(new Error("cancelled by the hub"));
-    else this.resend();
+  /** A delivery that has not come yet is ended too: the order may still be on its way. */
+  async cancel(taskId: TaskId, epoch: number): Promise<void> {
+    await this.#taking;
+    const ref = { task_id: taskId, epoch };
+    const { journal, send } = this.#options;
+    const job = this.#jobs.get(taskId);
+    if (job !== undefined && job.ref.epoch === epoch) {
+      job.abort.abort(new TaskCancelled("cancelled", "Cancelled by the hub."));
+      if (!job.running) await this.#end(job, CANCELLED);
+    } else if (epoch > journal.highestEpoch(taskId)) {
+      await journal.record({ ...ref, state: "finished", type: "", reply: CANCELLED });
+      send({ type: "task.cancelled", ...ref });
+    } else if (epoch === journal.highestEpoch(taskId)) {
+      send({ type: "task.not_cancellable", ...ref, message: "The delivery has ended already." });
+      this.resend();
+    }
   }
 
   async acknowledged(taskId: TaskId, epoch: number): Promise<void> {
+    if (this.#unjournalled.get(taskId)?.epoch === epoch) this.#unjournalled.delete(taskId);
     const entry = this.#options.journal.unreported().find((one) => one.task_id === taskId && one.epoch === epoch);
     if (entry === undefined) return;
     const { reply: _delivered, ...rest } = entry;
     await this.#options.journal.record({ ...rest, state: "reported" });
   }
 
-  /** Lets what runs end as `interrupted`. */
-  stop(): void {
-    for (const { abort } of this.#running.values()) abort.abort(new Error("the agent stops"));
+  /** Lets what runs end as `interrupted`, and waits for it a little. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    for (const { abort } of this.#jobs.values()) abort.abort(new TaskCancelled("interrupted", "The agent stops."));
+    const patience = new Promise<void>((resolve) => setTimeout(resolve, STOP_WITHIN_MS).unref());
+    await Promise.race([Promise.all(this.#atWork), patience]);
   }
 
-  async #run(order: SignedOrder): Promise<void> {
+  async #run(job: Job): Promise<void> {
     const { journal, send, log } = this.#options;
-    if (!isTaskType(order.type)) return;
-    const ref = { task_id: order.task_id, epoch: order.epoch };
-    const abort = new AbortController();
-    this.#running.set(order.task_id, { epoch: order.epoch, abort });
-    await journal.record({ ...ref, state: "started", type: order.type });
-    log.info("task started", { ...ref, type: order.type });
-    const reply = await this.#handle(order, order.type, abort.signal);
-    this.#running.delete(order.task_id);
-    await journal.record({ ...ref, state: "finished", type: order.type, reply });
-    log.info("task finished", {
-      ...ref,
-      type: order.type,
-      ok: reply.ok,
-      ...(reply.ok ? {} : { error: reply.error, reason: reply.message }),
-    });
-    send({ type: "task.result", ...ref, reply });
+    if (job.ended || this.#stopping) return;
+    job.running = true;
+    try {
+      await journal.record({ ...job.ref, state: "started", type: job.type });
+    } catch (error) {
+      log.error("a task's start could not be journalled and it is not started", { ...job.ref, error });
+      return this.#end(job, notJournalled(error));
+    }
+    send({ type: "task.ack", ...job.ref, state: "started" });
+    log.info("task started", { ...job.ref, type: job.type });
+    await this.#end(job, await this.#handle(job));
   }
 
-  async #handle(order: SignedOrder, type: TaskType, signal: AbortSignal): Promise<WireReply> {
+  /** The reply is sent in any case; the journal makes it outlive the process. */
+  async #recordEnd({ task_id, epoch }: Ref, type: string, reply: WireReply): Promise<void> {
+    const { journal, log } = this.#options;
+    await journal.record({ task_id, epoch, state: "finished", type, reply }).catch((error: unknown) => {
+      log.error("a task's end could not be journalled", { task_id, epoch, error });
+      this.#unjournalled.set(task_id, { task_id, epoch, reply });
+    });
+  }
+
+  async #end(job: Job, reply: WireReply): Promise<void> {
+    const { send, log } = this.#options;
+    if (this.#jobs.get(job.ref.task_id) === job) this.#jobs.delete(job.ref.task_id);
+    if (job.ended) return;
+    job.ended = true;
+    await this.#recordEnd(job.ref, job.type, reply);
+    const how = reply.ok ? { ok: true } : { ok: false, error: reply.error, reason: reply.message };
+    log.info("task finished", { ...job.ref, type: job.type, ...how });
+    if (!reply.ok && reply.error === "cancelled") send({ type: "task.cancelled", ...job.ref });
+    send({ type: "task.result", ...job.ref, reply });
+  }
+
+  async #handle({ ref, type, input, abort: { signal } }: Job): Promise<WireReply> {
     let seq = 0;
     const run: TaskRun<TaskType> = {
-      taskId: order.task_id,
+      taskId: ref.task_id,
       signal,
       progress: (progress) =>
-        this.#options.send({
-          type: "task.progress",
-          task_id: order.task_id,
-          epoch: order.epoch,
-          seq: seq++,
-          progress: progress as Json,
-        }),
+        this.#options.send({ type: "task.progress", ...ref, seq: seq++, progress: progress as Json }),
     };
     try {
       // The order was judged: its input is what the type says.
       const handler = this.#options.handlers[type] as (input: TaskInput, run: TaskRun<TaskType>) => Promise<TaskReply>;
-      const reply = await handler(TASKS[type].input.parse(order.input), run);
+      const reply = await handler(TASKS[type].input.parse(input), run);
       return reply.ok
         ? { ok: true, result: reply.result as Json }
         : { ok: false, error: reply.error, message: reply.message.slice(0, 4000) };
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      if (!signal.aborted) return { ok: false, error: "handler_crashed", message: message.slice(0, 4000) };
-      const stopped = signal.reason instanceof Error && signal.reason.message === "the agent stops";
-      return { ok: false, error: stopped ? "interrupted" : "cancelled", message: String(signal.reason) };
+      if (signal.aborted && signal.reason instanceof TaskCancelled)
+        return signal.reason.why === "interrupted" ? INTERRUPTED : CANCELLED;
+      return { ok: false, error: "handler_crashed", message: messageOf(error).slice(0, 4000) };
     }
   }
 }
+
+const INTERRUPTED: WireReply = {
+  ok: false,
+  error: "interrupted",
+  message: "The agent ended while the task was running; how far it came is not known.",
+};
+const NOT_STARTED: WireReply = {
+  ok: false,
+  error: "handler_crashed",
+  message: "The agent ended before the task was started; nothing of it was done.",
+};
+const CANCELLED: WireReply = { ok: false, error: "cancelled", message: "Cancelled by the hub." };
+
+const notJournalled = (error: unknown): WireReply => ({
+  ok: false,
+  error: "handler_crashed",
+  message: `The task was not started, as the agent's journal cannot be written: ${messageOf(error)}. Check the host's disk.`,
+});
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,13 +1,18 @@
 import { WebSocket } from "ws";
-import { type Hello, HubFrame, type Welcome } from "../shared/protocol/frames.ts";
+import type { Hello, Welcome } from "../shared/protocol/frames.ts";
 import { CLOSE_CODES, type CloseReason, MAX_FRAME_BYTES } from "../shared/protocol/version.ts";
 import { type Channel, type ChannelEnd, ChannelRefused, type TakeFrame } from "./channel.ts";
+import { parseFrame } from "./frame.ts";
 import { explain } from "./https.ts";
 import type { Identity } from "./identity.ts";
 import type { Log } from "./log.ts";
 
 const CONNECT_TIMEOUT_MS = 20_000;
 const WELCOME_TIMEOUT_MS = 20_000;
+const CLOSE_WITHIN_MS = 2_000;
+/** A hub that reads this slowly is as good as gone; what is not acknowledged is said again on the next connection. */
+const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
+const MAX_REFUSAL_BYTES = 64 * 1024;
 
 export interface OpenOptions {
   readonly hubUrl: URL;
@@ -40,7 +45,13 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
     socket.on("error", (error) => reject(new Error(explain(error), { cause: error })));
     socket.once("unexpected-response", (_request, response) => {
       const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => chunks.push(chunk));
+      let size = 0;
+      response.on("data", (chunk: Buffer) => {
+        size += chunk.length;
+        if (size <= MAX_REFUSAL_BYTES) chunks.push(chunk);
+        else response.destroy(new Error("the answer is too large"));
+      });
+      response.on("error", reject);
       response.on("end", () => {
         reject(refusalOf(response.statusCode ?? 0, Buffer.concat(chunks).toString("utf8")));
         socket.terminate();
@@ -73,22 +84,16 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
     send: (frame) => {
       if (socket.readyState !== WebSocket.OPEN) return;
       socket.send(JSON.stringify(frame));
+      if (socket.bufferedAmount > MAX_BUFFERED_BYTES) socket.terminate();
       // Nothing heard for two times to live: half of the connection is dead, and TCP has not noticed.
       if (performance.now() - lastHeard > 2 * welcome.heartbeat_ttl_ms) socket.terminate();
     },
-    close: () => socket.close(1000, "the agent stops"),
+    close: () => {
+      socket.close(1000, "the agent stops");
+      // A hub that does not answer the close is not waited for.
+      setTimeout(() => socket.terminate(), CLOSE_WITHIN_MS).unref();
+    },
   };
-}
-
-/** Null for whatever this agent does not understand, e.g. a frame of a newer hub. */
-function parseFrame(text: string): HubFrame | null {
-  try {
-    const parsed = HubFrame.safeParse(JSON.parse(text));
-    return parsed.success ? parsed.data : null;
-  } catch {
-    // Not JSON.
-    return null;
-  }
 }
 
 function reasonOf(code: number): ChannelEnd["reason"] {

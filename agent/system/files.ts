@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { chmod, mkdir, open, readFile, rename, rm, stat, statfs } from "node:fs/promises";
+import { chmod, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 export const isMissing = (error: unknown): boolean =>
@@ -54,6 +54,15 @@ export async function isPresent(file: string): Promise<boolean> {
       throw error;
     },
   );
+}
+
+export async function listFolder(folder: string): Promise<string[]> {
+  try {
+    return (await readdir(folder)).sort();
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
 }
 
 /** Bytes that an ordinary write may still take on the file system that holds `folder`. */

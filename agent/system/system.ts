@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Inventory } from "../../shared/inventory.ts";
 import type { Log } from "../log.ts";
 import { type RunTool, toolsOf } from "./exec.ts";
-import { freeBytes, isPresent, readText, removeFile, writeAtomically } from "./files.ts";
+import { freeBytes, listFolder, readText, removeFile, writeAtomically } from "./files.ts";
 import { readBootId, readHostname, readMacs, uptimeSeconds } from "./host.ts";
 import { readInventory } from "./inventory.ts";
 
@@ -15,7 +15,8 @@ export interface System {
   read(path: string): Promise<string | null>;
   write(path: string, text: string, mode: number): Promise<void>;
   remove(path: string): Promise<void>;
-  present(path: string): Promise<boolean>;
+  /** Names in a folder, sorted; none when there is no such folder. */
+  list(path: string): Promise<string[]>;
   freeBytes(path: string): Promise<number>;
   bootId(): Promise<string>;
   hostname(): Promise<string>;
@@ -34,7 +35,7 @@ export function systemAt(root: string, log: Log): System {
     read: (path) => readText(at(path)),
     write: (path, text, mode) => writeAtomically(at(path), text, mode),
     remove: (path) => removeFile(at(path)),
-    present: (path) => isPresent(at(path)),
+    list: (path) => listFolder(at(path)),
     freeBytes: (path) => freeBytes(at(path)),
     bootId,
     hostname,

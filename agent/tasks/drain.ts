@@ -1,15 +1,29 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { TaskHandlers, TaskInput } from "../../shared/tasks/index.ts";
+import { z } from "zod";
+import type { TaskHandlers, TaskInput, TaskReply } from "../../shared/tasks/index.ts";
 import type { System } from "../system/system.ts";
+import { isCancelledByHub } from "./cancelled.ts";
 
 const MARK = "/var/lib/muster/agent/drain.json";
 /** Its presence keeps everybody but root from logging in (pam_nologin). */
 const NOLOGIN = "/etc/nologin";
+const NOLOGIN_START = "This host is being drained by Muster";
 const FIRST_HUMAN_UID = 1000;
 const NOBODY = 65534;
-const LOOK_EVERY_MS = 2_000;
 const TOOL_TIMEOUT_MS = 15_000;
 
+export interface DrainTiming {
+  readonly lookEveryMs: number;
+  /** Renews the task's lease of 300 s. */
+  readonly progressEveryMs: number;
+  /** Processes of an ended session get a moment to go. */
+  readonly endWithinMs: number;
+}
+const TIMING: DrainTiming = { lookEveryMs: 2_000, progressEveryMs: 60_000, endWithinMs: 20_000 };
+
+const Mark = z.object({ task_id: z.string(), deadline_at: z.iso.datetime() });
+type Handler = TaskHandlers["node.drain"];
+type Run = Parameters<Handler>[1];
 interface LoginSession {
   readonly id: string;
   readonly user: string;
@@ -17,14 +31,14 @@ interface LoginSession {
 
 /**
  * Lets no new tenant session in and waits until the last one has ended, or until the deadline; with `force` what is left then is ended. Harmless to
- * repeat: the mark and the file are written again, the sessions looked at anew.
+ * repeat: the same task keeps its deadline, the sessions are looked at anew. A cancelled drain lets people in again.
  */
 export const drain =
-  (system: System): TaskHandlers["node.drain"] =>
+  (system: System, timing: DrainTiming = TIMING): Handler =>
   async (input, run) => {
+    let deadline: Date;
     try {
-      await system.write(MARK, `${JSON.stringify({ reason: input.reason, task_id: run.taskId })}\n`, 0o644);
-      await system.write(NOLOGIN, `This host is being drained: ${input.reason}\n`, 0o644);
+      deadline = await mark(system, input, run);
     } catch (error) {
       return {
         ok: false,
@@ -32,40 +46,86 @@ export const drain =
         message: `The host could not be marked as draining: ${error instanceof Error ? error.message : String(error)}`,
       };
     }
-    const left = await waitForSessions(system, input, run);
-    if (left.length === 0) return { ok: true, result: { drained: true, sessions_closed: 0, remaining_users: [] } };
-    if (!input.force)
-      return {
-        ok: false,
-        error: "deadline_passed",
-        message: `Sessions of ${usersOf(left).join(", ")} are still open after ${input.deadline_seconds} s.`,
-      };
-    for (const session of left) await system.run("loginctl", ["terminate-session", session.id], TOOL_TIMEOUT_MS);
-    const survivors = await readSessions(system);
-    if (survivors.length > 0)
-      return {
-        ok: false,
-        error: "session_survived",
-        message: `Sessions of ${usersOf(survivors).join(", ")} could not be ended.`,
-      };
-    return { ok: true, result: { drained: true, sessions_closed: left.length, remaining_users: [] } };
+    try {
+      return await empty(system, timing, input, deadline, run);
+    } catch (error) {
+      if (isCancelledByHub(run.signal)) await unmark(system);
+      throw error;
+    }
   };
 
+async function mark(system: System, input: TaskInput<"node.drain">, run: Run): Promise<Date> {
+  const before = Mark.safeParse(parsed(await system.read(MARK)));
+  const deadline =
+    before.success && before.data.task_id === run.taskId
+      ? new Date(before.data.deadline_at)
+      : new Date(Date.now() + input.deadline_seconds * 1000);
+  const text = { task_id: run.taskId, reason: input.reason, deadline_at: deadline.toISOString() };
+  await system.write(MARK, `${JSON.stringify(text)}\n`, 0o644);
+  // Somebody else's file keeps people out as well, and is not ours to replace.
+  const present = await system.read(NOLOGIN);
+  if (present === null || present.startsWith(NOLOGIN_START))
+    await system.write(NOLOGIN, `${NOLOGIN_START}: ${input.reason}\n`, 0o644);
+  return deadline;
+}
+
+async function unmark(system: System): Promise<void> {
+  if ((await system.read(NOLOGIN))?.startsWith(NOLOGIN_START)) await system.remove(NOLOGIN);
+  await system.remove(MARK);
+}
+
+async function empty(
+  system: System,
+  timing: DrainTiming,
+  input: TaskInput<"node.drain">,
+  deadline: Date,
+  run: Run,
+): Promise<TaskReply<"node.drain">> {
+  const left = await waitForSessions(system, timing, deadline, run);
+  if (left.length === 0) return { ok: true, result: { drained: true, sessions_closed: 0, remaining_users: [] } };
+  if (!input.force)
+    return {
+      ok: false,
+      error: "deadline_passed",
+      message: `Sessions of ${usersOf(left).join(", ")} are still open after ${input.deadline_seconds} s. Ask them to log out, or drain with force.`,
+    };
+  for (const session of left) await system.run("loginctl", ["terminate-session", session.id], TOOL_TIMEOUT_MS);
+  const survivors = await waitForSessions(system, timing, new Date(Date.now() + timing.endWithinMs), run);
+  if (survivors.length > 0)
+    return {
+      ok: false,
+      error: "session_survived",
+      message: `Sessions of ${usersOf(survivors).join(", ")} did not end when they were told to. Look for processes that hang on this host.`,
+    };
+  return { ok: true, result: { drained: true, sessions_closed: left.length, remaining_users: [] } };
+}
+
+/** What is still open at the deadline; at once when nothing is open any more. */
 async function waitForSessions(
   system: System,
-  input: TaskInput<"node.drain">,
-  run: Parameters<TaskHandlers["node.drain"]>[1],
-): Promise<LoginSession[]> {
-  const deadline = performance.now() + input.deadline_seconds * 1000;
+  timing: DrainTiming,
+  deadline: Date,
+  run: Run,
+): Promise<readonly LoginSession[]> {
+  let told = "";
+  let toldAt = 0;
   for (;;) {
     const sessions = await readSessions(system);
-    if (sessions.length === 0 || performance.now() >= deadline) return sessions;
-    run.progress({ remaining_users: usersOf(sessions) });
-    await sleep(LOOK_EVERY_MS, undefined, { signal: run.signal });
+    if (sessions.length === 0 || Date.now() >= deadline.getTime()) return sessions;
+    const users = usersOf(sessions);
+    if (users.join() !== told || performance.now() - toldAt >= timing.progressEveryMs) {
+      run.progress({ remaining_users: users });
+      told = users.join();
+      toldAt = performance.now();
+    }
+    await sleep(timing.lookEveryMs, undefined, { signal: run.signal });
   }
 }
 
-/** Lines of `loginctl list-sessions --no-legend`: id, uid, user, seat, tty. System users are none of ours. */
+/**
+ * Lines of `loginctl list-sessions --no-legend`: id, uid, user, and columns that differ between versions. System users are none of ours. A tool that
+ * fails throws: no list is no proof that nobody is there.
+ */
 async function readSessions(system: System): Promise<LoginSession[]> {
   const ran = await system.run("loginctl", ["list-sessions", "--no-legend"], TOOL_TIMEOUT_MS);
   if (ran.exitCode !== 0) throw new Error(`loginctl ended with status ${ran.exitCode}: ${ran.stderr}`);
@@ -78,3 +138,12 @@ async function readSessions(system: System): Promise<LoginSession[]> {
 
 const usersOf = (sessions: readonly LoginSession[]): string[] =>
   [...new Set(sessions.map((session) => session.user))].sort();
+
+function parsed(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? "null");
+  } catch {
+    // Not ours, or from an older agent: then this drain is a new one.
+    return null;
+  }
+}

@@ -2,18 +2,22 @@ import type { TaskHandlers, TaskInput } from "../../shared/tasks/index.ts";
 import type { System } from "../system/system.ts";
 
 const CREDENTIALS = "/etc/maas/maas-machine-creds.yml";
-const SERVICE = "/lib/systemd/system/maas_hardware_sync.service";
-const TIMER = "/lib/systemd/system/maas_hardware_sync.timer";
+const SERVICE = "maas_hardware_sync.service";
+const TIMER = "maas_hardware_sync.timer";
+/** Where MAAS puts its units, and where ours go; in the order in which systemd prefers one to the other. */
+const UNIT_FOLDERS = ["/etc/systemd/system", "/run/systemd/system", "/lib/systemd/system", "/usr/lib/systemd/system"];
+const OWN_UNIT_FOLDER = "/lib/systemd/system";
+const CLOUD_CONFIG = "/etc/cloud/cloud.cfg.d";
 const RELOAD_TIMEOUT_MS = 30_000;
-/** One sync runs commissioning-like scripts; MAAS gives them minutes. */
-const SYNC_TIMEOUT_MS = 90_000;
+/** One sync runs commissioning-like scripts; one that takes longer goes on by itself. */
+const SYNC_TIMEOUT_MS = 60_000;
 
 type Input = TaskInput<"node.hw_sync_reseed">;
 type Reseed = TaskHandlers["node.hw_sync_reseed"];
 
 /**
  * Rewrites the credentials of MAAS's hardware sync, makes sure that its timer runs, and starts one sync at once (decision M3). MAAS's own units
- * are left as they are; they are written only where they are missing. Harmless to repeat.
+ * are left as they are; they are written only where they are missing or cannot do their work. Harmless to repeat.
  */
 export const hwSyncReseed =
   (system: System): Reseed =>
@@ -29,8 +33,8 @@ export const hwSyncReseed =
     try {
       await system.write(CREDENTIALS, credentials(endpoint, input.machine_token), 0o600);
       run.progress({ step: "units" });
-      if (!(await system.present(SERVICE))) await system.write(SERVICE, serviceUnit(new URL(endpoint).origin), 0o644);
-      if (!(await system.present(TIMER))) await system.write(TIMER, timerUnit(input.interval_seconds), 0o644);
+      await ensureUnit(system, SERVICE, isServiceUsable, serviceUnit(new URL(endpoint).origin));
+      await ensureUnit(system, TIMER, isTimerUsable, timerUnit(input.interval_seconds));
     } catch (error) {
       return {
         ok: false,
@@ -41,20 +45,55 @@ export const hwSyncReseed =
     run.progress({ step: "timer" });
     const failed =
       (await systemctl(system, ["daemon-reload"], RELOAD_TIMEOUT_MS)) ??
-      (await systemctl(system, ["enable", "--now", "maas_hardware_sync.timer"], RELOAD_TIMEOUT_MS));
+      (await systemctl(system, ["enable", "--now", TIMER], RELOAD_TIMEOUT_MS)) ??
+      (await systemctl(system, ["is-active", TIMER], RELOAD_TIMEOUT_MS));
     if (failed !== null) return { ok: false, error: "systemd_failed", message: failed };
     run.progress({ step: "sync" });
-    const syncFailed = await systemctl(system, ["start", "maas_hardware_sync.service"], SYNC_TIMEOUT_MS);
-    if (syncFailed !== null) return { ok: false, error: "sync_failed", message: syncFailed };
+    const syncFailed = await systemctl(system, ["start", SERVICE], SYNC_TIMEOUT_MS);
+    if (syncFailed !== null && !(await isStillRunning(system)))
+      return { ok: false, error: "sync_failed", message: syncFailed };
     return { ok: true, result: { credentials_written: true, timer_active: true, sync_started: true, endpoint } };
   };
 
-/** The host's own file knows the rack that this host reaches; the hub knows only the region (contract 4.4). */
+/** The host's own files know the rack that this host reaches; the hub knows only the region (contract 4.4). */
 async function endpointOf(system: System, input: Input): Promise<string> {
-  const present = /^\s*endpoint:\s*["']?(https?:\/\/[^\s"']+)/m.exec((await system.read(CREDENTIALS)) ?? "")?.[1];
   const path = `/MAAS/metadata/status/${encodeURIComponent(input.system_id)}`;
-  const base = present !== undefined && URL.canParse(present) ? present : input.maas_url;
-  return new URL(path, base).toString();
+  const present = /^\s*endpoint:\s*["']?(https?:\/\/[^\s"']+)/m.exec((await system.read(CREDENTIALS)) ?? "")?.[1];
+  if (present !== undefined && URL.canParse(present)) return new URL(path, present).toString();
+  for (const name of (await system.list(CLOUD_CONFIG)).filter((one) => one.endsWith(".cfg"))) {
+    const text = (await system.read(`${CLOUD_CONFIG}/${name}`)) ?? "";
+    const metadata = /metadata_url:\s*["']?(https?:\/\/[^\s"',}]+)/.exec(text)?.[1];
+    if (metadata !== undefined && URL.canParse(metadata)) return new URL(path, metadata).toString();
+  }
+  return new URL(path, input.maas_url).toString();
+}
+
+/** An operator's own unit in /etc stays, whatever is in it. */
+async function ensureUnit(
+  system: System,
+  name: string,
+  isUsable: (text: string) => boolean,
+  ours: string,
+): Promise<void> {
+  for (const folder of UNIT_FOLDERS) {
+    const present = await system.read(`${folder}/${name}`);
+    if (present === null) continue;
+    if (folder === "/etc/systemd/system" || isUsable(present)) return;
+    break;
+  }
+  await system.write(`${OWN_UNIT_FOLDER}/${name}`, ours, 0o644);
+}
+
+const isServiceUsable = (text: string): boolean => /^ExecStart=.*report-results.*maas-machine-creds\.yml/m.test(text);
+const isTimerUsable = (text: string): boolean => /^On(Calendar|UnitActiveSec)=\S/m.test(text);
+
+async function isStillRunning(system: System): Promise<boolean> {
+  try {
+    return (await system.run("systemctl", ["is-active", SERVICE], RELOAD_TIMEOUT_MS)).stdout.trim() === "activating";
+  } catch {
+    // The failure of the start is what is reported; this was only to tell it from a slow one.
+    return false;
+  }
 }
 
 /** A JSON string is a YAML string, so no value can become anything else. */
@@ -85,9 +124,8 @@ const timerUnit = (intervalSeconds: number): string => `[Unit]
 Description=Report hardware to MAAS at an interval
 
 [Timer]
-OnActiveSec=${intervalSeconds}s
+OnBootSec=60s
 OnUnitActiveSec=${intervalSeconds}s
-Persistent=true
 
 [Install]
 WantedBy=timers.target

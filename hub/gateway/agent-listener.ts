@@ -1,11 +1,12 @@
 import { createServer, type Server } from "node:https";
 import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import { WebSocketServer } from "ws";
 import { API_ERRORS, ApiError } from "../../shared/api/errors.ts";
 import { NodeId } from "../../shared/ids.ts";
 import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
-import { listen } from "../db/listen.ts";
+import { type Listener, listen } from "../db/listen.ts";
 import { SESSION_CHANNEL } from "../db/queries/agent-sessions.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
@@ -15,7 +16,7 @@ import { Dispatcher, type InputResolvers } from "./dispatch.ts";
 import { Gateway } from "./gateway.ts";
 import { PollChannels } from "./poll-channels.ts";
 import { agentRoutes, identify } from "./routes.ts";
-import { Sessions } from "./session.ts";
+import { type Session, Sessions } from "./session.ts";
 import { SocketChannel } from "./socket-channel.ts";
 import type { TaskSigner } from "./task-signer.ts";
 
@@ -42,47 +43,34 @@ export interface AgentListener {
   close(): Promise<void>;
 }
 
+/** Connections of one listener: room for its agents' sockets and requests. Beyond it new ones are dropped before TLS. */
+const MAX_CONNECTIONS = 20_000;
+const HANDSHAKE_WITHIN_MS = 10_000;
+/** How long a stopping hub waits for its sockets to end. */
+const DRAIN_WITHIN_MS = 4_000;
+const CHECK_SESSIONS_EVERY_TICKS = 5;
 const CONNECT_PATH = /^\/internal\/v1\/nodes\/([0-9a-f-]{36})\/connect$/;
 const TICK_MS = 1_000;
 const CERTIFICATE_CHECK_MS = 3_600_000;
 
 /** TLS with the hub's own CA. The client's certificate is asked for and checked here, not by TLS: enrollment has none, renewal an expired one. */
 export async function startAgentListener(options: AgentListenerOptions): Promise<AgentListener> {
-  const { log, ca } = options;
+  const { log } = options;
   const sessions = new Sessions();
   const dispatcher = new Dispatcher({ ...options, sessions });
   const gateway = new Gateway({ ...options, sessions, dispatcher });
   const polls = new PollChannels(gateway);
   const app = agentRoutes({ ...options, polls });
   const server = await createTlsServer(options, getRequestListener(app.fetch));
-  const sockets = new WebSocketServer({
-    noServer: true,
-    maxPayload: MAX_FRAME_BYTES,
-    perMessageDeflate: false,
-    clientTracking: false,
-  });
-  server.on("upgrade", (request, socket, head) => {
-    socket.on("error", (error) => log.debug("socket failed in the upgrade", { error: error.message }));
-    const id = CONNECT_PATH.exec(request.url ?? "")?.[1];
-    if (id === undefined) return refuse(socket, new ApiError("not_found", "There is no WebSocket at this path."));
-    identify({ db: options.db, ca }, request, id, "channel").then(
-      (identity) =>
-        sockets.handleUpgrade(request, socket, head, (ws) => new SocketChannel(ws, request, identity, gateway, log)),
-      (error: unknown) => {
-        if (!(error instanceof ApiError)) log.warn("an agent could not be identified", { error });
-        refuse(
-          socket,
-          error instanceof ApiError
-            ? error
-            : new ApiError("unavailable", "The hub cannot check the certificate right now. Try again."),
-        );
-      },
-    );
-  });
-  const listener = listenForWork(options, sessions, dispatcher);
+  acceptSockets(server, options, gateway);
+  const listener = listenForWork(options, sessions, dispatcher, gateway);
+  let ticks = 0;
   const stopTicking = every(TICK_MS, log, async () => {
     await gateway.flushContacts();
+    for (const { nodeId } of sessions.dropSilent(performance.now()))
+      log.warn("silent agent dropped", { node_id: nodeId });
     await polls.sweep();
+    if (++ticks % CHECK_SESSIONS_EVERY_TICKS === 0) await gateway.closeVoid(sessions.all());
     await dispatcher.lapse();
     await dispatcher.offer(sessions.nodeIds);
   });
@@ -97,15 +85,46 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
     sessions: () => sessions.size,
     close: async () => {
       await stopTicking();
-      sessions.closeAll("hub_stopping");
       await listener.close();
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        setTimeout(() => server.closeAllConnections(), 500).unref();
-      });
       await gateway.flushContacts();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      sessions.closeAll("hub_stopping");
+      await polls.sweep();
+      setTimeout(() => server.closeAllConnections(), 500).unref();
+      await closed;
+      await drained(sessions, gateway);
     },
   };
+}
+
+/** The end of each session is written by its own close event; a hub that stops in good order lets them be written. */
+async function drained(sessions: Sessions, gateway: Gateway): Promise<void> {
+  const deadline = performance.now() + DRAIN_WITHIN_MS;
+  while (sessions.size + gateway.ending > 0 && performance.now() < deadline) await sleep(10);
+}
+
+function acceptSockets(server: Server, options: AgentListenerOptions, gateway: Gateway): void {
+  const { db, ca, log } = options;
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_FRAME_BYTES,
+    perMessageDeflate: false,
+    clientTracking: false,
+  });
+  server.on("upgrade", (request, socket, head) => {
+    socket.on("error", (error) => log.debug("socket failed in the upgrade", { error: error.message }));
+    const id = CONNECT_PATH.exec(request.url ?? "")?.[1];
+    if (id === undefined) return refuse(socket, new ApiError("not_found", "There is no WebSocket at this path."));
+    identify({ db, ca }, request, id, "channel").then(
+      (identity) =>
+        sockets.handleUpgrade(request, socket, head, (ws) => new SocketChannel(ws, request, identity, gateway, log)),
+      (error: unknown) => {
+        if (!(error instanceof ApiError)) log.warn("an agent could not be identified", { error });
+        const detail = "The hub cannot check the certificate right now. Try again.";
+        refuse(socket, error instanceof ApiError ? error : new ApiError("unavailable", detail));
+      },
+    );
+  });
 }
 
 async function createTlsServer(
@@ -126,9 +145,16 @@ async function createTlsServer(
   };
   let current = await issue();
   const server = createServer(
-    { ...current.tls, requestCert: true, rejectUnauthorized: false, maxHeaderSize: 16_384 },
+    {
+      ...current.tls,
+      requestCert: true,
+      rejectUnauthorized: false,
+      handshakeTimeout: HANDSHAKE_WITHIN_MS,
+      maxHeaderSize: 16_384,
+    },
     (request, response) => void handler(request, response),
   );
+  server.maxConnections = MAX_CONNECTIONS;
   server.headersTimeout = 15_000;
   server.requestTimeout = 60_000;
   server.keepAliveTimeout = 30_000;
@@ -146,9 +172,19 @@ async function createTlsServer(
   return server;
 }
 
-function listenForWork(options: AgentListenerOptions, sessions: Sessions, dispatcher: Dispatcher) {
+function listenForWork(
+  options: AgentListenerOptions,
+  sessions: Sessions,
+  dispatcher: Dispatcher,
+  gateway: Gateway,
+): Listener {
   const offer = (ids: readonly NodeId[]): void => {
     dispatcher.offer(ids).catch((error: unknown) => options.log.warn("tasks could not be offered", { error }));
+  };
+  const check = (held: readonly Session[]): void => {
+    gateway
+      .closeVoid(held)
+      .catch((error: unknown) => options.log.warn("agent sessions could not be checked", { error }));
   };
   return listen({
     url: options.databaseUrl,
@@ -160,9 +196,13 @@ function listenForWork(options: AgentListenerOptions, sessions: Sessions, dispat
       const nodeId = NodeId.safeParse(id);
       if (!nodeId.success) return;
       if (channel === TASK_CHANNEL) offer([nodeId.data]);
+      else if (epoch === "") check([sessions.get(nodeId.data)].filter((session) => session !== undefined));
       else sessions.supersede(nodeId.data, Number(epoch));
     },
-    onReconnect: () => offer(sessions.nodeIds),
+    onReconnect: () => {
+      check(sessions.all());
+      offer(sessions.nodeIds);
+    },
   });
 }
 
@@ -204,5 +244,7 @@ function refuse(socket: Duplex, error: ApiError): void {
   });
   socket.end(
     `HTTP/1.1 ${status} ${title}\r\ncontent-type: application/problem+json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
+    // The other side need not close its half for this one to be over.
+    () => socket.destroy(),
   );
 }

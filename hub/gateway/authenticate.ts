@@ -1,10 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
-import { eq } from "drizzle-orm";
 import { nodeUri } from "../../shared/api/enroll.ts";
 import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId } from "../../shared/ids.ts";
-import { nodeCertificates, nodes } from "../db/schema/index.ts";
+import { readCertificate } from "../db/queries/node-certificates.ts";
 import type { Db } from "../db/tx.ts";
 import type { CertificateAuthority } from "./certificate-authority.ts";
 import { serialOf } from "./x509.ts";
@@ -44,20 +43,12 @@ export async function authenticate(
   if (late > (use === "renewal" ? RENEW_AFTER_EXPIRY_MS : 0))
     throw reject(`it expired at ${certificate.validToDate.toISOString()}. Renew it, or check the host's clock.`);
   const serial = serialOf(certificate.serialNumber);
-  const [known] = await db
-    .select({
-      revokedAt: nodeCertificates.revokedAt,
-      reason: nodeCertificates.revokeReason,
-      generation: nodeCertificates.generation,
-      nodeGeneration: nodes.generation,
-      status: nodes.status,
-    })
-    .from(nodeCertificates)
-    .innerJoin(nodes, eq(nodes.id, nodeCertificates.nodeId))
-    .where(eq(nodeCertificates.serial, serial));
-  if (known === undefined || known.status === "deleted") throw reject("its node is not known any more.");
-  if (known.revokedAt !== null) throw reject(`it was revoked: ${known.reason ?? "no reason given"}.`);
-  if (known.generation !== known.nodeGeneration)
+  const known = await readCertificate(db, serial);
+  if (known === null || known.node.id !== nodeId || known.node.status === "deleted")
+    throw reject("its node is not known any more.");
+  if (known.certificate.revokedAt !== null)
+    throw reject(`it was revoked: ${known.certificate.revokeReason ?? "no reason given"}.`);
+  if (known.certificate.generation !== known.node.generation)
     throw reject("the node was provisioned anew since; enroll with the new token.");
-  return { nodeId, generation: known.generation, serial };
+  return { nodeId, generation: known.node.generation, serial };
 }

@@ -8,7 +8,9 @@ import {
   cancellingTasks,
   claimTasks,
   endDelivery,
+  type JournalledDelivery,
   lapseTasks,
+  reconcileDeliveries,
   recordProgress,
   type TaskEnding,
 } from "../db/queries/tasks.ts";
@@ -51,6 +53,22 @@ export class Dispatcher {
       this.#send(task.nodeId, { type: "task.cancel", task_id: task.id, epoch: task.epoch });
   }
 
+  /** What the agent's journal says of earlier deliveries settles those first; then tasks are offered. */
+  async welcomed(session: Session, journal: readonly JournalledDelivery[]): Promise<void> {
+    const { nodeId } = session;
+    const settled = await this.#deps.inTx(async (tx) => {
+      const moved = await reconcileDeliveries(tx, nodeId, journal);
+      await wakeWorkflows(
+        tx,
+        moved.map((task) => waitKey.task(task.id)),
+      );
+      return moved;
+    });
+    for (const { id, type, state, epoch } of settled)
+      this.#deps.log.info("delivery unknown to its agent", { task_id: id, node_id: nodeId, type, state, epoch });
+    await this.offer([nodeId]);
+  }
+
   /** Deliveries that nobody answered, and tasks whose time is up. */
   async lapse(): Promise<void> {
     const lapsed = await this.#deps.inTx(async (tx) => {
@@ -82,12 +100,11 @@ export class Dispatcher {
     }
     switch (frame.type) {
       case "task.ack":
-        await acknowledgeTask(db, task.id, session.nodeId, frame.epoch, task.type);
+        await acknowledgeTask(db, task.id, session.nodeId, frame.epoch);
         return;
       case "task.progress": {
         const parsed = isTaskType(task.type) ? TASKS[task.type].progress.safeParse(frame.progress) : null;
-        if (parsed?.success)
-          await recordProgress(db, task.id, session.nodeId, frame.epoch, task.type, frame.seq, parsed.data);
+        if (parsed?.success) await recordProgress(db, task.id, session.nodeId, frame.epoch, frame.seq, parsed.data);
         return;
       }
       case "task.result":

@@ -1,23 +1,20 @@
-import { and, eq, isNull, lt, ne, sql } from "drizzle-orm";
 import type { EnrollRequest, EnrollResponse } from "../../shared/api/enroll.ts";
 import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { isSupportedProtocol, OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from "../../shared/protocol/version.ts";
+import { knowsToken, lockToken, markTokenUsed } from "../db/queries/enrollment-tokens.ts";
+import { isKeyRevoked, keepCertificate, revokeCertificates } from "../db/queries/node-certificates.ts";
+import { recordNodeEvent } from "../db/queries/node-events.ts";
+import { lockNode } from "../db/queries/nodes.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
-import {
-  type EnrollmentToken,
-  enrollmentTokens,
-  type Node,
-  nodeCertificates,
-  nodeEvents,
-  nodes,
-} from "../db/schema/index.ts";
-import type { InTx, Tx } from "../db/tx.ts";
+import type { EnrollmentToken, Node } from "../db/schema/index.ts";
+import type { Db, InTx, Tx } from "../db/tx.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
 import type { CertificateAuthority, CheckedRequest, SignedNodeCertificate } from "./certificate-authority.ts";
 import type { TaskSigner } from "./task-signer.ts";
 
 export interface EnrollDependencies {
+  readonly db: Db;
   readonly inTx: InTx;
   readonly ca: CertificateAuthority;
   readonly signer: TaskSigner;
@@ -31,6 +28,12 @@ export function refuseOldProtocol(version: number): void {
   );
 }
 
+const unknownToken = (): ApiError =>
+  new ApiError(
+    "token_unknown",
+    "The enrollment token is not known, or a newer one has replaced it. Deploy the host again, or ask an operator for a new token.",
+  );
+
 /**
  * Turns a one-time token into a client certificate, atomically: of two that use it at once, one wins. The same key may ask again with
  * the same token, since its answer may have been lost; another key may not. A refusal changes nothing. Enrolling does not make the node
@@ -38,19 +41,17 @@ export function refuseOldProtocol(version: number): void {
  */
 export async function enroll(deps: EnrollDependencies, request: EnrollRequest): Promise<EnrollResponse> {
   refuseOldProtocol(request.protocol_version);
+  // Looked up first, so that a stranger without a token costs the hub one read and no cryptography.
+  if (!(await knowsToken(deps.db, tokenHash(request.token)))) throw unknownToken();
   const checked = await deps.ca.checkRequest(request.csr_pem, request.node_id);
   // Signed before the transaction, so that no cryptography holds the token's lock; thrown away when the token is refused.
   const signed = await deps.ca.signNode(request.node_id, checked);
   const generation = await deps.inTx(async (tx) => {
-    const token = await usableToken(tx, request, checked);
-    const node = await nodeOf(tx, token.nodeId);
-    await tx
-      .update(enrollmentTokens)
-      .set({ usedAt: sql`coalesce(${enrollmentTokens.usedAt}, now())`, usedKeySha256: checked.publicKeySha256 })
-      .where(eq(enrollmentTokens.id, token.id));
-    await keepCertificate(tx, node, signed);
-    await revokeOlderGenerations(tx, node.id, node.generation);
-    await tx.insert(nodeEvents).values({
+    const { token, node } = await usableToken(tx, request, checked);
+    await markTokenUsed(tx, token.id, checked.publicKeySha256);
+    await keepCertificate(tx, certificateOf(node, signed));
+    await revokeCertificates(tx, node.id, { belowGeneration: node.generation }, "the node was provisioned anew");
+    await recordNodeEvent(tx, {
       nodeId: node.id,
       type: "enrolled",
       owner: "agent",
@@ -63,30 +64,18 @@ export async function enroll(deps: EnrollDependencies, request: EnrollRequest): 
   return answer(deps, request.node_id, generation, signed);
 }
 
-async function usableToken(tx: Tx, request: EnrollRequest, checked: CheckedRequest): Promise<EnrollmentToken> {
-  const [found] = await tx
-    .select({ token: enrollmentTokens, expired: sql<boolean>`${enrollmentTokens.expiresAt} <= now()` })
-    .from(enrollmentTokens)
-    .where(eq(enrollmentTokens.tokenSha256, tokenHash(request.token)))
-    .for("update");
-  if (found === undefined || (found.token.revokedAt !== null && found.token.usedAt === null)) {
-    throw new ApiError(
-      "token_unknown",
-      "The enrollment token is not known, or a newer one has replaced it. Deploy the host again, or ask an operator for a new token.",
-    );
-  }
+/** The token and its node, both held until the end of the transaction. */
+async function usableToken(
+  tx: Tx,
+  request: EnrollRequest,
+  checked: CheckedRequest,
+): Promise<{ token: EnrollmentToken; node: Node }> {
+  // The node first, as the workflow that replaces tokens does: two that lock in different orders wait for each other.
+  const node = await lockNode(tx, request.node_id);
+  const found = await lockToken(tx, tokenHash(request.token));
+  if (found === null || found.token.revokedAt !== null) throw unknownToken();
   const { token, expired } = found;
-  if (token.nodeId !== request.node_id)
-    throw new ApiError(
-      "token_of_another_node",
-      `The enrollment token is not node ${request.node_id}'s. Use the token that was made for this node.`,
-    );
-  if (token.boundMacs.length > 0 && !token.boundMacs.some((mac) => request.macs.includes(mac))) {
-    throw new ApiError(
-      "token_of_another_node",
-      "The enrollment token is bound to the NICs of another machine: this host has none of them.",
-    );
-  }
+  refuseOtherHost(token, request);
   if (token.usedAt !== null && token.usedKeySha256 !== checked.publicKeySha256) {
     throw new ApiError(
       "token_used",
@@ -98,64 +87,65 @@ async function usableToken(tx: Tx, request: EnrollRequest, checked: CheckedReque
       "token_expired",
       `The enrollment token expired at ${token.expiresAt.toISOString()}. It is renewed while the onboarding waits for this host; ask again later.`,
     );
-  return token;
-}
-
-async function nodeOf(tx: Tx, nodeId: NodeId): Promise<Node> {
-  const [node] = await tx
-    .select()
-    .from(nodes)
-    .where(and(eq(nodes.id, nodeId), ne(nodes.status, "deleted")));
-  if (node === undefined)
+  // An operating system of before a reimage still has its token and key: they are worth nothing in the new generation.
+  if (node === null || node.status === "deleted" || token.generation !== node.generation) throw unknownToken();
+  if (await isKeyRevoked(tx, node.id, node.generation, checked.publicKeySha256))
     throw new ApiError(
-      "token_unknown",
-      "The node that the enrollment token was made for does not exist any more. Start a new onboarding.",
+      "certificate_rejected",
+      "The certificate of this key was revoked, so the token does not give another one. An operator can start a new provisioning.",
     );
-  return node;
+  return { token, node };
 }
 
-/** A new certificate for the key of the caller, who has proven one that is still accepted (see `authenticate`). */
-export async function renew(deps: EnrollDependencies, nodeId: NodeId, csrPem: string): Promise<EnrollResponse> {
+function refuseOtherHost(token: EnrollmentToken, request: EnrollRequest): void {
+  if (token.nodeId !== request.node_id)
+    throw new ApiError(
+      "token_of_another_node",
+      `The enrollment token is not node ${request.node_id}'s. Use the token that was made for this node.`,
+    );
+  if (token.boundMacs.length > 0 && !token.boundMacs.some((mac) => request.macs.includes(mac)))
+    throw new ApiError(
+      "token_of_another_node",
+      "The enrollment token is bound to the NICs of another machine: this host has none of them.",
+    );
+}
+
+/** A new certificate for the caller, who has proven one that is still accepted (see `authenticate`), in that one's generation. */
+export async function renew(
+  deps: EnrollDependencies,
+  caller: { readonly nodeId: NodeId; readonly generation: number },
+  csrPem: string,
+): Promise<EnrollResponse> {
+  const { nodeId, generation } = caller;
   const checked = await deps.ca.checkRequest(csrPem, nodeId);
   const signed = await deps.ca.signNode(nodeId, checked);
-  const generation = await deps.inTx(async (tx) => {
-    const node = await nodeOf(tx, nodeId);
-    await keepCertificate(tx, node, signed);
-    await tx.insert(nodeEvents).values({
+  await deps.inTx(async (tx) => {
+    const node = await lockNode(tx, nodeId);
+    if (node === null || node.status === "deleted" || node.generation !== generation)
+      throw new ApiError(
+        "certificate_rejected",
+        "The client certificate is not accepted: the node was provisioned anew since; enroll with the new token.",
+      );
+    await keepCertificate(tx, certificateOf(node, signed));
+    await recordNodeEvent(tx, {
       nodeId,
       type: "certificate_renewed",
       owner: "agent",
       message: "Certificate renewed",
       details: { serial: signed.serial },
     });
-    return node.generation;
   });
   return answer(deps, nodeId, generation, signed);
 }
 
-async function keepCertificate(tx: Tx, node: Node, signed: SignedNodeCertificate): Promise<void> {
-  await tx.insert(nodeCertificates).values({
-    serial: signed.serial,
-    nodeId: node.id,
-    generation: node.generation,
-    publicKeySha256: signed.publicKeySha256,
-    notBefore: signed.notBefore,
-    notAfter: signed.notAfter,
-  });
-}
-
-async function revokeOlderGenerations(tx: Tx, nodeId: NodeId, generation: number): Promise<void> {
-  await tx
-    .update(nodeCertificates)
-    .set({ revokedAt: sql`now()`, revokeReason: "the node was provisioned anew" })
-    .where(
-      and(
-        eq(nodeCertificates.nodeId, nodeId),
-        lt(nodeCertificates.generation, generation),
-        isNull(nodeCertificates.revokedAt),
-      ),
-    );
-}
+const certificateOf = (node: Node, signed: SignedNodeCertificate) => ({
+  serial: signed.serial,
+  nodeId: node.id,
+  generation: node.generation,
+  publicKeySha256: signed.publicKeySha256,
+  notBefore: signed.notBefore,
+  notAfter: signed.notAfter,
+});
 
 const answer = (
   deps: EnrollDependencies,

@@ -1,13 +1,12 @@
 import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import type { AgentFrame, Hello, HubFrame, Welcome } from "../../shared/protocol/frames.ts";
-import type { CloseReason } from "../../shared/protocol/version.ts";
+import { CLOSE_CODES, type CloseReason } from "../../shared/protocol/version.ts";
+import type { AuthenticatedNode } from "./authenticate.ts";
 import { refuseOldProtocol } from "./enroll.ts";
 import type { Gateway } from "./gateway.ts";
 import type { Channel, Session } from "./session.ts";
 
-/** A long-poll session whose agent has not asked for this long is over. */
-const SILENT_AFTER_MS = 90_000;
 const MAX_WAIT_MS = 30_000;
 
 /** The fallback for hosts that cannot open a WebSocket, e.g. behind a proxy: the same frames in answers to requests. */
@@ -18,12 +17,12 @@ export class PollChannels {
     this.#gateway = gateway;
   }
 
-  async open(hello: Hello, remoteAddress: string | null): Promise<Welcome> {
+  async open(hello: Hello, identity: AuthenticatedNode, remoteAddress: string | null): Promise<Welcome> {
     refuseOldProtocol(hello.protocol_version);
     const channel = new PollChannel();
-    const { session, welcome } = await this.#gateway.open(hello, channel, "long_poll", remoteAddress);
+    const { session, welcome } = await this.#gateway.open(hello, identity, channel, "long_poll", remoteAddress);
     this.#open.set(hello.node_id, { session, channel });
-    await this.#gateway.welcomed(session);
+    await this.#gateway.welcomed(session, hello);
     return welcome;
   }
 
@@ -43,22 +42,21 @@ export class PollChannels {
 
   #live(nodeId: NodeId, epoch: number): { session: Session; channel: PollChannel } {
     const open = this.#open.get(nodeId);
-    if (open === undefined || open.session.epoch !== epoch || open.channel.closed) {
+    if (open === undefined || open.session.epoch !== epoch || open.channel.closed !== null) {
       throw new ApiError(
         "session_stale",
         `Session ${epoch} of node ${nodeId} is not open on this hub. Open a new one.`,
       );
     }
-    open.channel.touch();
     return open;
   }
 
-  /** Called every second: ends what was superseded or went silent. */
+  /** Called every second, and once when the hub stops: tells of those that have ended. */
   async sweep(): Promise<void> {
     for (const [nodeId, { session, channel }] of this.#open) {
-      if (!channel.closed && !channel.silentFor(SILENT_AFTER_MS)) continue;
+      if (channel.closed === null) continue;
       this.#open.delete(nodeId);
-      await this.#gateway.closed(session, channel.closed ? "superseded" : "the agent stopped asking");
+      await this.#gateway.closed(session, channel.closed);
     }
   }
 }
@@ -66,17 +64,11 @@ export class PollChannels {
 class PollChannel implements Channel {
   #frames: HubFrame[] = [];
   #ring: (() => void) | null = null;
-  #closed = false;
-  #touchedAt = performance.now();
+  #closed: string | null = null;
 
-  get closed(): boolean {
+  /** Why it ended; null while it is open. */
+  get closed(): string | null {
     return this.#closed;
-  }
-  touch(): void {
-    this.#touchedAt = performance.now();
-  }
-  silentFor(ms: number): boolean {
-    return performance.now() - this.#touchedAt > ms;
   }
 
   send(frame: HubFrame): void {
@@ -85,13 +77,18 @@ class PollChannel implements Channel {
     if (frame.type !== "heartbeat.ack") this.#ring?.();
   }
 
-  close(_reason: CloseReason): void {
-    this.#closed = true;
+  close(reason: CloseReason): void {
+    this.#closed = `${CLOSE_CODES[reason].code} ${reason}`;
+    this.#ring?.();
+  }
+
+  drop(): void {
+    this.#closed = "the agent stopped asking";
     this.#ring?.();
   }
 
   async take(waitMs: number, signal?: AbortSignal): Promise<HubFrame[]> {
-    if (waitMs > 0 && !this.#closed && this.#frames.every((frame) => frame.type === "heartbeat.ack")) {
+    if (waitMs > 0 && this.#closed === null && this.#frames.every((frame) => frame.type === "heartbeat.ack")) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, waitMs);
         this.#ring = () => {

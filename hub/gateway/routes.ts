@@ -9,14 +9,13 @@ import { API_ERRORS, ApiError, type Problem } from "../../shared/api/errors.ts";
 import { NodeId } from "../../shared/ids.ts";
 import { AgentFrame, Hello } from "../../shared/protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
-import type { Db } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { type AuthenticatedNode, authenticate } from "./authenticate.ts";
 import { type EnrollDependencies, enroll, renew } from "./enroll.ts";
+import { parseJson } from "./json-text.ts";
 import type { PollChannels } from "./poll-channels.ts";
 
 export interface AgentRouteDependencies extends EnrollDependencies {
-  readonly db: Db;
   readonly polls: PollChannels;
   readonly log: Log;
 }
@@ -49,18 +48,18 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   app.get("/healthz", (c) => c.json({ status: "ok" }));
   app.post("/internal/v1/nodes/enroll", async (c) => c.json(await enroll(deps, await body(c, EnrollRequest))));
   app.post("/internal/v1/nodes/:id/certificate", async (c) => {
-    const { nodeId } = await node(c, "renewal");
-    return c.json(await renew(deps, nodeId, (await body(c, RenewRequest)).csr_pem));
+    const caller = await node(c, "renewal");
+    return c.json(await renew(deps, caller, (await body(c, RenewRequest)).csr_pem));
   });
   app.post("/internal/v1/nodes/:id/sessions", async (c) => {
-    const { nodeId, generation } = await node(c);
+    const identity = await node(c);
     const { hello } = await body(c, SessionRequest);
-    if (hello.node_id !== nodeId || hello.generation !== generation)
+    if (hello.node_id !== identity.nodeId || hello.generation !== identity.generation)
       throw new ApiError(
         "certificate_rejected",
         "The hello names another node or generation than the client certificate.",
       );
-    return c.json({ welcome: await deps.polls.open(hello, c.env.incoming.socket.remoteAddress ?? null) });
+    return c.json({ welcome: await deps.polls.open(hello, identity, c.env.incoming.socket.remoteAddress ?? null) });
   });
   app.get("/internal/v1/nodes/:id/tasks/wait", async (c) => {
     const { nodeId } = await node(c);
@@ -87,14 +86,15 @@ export async function identify(
 }
 
 async function body<T>(c: Context<Env>, schema: z.ZodType<T>): Promise<T> {
-  let json: unknown;
+  const text = await c.req.text();
   try {
-    json = JSON.parse(await c.req.text());
+    return parse(schema, parseJson(text));
   } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    throw new ApiError("malformed_json", "The body is not JSON.");
+    if (error instanceof SyntaxError) throw new ApiError("malformed_json", "The body is not JSON.");
+    // Parsers of nested values recurse, and a body can nest deeper than the stack.
+    if (error instanceof RangeError) throw new ApiError("validation_failed", "The body is nested too deeply.");
+    throw error;
   }
-  return parse(schema, json);
 }
 
 function parse<T>(schema: z.ZodType<T>, value: unknown): T {

@@ -6,6 +6,8 @@ import type { CloseReason } from "../../shared/protocol/version.ts";
 export interface Channel {
   send(frame: HubFrame): void;
   close(reason: CloseReason): void;
+  /** Ends it without a word: the other side is not there. */
+  drop(): void;
 }
 
 /** One connected agent. Small on purpose: a hub holds thousands. */
@@ -13,14 +15,21 @@ export interface Session {
   readonly nodeId: NodeId;
   readonly generation: number;
   readonly epoch: number;
+  /** Of the certificate that it was opened with. */
+  readonly serial: string;
   readonly channel: Channel;
   heartbeatTtlMs: number;
+  /** Milliseconds of `performance.now()`. */
+  heardAt: number;
 }
+
+/** Beyond two times to live: a long poll may be silent for this long while it waits. */
+const SILENCE_MS = 45_000;
 
 /** The sessions of this hub: one a node, the newest. */
 export class Sessions {
   readonly #byNode = new Map<NodeId, Session>();
-  readonly #contacts = new Map<NodeId, number>();
+  readonly #contacts = new Set<Session>();
 
   get size(): number {
     return this.#byNode.size;
@@ -51,21 +60,33 @@ export class Sessions {
     return this.#byNode.delete(session.nodeId);
   }
 
-  closeNode(nodeId: NodeId, reason: CloseReason): void {
-    this.#byNode.get(nodeId)?.channel.close(reason);
+  isCurrent(session: Session): boolean {
+    return this.#byNode.get(session.nodeId) === session;
+  }
+
+  all(): Session[] {
+    return [...this.#byNode.values()];
   }
 
   closeAll(reason: CloseReason): void {
-    for (const session of this.#byNode.values()) session.channel.close(reason);
+    for (const session of this.all()) session.channel.close(reason);
+  }
+
+  /** Connections that TCP believes in and that have been silent for too long, e.g. after a power cut, are dropped. */
+  dropSilent(now: number): Session[] {
+    const silent = this.all().filter((session) => now - session.heardAt > 2 * session.heartbeatTtlMs + SILENCE_MS);
+    for (const session of silent) session.channel.drop();
+    return silent;
   }
 
   /** Remembered until the next flush: contacts are written once a second, all in one statement. */
-  contact(session: Session): void {
-    this.#contacts.set(session.nodeId, session.epoch);
+  contact(session: Session, now: number): void {
+    session.heardAt = now;
+    this.#contacts.add(session);
   }
 
-  takeContacts(): { nodeId: NodeId; epoch: number }[] {
-    const contacts = [...this.#contacts].map(([nodeId, epoch]) => ({ nodeId, epoch }));
+  takeContacts(): Session[] {
+    const contacts = [...this.#contacts].filter((session) => this.isCurrent(session));
     this.#contacts.clear();
     return contacts;
   }

@@ -5,9 +5,11 @@ import { CLOSE_CODES, type CloseReason, isSupportedProtocol } from "../../shared
 import type { Log } from "../log.ts";
 import type { AuthenticatedNode } from "./authenticate.ts";
 import type { Gateway } from "./gateway.ts";
+import { parseJson } from "./json-text.ts";
 import type { Channel, Session } from "./session.ts";
 
 const HELLO_WITHIN_MS = 10_000;
+const CLOSE_WITHIN_MS = 2_000;
 /** A reader that lets this much pile up is dropped: it will reconnect, and tasks wait in the database. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
@@ -55,7 +57,11 @@ export class SocketChannel implements Channel {
   close(reason: CloseReason): void {
     this.#socket.close(CLOSE_CODES[reason].code, reason);
     // An agent that does not answer the close is not waited for.
-    setTimeout(() => this.#socket.terminate(), 5_000).unref();
+    setTimeout(() => this.#socket.terminate(), CLOSE_WITHIN_MS).unref();
+  }
+
+  drop(): void {
+    this.#socket.terminate();
   }
 
   #queue(step: () => Promise<void>): void {
@@ -84,20 +90,26 @@ export class SocketChannel implements Channel {
     )
       return this.close("bad_frame");
     if (!isSupportedProtocol(frame.protocol_version)) return this.close("protocol_unsupported");
-    const { session, welcome } = await this.#gateway.open(frame, this, "websocket", this.#remoteAddress);
+    const { session, welcome } = await this.#gateway.open(
+      frame,
+      this.#identity,
+      this,
+      "websocket",
+      this.#remoteAddress,
+    );
     this.#session = session;
     this.send(welcome);
-    await this.#gateway.welcomed(session);
+    await this.#gateway.welcomed(session, frame);
   }
 }
 
 /** Null for whatever is not a frame of the protocol: not JSON, unknown type, unknown member, wrong value. */
 function parseFrame(data: RawData): AgentFrame | null {
   try {
-    const parsed = AgentFrame.safeParse(JSON.parse(data.toString()));
+    const parsed = AgentFrame.safeParse(parseJson(data.toString()));
     return parsed.success ? parsed.data : null;
   } catch {
-    // Not JSON.
+    // Not JSON, or nested deeper than the stack.
     return null;
   }
 }

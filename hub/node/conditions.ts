@@ -5,6 +5,10 @@ import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import { nodeConditions, readinessSignals } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
+/** Whether the channel is open is the hub's own knowledge; nobody else's word on it counts. */
+const CONNECTED = "agent.connected";
+const HUB = "hub";
+
 /**
  * Takes a readiness signal: once per id, and onto the conditions only when it is of the node's present generation (architecture 7). One of
  * another generation is kept and not applied. A condition observed earlier than the one that is there does not replace it.
@@ -45,7 +49,7 @@ async function writeConditions(
   await tx
     .insert(nodeConditions)
     .values(
-      conditions.map((condition) => ({
+      [...new Map(conditions.map((condition) => [condition.type, condition])).values()].map((condition) => ({
         nodeId: node.id,
         type: condition.type,
         status: condition.status,
@@ -53,7 +57,7 @@ async function writeConditions(
         message: condition.message,
         generation: node.generation,
         source,
-        observedAt: new Date(condition.observed_at),
+        observedAt: sql`least(${observedAt(condition)}::timestamptz, now())`,
       })),
     )
     .onConflictDoUpdate({
@@ -72,6 +76,10 @@ async function writeConditions(
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }
 
+/** Years that only ISO 8601 knows, and PostgreSQL does not, become 1970. */
+const observedAt = (condition: ReportedCondition): string =>
+  new Date(Math.max(0, Date.parse(condition.observed_at) || 0)).toISOString();
+
 /** What the hub itself knows of the channel; its time is the database's. */
 export async function writeConnected(
   tx: Tx,
@@ -84,17 +92,17 @@ export async function writeConnected(
     .insert(nodeConditions)
     .values({
       nodeId: node.id,
-      type: "agent.connected",
+      type: CONNECTED,
       status,
       reason,
       message,
       generation: node.generation,
-      source: "hub",
+      source: HUB,
       observedAt: sql`now()`,
     })
     .onConflictDoUpdate({
       target: [nodeConditions.nodeId, nodeConditions.type],
-      set: { status, reason, message, generation: node.generation, source: "hub", observedAt: sql`now()` },
+      set: { status, reason, message, generation: node.generation, source: HUB, observedAt: sql`now()` },
     });
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }

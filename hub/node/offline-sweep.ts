@@ -1,43 +1,82 @@
-import { findSilentNodes } from "../db/queries/agent-sessions.ts";
+import { CLOSED_AS_SILENT, closeSession, findReturnedNodes, findSilentNodes } from "../db/queries/agent-sessions.ts";
 import type { InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { writeConnected } from "./conditions.ts";
 import { moveNode } from "./move-node.ts";
 
-export interface OfflineSweepOptions {
+/** Silence beyond the time to live before an agent counts as unreachable: one lost beat is none. */
+const SILENCE_MS = 30_000;
+const EVERY_MS = 5_000;
+
+export interface SweepOptions {
   readonly inTx: InTx;
+  /** How long this hub has been up and able to sweep; none is offline whose time to live is more than half of it (decision F2). */
+  readonly upForMs: number;
+  readonly silenceMs?: number;
+}
+export interface OfflineSweepOptions extends Omit<SweepOptions, "upForMs"> {
   readonly log: Log;
-  /** Silence beyond the time to live before a node is offline, and the time after a hub start in which none is (decision F2). */
+  /** Time after a hub start in which no node is moved (decision F2). */
   readonly graceMs: number;
   readonly everyMs?: number;
 }
+export interface SweepResult {
+  readonly offline: number;
+  readonly returned: number;
+}
 
-/** Moves nodes that have been silent too long from active to offline. Unreachable is not dead: the first hello brings them back. */
-export async function sweepOffline(options: Pick<OfflineSweepOptions, "inTx" | "graceMs">): Promise<number> {
+/**
+ * Moves nodes that have been silent too long from active to offline, and back those that are heard of again. Unreachable is not dead: nothing
+ * but the status and the condition changes, and the first hello brings them back too.
+ */
+export async function sweepOffline(options: SweepOptions): Promise<SweepResult> {
   return options.inTx(async (tx) => {
-    const silent = await findSilentNodes(tx, options.graceMs);
+    const silent = await findSilentNodes(tx, options.silenceMs ?? SILENCE_MS, options.upForMs);
+    let offline = 0;
     for (const node of silent) {
-      const since = node.lastSeenAt.toISOString();
-      await moveNode(
-        tx,
-        node.id,
-        { from: "active", to: "offline", owner: "heartbeat" },
-        `No contact with the agent since ${since}`,
-      );
-      await writeConnected(tx, node, "Unknown", "Silent", `No contact with the agent since ${since}`);
+      const message = `No contact with the agent since ${node.lastSeenAt.toISOString()}`;
+      await closeSession(tx, node.id, node.epoch, CLOSED_AS_SILENT);
+      await writeConnected(tx, node, "Unknown", "Silent", message);
+      if (node.status !== "active") continue;
+      await moveNode(tx, node.id, { from: "active", to: "offline", owner: "heartbeat" }, message);
+      offline += 1;
     }
-    return silent.length;
+    const returned = await findReturnedNodes(tx);
+    for (const node of returned) {
+      const message = "The agent is in contact again";
+      await moveNode(tx, node.id, { from: "offline", to: "active", owner: "heartbeat" }, message);
+      await writeConnected(tx, node, "True", "Connected", message);
+    }
+    return { offline, returned: returned.length };
   });
 }
 
+/**
+ * Sweeps every few seconds. The grace begins anew after a gap, i.e. when the database was away or the process stood still: contacts could not
+ * be written meanwhile, and a hub's own outage must not be taken for that of its agents (decisions F1, F2).
+ */
 export function startOfflineSweep(options: OfflineSweepOptions): { close(): void } {
-  const startedAt = performance.now();
+  const everyMs = options.everyMs ?? EVERY_MS;
+  let upSince = performance.now();
+  let sweptAt = upSince;
+  let sweeping = false;
+  const sweep = async (): Promise<void> => {
+    const now = performance.now();
+    if (now - sweptAt > 3 * everyMs) upSince = now;
+    const upForMs = now - upSince;
+    // Before the grace is over the sweep only shows that it could: with no time up, no node is silent.
+    const { offline } = await sweepOffline({ ...options, upForMs: upForMs < options.graceMs ? 0 : upForMs });
+    sweptAt = performance.now();
+    if (offline > 0) options.log.warn("nodes went offline", { count: offline });
+  };
   const timer = setInterval(() => {
-    if (performance.now() - startedAt < options.graceMs) return;
-    sweepOffline(options).then(
-      (moved) => moved > 0 && options.log.warn("nodes went offline", { count: moved }),
-      (error: unknown) => options.log.warn("the offline sweep failed", { error }),
-    );
-  }, options.everyMs ?? 5_000);
+    if (sweeping) return;
+    sweeping = true;
+    sweep()
+      .catch((error: unknown) => options.log.warn("the offline sweep failed", { error }))
+      .finally(() => {
+        sweeping = false;
+      });
+  }, everyMs);
   return { close: () => clearInterval(timer) };
 }

@@ -39,3 +39,10 @@ export const failurePauseMs = (failures: number, intervalMs: number, random: num
 
 export const sweepIsDue = (lastSweepAt: Date | null, now: Date, sweepIntervalMs: number): boolean =>
   lastSweepAt === null || now.getTime() - lastSweepAt.getTime() >= sweepIntervalMs;
+
+/** A read that took this long is not repeated before this much time has passed, so that waiting keeps a region busy a fifth of the time at most. */
+export const breatherMs = (tookMs: number): number => 4 * tookMs;
+
+/** A wake request asks for one look at once; one that failed leaves the next to the back-off. */
+export const wakeIsDue = (requestedAt: Date | null, lastErrorAt: Date | null): boolean =>
+  requestedAt !== null && (lastErrorAt === null || requestedAt > lastErrorAt);

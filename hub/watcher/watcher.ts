@@ -1,18 +1,19 @@
 import type { SiteId } from "../../shared/ids.ts";
 import { activeSiteIds, holdWatch, recordFailedLook, releaseWatch } from "../db/queries/maas-site-watches.ts";
+import type { MaasSiteWatch } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
 import { SecretError } from "../secrets/port.ts";
-import { lookAtSite } from "./look.ts";
-import { failurePauseMs } from "./plan.ts";
+import { emptyMemory, lookAtSite } from "./look.ts";
+import { failurePauseMs, wakeIsDue } from "./plan.ts";
 
 export interface WatcherOptions {
   readonly db: Db;
   readonly inTx: InTx;
   readonly hubId: string;
-  /** Reads the site's token afresh. */
-  readonly clientFor: (siteId: SiteId) => Promise<MaasPort>;
+  /** Reads the site's token afresh. The signal ends its requests when the watcher closes. */
+  readonly clientFor: (siteId: SiteId, signal: AbortSignal) => Promise<MaasPort>;
   readonly log: Log;
   readonly pollIntervalMs: number;
   readonly sweepIntervalMs: number;
@@ -64,9 +65,10 @@ class SiteLoop {
   readonly #siteId: SiteId;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
-  /** Event ids of the overlap that this hub has acted on. */
-  readonly #seen = new Set<number>();
+  #memory = emptyMemory();
   #nextLookAt = 0;
+  /** Somebody asked for a look since the last one began. */
+  #woken = false;
   #rung: (() => void) | null = null;
 
   constructor(options: WatcherOptions, siteId: SiteId, stop: AbortSignal) {
@@ -77,7 +79,7 @@ class SiteLoop {
   }
 
   wake(): void {
-    this.#nextLookAt = 0;
+    this.#woken = true;
     this.#rung?.();
   }
 
@@ -90,33 +92,49 @@ class SiteLoop {
   async #run(): Promise<void> {
     const { db, hubId, log } = this.#options;
     while (!this.#stop.signal.aborted) {
+      let pauseMs = LONGEST_PAUSE_MS;
       try {
         const watch = await holdWatch(db, this.#siteId, hubId, LEASE_SECONDS);
-        if (watch === null) this.#seen.clear();
-        else if (performance.now() >= this.#nextLookAt || watch.wakeRequestedAt !== null) await this.#look(watch);
+        if (watch === null) {
+          this.#memory = emptyMemory();
+          this.#woken = false;
+        } else {
+          if (this.#isDue(watch)) await this.#look(watch);
+          pauseMs = this.#nextLookAt - performance.now();
+        }
       } catch (error) {
         log.warn("a site could not be watched", { site_id: this.#siteId, error });
         this.#nextLookAt = performance.now() + this.#options.pollIntervalMs;
       }
-      await this.#rest();
+      await this.#rest(pauseMs);
     }
     await releaseWatch(db, this.#siteId, hubId).catch((error: unknown) =>
       log.debug("a site's lease was left to lapse", { site_id: this.#siteId, error }),
     );
   }
 
-  async #look(watch: NonNullable<Awaited<ReturnType<typeof holdWatch>>>): Promise<void> {
-    const { db, hubId, log, pollIntervalMs } = this.#options;
-    // A look at a large or slow site outlasts the lease; it is renewed meanwhile, and its result is fenced.
+  #isDue(watch: MaasSiteWatch): boolean {
+    return this.#woken || performance.now() >= this.#nextLookAt || wakeIsDue(watch.wakeRequestedAt, watch.lastErrorAt);
+  }
+
+  async #look(watch: MaasSiteWatch): Promise<void> {
+    const { db, hubId, log, pollIntervalMs, clientFor } = this.#options;
+    this.#woken = false;
+    // A look at a large or slow site outlasts the lease, so that is renewed meanwhile. A renewal that fails shows in the fence.
     const renewal = setInterval(
       () => void holdWatch(db, this.#siteId, hubId, LEASE_SECONDS).catch(() => undefined),
       (LEASE_SECONDS * 1000) / 3,
     );
     try {
-      await lookAtSite(this.#options, this.#siteId, watch, await this.#options.clientFor(this.#siteId), this.#seen);
+      const maas = await clientFor(this.#siteId, this.#stop.signal);
+      await lookAtSite(this.#options, this.#siteId, watch, maas, this.#memory);
       this.#nextLookAt = performance.now() + pollIntervalMs;
+      if (watch.consecutiveFailures > 0)
+        log.info("a site answers again", { site_id: this.#siteId, failures: watch.consecutiveFailures });
     } catch (error) {
       if (!(error instanceof MaasError) && !(error instanceof SecretError)) throw error;
+      // Closing cuts the look short; that says nothing of the site.
+      if (this.#stop.signal.aborted) return;
       const failures = await recordFailedLook(db, this.#siteId, watch.fence, error.code);
       this.#nextLookAt = performance.now() + failurePauseMs(failures, pollIntervalMs, Math.random());
       log.warn("a look at a site failed", { site_id: this.#siteId, code: error.code, failures, error });
@@ -125,9 +143,9 @@ class SiteLoop {
     }
   }
 
-  async #rest(): Promise<void> {
-    if (this.#stop.signal.aborted) return;
-    const ms = Math.max(10, Math.min(LONGEST_PAUSE_MS, this.#nextLookAt - performance.now()));
+  async #rest(pauseMs: number): Promise<void> {
+    if (this.#stop.signal.aborted || this.#woken) return;
+    const ms = Math.max(10, Math.min(LONGEST_PAUSE_MS, pauseMs));
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
       this.#rung = () => {

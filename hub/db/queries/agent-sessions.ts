@@ -1,11 +1,16 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { NodeId } from "../../../shared/ids.ts";
-import { type AgentSession, agentSessions, type Node, nodes } from "../schema/index.ts";
-import { toDate } from "../timestamp.ts";
+import { type AgentSession, agentSessions, type Node, nodeCertificates, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** NOTIFY channel; payload `<node id> <epoch>`: sessions of lower epochs are over, on whichever hub they are. */
+/**
+ * NOTIFY channel; payload `<node id> <epoch>`: sessions of lower epochs are over, on whichever hub they are. Without an epoch: look whether
+ * the node's session still counts.
+ */
 export const SESSION_CHANNEL = "muster_sessions";
+
+/** Close reason of a session that a sweep ended because nothing was heard; the next contact shows that it lives, and opens it again. */
+export const CLOSED_AS_SILENT = "silent";
 
 export type NewSession = Pick<
   AgentSession,
@@ -49,47 +54,119 @@ export async function openSession(
   return { epoch: row.epoch, previous: previous ?? null };
 }
 
-/** True when the session was still the newest one. */
+/** True when the session was still the newest one, and open. */
 export async function closeSession(tx: Tx, nodeId: NodeId, epoch: number, reason: string): Promise<boolean> {
   const rows = await tx
     .update(agentSessions)
     .set({ state: "closed", closeReason: reason, closedAt: sql`now()` })
-    .where(and(eq(agentSessions.nodeId, nodeId), eq(agentSessions.sessionEpoch, epoch)))
+    .where(
+      and(eq(agentSessions.nodeId, nodeId), eq(agentSessions.sessionEpoch, epoch), eq(agentSessions.state, "open")),
+    )
     .returning({ nodeId: agentSessions.nodeId });
   return rows.length > 0;
 }
 
-/** One statement for all contacts of the last second; a session that was superseded meanwhile is not touched. */
-export async function recordContacts(db: Db, contacts: readonly { nodeId: NodeId; epoch: number }[]): Promise<void> {
+/** What a hub knows of a session that it holds; enough to ask the database whether it still counts. */
+export interface HeldSession {
+  readonly nodeId: NodeId;
+  readonly epoch: number;
+  readonly serial: string;
+}
+export interface Contact {
+  readonly nodeId: NodeId;
+  readonly epoch: number;
+  readonly heartbeatTtlMs: number;
+}
+
+/**
+ * One statement for all contacts of the last second, with the time to live that each agent was told last; a session that was superseded
+ * meanwhile is not touched.
+ */
+export async function recordContacts(db: Db, contacts: readonly Contact[]): Promise<void> {
   if (contacts.length === 0) return;
   const ids = sql.param(contacts.map((contact) => contact.nodeId));
   const epochs = sql.param(contacts.map((contact) => contact.epoch));
+  const ttls = sql.param(contacts.map((contact) => contact.heartbeatTtlMs));
   await db.execute(sql`
-    with seen as (select * from unnest(${ids}::uuid[], ${epochs}::bigint[]) as s(node_id, epoch)),
+    with seen as (
+      select * from unnest(${ids}::uuid[], ${epochs}::bigint[], ${ttls}::int[]) as s(node_id, epoch, ttl_ms)),
     live as (
-      update ${agentSessions} a set last_seen_at = now() from seen
+      update ${agentSessions} a set last_seen_at = now(), heartbeat_ttl_ms = seen.ttl_ms,
+        state = case when a.close_reason = ${CLOSED_AS_SILENT} then 'open' else a.state end,
+        closed_at = case when a.close_reason = ${CLOSED_AS_SILENT} then null else a.closed_at end,
+        close_reason = nullif(a.close_reason, ${CLOSED_AS_SILENT})
+      from seen
       where a.node_id = seen.node_id and a.session_epoch = seen.epoch returning a.node_id)
     update ${nodes} n set last_agent_contact_at = now() from live where n.id = live.node_id`);
 }
 
-export interface SilentNode extends Pick<Node, "id" | "generation"> {
-  readonly lastSeenAt: Date;
+/**
+ * Which of these sessions are over whatever their hub believes: a newer one exists, or the certificate they were opened with is revoked or of
+ * an earlier generation. A hub asks now and then, so that a lost notification costs seconds and nothing else.
+ */
+export async function findVoidSessions(
+  db: Db,
+  held: readonly HeldSession[],
+): Promise<{ nodeId: NodeId; why: "superseded" | "identity_revoked" }[]> {
+  if (held.length === 0) return [];
+  const { rows } = await db.execute<{ node_id: NodeId; revoked: boolean }>(sql`
+    with held as (
+      select * from unnest(${sql.param(held.map((one) => one.nodeId))}::uuid[],
+        ${sql.param(held.map((one) => one.epoch))}::bigint[],
+        ${sql.param(held.map((one) => one.serial))}::text[]) as h(node_id, epoch, serial))
+    select held.node_id, (n.id is null or n.status = 'deleted' or c.serial is null
+      or c.revoked_at is not null or c.generation <> n.generation) as revoked
+    from held
+      left join ${nodes} n on n.id = held.node_id
+      left join ${nodeCertificates} c on c.serial = held.serial and c.node_id = held.node_id
+      left join ${agentSessions} a on a.node_id = held.node_id
+    where n.id is null or n.status = 'deleted' or c.serial is null or c.revoked_at is not null
+      or c.generation <> n.generation or a.session_epoch > held.epoch`);
+  return rows.map((row) => ({ nodeId: row.node_id, why: row.revoked ? "identity_revoked" : "superseded" }));
 }
 
-/** Active nodes whose newest session has been silent for longer than its time to live and the grace. */
-export async function findSilentNodes(tx: Tx, graceMs: number): Promise<SilentNode[]> {
+export interface SilentNode extends Pick<Node, "id" | "generation" | "status"> {
+  readonly lastSeenAt: Date;
+  readonly epoch: number;
+}
+
+/**
+ * Nodes that have been silent for longer than their agent's time to live and `silenceMs`: those still held to be active, and those with a
+ * session that its hub never closed, e.g. because that hub died. None whose time to live is more than half of `upForMs` (decision F2).
+ */
+export async function findSilentNodes(tx: Tx, silenceMs: number, upForMs: number): Promise<SilentNode[]> {
   return tx
     .select({
       id: nodes.id,
       generation: nodes.generation,
-      lastSeenAt: sql<Date>`${agentSessions.lastSeenAt}`.mapWith(toDate),
+      status: nodes.status,
+      epoch: agentSessions.sessionEpoch,
+      lastSeenAt: agentSessions.lastSeenAt,
     })
     .from(nodes)
     .innerJoin(agentSessions, eq(agentSessions.nodeId, nodes.id))
     .where(
       and(
-        eq(nodes.status, "active"),
-        sql`${agentSessions.lastSeenAt} < now() - make_interval(secs => (${agentSessions.heartbeatTtlMs} + ${graceMs}) / 1000.0)`,
+        sql`(${nodes.status} = 'active' or ${agentSessions.state} = 'open')`,
+        sql`${agentSessions.lastSeenAt} < now() - make_interval(secs => (${agentSessions.heartbeatTtlMs} + ${silenceMs}) / 1000.0)`,
+        sql`2 * ${agentSessions.heartbeatTtlMs} <= ${Math.round(upForMs)}`,
+      ),
+    )
+    .for("update", { skipLocked: true });
+}
+
+/** Offline nodes whose session is open and heard of again, though no new hello came: a hub could not write for a while. */
+export async function findReturnedNodes(tx: Tx): Promise<Pick<Node, "id" | "generation">[]> {
+  return tx
+    .select({ id: nodes.id, generation: nodes.generation })
+    .from(nodes)
+    .innerJoin(agentSessions, eq(agentSessions.nodeId, nodes.id))
+    .where(
+      and(
+        eq(nodes.status, "offline"),
+        eq(agentSessions.state, "open"),
+        eq(agentSessions.generation, nodes.generation),
+        sql`${agentSessions.lastSeenAt} > now() - make_interval(secs => ${agentSessions.heartbeatTtlMs} / 1000.0)`,
       ),
     )
     .for("update", { of: nodes, skipLocked: true });

@@ -22,6 +22,21 @@ export async function knownSystemIds(db: Db, siteId: SiteId): Promise<string[]> 
   return rows.map((row) => row.systemId);
 }
 
+/** Of these machines the ones that were seen and are not known to be gone. */
+export async function presentAmong(db: Db, siteId: SiteId, systemIds: readonly string[]): Promise<string[]> {
+  const rows = await db
+    .select({ systemId: maasMachines.systemId })
+    .from(maasMachines)
+    .where(
+      and(
+        eq(maasMachines.siteId, siteId),
+        eq(maasMachines.absent, false),
+        sql`${maasMachines.systemId} = any(${sql.param([...systemIds])}::text[])`,
+      ),
+    );
+  return rows.map((row) => row.systemId);
+}
+
 /** Compared to say whether a machine changed; `observed_at` is not among them. */
 const COMPARED = [
   "hostname",

@@ -42,6 +42,16 @@ export async function releaseWatch(db: Db, siteId: SiteId, hubId: string): Promi
     .where(and(eq(maasSiteWatches.siteId, siteId), eq(maasSiteWatches.leaseOwner, hubId)));
 }
 
+/** Whether the site is still this watcher's; until the transaction ends nobody can take it over. */
+export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise<boolean> {
+  const rows = await tx
+    .select({ siteId: maasSiteWatches.siteId })
+    .from(maasSiteWatches)
+    .where(and(eq(maasSiteWatches.siteId, siteId), eq(maasSiteWatches.fence, fence)))
+    .for("share");
+  return rows.length > 0;
+}
+
 export interface LookRecord {
   readonly eventCursor: number | null;
   readonly swept: boolean;

@@ -7,8 +7,18 @@ import type { Db, Tx } from "../tx.ts";
 const specs = Object.values(TASKS);
 /** Lease and kind of each task type as rows, for the statements below. */
 const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[]) as c(type, lease_seconds, destructive)`;
-const leaseOf = (type: string): number => specs.find((spec) => spec.type === type)?.leaseSeconds ?? 60;
+/** A type that this hub does not know, e.g. of a newer one, still has a lease: without one it would be held for ever. */
+const leaseFromNow = sql`now() + make_interval(secs => coalesce((select c.lease_seconds from ${catalogue} where c.type = ${tasks.type}), 60))`;
+const isDestructive = sql`coalesce((select c.destructive from ${catalogue} where c.type = ${tasks.type}), true)`;
 const HELD = ["offered", "running", "cancelling"] as const;
+
+/** A word of the agent on a delivery that it holds. */
+const taken = {
+  state: sql`case when ${tasks.state} = 'offered' then 'running' else ${tasks.state} end`,
+  startedAt: sql`coalesce(${tasks.startedAt}, now())`,
+  leaseUntil: leaseFromNow,
+  updatedAt: sql`now()`,
+};
 
 /**
  * Takes the next task of each of these nodes: the oldest queued one, when the node has none in hand. Raises its epoch, which makes every
@@ -22,7 +32,7 @@ export async function claimTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Ta
       state: "offered",
       epoch: sql`${tasks.epoch} + 1`,
       attempts: sql`${tasks.attempts} + 1`,
-      leaseUntil: sql`now() + make_interval(secs => (select c.lease_seconds from ${catalogue} where c.type = ${tasks.type}))`,
+      leaseUntil: leaseFromNow,
       updatedAt: sql`now()`,
     })
     .where(
@@ -45,25 +55,12 @@ export async function cancellingTasks(db: Db, nodeIds: readonly NodeId[]): Promi
     .where(and(inArray(tasks.nodeId, [...nodeIds]), eq(tasks.state, "cancelling")));
 }
 
-/** The agent has it: the lease starts anew. False for an epoch that is over. */
-export async function acknowledgeTask(
-  db: Db,
-  id: TaskId,
-  nodeId: NodeId,
-  epoch: number,
-  type: string,
-): Promise<boolean> {
-  const rows = await db
+/** The agent has it: the lease starts anew. Nothing changes for an epoch that is over. */
+export async function acknowledgeTask(db: Db, id: TaskId, nodeId: NodeId, epoch: number): Promise<void> {
+  await db
     .update(tasks)
-    .set({
-      state: sql`case when ${tasks.state} = 'offered' then 'running' else ${tasks.state} end`,
-      startedAt: sql`coalesce(${tasks.startedAt}, now())`,
-      leaseUntil: sql`now() + make_interval(secs => ${leaseOf(type)})`,
-      updatedAt: sql`now()`,
-    })
-    .where(and(eq(tasks.id, id), eq(tasks.nodeId, nodeId), eq(tasks.epoch, epoch), inArray(tasks.state, [...HELD])))
-    .returning({ id: tasks.id });
-  return rows.length > 0;
+    .set(taken)
+    .where(and(eq(tasks.id, id), eq(tasks.nodeId, nodeId), eq(tasks.epoch, epoch), inArray(tasks.state, [...HELD])));
 }
 
 /** Progress renews the lease; an older or repeated `seq` changes nothing. */
@@ -72,24 +69,18 @@ export async function recordProgress(
   id: TaskId,
   nodeId: NodeId,
   epoch: number,
-  type: string,
   seq: number,
   progress: unknown,
 ): Promise<void> {
   await db
     .update(tasks)
-    .set({
-      progress,
-      progressSeq: seq,
-      leaseUntil: sql`now() + make_interval(secs => ${leaseOf(type)})`,
-      updatedAt: sql`now()`,
-    })
+    .set({ ...taken, progress, progressSeq: seq })
     .where(
       and(
         eq(tasks.id, id),
         eq(tasks.nodeId, nodeId),
         eq(tasks.epoch, epoch),
-        inArray(tasks.state, ["running", "cancelling"]),
+        inArray(tasks.state, [...HELD]),
         sql`coalesce(${tasks.progressSeq}, -1) < ${seq}`,
       ),
     );
@@ -119,7 +110,7 @@ export async function endDelivery(
   const retry = ending.state === "queued";
   const spent = sql`(${tasks.attempts} >= ${tasks.maxAttempts} or ${tasks.deadline} <= now())`;
   const final = retry
-    ? sql`case when ${spent} then 'failed' when ${tasks.state} = 'cancelling' then 'cancelled' else 'queued' end`
+    ? sql`case when ${tasks.state} = 'cancelling' then 'cancelled' when ${spent} then 'failed' else 'queued' end`
     : sql`${ending.state}`;
   const [task] = await tx
     .update(tasks)
@@ -132,7 +123,7 @@ export async function endDelivery(
       ...(retry
         ? {
             notBefore: sql`now() + make_interval(secs => ${ending.delaySeconds})`,
-            finishedAt: sql`case when ${spent} then now() end`,
+            finishedAt: sql`case when ${spent} or ${tasks.state} = 'cancelling' then now() end`,
           }
         : { finishedAt: sql`now()` }),
       updatedAt: sql`now()`,
@@ -147,23 +138,68 @@ export async function endDelivery(
  * (architecture 6). Any hub may run this; each row is moved once.
  */
 export async function lapseTasks(tx: Tx): Promise<Task[]> {
-  const destructive = sql`(select c.destructive from ${catalogue} where c.type = ${tasks.type})`;
   return tx
     .update(tasks)
     .set({
       state: sql`case
         when ${tasks.state} = 'queued' or ${tasks.deadline} <= now() then 'expired'
         when ${tasks.state} = 'cancelling' then 'cancelled'
-        when ${tasks.attempts} >= ${tasks.maxAttempts} or (${tasks.state} = 'running' and ${destructive}) then 'failed'
+        when ${tasks.attempts} >= ${tasks.maxAttempts} or (${tasks.state} = 'running' and ${isDestructive}) then 'failed'
         else 'queued' end`,
       errorCode: sql`case when ${tasks.state} = 'queued' then coalesce(${tasks.errorCode}, 'deadline_passed') when ${tasks.deadline} <= now() then 'deadline_passed' when ${tasks.state} = 'cancelling' then 'cancelled' else 'lease_lapsed' end`,
       errorMessage: sql`case when ${tasks.state} = 'queued' then coalesce(${tasks.errorMessage}, 'No agent took the task in time') else 'The agent was not heard of in time' end`,
       leaseUntil: null,
-      finishedAt: sql`case when ${tasks.state} in ('offered', 'running') and ${tasks.deadline} > now() and ${tasks.attempts} < ${tasks.maxAttempts} and not (${tasks.state} = 'running' and ${destructive}) then null else now() end`,
+      finishedAt: sql`case when ${tasks.state} in ('offered', 'running') and ${tasks.deadline} > now() and ${tasks.attempts} < ${tasks.maxAttempts} and not (${tasks.state} = 'running' and ${isDestructive}) then null else now() end`,
       updatedAt: sql`now()`,
     })
     .where(
       sql`(${tasks.state} in ('offered', 'running', 'cancelling') and ${tasks.leaseUntil} < now()) or (${tasks.state} = 'queued' and ${tasks.deadline} <= now())`,
+    )
+    .returning();
+}
+
+export interface JournalledDelivery {
+  readonly task_id: TaskId;
+  readonly epoch: number;
+}
+
+/**
+ * Compares what the node's tasks say with the journal that its agent brought. A delivery that is there was received, though its
+ * acknowledgement may have been lost. One that is not never arrived, or the host has lost its journal: it is queued again at once, and not
+ * counted when nobody had acknowledged it. A destructive one is never offered again on such evidence: acknowledged, it has failed with
+ * its end unknown; not acknowledged, its lease decides, as the agent may be writing it down right now. Returns what is over or queued.
+ */
+export async function reconcileDeliveries(
+  tx: Tx,
+  nodeId: NodeId,
+  journal: readonly JournalledDelivery[],
+): Promise<Task[]> {
+  const known = sql`(${tasks.id}, ${tasks.epoch}) in (select * from unnest(${sql.param(journal.map((one) => one.task_id))}::uuid[], ${sql.param(journal.map((one) => one.epoch))}::int[]))`;
+  await tx
+    .update(tasks)
+    .set(taken)
+    .where(and(eq(tasks.nodeId, nodeId), eq(tasks.state, "offered"), known));
+  const lost = sql`case
+    when ${tasks.state} = 'cancelling' then 'cancelled' when ${tasks.state} = 'offered' then 'queued'
+    when ${isDestructive} or ${tasks.attempts} >= ${tasks.maxAttempts} then 'failed' else 'queued' end`;
+  return tx
+    .update(tasks)
+    .set({
+      state: lost,
+      attempts: sql`case when ${tasks.state} = 'offered' then greatest(${tasks.attempts} - 1, 0) else ${tasks.attempts} end`,
+      errorCode: sql`case ${tasks.state} when 'offered' then ${tasks.errorCode} when 'cancelling' then 'cancelled' else 'interrupted' end`,
+      errorMessage: sql`case ${tasks.state} when 'offered' then ${tasks.errorMessage} else 'The agent does not know of this delivery any more' end`,
+      leaseUntil: null,
+      finishedAt: sql`case when ${lost} = 'queued' then null else now() end`,
+      updatedAt: sql`now()`,
+    })
+    .where(
+      and(
+        eq(tasks.nodeId, nodeId),
+        inArray(tasks.state, [...HELD]),
+        sql`not (${tasks.state} <> 'running' and ${isDestructive})`,
+        sql`not ${known}`,
+      ),
     )
     .returning();
 }

@@ -1,0 +1,124 @@
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { newTaskId } from "../test/fakes/hub/orders.ts";
+import { Journal, type JournalEntry } from "./journal.ts";
+
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "muster-journal-"));
+  file = join(folder, "agent", "journal");
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const entry = (state: JournalEntry["state"], more: Partial<JournalEntry> = {}): JournalEntry => ({
+  task_id: newTaskId(),
+  epoch: 1,
+  state,
+  type: "node.drain",
+  ...more,
+});
+const finished = (more: Partial<JournalEntry> = {}) =>
+  entry("finished", { reply: { ok: true, result: { text: "line\nbreak" } }, ...more });
+
+async function written(...entries: JournalEntry[]): Promise<void> {
+  const journal = await Journal.open(file);
+  for (const one of entries) await journal.record(one);
+  await journal.close();
+}
+async function reopened(): Promise<readonly JournalEntry[]> {
+  const journal = await Journal.open(file);
+  await journal.close();
+  return journal.entries;
+}
+
+describe("journal", () => {
+  it("knows after a restart what it recorded, readable by root alone", async () => {
+    const entries = [entry("received"), entry("started"), finished(), entry("reported")];
+    await written(...entries);
+    expect(await reopened()).toEqual(entries);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it("keeps the newest state of a delivery and the highest epoch of a task", async () => {
+    const first = entry("received", { epoch: 2 });
+    await written(first, { ...first, state: "started" }, { ...first, epoch: 1, state: "finished" });
+    expect(await reopened()).toEqual([{ ...first, state: "started" }]);
+  });
+
+  it("loses at most the record that was being written, wherever the power went", async () => {
+    const entries = [finished(), entry("started"), finished()];
+    await written(...entries);
+    const whole = readFileSync(file);
+    for (let length = 0; length <= whole.length; length += 7) {
+      writeFileSync(file, whole.subarray(0, length));
+      const lines = whole.subarray(0, length).toString().split("\n").length - 1;
+      const found = await reopened();
+      expect(found.length).toBeGreaterThanOrEqual(lines);
+      expect(found).toEqual(entries.slice(0, found.length));
+    }
+  });
+
+  it("goes on after a torn record, so that what follows it is whole", async () => {
+    const before = finished();
+    await written(before);
+    appendFileSync(file, '0123456789abcdef {"task_id":');
+    const after = entry("started");
+    await written(after);
+    expect(await reopened()).toEqual([before, after]);
+  });
+
+  it("opens whatever bytes it finds", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (bytes) => {
+        mkdirSync(join(folder, "agent"), { recursive: true });
+        writeFileSync(file, bytes);
+        expect(await reopened()).toEqual([]);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it("takes records that come at once one after the other", async () => {
+    const journal = await Journal.open(file);
+    const entries = Array.from({ length: 40 }, () => finished());
+    await Promise.all(entries.map((one) => journal.record(one)));
+    await journal.close();
+    expect(await reopened()).toEqual(entries);
+  });
+
+  it("grows no further than its limit, and forgets only what was reported", async () => {
+    const journal = await Journal.open(file);
+    const open = finished();
+    await journal.record(open);
+    const reply = { ok: false as const, error: "write_failed", message: "x".repeat(4000) };
+    for (let i = 0; i < 700; i += 1) await journal.record(entry("reported", { reply }));
+    expect(statSync(file).size).toBeLessThan(5 * 1024 * 1024);
+    expect(journal.entries).toContainEqual(open);
+    expect(journal.digest(10)).toHaveLength(10);
+    expect(journal.digest(10)).toContainEqual({ task_id: open.task_id, epoch: 1, state: "finished" });
+    await journal.close();
+    expect((await reopened()).length).toBeLessThanOrEqual(501);
+  });
+
+  it("says that it cannot write, refuses records, and heals when it can write again", async () => {
+    mkdirSync(file, { recursive: true }); // A folder where the file belongs can never be replaced by it.
+    mkdirSync(join(file, "in-the-way"));
+    await expect(Journal.open(file)).rejects.toThrow(/EISDIR/);
+    rmSync(file, { recursive: true });
+    mkdirSync(`${file}.new`);
+    const journal = await Journal.open(file);
+    expect(journal.fault).toMatch(/EISDIR/);
+    await expect(journal.record(entry("received"))).rejects.toThrow(/EISDIR/);
+    expect(journal.entries).toEqual([]);
+    rmSync(`${file}.new`, { recursive: true });
+    const later = entry("received");
+    await journal.record(later);
+    expect(journal.fault).toBeNull();
+    await journal.close();
+    expect(await reopened()).toEqual([later]);
+  });
+});

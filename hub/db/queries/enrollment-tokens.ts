@@ -1,0 +1,33 @@
+import { eq, sql } from "drizzle-orm";
+import { type EnrollmentToken, enrollmentTokens } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+/** Tokens are found by their hash, so how long a look-up takes says nothing of the token itself. */
+export async function knowsToken(db: Db, tokenSha256: string): Promise<boolean> {
+  const rows = await db
+    .select({ id: enrollmentTokens.id })
+    .from(enrollmentTokens)
+    .where(eq(enrollmentTokens.tokenSha256, tokenSha256));
+  return rows.length > 0;
+}
+
+/** Holds the token until the end of the transaction: of two that use it at once, the second sees what the first did. */
+export async function lockToken(
+  tx: Tx,
+  tokenSha256: string,
+): Promise<{ token: EnrollmentToken; expired: boolean } | null> {
+  const [found] = await tx
+    .select({ token: enrollmentTokens, expired: sql<boolean>`${enrollmentTokens.expiresAt} <= now()` })
+    .from(enrollmentTokens)
+    .where(eq(enrollmentTokens.tokenSha256, tokenSha256))
+    .for("update");
+  return found ?? null;
+}
+
+/** Remembers who used it; the time is that of the first use. */
+export async function markTokenUsed(tx: Tx, id: string, keySha256: string): Promise<void> {
+  await tx
+    .update(enrollmentTokens)
+    .set({ usedAt: sql`coalesce(${enrollmentTokens.usedAt}, now())`, usedKeySha256: keySha256 })
+    .where(eq(enrollmentTokens.id, id));
+}

@@ -1,0 +1,38 @@
+import { describe, expect, it } from "vitest";
+import { Secret } from "../../shared/secret.ts";
+import { type ApiKey, authorization, parseApiKey } from "./oauth.ts";
+
+function keyOf(text: string): ApiKey {
+  const key = parseApiKey(new Secret(text));
+  if (key === null) throw new Error("not a key");
+  return key;
+}
+
+describe("OAuth PLAINTEXT", () => {
+  it("signs with the empty consumer secret and the token's, encoded once as a header value", () => {
+    expect(authorization(keyOf("CK:TK:TS"), new Date(1_764_850_000_999), "n1").reveal()).toBe(
+      'OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="CK", oauth_token="TK", oauth_signature="%26TS", oauth_timestamp="1764850000", oauth_nonce="n1"',
+    );
+  });
+
+  it("takes a nonce of 128 random bits for each header", () => {
+    const nonces = Array.from({ length: 100 }, () =>
+      /oauth_nonce="([0-9a-f]{32})"$/.exec(authorization(keyOf("a:b:c"), new Date()).reveal())?.at(1),
+    );
+    expect(nonces).not.toContain(undefined);
+    expect(new Set(nonces).size).toBe(100);
+  });
+
+  it("prints neither header nor secret", () => {
+    const key = keyOf("CK:TK:hushhush");
+    expect(`${authorization(key, new Date())} ${JSON.stringify(key)}`).not.toContain("hushhush");
+  });
+
+  it.each(["", "a:b", "a:b:", ":b:c", "a:b:c:d", "a::c"])("refuses the key %j", (text) => {
+    expect(parseApiKey(new Secret(text))).toBeNull();
+  });
+
+  it("takes a key with the newline that a file ends with", () => {
+    expect(keyOf(" a:b:c\n").tokenSecret.reveal()).toBe("c");
+  });
+});

@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import { sameAddress } from "./machines.ts";
+import { Events, Interface, Machine, MachineTokenAnswer, PowerAddresses } from "./schemas.ts";
+
+const least = { system_id: "abc123", status: 4 };
+
+describe("a machine", () => {
+  it("may lack every field but its id and status", () => {
+    expect(Machine.parse(least)).toEqual({
+      systemId: "abc123",
+      hostname: "",
+      status: 4,
+      statusName: "",
+      statusMessage: "",
+      errorDescription: "",
+      powerState: "",
+      owner: null,
+      locked: false,
+      ipAddresses: [],
+      macAddresses: [],
+      osystem: "",
+      distroSeries: "",
+      enableHwSync: null,
+      lastSync: null,
+      nextSync: null,
+      syncIntervalSeconds: null,
+      hardwareUuid: null,
+    });
+  });
+
+  it("keeps a status that nobody knows as a number", () => {
+    expect(Machine.parse({ ...least, status: 99 })).toMatchObject({ status: 99 });
+  });
+
+  it("has the addresses of its links where its version lists none", () => {
+    const interface_set = [
+      { mac_address: "AA:BB:CC:00:11:22", links: [{ ip_address: "10.0.0.5" }, { mode: "link_up" }] },
+      { mac_address: null, links: null },
+    ];
+    const machine = Machine.parse({ ...least, interface_set });
+    expect(machine).toMatchObject({ ipAddresses: ["10.0.0.5"], macAddresses: ["aa:bb:cc:00:11:22"] });
+    expect(Machine.parse({ ...least, interface_set, ip_addresses: ["10.0.0.9"] }).ipAddresses).toEqual(["10.0.0.9"]);
+  });
+
+  it("reads times with and without a zone, and refuses what is no time", () => {
+    const sync = (last_sync: unknown): Date | null => Machine.parse({ ...least, last_sync }).lastSync;
+    expect(sync("2026-08-21T21:37:09.123Z")).toEqual(new Date("2026-08-21T21:37:09.123Z"));
+    expect(sync("2026-08-21T21:37:09.123")).toEqual(new Date("2026-08-21T21:37:09.123Z"));
+    expect(sync("2026-08-21T23:37:09+02:00")).toEqual(new Date("2026-08-21T21:37:09Z"));
+    expect([sync(null), sync("")]).toEqual([null, null]);
+    expect(Machine.safeParse({ ...least, last_sync: "soon" }).success).toBe(false);
+  });
+
+  it.each([{}, { system_id: "a" }, { ...least, status: "Ready" }, { ...least, locked: "no" }, null, "<html>"])(
+    "is not %j",
+    (value) => expect(Machine.safeParse(value).success).toBe(false),
+  );
+});
+
+describe("other answers", () => {
+  it("drop the passwords beside a BMC's address", () => {
+    const parsed = PowerAddresses.parse({ abc123: { power_address: "10.0.0.1", power_pass: "hush" }, def456: {} });
+    expect(parsed).toEqual({ abc123: { power_address: "10.0.0.1" }, def456: {} });
+  });
+
+  it("take no machine token for an answer", () => {
+    expect(MachineTokenAnswer.parse(null)).toBeNull();
+  });
+
+  it("read an interface without VLAN and links", () => {
+    const nic = Interface.parse({ id: 1, name: "eth0", mac_address: "AA:00:00:00:00:01", vlan: null });
+    expect(nic).toMatchObject({ macAddress: "aa:00:00:00:00:01", vlanId: null, links: [] });
+  });
+
+  it("keep an event's odd time as the text that it is", () => {
+    const event = { id: 7, node: "abc123", created: "Fri, 20 Nov. 2026 20:35:49" };
+    expect(Events.parse({ count: 1, events: [event] })[0]).toMatchObject({ ...event, level: "", type: "" });
+  });
+});
+
+it.each([
+  ["10.80.0.11", " 10.80.0.11 ", true],
+  ["10.80.0.11", "10.80.0.110", false],
+  ["FD00:0:0::0001", "fd00::1", true],
+  ["[fd00::1]", "fd00::1", true],
+  ["BMC-7.example", "bmc-7.EXAMPLE", true],
+  ["", "10.80.0.11", false],
+])("BMC addresses %j and %j are the same: %j", (a, b, same) => {
+  expect(sameAddress(a, b)).toBe(same);
+});

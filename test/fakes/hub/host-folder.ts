@@ -1,0 +1,51 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createLog } from "../../../agent/log.ts";
+import { type System, systemAt } from "../../../agent/system/system.ts";
+
+export const BOOT_ID = "5f0c1a52-0000-4000-8000-000000000001";
+export const quietAgentLog = createLog(() => undefined);
+
+/** A folder that stands for a host's root, with tools of its own. */
+export class HostFolder {
+  readonly root = mkdtempSync(join(tmpdir(), "muster-agent-"));
+  readonly system: System = systemAt(this.root, quietAgentLog);
+
+  constructor() {
+    this.write("proc/sys/kernel/random/boot_id", `${BOOT_ID}\n`);
+    this.write("etc/hostname", "gpu-01\n");
+    this.write("sys/class/net/eth0/address", "AA:BB:CC:00:00:01\n");
+    this.write("sys/class/net/lo/address", "00:00:00:00:00:00\n");
+  }
+
+  path(name: string): string {
+    return join(this.root, name);
+  }
+  write(name: string, text: string, mode = 0o644): void {
+    mkdirSync(dirname(this.path(name)), { recursive: true });
+    writeFileSync(this.path(name), text);
+    chmodSync(this.path(name), mode);
+  }
+  read(name: string): string {
+    return readFileSync(this.path(name), "utf8");
+  }
+  has(name: string): boolean {
+    return existsSync(this.path(name));
+  }
+  mode(name: string): string {
+    return (statSync(this.path(name)).mode & 0o777).toString(8);
+  }
+
+  /** A tool that notes how it was called, then runs `script`. */
+  tool(name: string, script = "exit 0"): void {
+    this.write(`usr/bin/${name}`, `#!/bin/sh\necho "${name} $*" >> "$MUSTER_ROOT/calls"\n${script}\n`, 0o755);
+  }
+  calls(): string[] {
+    return this.has("calls") ? this.read("calls").trimEnd().split("\n") : [];
+  }
+
+  remove(): void {
+    rmSync(this.root, { recursive: true, force: true });
+  }
+}

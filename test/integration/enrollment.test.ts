@@ -1,0 +1,225 @@
+import { X509Certificate } from "node:crypto";
+import { and, eq } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { revokeCertificates } from "../../hub/db/queries/node-certificates.ts";
+import { enrollmentTokens, nodeCertificates, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
+import { EnrollResponse, nodeUri } from "../../shared/api/enroll.ts";
+import { API_ERRORS, type ApiErrorCode, Problem } from "../../shared/api/errors.ts";
+import { type Answer, GatewayRig, makeKey } from "../support/gateway-rig.ts";
+
+let rig: GatewayRig;
+beforeAll(async () => {
+  rig = await GatewayRig.start();
+});
+afterAll(() => rig.stop());
+
+/** Answers the request with that error, as a problem, and leaves every row as it was. */
+async function expectRefused(code: ApiErrorCode, ask: () => Promise<Answer>): Promise<Problem> {
+  const before = await rig.snapshot();
+  const answer = await ask();
+  expect(answer).toMatchObject({ status: API_ERRORS[code].status, type: "application/problem+json", code });
+  expect(await rig.snapshot()).toEqual(before);
+  return Problem.parse(answer.json);
+}
+
+async function freshRequest(more: { ttlSeconds?: number; boundMacs?: string[] } = {}) {
+  const nodeId = await rig.addNode();
+  const key = await makeKey();
+  const request = await rig.enrollRequest(nodeId, await rig.issueToken(nodeId, more), key);
+  return { nodeId, key, request };
+}
+
+describe("enrollment", () => {
+  it("gives a certificate that names the node and is good for the client's side of TLS only", async () => {
+    const { nodeId, request } = await freshRequest();
+    const answer = await rig.enroll(request);
+    expect(answer.status).toBe(200);
+    const response = EnrollResponse.parse(answer.json);
+    const certificate = new X509Certificate(response.certificate_pem);
+    expect(certificate.subjectAltName).toBe(`URI:${nodeUri(nodeId)}`);
+    expect(certificate.verify(new X509Certificate(rig.ca.caPem).publicKey)).toBe(true);
+    expect(certificate.keyUsage).toEqual(["1.3.6.1.5.5.7.3.2"]);
+    expect(certificate.ca).toBe(false);
+    const life = certificate.validToDate.getTime() - certificate.validFromDate.getTime();
+    expect(life / 3_600_000).toBeCloseTo(24 + 5 / 60, 1);
+    expect(response.task_signing_public_key).toBe(rig.signer.publicKey);
+    const [node] = await rig.db.select().from(nodes).where(eq(nodes.id, nodeId));
+    expect(node?.status).toBe("enrolling");
+    const events = await rig.db.select().from(nodeEvents).where(eq(nodeEvents.nodeId, nodeId));
+    expect(events.map((event) => event.type)).toEqual(["enrolled"]);
+  });
+
+  it("keeps no token and no key in any row", async () => {
+    const { request, key } = await freshRequest();
+    await rig.enroll(request);
+    const rows = JSON.stringify(await rig.snapshot());
+    expect(rows).not.toContain(request.token);
+    expect(rows).not.toContain(key.keyPem.split("\n")[1]);
+  });
+
+  it("answers the same key again, since its answer may have been lost", async () => {
+    const { request, nodeId } = await freshRequest();
+    expect((await rig.enroll(request)).status).toBe(200);
+    const again = await rig.enroll(request);
+    expect(EnrollResponse.parse(again.json).node_id).toBe(nodeId);
+  });
+
+  it("lets exactly one of two hosts win that use one token at once", async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const { nodeId, request } = await freshRequest();
+      const rivals = await Promise.all(
+        Array.from({ length: 4 }, async () => ({ ...request, csr_pem: await (await makeKey()).csr(nodeUri(nodeId)) })),
+      );
+      const answers = await Promise.all(rivals.map((rival) => rig.enroll(rival)));
+      expect(answers.map((answer) => answer.code ?? "won").sort()).toEqual([
+        "token_used",
+        "token_used",
+        "token_used",
+        "won",
+      ]);
+      const kept = await rig.db.select().from(nodeCertificates).where(eq(nodeCertificates.nodeId, nodeId));
+      expect(kept).toHaveLength(1);
+    }
+  });
+
+  it("takes a host with one of the MAC addresses that the token is bound to", async () => {
+    const { request } = await freshRequest({ boundMacs: ["02:00:00:00:00:99", "02:00:00:00:00:01"] });
+    expect((await rig.enroll(request)).status).toBe(200);
+  });
+});
+
+describe("enrollment refuses, and changes nothing, for", () => {
+  it("an unknown token", async () => {
+    const { request } = await freshRequest();
+    await expectRefused("token_unknown", () => rig.enroll({ ...request, token: "x".repeat(43) }));
+  });
+
+  it("a token that a newer one has replaced", async () => {
+    const { nodeId, request } = await freshRequest();
+    await rig.issueToken(nodeId);
+    await expectRefused("token_unknown", () => rig.enroll(request));
+  });
+
+  it("an expired token", async () => {
+    const { nodeId, request } = await freshRequest();
+    await rig.db
+      .update(enrollmentTokens)
+      .set({ expiresAt: new Date(Date.now() - 1_000) })
+      .where(eq(enrollmentTokens.nodeId, nodeId));
+    await expectRefused("token_expired", () => rig.enroll(request));
+  });
+
+  it("a used token with another key", async () => {
+    const { nodeId, request } = await freshRequest();
+    await rig.enroll(request);
+    const other = await (await makeKey()).csr(nodeUri(nodeId));
+    await expectRefused("token_used", () => rig.enroll({ ...request, csr_pem: other }));
+  });
+
+  it("a used token and its key after the node was provisioned anew", async () => {
+    const { nodeId, request } = await freshRequest();
+    await rig.enroll(request);
+    await rig.issueToken(nodeId, { generation: 2 });
+    await expectRefused("token_unknown", () => rig.enroll(request));
+  });
+
+  it("a used token and its key after the certificate was revoked", async () => {
+    const { nodeId, request } = await freshRequest();
+    await rig.enroll(request);
+    await rig.inTx((tx) => revokeCertificates(tx, nodeId, "all", "stolen"));
+    await expectRefused("certificate_rejected", () => rig.enroll(request));
+  });
+
+  it("a token of another node", async () => {
+    const mine = await freshRequest();
+    const other = await freshRequest();
+    await expectRefused("token_of_another_node", () => rig.enroll({ ...mine.request, token: other.request.token }));
+  });
+
+  it("a host with none of the MAC addresses that the token is bound to", async () => {
+    const { request } = await freshRequest({ boundMacs: ["02:00:00:00:00:99"] });
+    await expectRefused("token_of_another_node", () => rig.enroll(request));
+  });
+
+  it("a certificate request for another name", async () => {
+    const { request, key } = await freshRequest();
+    const other = await rig.addNode();
+    const csr_pem = await key.csr(nodeUri(other));
+    await expectRefused("csr_name_mismatch", () => rig.enroll({ ...request, csr_pem }));
+  });
+
+  it("a certificate request that is none", async () => {
+    const { request } = await freshRequest();
+    const csr_pem = `-----BEGIN CERTIFICATE REQUEST-----\n${"A".repeat(100)}\n-----END CERTIFICATE REQUEST-----`;
+    await expectRefused("csr_invalid", () => rig.enroll({ ...request, csr_pem }));
+  });
+
+  it("another protocol version", async () => {
+    const { request } = await freshRequest();
+    await expectRefused("protocol_unsupported", () => rig.enroll({ ...request, protocol_version: 99 }));
+  });
+
+  it("a field that is missing, wrong or unknown, and names it", async () => {
+    const { request } = await freshRequest();
+    const { boot_id: _left, ...without } = request;
+    const missing = await expectRefused("validation_failed", () => rig.enroll(without));
+    expect(missing.errors).toEqual([expect.objectContaining({ pointer: "/boot_id" })]);
+    const unknown = await expectRefused("validation_failed", () => rig.enroll({ ...request, admin: true }));
+    expect(unknown.detail).toContain("admin");
+    await expectRefused("validation_failed", () => rig.enroll({ ...request, node_id: "../../etc" }));
+  });
+
+  it("a body that is not JSON, too large, or nested too deeply", async () => {
+    const path = "/internal/v1/nodes/enroll";
+    await expectRefused("malformed_json", () => rig.ask("POST", path, { raw: "{" }));
+    await expectRefused("body_too_large", () => rig.ask("POST", path, { raw: `"${"x".repeat(1024 * 1024)}"` }));
+    await expectRefused("validation_failed", () =>
+      rig.ask("POST", path, { raw: "[".repeat(400_000) + "]".repeat(400_000) }),
+    );
+  });
+
+  it("a path that is not there", async () => {
+    await expectRefused("not_found", () => rig.ask("GET", "/internal/v1/nothing"));
+  });
+});
+
+describe("renewal", () => {
+  it("gives a new certificate to the holder of one that is accepted, for another key too", async () => {
+    const identity = await rig.enrolled();
+    const csr_pem = await (await makeKey()).csr(nodeUri(identity.nodeId));
+    const path = `/internal/v1/nodes/${identity.nodeId}/certificate`;
+    const answer = await rig.ask("POST", path, { as: identity, body: { csr_pem } });
+    expect(EnrollResponse.parse(answer.json).generation).toBe(1);
+    const kept = await rig.db.select().from(nodeCertificates).where(eq(nodeCertificates.nodeId, identity.nodeId));
+    expect(kept).toHaveLength(2);
+  });
+
+  it("is refused without a certificate, with another node's, a revoked one, and one of an earlier provisioning", async () => {
+    const [identity, other] = [await rig.enrolled(), await rig.enrolled()];
+    const csr_pem = await (await makeKey()).csr(nodeUri(identity.nodeId));
+    const path = `/internal/v1/nodes/${identity.nodeId}/certificate`;
+    await expectRefused("certificate_required", () => rig.ask("POST", path, { body: { csr_pem } }));
+    await expectRefused("certificate_rejected", () => rig.ask("POST", path, { as: other, body: { csr_pem } }));
+    const foreign = await (await GatewayRig.start()).stopAfter(async (rival) => rival.enrolled());
+    await expectRefused("certificate_rejected", () => rig.ask("POST", path, { as: foreign, body: { csr_pem } }));
+
+    await rig.issueToken(identity.nodeId, { generation: 2 });
+    await expectRefused("certificate_rejected", () => rig.ask("POST", path, { as: identity, body: { csr_pem } }));
+
+    await rig.inTx((tx) => revokeCertificates(tx, other.nodeId, "all", "lost"));
+    const otherPath = `/internal/v1/nodes/${other.nodeId}/certificate`;
+    const body = { csr_pem: await (await makeKey()).csr(nodeUri(other.nodeId)) };
+    const refused = await expectRefused("certificate_rejected", () => rig.ask("POST", otherPath, { as: other, body }));
+    expect(refused.detail).toContain("lost");
+  });
+
+  it("of the newest generation revokes the certificates of older ones", async () => {
+    const identity = await rig.enrolled();
+    await rig.enrollNode(identity.nodeId, 2);
+    const older = await rig.db
+      .select()
+      .from(nodeCertificates)
+      .where(and(eq(nodeCertificates.nodeId, identity.nodeId), eq(nodeCertificates.generation, 1)));
+    expect(older.map((row) => row.revokeReason)).toEqual(["the node was provisioned anew"]);
+  });
+});

@@ -1,0 +1,270 @@
+/** An agent listener on a real database, and the pieces of a host that tests put together in right and wrong ways. */
+import { randomUUID, webcrypto } from "node:crypto";
+import { request as httpsRequest } from "node:https";
+import { sql } from "drizzle-orm";
+import { nodes } from "../../hub/db/schema/index.ts";
+import { type AgentListener, type AgentListenerOptions, startAgentListener } from "../../hub/gateway/agent-listener.ts";
+import { type CertificateAuthority, openCertificateAuthority } from "../../hub/gateway/certificate-authority.ts";
+import { openTaskSigner, type TaskSigner } from "../../hub/gateway/task-signer.ts";
+import { KEY_ALGORITHM, SIGNING_ALGORITHM, x509 } from "../../hub/gateway/x509.ts";
+import { issueEnrollmentToken } from "../../hub/node/enrollment-tokens.ts";
+import { type SecretData, SecretError, type SecretStore } from "../../hub/secrets/port.ts";
+import { type EnrollRequest, EnrollResponse, nodeUri } from "../../shared/api/enroll.ts";
+import { NodeId } from "../../shared/ids.ts";
+import type { NodeStatus } from "../../shared/node-status.ts";
+import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { quietLog } from "./log.ts";
+
+/** A secret store that forgets with the process. */
+export class MemorySecrets implements SecretStore {
+  readonly #data = new Map<string, SecretData>();
+  async read(path: string): Promise<SecretData> {
+    const found = this.#data.get(path);
+    if (found === undefined) throw new SecretError("secret_missing", path, "Nothing is there");
+    return found;
+  }
+  async write(path: string, data: SecretData): Promise<void> {
+    this.#data.set(path, data);
+  }
+  async remove(path: string): Promise<void> {
+    this.#data.delete(path);
+  }
+}
+
+export interface HostKey {
+  readonly keyPem: string;
+  csr(uri: string): Promise<string>;
+}
+
+export async function makeKey(): Promise<HostKey> {
+  const keys = await webcrypto.subtle.generateKey(KEY_ALGORITHM, true, ["sign", "verify"]);
+  const pkcs8 = await webcrypto.subtle.exportKey("pkcs8", keys.privateKey);
+  return {
+    keyPem: x509.PemConverter.encode(pkcs8, "PRIVATE KEY"),
+    csr: async (uri) => {
+      const request = await x509.Pkcs10CertificateRequestGenerator.create({
+        name: "CN=node",
+        keys,
+        signingAlgorithm: SIGNING_ALGORITHM,
+        extensions: [new x509.SubjectAlternativeNameExtension([{ type: "url", value: uri }])],
+      });
+      return request.toString("pem");
+    },
+  };
+}
+
+export interface Identity {
+  readonly nodeId: NodeId;
+  readonly generation: number;
+  readonly certPem: string;
+  readonly keyPem: string;
+}
+export interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly json: unknown;
+  readonly code: string | undefined;
+}
+
+/** Tables whose rows a refused request must leave alone. */
+const WATCHED = [
+  "nodes",
+  "node_events",
+  "enrollment_tokens",
+  "node_certificates",
+  "agent_sessions",
+  "tasks",
+  "node_conditions",
+  "node_inventories",
+  "readiness_signals",
+  "domain_events",
+];
+export type HubOptions = Partial<Pick<AgentListenerOptions, "resolveInput" | "heartbeatMinTtlMs" | "hubId" | "log">>;
+
+export class GatewayRig {
+  readonly database: TestDatabase;
+  readonly ca: CertificateAuthority;
+  readonly signer: TaskSigner;
+  listener: AgentListener;
+  readonly #options: AgentListenerOptions;
+  readonly #others: AgentListener[] = [];
+
+  private constructor(
+    database: TestDatabase,
+    ca: CertificateAuthority,
+    signer: TaskSigner,
+    options: AgentListenerOptions,
+    listener: AgentListener,
+  ) {
+    this.database = database;
+    this.ca = ca;
+    this.signer = signer;
+    this.#options = options;
+    this.listener = listener;
+  }
+
+  static async start(more: HubOptions = {}): Promise<GatewayRig> {
+    const database = await createTestDatabase();
+    const secrets = new MemorySecrets();
+    const [ca, signer] = [await openCertificateAuthority(secrets), await openTaskSigner(secrets)];
+    const options: AgentListenerOptions = {
+      db: database.database.db,
+      inTx: database.database.inTx,
+      databaseUrl: database.url,
+      hubId: randomUUID(),
+      hubVersion: "test",
+      ca,
+      signer,
+      serverNames: ["localhost", "127.0.0.1"],
+      host: "127.0.0.1",
+      port: 0,
+      heartbeatMinTtlMs: 60_000,
+      resolveInput: {},
+      log: quietLog,
+      ...more,
+    };
+    return new GatewayRig(database, ca, signer, options, await startAgentListener(options));
+  }
+
+  get db() {
+    return this.database.database.db;
+  }
+  get inTx() {
+    return this.database.database.inTx;
+  }
+
+  /** A second hub on the same database. */
+  async secondHub(more: HubOptions = {}): Promise<AgentListener> {
+    const listener = await startAgentListener({ ...this.#options, hubId: randomUUID(), ...more });
+    this.#others.push(listener);
+    return listener;
+  }
+
+  async restart(more: HubOptions = {}): Promise<void> {
+    await this.listener.close();
+    this.listener = await startAgentListener({ ...this.#options, hubId: randomUUID(), ...more });
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.listener, ...this.#others].map((listener) => listener.close()));
+    await this.database.drop();
+  }
+
+  /** For a rig that is needed for one thing: gives that, and stops. */
+  async stopAfter<T>(use: (rig: GatewayRig) => Promise<T>): Promise<T> {
+    try {
+      return await use(this);
+    } finally {
+      await this.stop();
+    }
+  }
+
+  async addNode(status: NodeStatus = "enrolling"): Promise<NodeId> {
+    const id = NodeId.parse(randomUUID());
+    await this.db.insert(nodes).values({
+      id,
+      hostname: `host-${id.slice(0, 8)}`,
+      sku: "g1",
+      gpusTotal: 8,
+      regionCode: "r1",
+      status,
+      onboardingMode: "maas",
+    });
+    return id;
+  }
+
+  async issueToken(
+    nodeId: NodeId,
+    more: { generation?: number; ttlSeconds?: number; boundMacs?: string[] } = {},
+  ): Promise<string> {
+    const { token } = await this.inTx((tx) =>
+      issueEnrollmentToken(tx, {
+        nodeId,
+        workflowId: null,
+        generation: 1,
+        maasSystemId: "abc123",
+        boundMacs: [],
+        ttlSeconds: 600,
+        ...more,
+      }),
+    );
+    return token.reveal();
+  }
+
+  async enrollRequest(nodeId: NodeId, token: string, key: HostKey): Promise<EnrollRequest> {
+    return {
+      protocol_version: 1,
+      node_id: nodeId,
+      token,
+      csr_pem: await key.csr(nodeUri(nodeId)),
+      hostname: "host",
+      boot_id: "boot-1",
+      agent_version: "1.0.0",
+      macs: ["02:00:00:00:00:01"],
+    };
+  }
+
+  enroll(body: unknown): Promise<Answer> {
+    return this.ask("POST", "/internal/v1/nodes/enroll", { body });
+  }
+
+  /** A node that has enrolled, as an agent would. */
+  async enrolled(status: NodeStatus = "active", generation = 1): Promise<Identity> {
+    return this.enrollNode(await this.addNode(status), generation);
+  }
+
+  async enrollNode(nodeId: NodeId, generation: number): Promise<Identity> {
+    const key = await makeKey();
+    const token = await this.issueToken(nodeId, { generation });
+    const answer = await this.enroll(await this.enrollRequest(nodeId, token, key));
+    const { certificate_pem: certPem } = EnrollResponse.parse(answer.json);
+    return { nodeId, generation, certPem, keyPem: key.keyPem };
+  }
+
+  ask(
+    method: string,
+    path: string,
+    more: { body?: unknown; raw?: string; as?: Pick<Identity, "certPem" | "keyPem">; port?: number } = {},
+  ): Promise<Answer> {
+    const text = more.raw ?? (more.body === undefined ? undefined : JSON.stringify(more.body));
+    return new Promise((resolve, reject) => {
+      const request = httpsRequest(
+        {
+          method,
+          path,
+          host: "127.0.0.1",
+          port: more.port ?? this.listener.port,
+          ca: this.ca.caPem,
+          agent: false,
+          ...(more.as === undefined ? {} : { cert: more.as.certPem, key: more.as.keyPem }),
+          headers: text === undefined ? {} : { "content-type": "application/json" },
+        },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on("data", (chunk: Buffer) => chunks.push(chunk));
+          response.on("end", () => {
+            const json: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
+            const code = typeof json === "object" && json !== null && "code" in json ? String(json.code) : undefined;
+            const type = String(response.headers["content-type"]);
+            resolve({ status: response.statusCode ?? 0, type, json, code });
+          });
+        },
+      );
+      request.on("error", reject);
+      request.end(text);
+    });
+  }
+
+  /** Every row of the tables that matter, without the two times that mere contact moves. */
+  async snapshot(): Promise<unknown> {
+    const all: Record<string, unknown> = {};
+    for (const table of WATCHED) {
+      const { rows } = await this.db.execute<{ rows: unknown }>(
+        sql`select coalesce(jsonb_agg(r order by r::text), '[]') as rows from (
+          select to_jsonb(t) - 'last_seen_at' - 'last_agent_contact_at' as r from ${sql.identifier(table)} t) x`,
+      );
+      all[table] = rows[0]?.rows;
+    }
+    return all;
+  }
+}

@@ -1,0 +1,112 @@
+/** A small agent for tests of the hub: it says what a test tells it to say and keeps what it hears. */
+import { WebSocket } from "ws";
+import { type AgentFrame, type Hello, HubFrame } from "../../shared/protocol/frames.ts";
+import type { GatewayRig, Identity } from "./gateway-rig.ts";
+import { until } from "./until.ts";
+
+export type HubFrameOf<T extends HubFrame["type"]> = Extract<HubFrame, { type: T }>;
+
+export const helloOf = (identity: Pick<Identity, "nodeId" | "generation">, more: Partial<Hello> = {}): Hello => ({
+  type: "hello",
+  protocol_version: 1,
+  agent_version: "1.0.0",
+  node_id: identity.nodeId,
+  generation: identity.generation,
+  boot_id: "boot-1",
+  journal: [],
+  ...more,
+});
+
+export class SocketAgent {
+  readonly frames: HubFrame[] = [];
+  readonly #socket: WebSocket;
+  readonly #seen = new Set<HubFrame>();
+  closed: { code: number; reason: string } | null = null;
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.on("message", (data) => this.frames.push(HubFrame.parse(JSON.parse(data.toString()))));
+    socket.on("close", (code, reason) => {
+      this.closed = { code, reason: reason.toString() };
+    });
+    socket.on("error", () => undefined);
+  }
+
+  /** Opens the socket only; rejects with `HTTP <status> <code>` when the hub refuses the upgrade. */
+  static async open(
+    rig: GatewayRig,
+    identity: { nodeId: string; certPem?: string; keyPem?: string },
+    port = rig.listener.port,
+  ): Promise<SocketAgent> {
+    const socket = new WebSocket(`wss://127.0.0.1:${port}/internal/v1/nodes/${identity.nodeId}/connect`, {
+      ca: rig.ca.caPem,
+      perMessageDeflate: false,
+      ...(identity.certPem === undefined ? {} : { cert: identity.certPem, key: identity.keyPem }),
+    });
+    const agent = new SocketAgent(socket);
+    await new Promise<void>((resolve, reject) => {
+      socket.once("open", () => resolve());
+      socket.once("error", reject);
+      socket.once("unexpected-response", (_request, response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("end", () => {
+          const { code } = JSON.parse(Buffer.concat(chunks).toString("utf8")) as { code: string };
+          reject(new Error(`HTTP ${response.statusCode} ${code}`));
+          socket.terminate();
+        });
+      });
+    });
+    return agent;
+  }
+
+  /** Opens the socket, says hello and waits for the welcome. */
+  static async connect(
+    rig: GatewayRig,
+    identity: Identity,
+    more: { hello?: Partial<Hello>; port?: number } = {},
+  ): Promise<SocketAgent> {
+    const agent = await SocketAgent.open(rig, identity, more.port);
+    agent.send(helloOf(identity, more.hello));
+    await agent.next("welcome");
+    return agent;
+  }
+
+  send(frame: AgentFrame): void {
+    this.#socket.send(JSON.stringify(frame));
+  }
+  sendRaw(text: string): void {
+    this.#socket.send(text);
+  }
+
+  /** The next frame of this type that was not given out before. */
+  async next<T extends HubFrame["type"]>(type: T): Promise<HubFrameOf<T>> {
+    const frame = await until(`a ${type} frame`, () =>
+      this.frames.find((one): one is HubFrameOf<T> => one.type === type && !this.#seen.has(one)),
+    );
+    this.#seen.add(frame);
+    return frame;
+  }
+
+  /** Answers once everything that was sent before has been taken: the hub takes frames in order. */
+  async settled(): Promise<void> {
+    const seq = Math.floor(Math.random() * 1e9);
+    this.send({ type: "heartbeat", seq });
+    await until("the hub has taken all frames", () =>
+      this.frames.some((frame) => frame.type === "heartbeat.ack" && frame.seq === seq) ? true : undefined,
+    );
+  }
+
+  async closing(): Promise<{ code: number; reason: string }> {
+    return until("the hub closes the socket", () => this.closed ?? undefined);
+  }
+
+  async close(): Promise<void> {
+    this.#socket.close(1000, "done");
+    await this.closing();
+  }
+  /** As a power cut: no word to the other side beyond TCP's. */
+  cut(): void {
+    this.#socket.terminate();
+  }
+}
