@@ -97,15 +97,20 @@ function exchange(hub: URL, tls: TlsIdentity, ask: HubRequest): Promise<{ status
   });
 }
 
+const OTHER_CA = "The hub's certificate is not of the CA that this host was given.";
 const EXPLANATIONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "Nothing listens at the hub's address. Is the hub up, and the address right?",
   ENOTFOUND: "The hub's name cannot be resolved. Check DNS.",
+  EAI_AGAIN: "The hub's name cannot be resolved right now. Check DNS.",
   EHOSTUNREACH: "There is no route to the hub.",
   ENETUNREACH: "There is no route to the hub.",
-  SELF_SIGNED_CERT_IN_CHAIN: "The hub's certificate is not of the CA that this host was given.",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "The hub's certificate is not of the CA that this host was given.",
-  DEPTH_ZERO_SELF_SIGNED_CERT: "The hub's certificate is not of the CA that this host was given.",
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "The hub's certificate is not of the CA that this host was given.",
+  SELF_SIGNED_CERT_IN_CHAIN: OTHER_CA,
+  DEPTH_ZERO_SELF_SIGNED_CERT: OTHER_CA,
+  UNABLE_TO_GET_ISSUER_CERT: OTHER_CA,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: OTHER_CA,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: OTHER_CA,
+  // Another CA of the same name, e.g. of a hub that was set up anew.
+  CERT_SIGNATURE_FAILURE: OTHER_CA,
   ERR_TLS_CERT_ALTNAME_INVALID: "The hub's certificate is for another name than its address.",
   CERT_HAS_EXPIRED: "The hub's certificate has expired. Check this host's clock.",
   CERT_NOT_YET_VALID: "The hub's certificate is not valid yet. Check this host's clock.",

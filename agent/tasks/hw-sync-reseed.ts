@@ -28,9 +28,10 @@ export const hwSyncReseed =
         error: "token_missing",
         message: "The order carries no machine token: MAAS gives one only once the machine is deployed.",
       };
-    const endpoint = await endpointOf(system, input);
-    run.progress({ step: "credentials" });
+    let endpoint: string;
     try {
+      run.progress({ step: "credentials" });
+      endpoint = await endpointOf(system, input);
       await system.write(CREDENTIALS, credentials(endpoint, input.machine_token), 0o600);
       run.progress({ step: "units" });
       await ensureUnit(system, SERVICE, isServiceUsable, serviceUnit(new URL(endpoint).origin));

@@ -35,11 +35,15 @@ export async function applyReadinessSignal(
     .returning({ id: readinessSignals.id });
   if (fresh === undefined) return "known";
   if (!applied) return "kept";
-  await writeConditions(tx, node, source, signal.conditions);
+  const conditions = signal.conditions.filter(({ type }) => type !== CONNECTED);
+  if (conditions.length > 0) await writeConditions(tx, node, source, conditions);
   return "applied";
 }
 
-/** Writes conditions of the node's present generation and wakes whoever waits on the node. */
+/**
+ * Writes conditions of the node's present generation and wakes whoever waits on the node. A host's clock that is ahead must not make its words
+ * hold against later ones: nothing is observed after now.
+ */
 async function writeConditions(
   tx: Tx,
   node: { id: NodeId; generation: number },

@@ -213,7 +213,17 @@ describe("renewal", () => {
     expect(refused.detail).toContain("lost");
   });
 
-  it("of the newest generation revokes the certificates of older ones", async () => {
+  it("is given for a certificate that expired within a week, and no later", async () => {
+    const identity = await rig.enrolled();
+    const path = `/internal/v1/nodes/${identity.nodeId}/certificate`;
+    const body = { csr_pem: await (await makeKey()).csr(nodeUri(identity.nodeId)) };
+    const late = await rig.expired(identity, 6 * 24);
+    expect((await rig.ask("POST", path, { as: late, body })).status).toBe(200);
+    const tooLate = await rig.expired(identity, 8 * 24);
+    await expectRefused("certificate_rejected", () => rig.ask("POST", path, { as: tooLate, body }));
+  });
+
+  it("is over for older generations once the newest has enrolled", async () => {
     const identity = await rig.enrolled();
     await rig.enrollNode(identity.nodeId, 2);
     const older = await rig.db

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createLog } from "../../hub/log.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
 import { MaasError, type MaasPort } from "../../hub/maas/port.ts";
 import { Secret } from "../../shared/secret.ts";
@@ -23,12 +24,27 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
   let simulator: MaasSimulator;
   let maas: MaasPort;
   let systemId: string;
+  const called = new Set<string>();
 
   beforeAll(async () => {
     simulator = await startMaasSimulator({ machines: 2, speed: SPEED, version });
-    maas = createMaasClient({ baseUrl: simulator.url, apiKey: new Secret(simulator.apiKey) });
+    maas = new Proxy(createMaasClient({ baseUrl: simulator.url, apiKey: new Secret(simulator.apiKey) }), {
+      get: (target, name, receiver) => {
+        called.add(String(name));
+        return Reflect.get(target, name, receiver);
+      },
+    });
   });
   afterAll(() => simulator.close());
+
+  const control = (method: string, path: string, body?: unknown) =>
+    fetch(`${simulator.controlUrl}/${path}`, {
+      method,
+      headers: { "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  const fault = (match: Record<string, string>, kind: string, more: Record<string, unknown> = {}) =>
+    control("POST", "faults", { match, kind, times: 1, ...more });
 
   const reaches = (status: number) =>
     until(`status ${status}`, async () => ((await maas.readMachine(systemId))?.status === status ? true : undefined), {
@@ -130,11 +146,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
   });
 
   it("says that the outcome is unknown when the answer to a change never comes", async () => {
-    await fetch(`${simulator.controlUrl}/faults`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ match: { method: "POST", op: "commission" }, kind: "timeout_after_accept", times: 1 }),
-    });
+    await fault({ method: "POST", op: "commission" }, "timeout_after_accept");
     const impatient = createMaasClient({
       baseUrl: simulator.url,
       apiKey: new Secret(simulator.apiKey),
@@ -142,5 +154,91 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     });
     expect(await failed(impatient.commission(systemId))).toMatchObject({ code: "timeout", outcomeUnknown: true });
     expect([1, 21, 4]).toContain((await maas.readMachine(systemId))?.status);
+  });
+
+  it("aborts, changes and powers a machine, and reads its events", async () => {
+    await reaches(4);
+    expect((await maas.readMachine(systemId))?.status).toBe(4);
+    await maas.commission(systemId);
+    expect((await maas.abort(systemId, "stop")).status).toBe(1);
+    await reaches(0);
+    expect((await maas.updateMachine(systemId, { hostname: "c07u43", power })).hostname).toBe("c07u43");
+    await maas.commission(systemId);
+    await reaches(4);
+    const [mac = ""] = (await maas.readMachine(systemId))?.macAddresses ?? [];
+    expect((await maas.findByMac(mac.toUpperCase())).map((machine) => machine.systemId)).toEqual([systemId]);
+    expect(await maas.findByMac("02:00:00:00:00:99")).toEqual([]);
+    expect((await maas.listMachines()).map((machine) => machine.systemId)).toContain(systemId);
+    expect(await failed(maas.powerOn(systemId))).toMatchObject({ code: "state_conflict", httpStatus: 409 });
+    await maas.powerOff(systemId);
+    const events = await maas.machineEvents(systemId, { limit: 500, level: "DEBUG" });
+    expect(new Set(events.map((event) => event.node))).toEqual(new Set([systemId]));
+    expect(events.some((event) => event.type === "Node changed status")).toBe(true);
+    expect((await maas.machineEvents(systemId, { limit: 500, level: "INFO" })).length).toBeLessThan(events.length);
+  });
+
+  it("moves an interface to a VLAN, takes a link away, and lifts marks", async () => {
+    const nic = (await maas.interfaces(systemId)).find((known) => known.name === ROCE_NICS[1]);
+    const [subnet] = await maas.subnets();
+    if (nic === undefined || subnet === undefined) throw new Error("no interface or subnet");
+    expect((await maas.setInterfaceVlan(systemId, nic.id, subnet.vlanId)).vlanId).toBe(subnet.vlanId);
+    const linked = await maas.linkSubnet(systemId, nic.id, { mode: "auto", subnetId: subnet.id });
+    const link = linked.links.find((one) => one.subnetId === subnet.id);
+    if (link === undefined) throw new Error("no link");
+    const unlinked = await maas.unlinkSubnet(systemId, nic.id, link.id);
+    expect(unlinked.links.map((one) => one.id)).not.toContain(link.id);
+    expect(await failed(maas.markFixed(systemId))).toMatchObject({ code: "state_conflict", httpStatus: 409 });
+    await control("POST", `machines/${systemId}/force-status`, { status: 8 });
+    expect((await maas.markFixed(systemId)).status).toBe(4);
+    await control("POST", `machines/${systemId}/force-status`, { status: 22 });
+    expect((await maas.overrideFailedTesting(systemId)).status).toBe(4);
+  });
+
+  it("powers a deployed machine, and releases it with an erase", async () => {
+    const deploy = { userDataBase64: new Secret("eA=="), distroSeries: "ubuntu/noble", enableHwSync: false };
+    const boss = (await maas.blockDevices(systemId)).find((device) => /boss/i.test(device.model));
+    if (boss === undefined) throw new Error("no BOSS disk");
+    await maas.setBootDisk(systemId, boss.id);
+    await maas.setFlatStorageLayout(systemId, boss.id);
+    await maas.deploy(systemId, { ...deploy, comment: "again" });
+    await reaches(6);
+    await maas.powerOn(systemId);
+    expect((await maas.release(systemId, { comment: "wipe", erase: "quick" })).status).toBe(14);
+    await reaches(4);
+  });
+
+  it.each([
+    ["conflict_html_retry_after", { code: "conflict_transient", httpStatus: 409, outcomeUnknown: false }],
+    ["bmc_500", { code: "power_failure", httpStatus: 500, outcomeUnknown: true }],
+    ["no_rack_503", { code: "no_rack", httpStatus: 503, retryAfterSeconds: 10 }],
+    ["truncated_body", { code: "unreachable", outcomeUnknown: true }],
+  ] as const)("maps the fault %s", async (kind, expected) => {
+    await fault({ method: "POST", op: "power_off" }, kind);
+    expect(await failed(maas.powerOff(systemId))).toMatchObject(expected);
+    await maas.powerOff(systemId);
+  });
+
+  it("says no to a wrong token and a stale one alike, and prints neither", async () => {
+    const secret = simulator.apiKey.split(":")[2] ?? "";
+    const [consumer, token] = simulator.apiKey.split(":");
+    const lines: string[] = [];
+    const log = createLog("debug", (line) => lines.push(line));
+    for (const key of [`nobody:${token}:${secret}`, `${consumer}:nobody:${secret}`, `${consumer}:${token}:wrong`]) {
+      const refused = createMaasClient({
+        baseUrl: simulator.url,
+        apiKey: new Secret(key),
+        onRequest: (report) => log.debug("request", { ...report }),
+      });
+      const error = await failed(refused.listMachines());
+      expect(error).toMatchObject({ code: "unauthorized", httpStatus: 401 });
+      log.warn("refused", { error });
+    }
+    expect(lines).toHaveLength(6);
+    expect(lines.join()).not.toContain(secret);
+    expect(await createMaasClient({ baseUrl: simulator.url, apiKey: new Secret("a:b:c") }).version()).toBeTruthy();
+  });
+
+  it("has been asked everything that the port offers", () => {
+    expect([...called].sort()).toEqual(expect.arrayContaining(Object.keys(maas).sort()));
   });
 });

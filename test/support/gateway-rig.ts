@@ -1,14 +1,14 @@
 /** An agent listener on a real database, and the pieces of a host that tests put together in right and wrong ways. */
-import { randomUUID, webcrypto } from "node:crypto";
+import { randomBytes, randomUUID, webcrypto } from "node:crypto";
 import { request as httpsRequest } from "node:https";
 import { sql } from "drizzle-orm";
-import { nodes } from "../../hub/db/schema/index.ts";
+import { nodeCertificates, nodes } from "../../hub/db/schema/index.ts";
 import { type AgentListener, type AgentListenerOptions, startAgentListener } from "../../hub/gateway/agent-listener.ts";
 import { type CertificateAuthority, openCertificateAuthority } from "../../hub/gateway/certificate-authority.ts";
 import { openTaskSigner, type TaskSigner } from "../../hub/gateway/task-signer.ts";
-import { KEY_ALGORITHM, SIGNING_ALGORITHM, x509 } from "../../hub/gateway/x509.ts";
+import { KEY_ALGORITHM, SIGNING_ALGORITHM, serialOf, x509 } from "../../hub/gateway/x509.ts";
 import { issueEnrollmentToken } from "../../hub/node/enrollment-tokens.ts";
-import { type SecretData, SecretError, type SecretStore } from "../../hub/secrets/port.ts";
+import { SECRET_PATHS, type SecretData, SecretError, type SecretStore } from "../../hub/secrets/port.ts";
 import { type EnrollRequest, EnrollResponse, nodeUri } from "../../shared/api/enroll.ts";
 import { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
@@ -86,17 +86,20 @@ export class GatewayRig {
   readonly ca: CertificateAuthority;
   readonly signer: TaskSigner;
   listener: AgentListener;
+  readonly #secrets: MemorySecrets;
   readonly #options: AgentListenerOptions;
   readonly #others: AgentListener[] = [];
 
   private constructor(
     database: TestDatabase,
+    secrets: MemorySecrets,
     ca: CertificateAuthority,
     signer: TaskSigner,
     options: AgentListenerOptions,
     listener: AgentListener,
   ) {
     this.database = database;
+    this.#secrets = secrets;
     this.ca = ca;
     this.signer = signer;
     this.#options = options;
@@ -123,7 +126,7 @@ export class GatewayRig {
       log: quietLog,
       ...more,
     };
-    return new GatewayRig(database, ca, signer, options, await startAgentListener(options));
+    return new GatewayRig(database, secrets, ca, signer, options, await startAgentListener(options));
   }
 
   get db() {
@@ -219,6 +222,35 @@ export class GatewayRig {
     const answer = await this.enroll(await this.enrollRequest(nodeId, token, key));
     const { certificate_pem: certPem } = EnrollResponse.parse(answer.json);
     return { nodeId, generation, certPem, keyPem: key.keyPem };
+  }
+
+  /** The same identity with a certificate of the hub's CA that ended `hoursAgo`. */
+  async expired(identity: Identity, hoursAgo: number): Promise<Identity> {
+    const stored = await this.#secrets.read(SECRET_PATHS.certificateAuthority);
+    const keys = await webcrypto.subtle.generateKey(KEY_ALGORITHM, true, ["sign", "verify"]);
+    const pkcs8 = x509.PemConverter.decode(stored["private_key_pem"] ?? "")[0] ?? new ArrayBuffer(0);
+    const ended = Date.now() - hoursAgo * 3_600_000;
+    const certificate = await x509.X509CertificateGenerator.create({
+      serialNumber: randomBytes(16).toString("hex"),
+      issuer: new x509.X509Certificate(this.ca.caPem).subject,
+      notBefore: new Date(ended - 24 * 3_600_000),
+      notAfter: new Date(ended),
+      signingKey: await webcrypto.subtle.importKey("pkcs8", pkcs8, KEY_ALGORITHM, false, ["sign"]),
+      publicKey: keys.publicKey,
+      signingAlgorithm: SIGNING_ALGORITHM,
+      extensions: [new x509.SubjectAlternativeNameExtension([{ type: "url", value: nodeUri(identity.nodeId) }])],
+    });
+    await this.db.insert(nodeCertificates).values({
+      serial: serialOf(certificate.serialNumber),
+      nodeId: identity.nodeId,
+      generation: identity.generation,
+      publicKeySha256: "0".repeat(64),
+      notBefore: certificate.notBefore,
+      notAfter: certificate.notAfter,
+    });
+    const key = await webcrypto.subtle.exportKey("pkcs8", keys.privateKey);
+    const keyPem = x509.PemConverter.encode(key, "PRIVATE KEY");
+    return { ...identity, certPem: certificate.toString("pem"), keyPem };
   }
 
   ask(

@@ -1,0 +1,44 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { HostFolder } from "../test/fakes/hub/host-folder.ts";
+import { newNodeId, OrderSigner } from "../test/fakes/hub/orders.ts";
+import { ConfigError, loadConfig } from "./config.ts";
+
+const PATH = "etc/muster/agent.json";
+const given = {
+  hub_url: "https://hub.test:8443",
+  node_id: newNodeId(),
+  generation: 1,
+  enrollment_token_file: "/etc/muster/enrollment-token",
+  ca_file: "/etc/muster/ca.pem",
+  task_signing_public_key: new OrderSigner().publicKey,
+};
+
+let host: HostFolder;
+beforeEach(() => {
+  host = new HostFolder();
+});
+afterEach(() => host.remove());
+
+describe("agent configuration", () => {
+  it("lies below the root, which comes from the environment or from the file itself", () => {
+    host.write(PATH, JSON.stringify({ ...given, a_newer_setting: true }));
+    const config = loadConfig([], { MUSTER_ROOT: host.root });
+    expect(config).toMatchObject({ root: host.root, caFile: host.path("etc/muster/ca.pem"), generation: 1 });
+    for (const path of ["/etc/muster/agent.json", host.path(PATH)])
+      expect(loadConfig(["--config", path], { MUSTER_ROOT: `${host.root}/` })).toEqual(config);
+    host.write(PATH, JSON.stringify({ ...given, root: host.root }));
+    expect(loadConfig(["--config", host.path(PATH)], {})).toEqual(config);
+  });
+
+  it("names all faults at once and none of the values", () => {
+    host.write(PATH, JSON.stringify({ ...given, hub_url: "http://hub.test", node_id: "canary", generation: -1 }));
+    expect(() => loadConfig([], { MUSTER_ROOT: host.root })).toThrow(/hub_url.*node_id.*generation/);
+    expect(() => loadConfig([], { MUSTER_ROOT: host.root })).not.toThrow(/canary/);
+  });
+
+  it("that is missing or no JSON says what to do", () => {
+    expect(() => loadConfig([], { MUSTER_ROOT: host.root })).toThrow(ConfigError);
+    host.write(PATH, "{");
+    expect(() => loadConfig([], { MUSTER_ROOT: host.root })).toThrow(/bootstrap/);
+  });
+});

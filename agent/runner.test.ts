@@ -1,0 +1,223 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AgentFrame } from "../shared/protocol/frames.ts";
+import type { TaskHandlers } from "../shared/tasks/index.ts";
+import type { UnsignedOrder } from "../shared/tasks/order.ts";
+import { quietAgentLog } from "../test/fakes/hub/host-folder.ts";
+import { newNodeId, newTaskId, OrderSigner } from "../test/fakes/hub/orders.ts";
+import { until } from "../test/support/until.ts";
+import { Journal } from "./journal.ts";
+import { Runner } from "./runner.ts";
+
+const nodeId = newNodeId();
+const signer = new OrderSigner();
+const DRAIN = { type: "node.drain", input: { reason: "test", deadline_seconds: 60, force: false } } as const;
+const CHECK = { type: "node.heartbeat_check", input: { nonce: "n" } } as const;
+const drained = { ok: true, result: { drained: true, sessions_closed: 0, remaining_users: [] as string[] } } as const;
+
+let folder: string;
+let file: string;
+let sent: AgentFrame[];
+let starts: string[];
+/** Ends the drain that runs. */
+let release: (() => void)[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "muster-runner-"));
+  file = join(folder, "journal");
+  sent = [];
+  starts = [];
+  release = [];
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const handlers: TaskHandlers = {
+  "node.hw_sync_reseed": async () => {
+    throw new Error("broken handler");
+  },
+  "node.heartbeat_check": async ({ nonce }) => {
+    starts.push("check");
+    return { ok: true, result: { nonce, boot_id: "b", uptime_seconds: 1, agent_version: "t" } };
+  },
+  "node.drain": (_input, run) =>
+    new Promise((resolve, reject) => {
+      starts.push(run.taskId);
+      run.progress({ remaining_users: ["ann"] });
+      release.push(() => resolve(drained));
+      run.signal.addEventListener("abort", () => reject(run.signal.reason));
+    }),
+};
+
+async function runner(): Promise<{ runner: Runner; journal: Journal }> {
+  const journal = await Journal.open(file);
+  const made = new Runner({
+    journal,
+    handlers,
+    key: signer.key,
+    nodeId,
+    now: () => new Date(),
+    send: (frame) => void sent.push(frame),
+    log: quietAgentLog,
+  });
+  await made.recover();
+  return { runner: made, journal };
+}
+const order = (what: typeof DRAIN | typeof CHECK, more: Partial<UnsignedOrder> = {}) =>
+  signer.sign(nodeId, { ...what, ...more });
+const told = () => sent.map((frame) => ("state" in frame ? `${frame.type} ${frame.state}` : frame.type));
+const results = () => sent.filter((frame) => frame.type === "task.result").map((frame) => frame.reply);
+const started = (count: number) => until(`${count} starts`, () => (starts.length >= count ? true : undefined));
+const ended = (count: number) => until(`${count} results`, () => (results().length >= count ? true : undefined));
+const errors = () => results().map((reply) => (reply.ok ? "ok" : reply.error));
+
+describe("runner", () => {
+  it("journals before it tells, and keeps the reply until the hub has it", async () => {
+    const { runner: one, journal } = await runner();
+    const drain = order(DRAIN);
+    await one.offer(drain);
+    await started(1);
+    release[0]?.();
+    await ended(1);
+    expect(told()).toEqual(["task.ack received", "task.ack started", "task.progress", "task.result"]);
+    one.resend();
+    expect(results()).toEqual([drained, drained]);
+    await one.acknowledged(drain.task_id, 7);
+    expect(journal.unreported()).toHaveLength(1);
+    await one.acknowledged(drain.task_id, 1);
+    one.resend();
+    expect(results()).toHaveLength(2);
+    expect((await Journal.open(file)).entries).toEqual([
+      { task_id: drain.task_id, epoch: 1, state: "reported", type: "node.drain" },
+    ]);
+  });
+
+  it("starts a delivery once, however often and however fast it is offered", async () => {
+    const { runner: one } = await runner();
+    const drain = order(DRAIN);
+    await Promise.all([one.offer(drain), one.offer(drain), one.offer(drain)]);
+    await started(1);
+    await one.offer(drain);
+    release[0]?.();
+    await ended(1);
+    await one.offer(drain);
+    await one.acknowledged(drain.task_id, 1);
+    await one.offer(drain);
+    expect(starts).toHaveLength(1);
+    expect(sent.at(-1)).toMatchObject({ type: "task.rejected", reason: "replayed" });
+  });
+
+  it("does not run an earlier delivery that comes late, and says so", async () => {
+    const { runner: one } = await runner();
+    const task_id = newTaskId();
+    await one.offer(order(CHECK, { task_id, epoch: 2 }));
+    await ended(1);
+    await one.offer(order(CHECK, { task_id, epoch: 1 }));
+    expect(sent.at(-1)).toMatchObject({ type: "task.rejected", epoch: 1, reason: "replayed" });
+    expect(starts).toEqual(["check"]);
+  });
+
+  it("ends a run whose delivery the hub gave up, and reports the new one alone", async () => {
+    const { runner: one, journal } = await runner();
+    const task_id = newTaskId();
+    await one.offer(order(DRAIN, { task_id, epoch: 1 }));
+    await started(1);
+    await one.offer(order(DRAIN, { task_id, epoch: 2 }));
+    await started(2);
+    release[1]?.();
+    await ended(1);
+    expect(sent.filter((frame) => frame.type === "task.result")).toMatchObject([{ epoch: 2, reply: { ok: true } }]);
+    expect(journal.highestEpoch(task_id)).toBe(2);
+  });
+
+  it("runs one after the other, and a check beside them", async () => {
+    const { runner: one } = await runner();
+    await one.offer(order(DRAIN));
+    await one.offer(order(DRAIN));
+    await started(1);
+    await one.offer(order(CHECK));
+    await ended(1);
+    expect(starts).toHaveLength(2);
+    release[0]?.();
+    await started(3);
+    release[1]?.();
+    await ended(3);
+    expect(errors()).toEqual(["ok", "ok", "ok"]);
+  });
+
+  it("reports what was started as interrupted and what was not as safe to repeat", async () => {
+    const first = await runner();
+    await first.runner.offer(order(DRAIN));
+    await first.runner.offer(order(DRAIN));
+    await started(1);
+    // As after kill -9: nothing of the first runner is told to end.
+    const second = await runner();
+    second.runner.resend();
+    expect(errors().sort()).toEqual(["handler_crashed", "interrupted"]);
+    expect(starts).toHaveLength(1);
+  });
+
+  it("ends what runs as interrupted when the agent stops", async () => {
+    const { runner: one } = await runner();
+    await one.offer(order(DRAIN));
+    await one.offer(order(DRAIN));
+    await started(1);
+    await one.stop();
+    expect(errors()).toEqual(["interrupted"]);
+    expect(starts).toHaveLength(1);
+  });
+
+  it("cancels what runs, what waits, and what has not come yet", async () => {
+    const { runner: one } = await runner();
+    const [running, waiting, onItsWay] = [order(DRAIN), order(DRAIN), order(DRAIN)];
+    await one.offer(running);
+    await one.offer(waiting);
+    await started(1);
+    await one.cancel(waiting.task_id, 1);
+    await one.cancel(onItsWay.task_id, 1);
+    await one.offer(onItsWay);
+    await one.cancel(running.task_id, 1);
+    await until("three are cancelled", () =>
+      sent.filter((frame) => frame.type === "task.cancelled").length === 3 ? true : undefined,
+    );
+    one.resend();
+    expect(starts).toEqual([running.task_id]);
+    expect(new Set(errors())).toEqual(new Set(["cancelled"]));
+  });
+
+  it("does not cancel what has ended, and says its end again", async () => {
+    const { runner: one } = await runner();
+    const check = order(CHECK);
+    await one.offer(check);
+    await ended(1);
+    await one.cancel(check.task_id, 1);
+    expect(told().slice(-2)).toEqual(["task.not_cancellable", "task.result"]);
+  });
+
+  it("reports a handler that breaks", async () => {
+    const { runner: one } = await runner();
+    const input = { system_id: "abc", maas_url: "http://r/MAAS", interval_seconds: 900, machine_token: null };
+    await one.offer(signer.sign(nodeId, { type: "node.hw_sync_reseed", input }));
+    await ended(1);
+    expect(results()).toEqual([{ ok: false, error: "handler_crashed", message: "broken handler" }]);
+  });
+
+  it("starts nothing that it cannot journal, and says why", async () => {
+    mkdirSync(`${file}.new`);
+    const { runner: one } = await runner();
+    await one.offer(order(CHECK));
+    expect(starts).toEqual([]);
+    expect(results()).toMatchObject([
+      { ok: false, error: "handler_crashed", message: expect.stringContaining("disk") },
+    ]);
+  });
+
+  it("never writes a task's input to the journal", async () => {
+    const { runner: one } = await runner();
+    const machine_token = { consumer_key: "canary-1", token_key: "canary-2", token_secret: "canary-3" };
+    const input = { system_id: "abc", maas_url: "http://r/MAAS", interval_seconds: 900, machine_token };
+    await one.offer(signer.sign(nodeId, { type: "node.hw_sync_reseed", input }));
+    await ended(1);
+    expect(readFileSync(file, "utf8")).not.toContain("canary");
+  });
+});

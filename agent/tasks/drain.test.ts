@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { HostFolder } from "../../test/fakes/hub/host-folder.ts";
+import { newTaskId } from "../../test/fakes/hub/orders.ts";
+import { until } from "../../test/support/until.ts";
+import { TaskCancelled } from "./cancelled.ts";
+import { drain } from "./drain.ts";
+
+const QUICK = { lookEveryMs: 5, progressEveryMs: 60_000, endWithinMs: 5_000 };
+const NOLOGIN = "etc/nologin";
+const MARK = "var/lib/muster/agent/drain.json";
+/** Sessions are lines of a file; the tool takes one out when it is told to. */
+const LOGINCTL = `case $1 in
+list-sessions) cat "$MUSTER_ROOT/sessions" ;;
+terminate-session) grep -v "^ *$2 " "$MUSTER_ROOT/sessions" > "$MUSTER_ROOT/sessions.new"; mv "$MUSTER_ROOT/sessions.new" "$MUSTER_ROOT/sessions" ;;
+esac`;
+const ROOT = "     1    0 root    seat0 tty1\n";
+const ANN = "    c2 1001 ann     -     pts/0 active no -\n";
+const BOB = "    33 1002 bob     -     pts/1\n";
+const GREETER = "    44  117 gdm     seat0 -\n";
+
+let host: HostFolder;
+let users: string[][];
+let abort: AbortController;
+beforeEach(() => {
+  host = new HostFolder();
+  host.tool("loginctl", LOGINCTL);
+  host.write("sessions", ROOT + GREETER);
+  users = [];
+  abort = new AbortController();
+});
+afterEach(() => host.remove());
+
+const taskId = newTaskId();
+const start = (input: { deadline_seconds: number; force: boolean }) =>
+  drain(host.system, QUICK)(
+    { reason: "repair", ...input },
+    { taskId, signal: abort.signal, progress: (said) => void users.push(said.remaining_users) },
+  );
+
+describe("drain", () => {
+  it("marks the host, keeps new logins out, and ends when only root and system users are there", async () => {
+    expect(await start({ deadline_seconds: 60, force: false })).toEqual({
+      ok: true,
+      result: { drained: true, sessions_closed: 0, remaining_users: [] },
+    });
+    expect(host.read(NOLOGIN)).toContain("repair");
+    expect(JSON.parse(host.read(MARK))).toMatchObject({ task_id: taskId, reason: "repair" });
+  });
+
+  it("waits for tenants to go and tells who is left when that changes", async () => {
+    host.write("sessions", ROOT + ANN + BOB);
+    const reply = start({ deadline_seconds: 600, force: false });
+    await until("two users", () => (users.length === 1 ? true : undefined));
+    host.write("sessions", ROOT + BOB);
+    await until("one user", () => (users.length === 2 ? true : undefined));
+    host.write("sessions", ROOT);
+    expect(await reply).toMatchObject({ ok: true });
+    expect(users).toEqual([["ann", "bob"], ["bob"]]);
+  });
+
+  it("says who is still there at the deadline, and ends nobody without force", async () => {
+    host.write("sessions", ROOT + ANN);
+    expect(await start({ deadline_seconds: 0, force: false })).toMatchObject({
+      ok: false,
+      error: "deadline_passed",
+      message: expect.stringContaining("ann"),
+    });
+    expect(host.read("sessions")).toContain("ann");
+  });
+
+  it("ends tenants' sessions with force, and nobody else's", async () => {
+    host.write("sessions", ROOT + ANN + BOB + GREETER);
+    expect(await start({ deadline_seconds: 0, force: true })).toEqual({
+      ok: true,
+      result: { drained: true, sessions_closed: 2, remaining_users: [] },
+    });
+    expect(host.read("sessions")).toBe(ROOT + GREETER);
+  });
+
+  it("does not call it drained when a session survives", async () => {
+    host.tool("loginctl", 'if [ "$1" = list-sessions ]; then cat "$MUSTER_ROOT/sessions"; fi');
+    host.write("sessions", ANN);
+    const impatient = { ...QUICK, endWithinMs: 20 };
+    const run = { taskId, signal: abort.signal, progress: () => undefined };
+    expect(
+      await drain(host.system, impatient)({ reason: "repair", deadline_seconds: 0, force: true }, run),
+    ).toMatchObject({ ok: false, error: "session_survived" });
+  });
+
+  it("keeps its deadline when it is delivered again", async () => {
+    host.write("sessions", ROOT);
+    await start({ deadline_seconds: 600, force: false });
+    const first = JSON.parse(host.read(MARK));
+    await start({ deadline_seconds: 600, force: false });
+    expect(JSON.parse(host.read(MARK))).toEqual(first);
+  });
+
+  it("lets people in again when it is cancelled, and not when the agent merely stops", async () => {
+    for (const [why, isLetIn] of [
+      ["interrupted", false],
+      ["cancelled", true],
+    ] as const) {
+      host.write("sessions", ANN);
+      abort = new AbortController();
+      users = [];
+      const reply = start({ deadline_seconds: 600, force: false });
+      await until("it waits", () => (users.length > 0 ? true : undefined));
+      abort.abort(new TaskCancelled(why, why));
+      await expect(reply).rejects.toThrow();
+      expect([host.has(NOLOGIN), host.has(MARK)]).toEqual([!isLetIn, !isLetIn]);
+    }
+  });
+
+  it("leaves a nologin file alone that is not its own", async () => {
+    host.write(NOLOGIN, "maintenance by the site\n");
+    await start({ deadline_seconds: 60, force: false });
+    expect(host.read(NOLOGIN)).toBe("maintenance by the site\n");
+  });
+
+  it("takes no failing tool for an empty host", async () => {
+    host.tool("loginctl", "exit 1");
+    await expect(start({ deadline_seconds: 0, force: false })).rejects.toThrow(/loginctl/);
+    host.remove();
+    host = new HostFolder();
+    await expect(start({ deadline_seconds: 0, force: false })).rejects.toThrow(/loginctl/);
+  });
+});

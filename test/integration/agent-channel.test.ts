@@ -1,0 +1,318 @@
+import { readFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { publicKeyOf, TestAuthority } from "../fakes/hub/authority.ts";
+import { HostFolder } from "../fakes/hub/host-folder.ts";
+import { newNodeId } from "../fakes/hub/orders.ts";
+import { ScriptedHub } from "../fakes/hub/scripted-hub.ts";
+import { type Child, startChild } from "../support/child.ts";
+import { until } from "../support/until.ts";
+
+const TOKEN = "canary-token-0123456789012345678901234567890";
+const STATE = "var/lib/muster/agent";
+const nodeId = newNodeId();
+const ANN = "c2 1001 ann - pts/0\n";
+
+let hub: ScriptedHub;
+let host: HostFolder;
+let agents: Child[];
+beforeEach(async () => {
+  hub = await ScriptedHub.start(nodeId);
+  host = new HostFolder();
+  host.tool("systemctl");
+  host.tool("loginctl", 'cat "$MUSTER_ROOT/sessions"');
+  host.write("sessions", "");
+  agents = [];
+});
+afterEach(async () => {
+  await Promise.all(agents.map((agent) => agent.stop()));
+  await hub.close();
+  host.remove();
+});
+
+function configure(more: { ca?: string; generation?: number } = {}): void {
+  host.write("etc/muster/ca.pem", more.ca ?? hub.authority.caPem);
+  host.write("etc/muster/enrollment-token", `${TOKEN}\n`, 0o600);
+  const config = {
+    hub_url: hub.url,
+    node_id: nodeId,
+    generation: more.generation ?? 1,
+    enrollment_token_file: "/etc/muster/enrollment-token",
+    ca_file: "/etc/muster/ca.pem",
+    task_signing_public_key: hub.signer.publicKey,
+  };
+  host.write("etc/muster/agent.json", JSON.stringify(config), 0o600);
+}
+function startAgent(): Child {
+  const env = { MUSTER_ROOT: host.root };
+  const agent = startChild({ name: "agent", script: "agent/main.ts", env, logFile: host.path("agent.log") });
+  agents.push(agent);
+  return agent;
+}
+const log = (): string => readFileSync(host.path("agent.log"), "utf8");
+const connected = (times = 1) => until(`${times} hellos`, () => (hub.hellos.length >= times ? true : undefined));
+const logged = (text: string) => until(`log line with ${text}`, () => (log().includes(text) ? true : undefined));
+const drain = { type: "node.drain", input: { reason: "test", deadline_seconds: 3_600, force: false } };
+const check = { type: "node.heartbeat_check", input: { nonce: "n-1" } };
+const result = (taskId: string) =>
+  until(`result of ${taskId}`, () => hub.said("task.result").find((frame) => frame.task_id === taskId));
+
+describe("agent and hub: identity", () => {
+  it("enrolls with a key of its own, connects, reports, and leaves no token behind", async () => {
+    configure();
+    startAgent();
+    await connected();
+    await until("readiness", () => hub.said("readiness")[0]);
+    expect(hub.enrollments).toMatchObject([
+      { node_id: nodeId, token: TOKEN, hostname: "gpu-01", macs: ["aa:bb:cc:00:00:01"] },
+    ]);
+    expect(hub.said("readiness")[0]?.signal.conditions.map(({ type, status }) => [type, status])).toEqual([
+      ["agent.healthy", "True"],
+      ["os.booted", "True"],
+    ]);
+    expect(JSON.parse(host.read(`${STATE}/identity.json`))).toMatchObject({ node_id: nodeId, generation: 1 });
+    expect([host.mode(`${STATE}/key.pem`), host.mode(`${STATE}/journal`)]).toEqual(["600", "600"]);
+    expect(host.has("etc/muster/enrollment-token")).toBe(false);
+    expect(log()).not.toContain("canary");
+    expect(log()).not.toContain("PRIVATE KEY");
+  });
+
+  it("asks again with the same key when the answer was lost, also after it was killed", async () => {
+    hub.loseEnrollments = 2;
+    configure();
+    const first = startAgent();
+    await until("the first request", () => hub.enrollments[0]);
+    first.kill("SIGKILL");
+    await first.gone;
+    startAgent();
+    await connected();
+    expect(hub.enrollments.length).toBeGreaterThanOrEqual(3);
+    const asked = hub.enrollments.map((one) => publicKeyOf(one.csr_pem));
+    expect(new Set(asked).size).toBe(1);
+  });
+
+  it("gives its token to no hub of another CA", async () => {
+    configure({ ca: (await TestAuthority.make()).caPem });
+    startAgent();
+    await logged("not of the CA");
+    expect(hub.enrollments).toEqual([]);
+    expect(host.has("etc/muster/enrollment-token")).toBe(true);
+  });
+
+  it("says to look at the clock when the hub's certificate is out of date", async () => {
+    await hub.close();
+    hub = await ScriptedHub.start(nodeId, { serverNotAfter: new Date(Date.now() - 1_000) });
+    configure();
+    startAgent();
+    await logged("Check this host's clock");
+  });
+
+  it("goes on after a refusal, and says which", async () => {
+    hub.refuseEnrollments = { status: 401, code: "token_expired" };
+    configure();
+    startAgent();
+    await logged("token_expired");
+    hub.refuseEnrollments = null;
+    await connected();
+  });
+
+  it("enrolls anew for a new generation, with a new key", async () => {
+    configure();
+    const first = startAgent();
+    await connected();
+    await first.stop();
+    const key = host.read(`${STATE}/key.pem`);
+    await hub.close();
+    hub = await ScriptedHub.start(nodeId, { generation: 2 });
+    configure({ generation: 2 });
+    startAgent();
+    await connected();
+    expect(hub.hellos[0]?.generation).toBe(2);
+    expect(host.read(`${STATE}/key.pem`)).not.toBe(key);
+  });
+
+  it("renews a certificate that expired while the host was off", async () => {
+    hub.certificateLifeMs = -1_000;
+    configure();
+    startAgent();
+    await until("a renewal", () => (hub.renewals > 0 ? true : undefined));
+    hub.certificateLifeMs = 3_600_000;
+    await connected();
+    expect(hub.enrollments).toHaveLength(1);
+  });
+
+  it("starts again with what it has when its identity file is damaged", async () => {
+    configure();
+    const first = startAgent();
+    await connected();
+    await first.stop();
+    configure();
+    host.write(`${STATE}/identity.json`, '{"node_id":');
+    startAgent();
+    await connected(2);
+    expect(hub.enrollments).toHaveLength(2);
+  });
+
+  it("ends with status 78 when its configuration cannot be used, and 0 when it is stopped", async () => {
+    configure();
+    host.write("etc/muster/agent.json", "{}");
+    expect(await startAgent().gone).toEqual({ code: 78, signal: null });
+    configure();
+    const agent = startAgent();
+    await connected();
+    agent.kill("SIGTERM");
+    expect(await agent.gone).toEqual({ code: 0, signal: null });
+  });
+});
+
+describe("agent and hub: channel", () => {
+  it("comes back after every kind of close", async () => {
+    configure();
+    startAgent();
+    let times = 0;
+    for (const code of [4012, 1011, 4000, 1000]) {
+      await connected(++times);
+      await until("a heartbeat", () => hub.said("heartbeat").at(-1));
+      hub.closeSocket(code);
+    }
+    await connected(++times);
+  });
+
+  it("survives frames that make no sense, and carries out what comes after", async () => {
+    configure();
+    startAgent();
+    await connected();
+    for (const text of ["<html>502</html>", "{}", '{"type":"from_the_future"}', '{"__proto__":{}}', "[".repeat(20_000)])
+      hub.sendText(text);
+    const order = hub.signer.sign(nodeId, check);
+    hub.send({ type: "task.offer", order });
+    expect((await result(order.task_id)).reply).toMatchObject({ ok: true, result: { nonce: "n-1" } });
+    expect(hub.hellos).toHaveLength(1);
+  });
+
+  it("comes back after a frame that is too large", async () => {
+    configure();
+    startAgent();
+    await connected();
+    hub.sendText(JSON.stringify({ padding: "x".repeat(2 * 1024 * 1024) }));
+    await connected(2);
+  });
+
+  it("notices a connection that is dead on one side", async () => {
+    configure();
+    startAgent();
+    await connected();
+    hub.silent = true;
+    await until("a disconnect", () => (log().includes("disconnected") ? true : undefined));
+    hub.silent = false;
+    await until("a welcomed hello", () => (log().split('"connected"').length > 2 ? true : undefined));
+  });
+
+  it("takes the long poll where no WebSocket gets through, with tasks and all", async () => {
+    hub.blockSockets = true;
+    configure();
+    startAgent();
+    await connected();
+    const order = hub.signer.sign(nodeId, check);
+    hub.queue({ type: "task.offer", order });
+    expect((await result(order.task_id)).reply).toMatchObject({ ok: true });
+    await until("a heartbeat", () => hub.said("heartbeat")[0]);
+    expect(log()).toContain('"channel":"long_poll"');
+    hub.blockSockets = false;
+  });
+
+  it("reports a clock that is off, and judges orders by the hub's", async () => {
+    hub.clockSkewMs = -7_200_000;
+    configure();
+    startAgent();
+    await connected();
+    const order = hub.signer.sign(nodeId, { ...check, not_after: new Date(Date.now() - 3_600_000).toISOString() });
+    hub.send({ type: "task.offer", order });
+    expect((await result(order.task_id)).reply).toMatchObject({ ok: true });
+    const healthy = await until("health", () => hub.said("readiness")[0]?.signal.conditions[0]);
+    expect(healthy).toMatchObject({
+      status: "False",
+      reason: "ClockSkewed",
+      message: expect.stringContaining("ahead"),
+    });
+  });
+});
+
+describe("agent and hub: tasks", () => {
+  it("resends a result until it is acknowledged, over reconnects and restarts", async () => {
+    hub.acknowledgeResults = false;
+    configure();
+    const first = startAgent();
+    await connected();
+    const order = hub.signer.sign(nodeId, check);
+    hub.send({ type: "task.offer", order });
+    await until("three results", () => (hub.said("task.result").length >= 3 ? true : undefined));
+    first.kill("SIGKILL");
+    await first.gone;
+    const before = hub.said("task.result").length;
+    startAgent();
+    await connected(2);
+    expect(hub.hellos[1]?.journal).toEqual([{ task_id: order.task_id, epoch: 1, state: "finished" }]);
+    await until("it again", () => (hub.said("task.result").length > before ? true : undefined));
+    hub.acknowledgeResults = true;
+    await until("it is reported", () => (host.read(`${STATE}/journal`).includes('"reported"') ? true : undefined));
+    const replies = hub.said("task.result").map((frame) => JSON.stringify(frame.reply));
+    expect(new Set(replies).size).toBe(1);
+  });
+
+  it("reports a task as interrupted when the agent was killed in its midst, and does not run it again", async () => {
+    host.write("sessions", ANN);
+    configure();
+    const first = startAgent();
+    await connected();
+    const order = hub.signer.sign(nodeId, drain);
+    hub.send({ type: "task.offer", order });
+    await until("progress", () => hub.said("task.progress")[0]);
+    first.kill("SIGKILL");
+    await first.gone;
+    startAgent();
+    expect((await result(order.task_id)).reply).toMatchObject({ ok: false, error: "interrupted" });
+    hub.send({ type: "task.offer", order });
+    await until("it is refused", () => hub.said("task.rejected")[0]);
+    expect(hub.said("task.rejected")).toMatchObject([{ reason: "replayed" }]);
+  });
+
+  it("says what was interrupted when it is stopped in order", async () => {
+    host.write("sessions", ANN);
+    configure();
+    const agent = startAgent();
+    await connected();
+    const order = hub.signer.sign(nodeId, drain);
+    hub.send({ type: "task.offer", order });
+    await until("progress", () => hub.said("task.progress")[0]);
+    await agent.stop();
+    expect((await result(order.task_id)).reply).toMatchObject({ ok: false, error: "interrupted" });
+    expect(await agent.gone).toMatchObject({ code: 0 });
+  });
+
+  it("cancels on request, and lets logins in again", async () => {
+    host.write("sessions", ANN);
+    configure();
+    startAgent();
+    await connected();
+    const order = hub.signer.sign(nodeId, drain);
+    hub.send({ type: "task.offer", order });
+    await until("progress", () => hub.said("task.progress")[0]);
+    expect(host.has("etc/nologin")).toBe(true);
+    hub.send({ type: "task.cancel", task_id: order.task_id, epoch: 1 });
+    expect((await result(order.task_id)).reply).toMatchObject({ ok: false, error: "cancelled" });
+    expect(hub.said("task.cancelled")).toHaveLength(1);
+    expect(host.has("etc/nologin")).toBe(false);
+  });
+
+  it("carries out no forged order", async () => {
+    configure();
+    startAgent();
+    await connected();
+    const order = hub.signer.sign(nodeId, check);
+    hub.send({ type: "task.offer", order: { ...order, input: { nonce: "other" } } });
+    hub.send({ type: "task.offer", order: { ...hub.signer.sign(nodeId, check), epoch: 2 } });
+    await until("two refusals", () => (hub.said("task.rejected").length === 2 ? true : undefined));
+    expect(hub.said("task.rejected").map((frame) => frame.reason)).toEqual(["input_mismatch", "bad_signature"]);
+    expect(hub.said("task.result")).toEqual([]);
+  });
+});

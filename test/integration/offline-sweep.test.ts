@@ -1,0 +1,139 @@
+import { and, eq } from "drizzle-orm";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { agentSessions, nodeConditions, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
+import { startOfflineSweep, sweepOffline } from "../../hub/node/offline-sweep.ts";
+import type { NodeId } from "../../shared/ids.ts";
+import { GatewayRig, type Identity } from "../support/gateway-rig.ts";
+import { quietLog } from "../support/log.ts";
+import { SocketAgent } from "../support/socket-agent.ts";
+import { until } from "../support/until.ts";
+
+let rig: GatewayRig;
+const agents: SocketAgent[] = [];
+beforeAll(async () => {
+  rig = await GatewayRig.start();
+});
+afterEach(() => {
+  for (const agent of agents.splice(0)) agent.cut();
+});
+afterAll(() => rig.stop());
+
+async function connect(identity: Identity): Promise<SocketAgent> {
+  const agent = await SocketAgent.connect(rig, identity);
+  agents.push(agent);
+  return agent;
+}
+const sessionOf = async (nodeId: NodeId) =>
+  (await rig.db.select().from(agentSessions).where(eq(agentSessions.nodeId, nodeId)))[0];
+const statusOf = async (nodeId: NodeId) => (await rig.db.select().from(nodes).where(eq(nodes.id, nodeId)))[0]?.status;
+const conditionOf = async (nodeId: NodeId, type: string) =>
+  (
+    await rig.db
+      .select()
+      .from(nodeConditions)
+      .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, type)))
+  )[0];
+const eventsOf = async (nodeId: NodeId, type: (typeof nodeEvents.$inferSelect)["type"]) =>
+  rig.db
+    .select()
+    .from(nodeEvents)
+    .where(and(eq(nodeEvents.nodeId, nodeId), eq(nodeEvents.type, type)));
+const sessionState = (nodeId: NodeId, state: "open" | "closed") =>
+  until(`the session is ${state}`, async () => {
+    const session = await sessionOf(nodeId);
+    return session?.state === state ? session : undefined;
+  });
+
+describe("a silent node", () => {
+  const silence = (nodeId: NodeId, agoMs: number) =>
+    rig.db
+      .update(agentSessions)
+      .set({ lastSeenAt: new Date(Date.now() - agoMs), heartbeatTtlMs: 10_000 })
+      .where(eq(agentSessions.nodeId, nodeId));
+  const sweep = (upForMs = 600_000) => sweepOffline({ inTx: rig.inTx, upForMs, silenceMs: 30_000 });
+  const lost = async (status: "active" | "enrolling" = "active") => {
+    const identity = await rig.enrolled(status);
+    await (await connect(identity)).close();
+    await sessionState(identity.nodeId, "closed");
+    return identity;
+  };
+
+  it("is offline past its time to live and the allowance, not before, and active at the next hello", async () => {
+    const identity = await lost();
+    await silence(identity.nodeId, 35_000);
+    await sweep();
+    expect(await statusOf(identity.nodeId)).toBe("active");
+    await silence(identity.nodeId, 45_000);
+    expect(await sweep()).toMatchObject({ offline: 1 });
+    expect(await statusOf(identity.nodeId)).toBe("offline");
+    expect(await conditionOf(identity.nodeId, "agent.connected")).toMatchObject({
+      status: "Unknown",
+      reason: "Silent",
+    });
+    expect(await sweep()).toMatchObject({ offline: 0 });
+    await connect(identity);
+    expect(await statusOf(identity.nodeId)).toBe("active");
+    const moves = await eventsOf(identity.nodeId, "status_changed");
+    expect(moves.map((move) => `${move.fromStatus} -> ${move.toStatus} by ${move.owner}`)).toEqual([
+      "active -> offline by heartbeat",
+      "offline -> active by heartbeat",
+    ]);
+  });
+
+  it("is not offline before the hub has been up for twice its time to live (decision F2)", async () => {
+    const identity = await lost();
+    await silence(identity.nodeId, 3_600_000);
+    await sweep(19_000);
+    expect(await statusOf(identity.nodeId)).toBe("active");
+    await sweep(20_000);
+    expect(await statusOf(identity.nodeId)).toBe("offline");
+  });
+
+  it("whose session its dead hub left open has it closed; one that is not in service keeps its status", async () => {
+    const identity = await rig.enrolled("enrolling");
+    const agent = await connect(identity);
+    await agent.settled();
+    await silence(identity.nodeId, 3_600_000);
+    await sweep();
+    expect(await sessionOf(identity.nodeId)).toMatchObject({ state: "closed", closeReason: "silent" });
+    expect(await statusOf(identity.nodeId)).toBe("enrolling");
+    agent.send({ type: "heartbeat", seq: 1 });
+    expect(await sessionState(identity.nodeId, "open")).toMatchObject({ closeReason: null });
+  });
+
+  it("is active again when its open session is heard of, without a new hello", async () => {
+    const identity = await rig.enrolled();
+    const agent = await connect(identity);
+    await agent.settled();
+    await silence(identity.nodeId, 3_600_000);
+    await sweep();
+    expect(await statusOf(identity.nodeId)).toBe("offline");
+    agent.send({ type: "heartbeat", seq: 1 });
+    await sessionState(identity.nodeId, "open");
+    expect(await sweep()).toMatchObject({ returned: 1 });
+    expect(await statusOf(identity.nodeId)).toBe("active");
+    expect(await conditionOf(identity.nodeId, "agent.connected")).toMatchObject({ status: "True" });
+  });
+
+  it("is moved by the running sweep once the hub's grace is over", async () => {
+    const identity = await lost();
+    await silence(identity.nodeId, 3_600_000);
+    await rig.db.update(agentSessions).set({ heartbeatTtlMs: 50 }).where(eq(agentSessions.nodeId, identity.nodeId));
+    const running = startOfflineSweep({ inTx: rig.inTx, log: quietLog, graceMs: 200, everyMs: 20 });
+    await until("the node is offline", async () =>
+      (await statusOf(identity.nodeId)) === "offline" ? true : undefined,
+    );
+    running.close();
+  });
+
+  it("is left alone by a sweep whose hub has just started", async () => {
+    const identity = await lost();
+    await silence(identity.nodeId, 3_600_000);
+    let sweeps = 0;
+    const counted: typeof rig.inTx = async (fn, options) => rig.inTx(fn, options).finally(() => sweeps++);
+    const running = startOfflineSweep({ inTx: counted, log: quietLog, graceMs: 3_600_000, everyMs: 20 });
+    await until("it has swept a few times", () => (sweeps > 5 ? true : undefined));
+    running.close();
+    expect(await statusOf(identity.nodeId)).toBe("active");
+  });
+});
