@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { createLog } from "../../../agent/log.ts";
 import { type System, systemAt } from "../../../agent/system/system.ts";
 
-export const BOOT_ID = "5f0c1a52-0000-4000-8000-000000000001";
+const BOOT_ID = "5f0c1a52-0000-4000-8000-000000000001";
 export const quietAgentLog = createLog(() => undefined);
 
 /** A folder that stands for a host's root, with tools of its own. */
