@@ -58,5 +58,6 @@ const describeNic = (nic: Systeminformation.NetworkInterfacesData) => ({
   name: text(nic.iface),
   mac: text(nic.mac).toLowerCase(),
   ipv4: nic.ip4 === "" ? [] : [text(nic.ip4)],
-  speed_mbps: nic.speed,
+  // Unknown, or down: the kernel says nothing, or less than nothing.
+  speed_mbps: nic.speed !== null && nic.speed > 0 ? nic.speed : null,
 });
