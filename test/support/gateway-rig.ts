@@ -1,5 +1,5 @@
 /** An agent listener on a real database, and the pieces of a host that tests put together in right and wrong ways. */
-import { randomBytes, randomUUID, webcrypto } from "node:crypto";
+import { createPublicKey, randomBytes, randomUUID, verify, webcrypto } from "node:crypto";
 import { request as httpsRequest } from "node:https";
 import { sql } from "drizzle-orm";
 import { nodeCertificates, nodes } from "../../hub/db/schema/index.ts";
@@ -12,6 +12,7 @@ import { SECRET_PATHS, type SecretData, SecretError, type SecretStore } from "..
 import { type EnrollRequest, EnrollResponse, nodeUri } from "../../shared/api/enroll.ts";
 import { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
+import { orderSigningText, type SignedOrder } from "../../shared/tasks/order.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { quietLog } from "./log.ts";
 
@@ -285,6 +286,12 @@ export class GatewayRig {
       request.on("error", reject);
       request.end(text);
     });
+  }
+
+  /** Is the order signed with the key that agents get at enrollment? */
+  hasSigned(order: SignedOrder): boolean {
+    const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: this.signer.publicKey }, format: "jwk" });
+    return verify(null, Buffer.from(orderSigningText(order)), key, Buffer.from(order.signature, "base64url"));
   }
 
   /** Every row of the tables that matter, without the two times that mere contact moves. */

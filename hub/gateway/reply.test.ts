@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import { TASKS, type TaskType } from "../../shared/tasks/index.ts";
+import { endingOf, retryDelaySeconds } from "./reply.ts";
+
+describe("the ending of a delivery", () => {
+  const types = Object.keys(TASKS) as TaskType[];
+
+  it.each(types)("of %s is total: each error of the catalogue is handled as it says", (type) => {
+    for (const [error, handling] of Object.entries(TASKS[type].errors as Record<string, string>)) {
+      const ending = endingOf(type, 1, { ok: false, error, message: "m" });
+      expect(ending).toMatchObject({ state: handling === "retry" ? "queued" : "failed", errorCode: error });
+    }
+  });
+
+  it.each(types)("of %s is no success without the type's result", (type) => {
+    expect(endingOf(type, 1, { ok: true, result: { surprise: 1 } })).toMatchObject({ errorCode: "invalid_result" });
+  });
+
+  it("is never a retry for names that only an object's prototype knows", () => {
+    for (const error of ["constructor", "toString", "__proto__", "hasOwnProperty"])
+      expect(endingOf("node.drain", 1, { ok: false, error, message: "m" })).toMatchObject({ state: "failed" });
+  });
+
+  it("of a type that the hub does not have is a failure", () => {
+    expect(endingOf("node.shell", 1, { ok: true, result: null })).toMatchObject({ errorCode: "unsupported_task" });
+  });
+});
+
+describe("the pause before the next delivery", () => {
+  it("doubles and ends at five minutes", () => {
+    expect([1, 2, 3, 8, 9, 100].map(retryDelaySeconds)).toEqual([2, 4, 8, 256, 300, 300]);
+  });
+});

@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { NODE_STATUSES } from "../../shared/node-status.ts";
+import { type ConditionFacts, type SchedulingFacts, schedulability } from "./schedulable.ts";
+
+const NOW = new Date("2030-01-01T00:00:00Z");
+const NODE: SchedulingFacts = { status: "active", cordonReason: null, generation: 2 };
+const condition = (type: string, more: Partial<ConditionFacts> = {}): ConditionFacts => ({
+  type,
+  status: "True",
+  reason: "Fine",
+  generation: 2,
+  expiresAt: null,
+  ...more,
+});
+const GOOD = [condition("agent.connected"), condition("agent.healthy"), condition("os.booted")];
+const reasons = (node: Partial<SchedulingFacts>, conditions: readonly ConditionFacts[] = GOOD) =>
+  schedulability({ ...NODE, ...node }, conditions, NOW).reasons;
+const withHealthy = (more: Partial<ConditionFacts>) => [
+  ...GOOD.slice(0, 1),
+  condition("agent.healthy", more),
+  ...GOOD.slice(2),
+];
+
+describe("a node is schedulable", () => {
+  it("when it is active, not cordoned, and every required condition holds now", () => {
+    expect(schedulability(NODE, GOOD, NOW)).toEqual({ schedulable: true, reasons: [] });
+    expect(reasons({}, withHealthy({ expiresAt: new Date(NOW.getTime() + 1) }))).toEqual([]);
+    expect(reasons({}, [...GOOD, condition("site.extra", { status: "False" })])).toEqual([]);
+  });
+
+  it.each(NODE_STATUSES.filter((status) => status !== "active"))("never while it is %s", (status) => {
+    expect(reasons({ status })).toEqual([`the node is ${status}`]);
+  });
+
+  it.each([
+    ["cordoned", { cordonReason: "soft reset" }, GOOD, "cordoned: soft reset"],
+    [
+      "silent on its health",
+      {},
+      GOOD.filter((one) => one.type !== "agent.healthy"),
+      "agent.healthy was never reported",
+    ],
+    ["ill", {}, withHealthy({ status: "False", reason: "DiskFull" }), "agent.healthy is False: DiskFull"],
+    ["of unknown health", {}, withHealthy({ status: "Unknown" }), "agent.healthy is Unknown: Fine"],
+    ["stale", {}, withHealthy({ expiresAt: NOW }), "agent.healthy is stale"],
+    ["of an earlier provisioning", {}, withHealthy({ generation: 1 }), "agent.healthy is of an earlier provisioning"],
+  ])("never while it is %s", (_what, node, conditions, reason) => {
+    expect(schedulability({ ...NODE, ...node }, conditions, NOW)).toEqual({ schedulable: false, reasons: [reason] });
+  });
+});
