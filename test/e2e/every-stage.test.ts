@@ -1,11 +1,13 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
 import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
+import { SITE_BMC_PASSWORD } from "../fakes/maas/state/site.ts";
 import { HubProblem } from "../support/hub-api.ts";
 import { type Rig, startRig } from "../support/rig.ts";
-import { demoHosts, listRoce, seedSite } from "../support/seed-site.ts";
+import { DEMO_DEPLOY_PASSWORD, demoHosts, listRoce, seedSite } from "../support/seed-site.ts";
 import { until } from "../support/until.ts";
 
 describe("one host from its BMC's address to active", () => {
@@ -14,7 +16,7 @@ describe("one host from its BMC's address to active", () => {
   let rig: Rig;
 
   beforeAll(async () => {
-    rig = await startRig({ stateDir, machines: 1, speed: 50 });
+    rig = await startRig({ stateDir, machines: 1, speed: 50, hubEnv: { MUSTER_LOG_LEVEL: "debug" } });
   });
   afterAll(async () => {
     await rig?.stop();
@@ -58,4 +60,38 @@ describe("one host from its BMC's address to active", () => {
     expect(conditions).toMatchObject({ "agent.connected": "True", "agent.healthy": "True", "os.booted": "True" });
     expect(node.maas?.status).toBe("Deployed");
   });
+
+  it("has written none of the site's secrets into a log or a host's bootstrap status", () => {
+    const secrets = [
+      rig.maas.apiKey.split(":")[2] ?? "",
+      SITE_BMC_PASSWORD,
+      DEMO_DEPLOY_PASSWORD,
+      readFileSync(rig.adminTokenFile, "utf8").trim(),
+    ];
+    const logs = filesBelow(stateDir).filter((file) => /\.(log|status)$/.test(file));
+    expect(logs.some((file) => file.endsWith("hub.log"))).toBe(true);
+    expect(logs.some((file) => file.includes("muster-agent"))).toBe(true);
+    for (const file of logs)
+      for (const secret of secrets)
+        expect({ file, leaks: readFileSync(file, "utf8").includes(secret) }).toEqual({ file, leaks: false });
+  });
+
+  it("carries a task of an operator to the agent and its result back", async () => {
+    const [node] = await rig.api.nodes();
+    const Task = z.looseObject({ id: z.string(), state: z.string(), result: z.unknown() });
+    const queued = await rig.api.call(Task, "POST", `/api/v1/admin/nodes/${node?.id}/tasks`, {
+      type: "node.heartbeat_check",
+      input: { nonce: "n-1" },
+    });
+    const done = await until("the task has ended", async () => {
+      const task = await rig.api.call(Task, "GET", `/api/v1/admin/tasks/${queued.id}`);
+      return task.state === "succeeded" || task.state === "failed" ? task : undefined;
+    });
+    expect(done).toMatchObject({ state: "succeeded", result: { nonce: "n-1" } });
+  });
 });
+
+const filesBelow = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((entry) =>
+    entry.isFile() ? [join(entry.parentPath, entry.name)] : [],
+  );

@@ -15,6 +15,8 @@ export interface DemoHost {
 
 const SITE = "demo-dc1";
 const SKU = "mi300x.192g.8gpu";
+/** With what a shell would act on, so that a host shows whether it is quoted. */
+export const DEMO_DEPLOY_PASSWORD = "correct horse 'battery' $taple";
 
 /** The boxes as an operator knows them before MAAS has heard of any: a name and the address of the BMC. */
 export const demoHosts = (count: number): DemoHost[] =>
@@ -51,7 +53,7 @@ export async function seedSite(
     await api.call(z.unknown(), "POST", `${sites}/credentials`, {
       maas_token: maas.apiKey,
       power: { user: SITE_BMC_USER, pass: SITE_BMC_PASSWORD },
-      deploy_password: "correct horse 'battery' $taple",
+      deploy_password: DEMO_DEPLOY_PASSWORD,
     });
   }
   const probe = await api.call(SiteProbe, "POST", `${sites}/probe`);
