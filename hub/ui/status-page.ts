@@ -10,6 +10,7 @@ export const statusPage = (nonce: string): string => `<!doctype html>
 <title>Muster</title>
 <style nonce="${nonce}">
   :root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }
+  [hidden] { display: none !important; }
   body { margin: 2rem auto; max-width: 76rem; padding: 0 1rem; }
   h1 { font-size: 1.4rem; margin: 0 0 1rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
   table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .35rem .6rem; border-bottom: 1px solid #8884; vertical-align: top; }

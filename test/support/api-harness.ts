@@ -28,6 +28,8 @@ export interface ApiHarness {
   readonly viewer: string;
   probeAnswer: Awaited<ReturnType<ProbeMaas>>;
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** A page as a browser gets it, without a token. */
+  page(path: string): Promise<{ status: number; headers: Headers; text: string }>;
   /** Rows of every table that a request may write, to prove that a refused one wrote nothing. */
   counts(): Promise<Record<string, number>>;
   close(): Promise<void>;
@@ -81,6 +83,10 @@ export async function startApi(): Promise<ApiHarness> {
       const text = await response.text();
       const json = text === "" ? null : JSON.parse(text);
       return { status: response.status, headers: response.headers, body: json, problem: json as Problem };
+    },
+    page: async (path) => {
+      const response = await app.request(path);
+      return { status: response.status, headers: response.headers, text: await response.text() };
     },
     counts: async () => {
       const entries = await Promise.all(
