@@ -11,7 +11,7 @@ import { SecretError, type SecretStore } from "./secrets/port.ts";
 /** A client for a site with its token as it is right now, so that a rotation needs no restart (lifecycle 3.5). */
 export const siteClient =
   (db: Db, secrets: SecretStore, clients: SiteClients) =>
-  async (siteId: SiteId): Promise<MaasPort> => {
+  async (siteId: SiteId, signal?: AbortSignal): Promise<MaasPort> => {
     const [site] = await db
       .select({ baseUrl: maasSites.apiBaseUrl, path: maasSites.apiTokenVaultPath })
       .from(maasSites)
@@ -30,7 +30,7 @@ export const siteClient =
         site.path,
         "The secret holds no token; write the site's credentials again",
       );
-    return clients.client({ siteId, baseUrl: site.baseUrl }, new Secret(token));
+    return clients.client({ siteId, baseUrl: site.baseUrl }, new Secret(token), signal);
   };
 
 /** Fills in what a task's row must not hold when the task is offered: the machine token is read from MAAS each time (decision M3). */

@@ -87,6 +87,12 @@ export async function inFencedTx<T>(context: OnboardContext, fn: (tx: Tx) => Pro
   });
 }
 
+/**
+ * The last look before a call that cannot be taken back: a process that was paused past its lease must not act on what it saw before. What is left
+ * is the moment between this and the call.
+ */
+export const mustStillHold = (context: OnboardContext): Promise<void> => inFencedTx(context, async () => undefined);
+
 /** Time-out of a stage as a knob of the profile (lifecycle 4.14, decision M7). */
 export function profileTimeout<C extends FailureClass>(
   knob: TimeoutKnob,

@@ -1,6 +1,7 @@
 import { MaasError } from "../../maas/port.ts";
 import {
   maasOf,
+  mustStillHold,
   type OnboardContext,
   type OnboardStage,
   profileTimeout,
@@ -37,6 +38,8 @@ export const commissionNode: OnboardStage = {
     const power = await powerOf(context);
     const named = await maas.updateMachine(systemId, { hostname: context.onboarding.hostname, power });
     if (named.status === READY) return { kind: "skipped", message: "The machine is Ready already; its name was set" };
+    // MAAS commissions a Ready machine again as readily as a New one: only the fence keeps a late run from doing so.
+    await mustStillHold(context);
     try {
       const machine = await maas.commission(systemId);
       return { kind: "done", message: "Commissioning started", details: seen(context, machine.statusName) };

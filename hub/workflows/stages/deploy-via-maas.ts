@@ -5,6 +5,7 @@ import { MaasError } from "../../maas/port.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
 import {
   maasOf,
+  mustStillHold,
   type OnboardContext,
   type OnboardStage,
   profileTimeout,
@@ -71,6 +72,7 @@ async function run(context: OnboardContext): Promise<Outcome<OnboardState>> {
       message: "The stored first boot is not the recorded one; rendering anew",
     };
   }
+  await mustStillHold(context);
   try {
     await (await maasOf(context)).deploy(systemIdOf(context), {
       userDataBase64,
