@@ -16,6 +16,7 @@ import { Dispatcher, type InputResolvers } from "./dispatch.ts";
 import { Gateway } from "./gateway.ts";
 import { PollChannels } from "./poll-channels.ts";
 import { agentRoutes, identify } from "./routes.ts";
+import { ServerCertificate } from "./server-certificate.ts";
 import { type Session, Sessions } from "./session.ts";
 import { SocketChannel } from "./socket-channel.ts";
 import type { TaskSigner } from "./task-signer.ts";
@@ -131,22 +132,10 @@ async function createTlsServer(
   options: AgentListenerOptions,
   handler: ReturnType<typeof getRequestListener>,
 ): Promise<Server> {
-  const issue = async () => {
-    const issued = await options.ca.issueServer(options.serverNames);
-    return {
-      issued,
-      tls: {
-        cert: `${issued.certificatePem}\n${options.ca.caPem}\n`,
-        key: issued.privateKeyPem.reveal(),
-        ca: options.ca.caPem,
-        minVersion: "TLSv1.2" as const,
-      },
-    };
-  };
-  let current = await issue();
+  const certificate = await ServerCertificate.issue(options.ca, options.serverNames);
   const server = createServer(
     {
-      ...current.tls,
+      ...certificate.context,
       requestCert: true,
       rejectUnauthorized: false,
       handshakeTimeout: HANDSHAKE_WITHIN_MS,
@@ -159,12 +148,8 @@ async function createTlsServer(
   server.requestTimeout = 60_000;
   server.keepAliveTimeout = 30_000;
   const timer = setInterval(() => {
-    if (current.issued.notAfter.getTime() - Date.now() > 10 * 24 * CERTIFICATE_CHECK_MS) return;
-    issue().then(
-      (next) => {
-        current = next;
-        server.setSecureContext(next.tls);
-      },
+    certificate.renewWhenDue(server, new Date()).then(
+      (renewed) => renewed && options.log.info("the listener's certificate was renewed"),
       (error: unknown) => options.log.error("the listener's certificate could not be renewed", { error }),
     );
   }, CERTIFICATE_CHECK_MS);

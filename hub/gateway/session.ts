@@ -41,9 +41,11 @@ export class Sessions {
     return this.#byNode.get(nodeId);
   }
 
+  /** Of two that open at once the one with the higher epoch stays, whichever is added first. */
   add(session: Session): void {
     this.supersede(session.nodeId, session.epoch);
-    this.#byNode.set(session.nodeId, session);
+    if (this.#byNode.has(session.nodeId)) session.channel.close("superseded");
+    else this.#byNode.set(session.nodeId, session);
   }
 
   /** Ends the node's session here when its epoch is below `epoch`: a newer one exists, on this hub or another. */

@@ -266,6 +266,14 @@ describe("readiness", () => {
     expect(await conditionOf(identity.nodeId, "agent.healthy")).toEqual(before);
   });
 
+  it("wakes the workflow that waits for the node", async () => {
+    const identity = await rig.enrolled();
+    const agent = await connect(identity);
+    const waiting = await rig.waitingWorkflow(`node:${identity.nodeId}`);
+    await say(agent, signal());
+    expect(await waiting.isDue()).toBe(true);
+  });
+
   it("of an older provisioning is kept and not applied", async () => {
     const identity = await rig.enrolled("active", 2);
     const agent = await connect(identity);

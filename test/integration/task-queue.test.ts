@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { eq, sql } from "drizzle-orm";
+import { eq } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Task, tasks } from "../../hub/db/schema/index.ts";
 import { cancelTask, enqueueTask, readTask } from "../../hub/tasks/queue.ts";
@@ -115,6 +115,13 @@ describe("a task", () => {
     expect((await agent.next("task.offer")).order.task_id).toBe(second.id);
   });
 
+  it("wakes the workflow that waits for its end", async () => {
+    const { agent, task, ref } = await running();
+    const waiting = await rig.waitingWorkflow(`task:${task.id}`);
+    agent.send({ type: "task.result", ...ref, reply: DONE });
+    await until("the workflow is due", async () => ((await waiting.isDue()) ? true : undefined));
+  });
+
   it("reaches its agent on whichever hub that is", async () => {
     const second = await rig.secondHub();
     const agent = await SocketAgent.connect(rig, identity, { port: second.port });
@@ -142,20 +149,11 @@ describe("a task", () => {
   });
 
   it("that this hub does not know fails, and does not block the next", async () => {
-    const [unknown] = await rig.db
-      .insert(tasks)
-      .values({
-        nodeId: identity.nodeId,
-        type: "node.shell",
-        input: {},
-        idempotencyKey: "old",
-        deadline: sql`now() + interval '1 hour'`,
-      })
-      .returning();
+    const unknown = await enqueue();
+    await change(unknown.id, { type: "node.shell" });
     const next = await enqueue();
     const agent = await connect();
     expect((await agent.next("task.offer")).order.task_id).toBe(next.id);
-    if (unknown === undefined) throw new Error("the row was not stored");
     expect(await row(unknown.id)).toMatchObject({ state: "failed", errorCode: "unsupported_task" });
   });
 });

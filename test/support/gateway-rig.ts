@@ -1,8 +1,8 @@
 /** An agent listener on a real database, and the pieces of a host that tests put together in right and wrong ways. */
 import { createPublicKey, randomBytes, randomUUID, verify, webcrypto } from "node:crypto";
 import { request as httpsRequest } from "node:https";
-import { sql } from "drizzle-orm";
-import { nodeCertificates, nodes } from "../../hub/db/schema/index.ts";
+import { eq, sql } from "drizzle-orm";
+import { nodeCertificates, nodes, workflows } from "../../hub/db/schema/index.ts";
 import { type AgentListener, type AgentListenerOptions, startAgentListener } from "../../hub/gateway/agent-listener.ts";
 import { type CertificateAuthority, openCertificateAuthority } from "../../hub/gateway/certificate-authority.ts";
 import { openTaskSigner, type TaskSigner } from "../../hub/gateway/task-signer.ts";
@@ -10,7 +10,7 @@ import { KEY_ALGORITHM, SIGNING_ALGORITHM, serialOf, x509 } from "../../hub/gate
 import { issueEnrollmentToken } from "../../hub/node/enrollment-tokens.ts";
 import { SECRET_PATHS, type SecretData, SecretError, type SecretStore } from "../../hub/secrets/port.ts";
 import { type EnrollRequest, EnrollResponse, nodeUri } from "../../shared/api/enroll.ts";
-import { NodeId } from "../../shared/ids.ts";
+import { NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import { orderSigningText, type SignedOrder } from "../../shared/tasks/order.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
@@ -286,6 +286,24 @@ export class GatewayRig {
       request.on("error", reject);
       request.end(text);
     });
+  }
+
+  /** A workflow that waits on the key for an hour. */
+  async waitingWorkflow(waitOn: string): Promise<{ isDue(): Promise<boolean> }> {
+    const id = WorkflowId.parse(randomUUID());
+    const wakeAt = sql`now() + interval '1 hour'`;
+    await this.db
+      .insert(workflows)
+      .values({ id, kind: "test", status: "running", stage: "s", input: {}, requestedBy: "test", waitOn, wakeAt });
+    return {
+      isDue: async () => {
+        const [row] = await this.db
+          .select({ due: sql<boolean>`${workflows.wakeAt} <= now()` })
+          .from(workflows)
+          .where(eq(workflows.id, id));
+        return row?.due === true;
+      },
+    };
   }
 
   /** Is the order signed with the key that agents get at enrollment? */

@@ -1,0 +1,72 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { NodeId } from "../../shared/ids.ts";
+import { type Session, Sessions } from "./session.ts";
+
+class Recorder {
+  readonly ends: string[] = [];
+  send(): void {}
+  close(reason: string): void {
+    this.ends.push(reason);
+  }
+  drop(): void {
+    this.ends.push("dropped");
+  }
+}
+const nodeId = NodeId.parse(randomUUID());
+const session = (epoch: number, more: Partial<Session> = {}): Session & { channel: Recorder } => ({
+  nodeId,
+  generation: 1,
+  epoch,
+  serial: "s",
+  heartbeatTtlMs: 10_000,
+  heardAt: 0,
+  ...more,
+  channel: new Recorder(),
+});
+
+describe("the sessions of a hub", () => {
+  it("hold the newest of each node, in whichever order they come", () => {
+    const sessions = new Sessions();
+    const [first, second] = [session(1), session(2)];
+    sessions.add(first);
+    sessions.add(second);
+    expect(first.channel.ends).toEqual(["superseded"]);
+    expect(sessions.get(nodeId)).toBe(second);
+    expect(sessions.remove(first)).toBe(false);
+    expect(sessions.size).toBe(1);
+  });
+
+  it("never let an older one replace a newer", () => {
+    const sessions = new Sessions();
+    const [late, newest] = [session(1), session(2)];
+    sessions.add(newest);
+    sessions.add(late);
+    expect(sessions.get(nodeId)).toBe(newest);
+    expect(late.channel.ends).toEqual(["superseded"]);
+    expect(newest.channel.ends).toEqual([]);
+  });
+
+  it("drop one that was silent for two times to live and the allowance, not before", () => {
+    const sessions = new Sessions();
+    const silent = session(1);
+    sessions.add(silent);
+    expect(sessions.dropSilent(65_000)).toEqual([]);
+    expect(sessions.dropSilent(65_001)).toEqual([silent]);
+    expect(silent.channel.ends).toEqual(["dropped"]);
+  });
+
+  it("give each contact once, and none of a session that is over", () => {
+    const sessions = new Sessions();
+    const [first, second] = [session(1), session(2)];
+    sessions.add(first);
+    sessions.contact(first, 5);
+    expect(first.heardAt).toBe(5);
+    sessions.add(second);
+    expect(sessions.takeContacts()).toEqual([]);
+    sessions.contact(second, 6);
+    sessions.contact(second, 7);
+    expect(sessions.takeContacts()).toEqual([second]);
+    expect(sessions.takeContacts()).toEqual([]);
+  });
+});
