@@ -5,7 +5,7 @@ import { getRequestListener } from "@hono/node-server";
 import { WebSocketServer } from "ws";
 import { API_ERRORS, ApiError } from "../../shared/api/errors.ts";
 import { NodeId } from "../../shared/ids.ts";
-import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
+import { CLOSE_CODES, MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 import { type Listener, listen } from "../db/listen.ts";
 import { SESSION_CHANNEL } from "../db/queries/agent-sessions.ts";
 import type { Db, InTx } from "../db/tx.ts";
@@ -47,8 +47,8 @@ export interface AgentListener {
 /** Connections of one listener: room for its agents' sockets and requests. Beyond it new ones are dropped before TLS. */
 const MAX_CONNECTIONS = 20_000;
 const HANDSHAKE_WITHIN_MS = 10_000;
-/** How long a stopping hub waits for its sockets to end. */
-const DRAIN_WITHIN_MS = 4_000;
+/** How long a stopping hub waits for its connections to end, and then for that to be written. */
+const CLOSE_WITHIN_MS = 3_000;
 const CHECK_SESSIONS_EVERY_TICKS = 5;
 const CONNECT_PATH = /^\/internal\/v1\/nodes\/([0-9a-f-]{36})\/connect$/;
 const TICK_MS = 1_000;
@@ -63,7 +63,7 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
   const polls = new PollChannels(gateway);
   const app = agentRoutes({ ...options, polls });
   const server = await createTlsServer(options, getRequestListener(app.fetch));
-  acceptSockets(server, options, gateway);
+  const sockets = acceptSockets(server, options, gateway);
   const listener = listenForWork(options, sessions, dispatcher, gateway);
   let ticks = 0;
   const stopTicking = every(TICK_MS, log, async () => {
@@ -87,38 +87,58 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
     close: async () => {
       await stopTicking();
       await listener.close();
-      await gateway.flushContacts();
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      sessions.closeAll("hub_stopping");
-      await polls.sweep();
-      setTimeout(() => server.closeAllConnections(), 500).unref();
-      await closed;
-      await drained(sessions, gateway);
+      await closeAll(server, sockets, sessions);
+      // The database may be away: the listener ends all the same, and a sweep of another hub closes what is left.
+      for (const written of await Promise.allSettled([gateway.flushContacts(), polls.sweep(), drained(gateway)]))
+        if (written.status === "rejected")
+          log.warn("the end of sessions could not be written", { error: written.reason });
     },
   };
 }
 
-/** The end of each session is written by its own close event; a hub that stops in good order lets them be written. */
-async function drained(sessions: Sessions, gateway: Gateway): Promise<void> {
-  const deadline = performance.now() + DRAIN_WITHIN_MS;
-  while (sessions.size + gateway.ending > 0 && performance.now() < deadline) await sleep(10);
+/** Says goodbye to every agent, those that are just saying hello too, and cuts off who does not answer. */
+async function closeAll(server: Server, sockets: WebSocketServer, sessions: Sessions): Promise<void> {
+  const { code } = CLOSE_CODES.hub_stopping;
+  let open = true;
+  const closed = new Promise<void>((resolve) => server.close(() => resolve())).then(() => {
+    open = false;
+  });
+  const deadline = performance.now() + CLOSE_WITHIN_MS;
+  while (open && performance.now() < deadline) {
+    sessions.closeAll("hub_stopping");
+    for (const socket of sockets.clients) socket.close(code, "hub_stopping");
+    server.closeIdleConnections();
+    await Promise.race([closed, sleep(50)]);
+  }
+  for (const socket of sockets.clients) socket.terminate();
+  server.closeAllConnections();
+  await closed;
 }
 
-function acceptSockets(server: Server, options: AgentListenerOptions, gateway: Gateway): void {
+/** The end of each session is written by its own close event; a hub that stops in good order lets them be written. */
+async function drained(gateway: Gateway): Promise<void> {
+  const deadline = performance.now() + CLOSE_WITHIN_MS;
+  // A close event comes a turn after the socket has closed.
+  do await sleep(20);
+  while (gateway.ending > 0 && performance.now() < deadline);
+}
+
+function acceptSockets(server: Server, options: AgentListenerOptions, gateway: Gateway): WebSocketServer {
   const { db, ca, log } = options;
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
     perMessageDeflate: false,
-    clientTracking: false,
   });
   server.on("upgrade", (request, socket, head) => {
     socket.on("error", (error) => log.debug("socket failed in the upgrade", { error: error.message }));
     const id = CONNECT_PATH.exec(request.url ?? "")?.[1];
     if (id === undefined) return refuse(socket, new ApiError("not_found", "There is no WebSocket at this path."));
     identify({ db, ca }, request, id, "channel").then(
-      (identity) =>
-        sockets.handleUpgrade(request, socket, head, (ws) => new SocketChannel(ws, request, identity, gateway, log)),
+      (identity) => {
+        if (!server.listening) return refuse(socket, new ApiError("unavailable", "The hub is stopping. Try again."));
+        sockets.handleUpgrade(request, socket, head, (ws) => new SocketChannel(ws, request, identity, gateway, log));
+      },
       (error: unknown) => {
         if (!(error instanceof ApiError)) log.warn("an agent could not be identified", { error });
         const detail = "The hub cannot check the certificate right now. Try again.";
@@ -126,6 +146,7 @@ function acceptSockets(server: Server, options: AgentListenerOptions, gateway: G
       },
     );
   });
+  return sockets;
 }
 
 async function createTlsServer(
@@ -140,6 +161,7 @@ async function createTlsServer(
       rejectUnauthorized: false,
       handshakeTimeout: HANDSHAKE_WITHIN_MS,
       maxHeaderSize: 16_384,
+      connectionsCheckingInterval: 5_000,
     },
     (request, response) => void handler(request, response),
   );

@@ -10,6 +10,8 @@ import type { Channel, Session } from "./session.ts";
 
 const HELLO_WITHIN_MS = 10_000;
 const CLOSE_WITHIN_MS = 2_000;
+/** An agent that says more than is taken is not read from meanwhile; what it says must not pile up in this process. */
+const MAX_WAITING_FRAMES = 64;
 /** A reader that lets this much pile up is dropped: it will reconnect, and tasks wait in the database. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
@@ -22,6 +24,7 @@ export class SocketChannel implements Channel {
   readonly #remoteAddress: string | null;
   #session: Session | null = null;
   #work: Promise<void> = Promise.resolve();
+  #waiting = 0;
 
   constructor(socket: WebSocket, request: IncomingMessage, identity: AuthenticatedNode, gateway: Gateway, log: Log) {
     this.#socket = socket;
@@ -30,7 +33,14 @@ export class SocketChannel implements Channel {
     this.#log = log;
     this.#remoteAddress = request.socket.remoteAddress ?? null;
     const helloTimer = setTimeout(() => this.#session === null && this.close("hello_timeout"), HELLO_WITHIN_MS);
-    socket.on("message", (data) => this.#queue(() => this.#take(data)));
+    socket.on("message", (data) => {
+      if (++this.#waiting >= MAX_WAITING_FRAMES) socket.pause();
+      this.#queue(() =>
+        this.#take(data).finally(() => {
+          if (--this.#waiting < MAX_WAITING_FRAMES / 2 && socket.isPaused) socket.resume();
+        }),
+      );
+    });
     // ws reports an oversized or malformed frame here and closes with its own code (1009, 1002, 1007).
     socket.on("error", (error) => log.info("agent socket failed", { node_id: identity.nodeId, error: error.message }));
     socket.on("close", (code, reason) => {

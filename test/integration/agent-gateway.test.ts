@@ -209,11 +209,23 @@ describe("a session", () => {
     expect(node?.lastAgentContactAt).not.toBeNull();
   });
 
-  it("of a hub that stops is closed with its own code and says nothing of the agent", async () => {
+  it("is read from no faster than its frames are taken, and loses none", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
+    const seqs = Array.from({ length: 3_000 }, (_, seq) => seq);
+    for (const seq of seqs) agent.send({ type: "heartbeat", seq });
+    await agent.settled();
+    const acks = agent.frames.filter((frame) => frame.type === "heartbeat.ack").map((frame) => frame.seq);
+    expect(acks.slice(0, seqs.length)).toEqual(seqs);
+  });
+
+  it("of a hub that stops is closed with its own code and says nothing of the agent", async () => {
+    const [identity, hesitant] = [await rig.enrolled(), await rig.enrolled()];
+    const agent = await connect(identity);
+    const withoutHello = await open(hesitant);
     await rig.restart();
     expect((await agent.closing()).code).toBe(CLOSE_CODES.hub_stopping.code);
+    expect((await withoutHello.closing()).code).toBe(CLOSE_CODES.hub_stopping.code);
     expect(await sessionOf(identity.nodeId)).toMatchObject({ state: "closed" });
     expect(await conditionOf(identity.nodeId, "agent.connected")).toMatchObject({ status: "Unknown" });
   });
