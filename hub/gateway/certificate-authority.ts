@@ -117,9 +117,10 @@ async function checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequ
   const { name, namedCurve } = publicKey.algorithm as { name: string; namedCurve?: string };
   if (name !== KEY_ALGORITHM.name || namedCurve !== KEY_ALGORITHM.namedCurve)
     throw refuse("its key is not ECDSA P-256");
-  const names =
-    request.extensions.find((extension) => extension instanceof x509.SubjectAlternativeNameExtension)?.names.items ??
-    [];
+  // All extensions of names count: a second one could hold what the first does not say.
+  const names = request.extensions
+    .filter((extension) => extension instanceof x509.SubjectAlternativeNameExtension)
+    .flatMap((extension) => extension.names.items);
   const [only] = names;
   if (names.length !== 1 || only?.type !== "url" || only.value !== nodeUri(nodeId)) {
     throw new ApiError(

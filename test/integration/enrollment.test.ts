@@ -1,8 +1,9 @@
-import { X509Certificate } from "node:crypto";
+import { webcrypto, X509Certificate } from "node:crypto";
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { revokeCertificates } from "../../hub/db/queries/node-certificates.ts";
 import { enrollmentTokens, nodeCertificates, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
+import { KEY_ALGORITHM, SIGNING_ALGORITHM, x509 } from "../../hub/gateway/x509.ts";
 import { EnrollResponse, nodeUri } from "../../shared/api/enroll.ts";
 import { API_ERRORS, type ApiErrorCode, Problem } from "../../shared/api/errors.ts";
 import { type Answer, GatewayRig, makeKey } from "../support/gateway-rig.ts";
@@ -27,6 +28,26 @@ async function freshRequest(more: { ttlSeconds?: number; boundMacs?: string[] } 
   const key = await makeKey();
   const request = await rig.enrollRequest(nodeId, await rig.issueToken(nodeId, more), key);
   return { nodeId, key, request };
+}
+
+type Names = { type: "url" | "dns"; value: string }[];
+const RSA = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256", modulusLength: 2048 } as const;
+
+/** A certificate request with these extensions of names, properly signed by a key of this kind. */
+async function csrOf(
+  extensions: readonly Names[],
+  kind: { name: string; namedCurve?: string } | typeof RSA = KEY_ALGORITHM,
+): Promise<string> {
+  const isRsa = kind.name === RSA.name;
+  const algorithm = isRsa ? { ...RSA, publicExponent: new Uint8Array([1, 0, 1]) } : kind;
+  const keys = (await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"])) as webcrypto.CryptoKeyPair;
+  const request = await x509.Pkcs10CertificateRequestGenerator.create({
+    name: "CN=node",
+    keys,
+    signingAlgorithm: isRsa ? RSA : SIGNING_ALGORITHM,
+    extensions: extensions.map((names) => new x509.SubjectAlternativeNameExtension(names)),
+  });
+  return request.toString("pem");
 }
 
 describe("enrollment", () => {
@@ -59,9 +80,29 @@ describe("enrollment", () => {
 
   it("answers the same key again, since its answer may have been lost", async () => {
     const { request, nodeId } = await freshRequest();
+    const first = EnrollResponse.parse((await rig.enroll(request)).json);
+    const again = EnrollResponse.parse((await rig.enroll(request)).json);
+    expect(again).toMatchObject({ node_id: nodeId, generation: first.generation });
+    const [one, two] = [first, again].map((answer) => new X509Certificate(answer.certificate_pem));
+    expect(two?.serialNumber).not.toBe(one?.serialNumber);
+    const keyOf = (certificate?: X509Certificate) => certificate?.publicKey.export({ type: "spki", format: "pem" });
+    expect(keyOf(two)).toBe(keyOf(one));
+  });
+
+  it("answers the same key again though the token has expired since: it was used in time", async () => {
+    const { request, nodeId } = await freshRequest();
     expect((await rig.enroll(request)).status).toBe(200);
-    const again = await rig.enroll(request);
-    expect(EnrollResponse.parse(again.json).node_id).toBe(nodeId);
+    await rig.db
+      .update(enrollmentTokens)
+      .set({ expiresAt: new Date(Date.now() - 1_000) })
+      .where(eq(enrollmentTokens.nodeId, nodeId));
+    expect((await rig.enroll(request)).status).toBe(200);
+  });
+
+  it("answers one host that asks twice at once", async () => {
+    const { request } = await freshRequest();
+    const answers = await Promise.all([rig.enroll(request), rig.enroll(request)]);
+    expect(answers.map((answer) => answer.status)).toEqual([200, 200]);
   });
 
   it("lets exactly one of two hosts win that use one token at once", async () => {
@@ -154,6 +195,43 @@ describe("enrollment refuses, and changes nothing, for", () => {
     await expectRefused("csr_invalid", () => rig.enroll({ ...request, csr_pem }));
   });
 
+  it("a certificate request that names the node and something else, or nothing", async () => {
+    const { nodeId, request } = await freshRequest();
+    const own = { type: "url", value: nodeUri(nodeId) } as const;
+    const other = { type: "url", value: nodeUri(await rig.addNode()) } as const;
+    const host = { type: "dns", value: "hub.example" } as const;
+    for (const extensions of [[[own, host]], [[own, other]], [[host]], [], [[own], [other]]]) {
+      const csr_pem = await csrOf(extensions);
+      await expectRefused("csr_name_mismatch", () => rig.enroll({ ...request, csr_pem }));
+    }
+  });
+
+  it("a certificate request for a key of another kind", async () => {
+    const { nodeId, request } = await freshRequest();
+    const names: Names = [{ type: "url", value: nodeUri(nodeId) }];
+    for (const kind of [RSA, { name: "ECDSA", namedCurve: "P-384" }]) {
+      const csr_pem = await csrOf([names], kind);
+      await expectRefused("csr_invalid", () => rig.enroll({ ...request, csr_pem }));
+    }
+  });
+
+  it("a certificate request that its key did not sign", async () => {
+    const { nodeId, request } = await freshRequest();
+    const other = await rig.addNode();
+    const [signed] = x509.PemConverter.decode(await (await makeKey()).csr(nodeUri(other)));
+    const der = Buffer.from(signed ?? new ArrayBuffer(0));
+    const at = der.indexOf(nodeUri(other));
+    der.write(nodeUri(nodeId), at, "latin1");
+    const csr_pem = x509.PemConverter.encode(der, "CERTIFICATE REQUEST");
+    await expectRefused("csr_invalid", () => rig.enroll({ ...request, csr_pem }));
+  });
+
+  it("a node that was deleted", async () => {
+    const { nodeId, request } = await freshRequest();
+    await rig.db.update(nodes).set({ status: "deleted" }).where(eq(nodes.id, nodeId));
+    await expectRefused("token_unknown", () => rig.enroll(request));
+  });
+
   it("another protocol version", async () => {
     const { request } = await freshRequest();
     await expectRefused("protocol_unsupported", () => rig.enroll({ ...request, protocol_version: 99 }));
@@ -211,6 +289,16 @@ describe("renewal", () => {
     const body = { csr_pem: await (await makeKey()).csr(nodeUri(other.nodeId)) };
     const refused = await expectRefused("certificate_rejected", () => rig.ask("POST", otherPath, { as: other, body }));
     expect(refused.detail).toContain("lost");
+  });
+
+  it("is refused for a request that names another node, is none, or holds an unknown field", async () => {
+    const [identity, other] = [await rig.enrolled(), await rig.enrolled()];
+    const ask = (body: unknown) => () =>
+      rig.ask("POST", `/internal/v1/nodes/${identity.nodeId}/certificate`, { as: identity, body });
+    const key = await makeKey();
+    await expectRefused("csr_name_mismatch", ask({ csr_pem: await key.csr(nodeUri(other.nodeId)) }));
+    await expectRefused("csr_invalid", ask({ csr_pem: "x".repeat(100) }));
+    await expectRefused("validation_failed", ask({ csr_pem: await key.csr(nodeUri(identity.nodeId)), node_id: "x" }));
   });
 
   it("is given for a certificate that expired within a week, and no later", async () => {
