@@ -36,7 +36,11 @@ export class PollChannels {
   /** Takes the agent's frames in order and answers what the hub says to them. */
   async deliver(nodeId: NodeId, epoch: number, frames: readonly AgentFrame[]): Promise<HubFrame[]> {
     const { session, channel } = this.#live(nodeId, epoch);
-    for (const frame of frames) await this.#gateway.take(session, frame);
+    for (const frame of frames) {
+      await this.#gateway.take(session, frame);
+      // What comes after the end is not taken: the agent says it again on its next session.
+      if (channel.closed !== null) break;
+    }
     return channel.take(0);
   }
 

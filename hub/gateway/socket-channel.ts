@@ -25,6 +25,8 @@ export class SocketChannel implements Channel {
   #session: Session | null = null;
   #work: Promise<void> = Promise.resolve();
   #waiting = 0;
+  /** Set once the hub has ended it: what is still on its way is not taken, and the agent says it again on its next session. */
+  #ended = false;
 
   constructor(socket: WebSocket, request: IncomingMessage, identity: AuthenticatedNode, gateway: Gateway, log: Log) {
     this.#socket = socket;
@@ -65,6 +67,7 @@ export class SocketChannel implements Channel {
   }
 
   close(reason: CloseReason): void {
+    this.#ended = true;
     this.#socket.close(CLOSE_CODES[reason].code, reason);
     // An agent that does not answer the close is not waited for.
     setTimeout(() => this.#socket.terminate(), CLOSE_WITHIN_MS).unref();
@@ -83,6 +86,7 @@ export class SocketChannel implements Channel {
   }
 
   async #take(data: RawData): Promise<void> {
+    if (this.#ended) return;
     const frame = parseFrame(data);
     if (frame === null) {
       this.#log.warn("bad frame", { node_id: this.#identity.nodeId });
