@@ -17,6 +17,8 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   app.use(async (c, next) => {
     c.set("requestId", requestIdOf(c.req.header("x-request-id")));
     c.header("x-request-id", c.get("requestId"));
+    // What an operator may see is for nobody's cache.
+    c.header("cache-control", "no-store");
     await next();
   });
   app.onError((error, c) => {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ApiError } from "../../shared/api/errors.ts";
+import { isStorable } from "./problem.ts";
 
 /** Query of every list. The cursor is opaque: it is where the last page ended, in the list's own order. */
 export const pageQuery = {
@@ -8,18 +9,22 @@ export const pageQuery = {
 };
 export const PageQuery = z.strictObject(pageQuery);
 
-/** The keys that a page begins after; null for the first one. */
-export function readCursor(cursor: string | undefined, keys: number): readonly string[] | null {
+const anyKeys = (keys: number) => z.array(z.string().refine(isStorable)).length(keys);
+
+/** The keys that a page begins after, of the given number or shape; null for the first page. */
+export function readCursor(
+  cursor: string | undefined,
+  keys: number | z.ZodType<readonly string[]>,
+): readonly string[] | null {
   if (cursor === undefined) return null;
   const refuse = () =>
     new ApiError("validation_failed", "The cursor is not one of this list. Leave it out to begin at the start.", {
       errors: [{ pointer: "/cursor", message: "is not a cursor of this list" }],
     });
   try {
-    const parsed = z
-      .array(z.string())
-      .length(keys)
-      .safeParse(JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")));
+    const parsed = (typeof keys === "number" ? anyKeys(keys) : keys).safeParse(
+      JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")),
+    );
     if (parsed.success) return parsed.data;
   } catch {
     // Not base64url JSON.
@@ -37,8 +42,7 @@ export function pageOf<Row, Item>(
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   const more = rows.length > limit && last !== undefined;
-  return {
-    items: shown.map(toItem),
-    next_cursor: more ? Buffer.from(JSON.stringify(keysOf(last))).toString("base64url") : null,
-  };
+  return { items: shown.map(toItem), next_cursor: more ? writeCursor(keysOf(last)) : null };
 }
+
+export const writeCursor = (keys: readonly string[]): string => Buffer.from(JSON.stringify(keys)).toString("base64url");

@@ -47,17 +47,42 @@ export function problemResponse(c: Context, problem: Problem): Response {
   return c.newResponse(JSON.stringify(problem), problem.status as 400, headers);
 }
 
+type FieldError = { readonly pointer: string; readonly message: string };
+
+/** RFC 6901; the whole document is "". */
+const pointerTo = (path: readonly PropertyKey[]): string =>
+  path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+
 /** Names each field at fault by a JSON pointer; unknown fields are named one by one. */
-function validationError(where: string, error: z.ZodError): ApiError {
-  const errors = error.issues.slice(0, MAX_ERRORS).flatMap((issue) => {
-    const pointer = `/${issue.path.map((part) => String(part).replaceAll("~", "~0").replaceAll("/", "~1")).join("/")}`;
-    if (issue.code !== "unrecognized_keys")
-      return [{ pointer: pointer === "/" ? "" : pointer, message: issue.message }];
-    return issue.keys.map((key) => ({
-      pointer: `${pointer === "/" ? "" : pointer}/${key}`,
-      message: "is not a field of this request",
-    }));
-  });
+function fieldErrors(error: z.ZodError): FieldError[] {
+  return error.issues
+    .flatMap((issue) =>
+      issue.code === "unrecognized_keys"
+        ? issue.keys.map((key) => ({
+            pointer: pointerTo([...issue.path, key]),
+            message: "is not a field of this request",
+          }))
+        : [{ pointer: pointerTo(issue.path), message: issue.message }],
+    )
+    .slice(0, MAX_ERRORS);
+}
+
+/**
+ * Text that no column keeps as it was sent: PostgreSQL refuses U+0000, and half a surrogate pair becomes U+FFFD on its way, which would make
+ * another password of a password.
+ */
+export const isStorable = (text: string): boolean => !text.includes("\u0000") && text.isWellFormed();
+
+function unstorableTexts(value: unknown, path: readonly PropertyKey[] = []): FieldError[] {
+  if (typeof value === "string")
+    return isStorable(value)
+      ? []
+      : [{ pointer: pointerTo(path), message: "holds a NUL character or half a surrogate pair" }];
+  if (value === null || typeof value !== "object") return [];
+  return Object.entries(value).flatMap(([key, member]) => unstorableTexts(member, [...path, key]));
+}
+
+function invalid(where: string, errors: FieldError[]): ApiError {
   return new ApiError(
     "validation_failed",
     `The ${where} is not valid: ${errors.map((one) => `${one.pointer || "/"} ${one.message}`).join("; ")}`,
@@ -67,6 +92,8 @@ function validationError(where: string, error: z.ZodError): ApiError {
 
 export function parse<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
   const parsed = schema.safeParse(value);
-  if (!parsed.success) throw validationError(where, parsed.error);
+  if (!parsed.success) throw invalid(where, fieldErrors(parsed.error));
+  const unstorable = unstorableTexts(parsed.data);
+  if (unstorable.length > 0) throw invalid(where, unstorable.slice(0, MAX_ERRORS));
   return parsed.data;
 }

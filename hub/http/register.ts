@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash, createHmac, randomUUID } from "node:crypto";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { ApiError } from "../../shared/api/errors.ts";
@@ -10,7 +10,7 @@ import {
   lockIdempotencyKey,
   recordAudit,
 } from "../db/queries/api-requests.ts";
-import type { Tx } from "../db/tx.ts";
+import { CommitOutcomeUnknownError, type Tx } from "../db/tx.ts";
 import type { ApiDependencies } from "./deps.ts";
 import { parse } from "./problem.ts";
 import { type Actor, type Call, type Route, Versioned } from "./route.ts";
@@ -38,7 +38,7 @@ const PUBLIC: Actor = { name: "anonymous", role: "viewer" };
 
 async function authorize(c: Context<Env>, route: Route, deps: ApiDependencies): Promise<Actor> {
   if (route.permission === "public") return PUBLIC;
-  const token = /^Bearer ([\x21-\x7e]{1,512})$/.exec(c.req.header("authorization") ?? "")?.[1];
+  const token = /^Bearer +([\x21-\x7e]{1,512})$/i.exec(c.req.header("authorization") ?? "")?.[1];
   // Looked up by hash: the comparison's time tells nothing of the token.
   const actor =
     token === undefined ? null : await findApiToken(deps.db, createHash("sha256").update(token).digest("hex"));
@@ -58,7 +58,7 @@ async function authorize(c: Context<Env>, route: Route, deps: ApiDependencies): 
 async function parseCall(c: Context<Env>, route: Route, actor: Actor, deps: ApiDependencies): Promise<Call> {
   return {
     params: parse(route.params ?? z.object({}), c.req.param(), "path"),
-    query: parse(route.query ?? z.strictObject({}), c.req.query(), "query"),
+    query: parse(route.query ?? z.strictObject({}), queryOf(c), "query"),
     body: route.body === undefined ? undefined : parse(route.body, await readJson(c), "body"),
     actor,
     requestId: c.get("requestId"),
@@ -67,9 +67,15 @@ async function parseCall(c: Context<Env>, route: Route, actor: Actor, deps: ApiD
   };
 }
 
+/** A parameter that is given twice stays a list, which no schema takes: silently using one of the two would answer another question. */
+const queryOf = (c: Context<Env>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(c.req.queries()).map(([name, values]) => [name, values.length === 1 ? values[0] : values]),
+  );
+
 async function readJson(c: Context<Env>): Promise<unknown> {
   const type = c.req.header("content-type") ?? "";
-  if (!/^application\/json\b/i.test(type))
+  if (!/^application\/json *(;|$)/i.test(type))
     throw new ApiError(
       "unsupported_media_type",
       `The body must be application/json, not ${type === "" ? "without a content type" : type.slice(0, 64)}.`,
@@ -94,7 +100,8 @@ class KeyTaken extends Error {}
 async function answerWrite(c: Context<Env>, route: Route, call: Call): Promise<Response> {
   const { deps, actor } = call;
   const key = keyOf(c, route);
-  const requestSha256 = createHash("sha256")
+  // Keyed by the caller's token: a bare hash of a body with a password in it could be guessed from the database.
+  const requestSha256 = createHmac("sha256", c.req.header("authorization") ?? "")
     .update(canonicalJson([route.method, c.req.path, call.body ?? null]))
     .digest("hex");
   const replayed = key === null ? null : await replay(c, call, key, requestSha256);
@@ -130,12 +137,25 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call): Promise<R
   try {
     return answer(c, route, await deps.inTx(act));
   } catch (error) {
+    // With an unknown outcome the rows may be there, and must not lose what they point at.
+    if (!(error instanceof CommitOutcomeUnknownError)) await abandon(route, call, prepared);
     if (!(error instanceof KeyTaken) || key === null) throw error;
     // Two requests with one key at once: the other one was first, and its answer is this one's too.
     const first = await replay(c, call, key, requestSha256);
     if (first === null) throw error;
     return first;
   }
+}
+
+/** What `before` left outside the database is of no use now; failing at it must not hide why the write failed. */
+async function abandon(route: Route, call: Call, prepared: unknown): Promise<void> {
+  await route.abandon?.(call, prepared).catch((error: unknown) => {
+    call.deps.log.warn("what a refused request had prepared could not be removed", {
+      request_id: call.requestId,
+      operation: route.operationId,
+      error,
+    });
+  });
 }
 
 function keyOf(c: Context<Env>, route: Route): string | null {

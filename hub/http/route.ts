@@ -65,6 +65,8 @@ interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTy
   readonly permission: "write";
   /** What must happen outside a transaction, e.g. asking MAAS or writing a secret. */
   before?(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<X>;
+  /** Takes back what `before` did outside the database, when the transaction did not take effect. */
+  abandon?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, prepared: X): Promise<void>;
   /** Runs in one transaction with the audit row and the Idempotency-Key's answer. */
   write(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx, prepared: X): Promise<Written<z.input<R>>>;
 }
@@ -74,6 +76,7 @@ export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodT
   readonly permission: "public" | "read" | "write";
   readonly read?: (call: Call) => Promise<unknown>;
   readonly before?: (call: Call) => Promise<unknown>;
+  readonly abandon?: (call: Call, prepared: unknown) => Promise<void>;
   readonly write?: (call: Call, tx: Tx, prepared: unknown) => Promise<Written<unknown>>;
 }
 

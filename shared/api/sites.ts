@@ -13,7 +13,12 @@ const siteFields = {
     .regex(/^[a-z0-9][a-z0-9-]*$/, "must be lower-case letters, digits and hyphens"),
   region_code: z.string().min(1).max(64),
   /** `http://region:5240/MAAS` and its spellings with a slash or /api/2.0 (contract 1.1). */
-  api_base_url: z.url({ protocol: /^https?$/ }),
+  api_base_url: z
+    .url({ protocol: /^https?$/ })
+    .refine(
+      (url) => !URL.canParse(url) || (new URL(url).username === "" && new URL(url).password === ""),
+      "must hold no user name or password; the credentials route takes the token",
+    ),
   pxe_iface: InterfaceName,
   pxe_vlan_vid: z.int().min(0).max(4094),
   node_pxe_iface: InterfaceName,

@@ -1,4 +1,5 @@
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
+import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import type { Batch, Onboarding, OnboardingDetail } from "../../../shared/api/onboardings.ts";
 import type { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
@@ -112,16 +113,20 @@ export async function listOnboardings(
   };
 }
 
-const CURSOR = /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?[+-]\d\d(?::\d\d)?)\|([0-9a-f-]{36})$/;
+/** PostgreSQL's text of a timestamp in UTC, and an id; both real, or the database would refuse the statement. */
+const Cursor = z.tuple([
+  z.string().refine((text) => z.iso.datetime().safeParse(text.replace(" ", "T").replace(/\+00$/, "Z")).success),
+  z.uuid(),
+]);
 
 function before(cursor: string): SQL {
-  const match = CURSOR.exec(Buffer.from(cursor, "base64url").toString("utf8"));
-  if (match === null) {
+  const parsed = Cursor.safeParse(Buffer.from(cursor, "base64url").toString("utf8").split("|"));
+  if (!parsed.success) {
     throw new ApiError("validation_failed", "The cursor is not one that this list gave. Start again without it.", {
-      errors: [{ pointer: "/cursor", message: "is not valid" }],
+      errors: [{ pointer: "/cursor", message: "is not a cursor of this list" }],
     });
   }
-  return sql`(${workflows.requestedAt}, ${workflows.id}) < (${match[1]}::timestamptz, ${match[2]}::uuid)`;
+  return sql`(${workflows.requestedAt}, ${workflows.id}) < (${parsed.data[0]}::timestamptz, ${parsed.data[1]}::uuid)`;
 }
 
 export async function readBatch(db: Db | Tx, id: BatchId): Promise<Batch | null> {

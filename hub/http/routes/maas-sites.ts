@@ -269,7 +269,7 @@ async function mustBeUsable(deps: ApiDependencies, site: MaasSite, token: Secret
   );
   if (failed.length > 0)
     throw new ApiError("site_unusable", `Nothing was written: ${failed.map((check) => check.message).join(" ")}`, {
-      errors: [{ pointer: "/maas_token", message: failed[0]?.name ?? "failed" }],
+      errors: [{ pointer: "/maas_token", message: failed[0]?.message ?? "was refused" }],
     });
 }
 

@@ -50,7 +50,8 @@ const createPowerOverride = writeRoute({
     await deps.secrets.write(SECRET_PATHS.powerOverride(params.id, id), { user: body.user, pass: body.pass });
     return id;
   },
-  write: async ({ params, body, deps }, tx, id) => {
+  abandon: ({ params, deps }, id) => deps.secrets.remove(SECRET_PATHS.powerOverride(params.id, id)),
+  write: async ({ params, body }, tx, id) => {
     const vaultPath = SECRET_PATHS.powerOverride(params.id, id);
     const [row] = await tx
       .insert(maasPowerCredentialOverrides)
@@ -62,9 +63,7 @@ const createPowerOverride = writeRoute({
         vaultPath,
       })
       .returning()
-      .catch(async (error: unknown) => {
-        // The secret was written for a row that does not come to be.
-        await deps.secrets.remove(vaultPath);
+      .catch((error: unknown) => {
         throw isUniqueViolation(error)
           ? new ApiError("name_taken", "There is an override for this host already. Delete it first.", {
               errors: [{ pointer: "/selector_value", message: "is taken" }],
