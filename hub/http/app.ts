@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { ApiError } from "../../shared/api/errors.ts";
+import { docsPage } from "../ui/docs-page.ts";
 import { statusPage } from "../ui/status-page.ts";
 import type { ApiDependencies } from "./deps.ts";
 import { openApiDocument } from "./openapi.ts";
@@ -44,16 +45,8 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   for (const route of ROUTES) register(app, route, deps);
   const document = openApiDocument(ROUTES);
   app.get("/api/v1/openapi.json", (c) => c.json(document));
-  app.get("/", (c) => {
-    const nonce = randomBytes(16).toString("base64");
-    c.header(
-      "content-security-policy",
-      `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-    );
-    c.header("x-content-type-options", "nosniff");
-    c.header("referrer-policy", "no-referrer");
-    return c.html(statusPage(nonce));
-  });
+  app.get("/", (c) => servePage(c, statusPage));
+  app.get("/docs", (c) => servePage(c, docsPage));
   app.notFound((c) => {
     const methods = ROUTES.filter((route) => matches(route.path, c.req.path)).map((route) => route.method);
     if (methods.length === 0)
@@ -69,3 +62,15 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
 
 const matches = (template: string, path: string): boolean =>
   new RegExp(`^${template.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}$`).test(path);
+
+/** Pages run only the script that came with them. */
+function servePage(c: Context<Env>, page: (nonce: string) => string): Response | Promise<Response> {
+  const nonce = randomBytes(16).toString("base64");
+  c.header(
+    "content-security-policy",
+    `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  );
+  c.header("x-content-type-options", "nosniff");
+  c.header("referrer-policy", "no-referrer");
+  return c.html(page(nonce));
+}

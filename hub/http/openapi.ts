@@ -1,18 +1,113 @@
 import { z } from "zod";
 import { Problem } from "../../shared/api/errors.ts";
+import { NodeDetail, NodeSummary, TaskCreate } from "../../shared/api/nodes.ts";
+import {
+  Batch,
+  BatchCreate,
+  BatchCreated,
+  Onboarding,
+  OnboardingCreate,
+  OnboardingCreated,
+  OnboardingDetail,
+} from "../../shared/api/onboardings.ts";
+import {
+  PowerOverride,
+  PowerOverrideCreate,
+  Profile,
+  ProfileCreate,
+  ProfilePatch,
+  RoceAssignment,
+  RoceAssignmentUpsert,
+  Site,
+  SiteCreate,
+  SiteCredentials,
+  SitePatch,
+  SiteProbe,
+  Sku,
+  SkuCreate,
+  SkuPatch,
+} from "../../shared/api/sites.ts";
+import { Inventory } from "../../shared/inventory.ts";
+import { Json } from "../../shared/json.ts";
 import { HUB_VERSION } from "../version.ts";
 import type { Route } from "./route.ts";
 
 type Schema = Record<string, unknown>;
 
-const schemaOf = (schema: z.ZodType, io: "input" | "output"): Schema => {
-  const { $schema: _dialect, ...json } = z.toJSONSchema(schema, {
-    io,
-    unrepresentable: "any",
-    target: "draft-2020-12",
-  });
-  return json as Schema;
-};
+/** Bodies that clients give a type of their own. */
+const NAMED = {
+  Problem,
+  SiteCreate,
+  SitePatch,
+  Site,
+  SiteCredentials,
+  SiteProbe,
+  ProfileCreate,
+  ProfilePatch,
+  Profile,
+  SkuCreate,
+  SkuPatch,
+  Sku,
+  RoceAssignmentUpsert,
+  RoceAssignment,
+  PowerOverrideCreate,
+  PowerOverride,
+  OnboardingCreate,
+  OnboardingCreated,
+  BatchCreate,
+  BatchCreated,
+  Batch,
+  Onboarding,
+  OnboardingDetail,
+  NodeSummary,
+  NodeDetail,
+  TaskCreate,
+  Inventory,
+  Json,
+} as const satisfies Record<string, z.ZodType>;
+
+const names = z.registry<{ id: string }>();
+for (const [id, schema] of Object.entries(NAMED)) names.add(schema, { id });
+
+const jsonSchemaOf = (schema: z.ZodType, io: "input" | "output"): Schema =>
+  z.toJSONSchema(schema, { io, unrepresentable: "any", target: "draft-2020-12", metadata: names }) as Schema;
+
+/** A named schema inside another one is a reference; zod puts what it refers to beside it, and the document has it in one place. */
+function schemaOf(schema: z.ZodType, io: "input" | "output"): Schema {
+  const name = names.get(schema)?.id;
+  if (name !== undefined) return { $ref: `#/components/schemas/${name}` };
+  const { $schema: _dialect, $defs: _named, ...json } = jsonSchemaOf(schema, io);
+  return withReferences(json) as Schema;
+}
+
+function withReferences(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withReferences);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [
+      key,
+      key === "$ref" && typeof member === "string"
+        ? member.replace("#/$defs/", "#/components/schemas/")
+        : withReferences(member),
+    ]),
+  );
+}
+
+/** What a client sends is described with defaults left out, what it gets with them in; no named schema is both. */
+function components(): Schema {
+  const sent = /(Create|Patch|Credentials|Upsert)$/;
+  return Object.fromEntries(
+    Object.entries(NAMED).map(([name, schema]) => {
+      const {
+        $schema: _dialect,
+        $defs: _named,
+        id: _id,
+        ...json
+      } = jsonSchemaOf(schema, sent.test(name) ? "input" : "output");
+      return [name, withReferences(json)];
+    }),
+  );
+}
 
 function parameters(route: Route): Schema[] {
   const from = (place: "path" | "query", schema: z.ZodType | undefined): Schema[] => {
@@ -85,7 +180,7 @@ export function openApiDocument(routes: readonly Route[]): Schema {
     },
     paths,
     components: {
-      schemas: { Problem: schemaOf(Problem, "output") },
+      schemas: components(),
       securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
     },
   };

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   mkdtempSync,
@@ -10,6 +11,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SecretError } from "./port.ts";
 import { openSealedFileStore } from "./sealed-file.ts";
@@ -71,5 +73,61 @@ describe("the sealed file store", () => {
     await stores[0]?.write("kv/a", { v: "1" });
     for (const store of stores) expect(await store.read("kv/a")).toEqual({ v: "1" });
     expect(readdirSync(directory).filter((name) => name.startsWith("key"))).toEqual(["key"]);
+  });
+
+  it("keeps one whole value of those that several write at once, and no left-overs", async () => {
+    const [one, two] = [await openSealedFileStore({ directory }), await openSealedFileStore({ directory })];
+    const values = Array.from({ length: 20 }, (_, index) => ({ user: `u${index}`, pass: `p${index}`.repeat(500) }));
+    await Promise.all(values.map((value, index) => (index % 2 === 0 ? one : two).write("kv/a", value)));
+    expect(values).toContainEqual(await one.read("kv/a"));
+    expect(readdirSync(directory).sort()).toEqual([sealedFiles()[0], "key"].sort());
+  });
+
+  it("says that the store is unavailable when the disk takes nothing more, keeps the old value and nothing else", async () => {
+    const store = await openSealedFileStore({ directory });
+    await store.write("kv/a", { v: "old" });
+    const script = `
+      import { openSealedFileStore } from ${JSON.stringify(new URL("./sealed-file.ts", import.meta.url).href)};
+      const [directory, other] = process.argv.slice(1);
+      const store = await openSealedFileStore({ directory });
+      for (const attempt of [() => store.write("kv/a", { v: "x".repeat(5000) }), () => openSealedFileStore({ directory: other })])
+        await attempt().then(() => console.log("written"), (error) => console.log(error.code, error.name));`;
+    // No file may grow at all: what a full disk is, without one.
+    const limited = 'trap "" XFSZ; ulimit -f 0; exec "$0" --input-type=module -e "$1" "$2" "$3"';
+    const ended = spawnSync("bash", ["-c", limited, process.execPath, script, directory, `${directory}-other`], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    expect(ended.stdout.trim().split("\n")).toEqual(Array(2).fill("secret_store_unavailable SecretError"));
+    expect(await store.read("kv/a")).toEqual({ v: "old" });
+    expect(readdirSync(directory).sort()).toEqual([sealedFiles()[0], "key"].sort());
+    expect(readdirSync(`${directory}-other`)).toEqual([]);
+  });
+
+  it("says what is wrong with a folder that is none, a key of another length, and a folder that is gone", async () => {
+    const file = `${directory}-file`;
+    writeFileSync(file, "");
+    expect(await codeOf(openSealedFileStore({ directory: file }))).toBe("secret_store_unavailable");
+    const store = await openSealedFileStore({ directory });
+    await store.write("kv/a", { v: "1" });
+    writeFileSync(join(directory, "key"), "short");
+    expect(await codeOf(openSealedFileStore({ directory }))).toBe("secret_store_unavailable");
+    rmSync(directory, { recursive: true });
+    expect(await codeOf(store.read("kv/a"))).toBe("secret_missing");
+    expect(await codeOf(store.write("kv/a", { v: "2" }))).toBe("secret_store_unavailable");
+    expect(await codeOf(store.remove("kv/a"))).toBe("no error");
+  });
+
+  it("puts neither value nor file into an error", async () => {
+    const store = await openSealedFileStore({ directory });
+    await store.write("kv/a", { v: "canary-value" });
+    const [name = ""] = sealedFiles();
+    const bytes = readFileSync(join(directory, name));
+    for (const cut of [0, 11, 27, bytes.length - 1]) {
+      writeFileSync(join(directory, name), bytes.subarray(0, cut));
+      const error = await store.read("kv/a").catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: "secret_corrupt", path: "kv/a" });
+      expect(inspect(error, { depth: 9 })).not.toContain("canary-value");
+    }
   });
 });

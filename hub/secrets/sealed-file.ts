@@ -18,7 +18,14 @@ const hasCode = (error: unknown, code: string): boolean =>
  */
 export async function openSealedFileStore(options: { directory: string }): Promise<SecretStore> {
   const { directory } = options;
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw new SecretError(
+      "secret_store_unavailable",
+      directory,
+      "The folder of the secret store cannot be made; check the disk and who owns the folder above",
+      error,
+    );
+  });
   const key = await readOrMakeKey(directory);
   const fileOf = (path: string): string => join(directory, `${createHash("sha256").update(path).digest("hex")}.sealed`);
   return {
@@ -35,15 +42,18 @@ export async function openSealedFileStore(options: { directory: string }): Promi
       });
     },
     remove: async (path) => {
-      await unlink(fileOf(path)).catch((error: unknown) => {
-        if (!hasCode(error, "ENOENT"))
-          throw new SecretError(
-            "secret_store_unavailable",
-            path,
-            "The secret could not be removed; check the folder's owner",
-            error,
-          );
-      });
+      try {
+        await unlink(fileOf(path));
+        await syncFolder(directory);
+      } catch (error) {
+        if (hasCode(error, "ENOENT")) return;
+        throw new SecretError(
+          "secret_store_unavailable",
+          path,
+          "The secret could not be removed; check the folder's owner",
+          error,
+        );
+      }
     },
   };
 }
@@ -107,30 +117,42 @@ async function readOrMakeKey(directory: string): Promise<Buffer> {
         throw unusable("The key of the secret store cannot be read; check the folder's owner", error);
     }
     const fresh = `${file}.${randomBytes(6).toString("hex")}`;
-    await writeDurably(directory, fresh, randomBytes(KEY_BYTES));
-    await link(fresh, file).catch((error: unknown) => {
+    try {
+      await writeDurably(directory, fresh, randomBytes(KEY_BYTES));
+      await link(fresh, file);
+      await syncFolder(directory);
+    } catch (error) {
       if (!hasCode(error, "EEXIST"))
-        throw unusable("The key of the secret store could not be made; check the folder's owner", error);
-    });
-    await unlink(fresh);
+        throw unusable("The key of the secret store could not be made; check the disk and the folder's owner", error);
+    } finally {
+      // Absent when the disk was full; a name that is left over does no harm.
+      await unlink(fresh).catch(() => undefined);
+    }
   }
   throw unusable("The key of the secret store could not be made");
 }
 
-/** On disk when it returns, or not there at all. */
+/** On disk when it returns; the old bytes, or none, when it throws. */
 async function writeDurably(directory: string, file: string, bytes: Buffer): Promise<void> {
   const temporary = `${file}.${randomBytes(6).toString("hex")}.tmp`;
   const handle = await open(temporary, "wx", 0o600);
   try {
-    await handle.writeFile(bytes);
-    await handle.sync();
+    try {
+      await handle.writeFile(bytes);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, file);
   } catch (error) {
     await unlink(temporary).catch(() => undefined);
     throw error;
-  } finally {
-    await handle.close();
   }
-  await rename(temporary, file);
+  await syncFolder(directory);
+}
+
+/** A new or removed name outlives a power cut only once its folder is on disk. */
+async function syncFolder(directory: string): Promise<void> {
   const folder = await open(directory, "r");
   await folder.sync().finally(() => folder.close());
 }

@@ -170,6 +170,14 @@ export const SkuCreate = z.strictObject({
   gpus_total: z.int().min(0).max(64),
 });
 export type SkuCreate = z.output<typeof SkuCreate>;
+/** A patch names only what changes; the id stays, for nodes and onboardings name it. */
+export const SkuPatch = z.strictObject({
+  description: z.string().max(512).optional(),
+  gpu_vendor: SkuCreate.shape.gpu_vendor.optional(),
+  gpu_model: z.string().max(64).optional(),
+  gpus_total: SkuCreate.shape.gpus_total.optional(),
+  status: Activation.optional(),
+});
 export const Sku = z.strictObject({
   ...SkuCreate.shape,
   status: Activation,

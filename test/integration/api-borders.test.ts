@@ -142,16 +142,21 @@ describe("the borders of the admin API", () => {
     expect(JSON.stringify(rows)).not.toContain("canarysecret");
   });
 
-  it("serves the page under a policy that lets no outside code in, with a nonce of its own each time", async () => {
-    const pages = await Promise.all([api.page("/"), api.page("/")]);
-    for (const page of pages) {
-      expect(page.status).toBe(200);
-      const policy = page.headers.get("content-security-policy") ?? "";
-      expect(policy).toMatch(/default-src 'none'/);
-      const nonce = /script-src 'nonce-([^']+)'/.exec(policy)?.[1] ?? "";
-      expect(page.text).toContain(`<script nonce="${nonce}">`);
-      expect(page.text).not.toMatch(/(src|href)=/);
-    }
-    expect(pages[0]?.headers.get("content-security-policy")).not.toBe(pages[1]?.headers.get("content-security-policy"));
-  });
+  it.each(["/", "/docs"])(
+    "serves %s under a policy that lets no outside code in, with a nonce of its own each time",
+    async (path) => {
+      const pages = await Promise.all([api.page(path), api.page(path)]);
+      for (const page of pages) {
+        expect(page.status).toBe(200);
+        const policy = page.headers.get("content-security-policy") ?? "";
+        expect(policy).toMatch(/default-src 'none'/);
+        const nonce = /script-src 'nonce-([^']+)'/.exec(policy)?.[1] ?? "";
+        expect(page.text).toContain(`<script nonce="${nonce}">`);
+        expect(page.text).not.toMatch(/(src|href)=/);
+      }
+      expect(pages[0]?.headers.get("content-security-policy")).not.toBe(
+        pages[1]?.headers.get("content-security-policy"),
+      );
+    },
+  );
 });

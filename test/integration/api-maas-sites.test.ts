@@ -128,6 +128,21 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     expect((await api.ask("DELETE", `${profiles}/${profileId}`)).status).toBe(204);
   });
 
+  it("changes a SKU for who has read its present version, and enables it again", async () => {
+    await seedApi(api, "changing");
+    const sku = "/api/v1/admin/skus/sku-changing";
+    expect((await api.ask("DELETE", sku)).status).toBe(204);
+    const read = await api.ask("GET", sku);
+    expect(read.body.status).toBe("disabled");
+    expect((await api.ask("PATCH", sku, { status: "active" })).problem.code).toBe("precondition_required");
+    const etag = { "if-match": read.headers.get("etag") ?? "" };
+    expect((await api.ask("PATCH", sku, { id: "other" }, etag)).problem.errors?.[0]?.pointer).toBe("/id");
+    const changed = await api.ask("PATCH", sku, { status: "active", gpus_total: 4 }, etag);
+    expect(changed.body).toMatchObject({ status: "active", gpus_total: 4, gpu_vendor: "amd" });
+    expect((await api.ask("PATCH", sku, { gpus_total: 2 }, etag)).problem.code).toBe("precondition_failed");
+    expect((await api.ask("PATCH", "/api/v1/admin/skus/none", { gpus_total: 2 }, etag)).problem.code).toBe("not_found");
+  });
+
   it("writes RoCE rows all or none, and names each row at fault", async () => {
     const { siteId } = await seedApi(api, "roce");
     const rows = `${SITES}/${siteId}/roce-assignments`;

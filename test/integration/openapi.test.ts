@@ -43,4 +43,16 @@ describe("the API's description", () => {
         ).toEqual(places);
     }
   });
+
+  it("refers only to schemas that it has, and says nothing twice", () => {
+    const text = JSON.stringify(document);
+    const schemas = (document["components"] as { schemas: Record<string, object> }).schemas;
+    const referred = new Set([...text.matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1]));
+    expect([...referred].sort()).toEqual(
+      Object.keys(schemas)
+        .map((name) => `#/components/schemas/${name}`)
+        .sort(),
+    );
+    expect(text).not.toContain("$defs");
+  });
 });

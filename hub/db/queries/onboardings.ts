@@ -81,6 +81,7 @@ export interface OnboardingFilter {
   readonly siteId?: SiteId | undefined;
   readonly nodeId?: NodeId | undefined;
   readonly status?: WorkflowStatus | undefined;
+  readonly hostname?: string | undefined;
 }
 
 /** Newest first. Throws ApiError `validation_failed` for a cursor that this list did not give. */
@@ -94,6 +95,7 @@ export async function listOnboardings(
     filter.siteId === undefined ? undefined : eq(nodeOnboardings.siteId, filter.siteId),
     filter.nodeId === undefined ? undefined : eq(nodeOnboardings.nodeId, filter.nodeId),
     filter.status === undefined ? undefined : eq(workflows.status, filter.status),
+    filter.hostname === undefined ? undefined : eq(nodeOnboardings.hostname, filter.hostname),
     page.cursor === undefined ? undefined : before(page.cursor),
   ];
   const rows = await db

@@ -10,6 +10,7 @@ import {
   OnboardingDetail,
   page,
 } from "../../../shared/api/onboardings.ts";
+import { Hostname } from "../../../shared/api/values.ts";
 import { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { listOnboardings, readBatch, readOnboarding } from "../../db/queries/onboardings.ts";
@@ -81,13 +82,20 @@ const listAllOnboardings = readRoute({
     site_id: SiteId.optional(),
     node_id: NodeId.optional(),
     status: WorkflowStatus.optional(),
+    hostname: Hostname.optional(),
   }),
   status: 200,
   response: page(Onboarding),
   read: ({ query, deps }) =>
     listOnboardings(
       deps.db,
-      { batchId: query.batch_id, siteId: query.site_id, nodeId: query.node_id, status: query.status },
+      {
+        batchId: query.batch_id,
+        siteId: query.site_id,
+        nodeId: query.node_id,
+        status: query.status,
+        hostname: query.hostname,
+      },
       { limit: query.limit, cursor: query.cursor },
     ),
 });

@@ -1,11 +1,12 @@
-import { asc, eq, gt, sql } from "drizzle-orm";
+import { and, asc, eq, gt, sql } from "drizzle-orm";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
-import { Sku, SkuCreate, SkuId } from "../../../shared/api/sites.ts";
+import { Sku, SkuCreate, SkuId, SkuPatch } from "../../../shared/api/sites.ts";
 import { type Sku as SkuRow, skus } from "../../db/schema/index.ts";
 import { PageQuery, pageOf, readCursor } from "../page.ts";
-import { readRoute, writeRoute } from "../route.ts";
+import { readRoute, Versioned, writeRoute } from "../route.ts";
+import { versionOf } from "./rows.ts";
 
 const SkuParams = z.strictObject({ id: SkuId });
 const tag = "skus";
@@ -87,7 +88,45 @@ const getSku = readRoute({
   read: async ({ params, deps }) => {
     const [row] = await deps.db.select().from(skus).where(eq(skus.id, params.id));
     if (row === undefined) throw new ApiError("not_found", `There is no SKU ${params.id}.`);
-    return toSku(row);
+    return new Versioned(toSku(row), await versionOf(deps.db, skus, eq(skus.id, params.id)));
+  },
+});
+
+/** The only way to enable a SKU again; what was onboarded with it before keeps what it was told then. */
+const updateSku = writeRoute({
+  operationId: "updateSku",
+  method: "PATCH",
+  path: `${path}/{id}`,
+  tag,
+  summary: "Change a SKU, or disable and enable it",
+  permission: "write",
+  params: SkuParams,
+  body: SkuPatch,
+  status: 200,
+  response: Sku,
+  write: async ({ params, body, ifMatch }, tx) => {
+    if (ifMatch === null)
+      throw new ApiError("precondition_required", "Send the ETag of the version that you change as If-Match.");
+    const values = {
+      description: body.description,
+      gpuVendor: body.gpu_vendor,
+      gpuModel: body.gpu_model,
+      gpusTotal: body.gpus_total,
+      status: body.status,
+    };
+    const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+    const [changed] = await tx
+      .update(skus)
+      .set({ ...given, updatedAt: sql`now()` })
+      .where(and(eq(skus.id, params.id), sql`xmin::text = ${ifMatch}`))
+      .returning();
+    const version = await versionOf(tx, skus, eq(skus.id, params.id));
+    if (changed === undefined)
+      throw new ApiError(
+        "precondition_failed",
+        "The SKU was changed since you read it. Read it again and decide anew.",
+      );
+    return { body: new Versioned(toSku(changed), version), audit: { target: `skus/${params.id}`, details: body } };
   },
 });
 
@@ -112,4 +151,4 @@ const disableSku = writeRoute({
   },
 });
 
-export const skuRoutes = [createSku, listSkus, getSku, disableSku];
+export const skuRoutes = [createSku, listSkus, getSku, updateSku, disableSku];

@@ -1,0 +1,33 @@
+import { and, asc, gt, lte, sql } from "drizzle-orm";
+import { type DomainEventRow, domainEvents } from "../schema/index.ts";
+import type { Db } from "../tx.ts";
+import { EVENT_LOCK_SPACE } from "./domain-events.ts";
+
+/**
+ * Oldest first. A sequence number is given out before its transaction commits, so a lower one may come to light after a higher one. Shown are
+ * only the events below every number that a running transaction may still bring (see `recordDomainEvent`): a reader that goes on from the last
+ * event it saw misses none (decision P5).
+ */
+export async function listDomainEvents(db: Db, page: { after: bigint; limit: number }): Promise<DomainEventRow[]> {
+  const settled = await lastSettled(db);
+  return db
+    .select()
+    .from(domainEvents)
+    .where(and(gt(domainEvents.seq, page.after), lte(domainEvents.seq, settled)))
+    .orderBy(asc(domainEvents.seq))
+    .limit(page.limit);
+}
+
+/**
+ * Three statements in this order, the last one being the caller's: who marks itself after the number was read gets a higher one; who was marked
+ * holds the bound down; and who let go of its mark in between has committed, which only a later statement's snapshot is sure to show.
+ */
+async function lastSettled(db: Db): Promise<bigint> {
+  const given = await db.execute<{ seq: string }>(sql`select last_value::text as seq from domain_events_seq_seq`);
+  const marks = await db.execute<{ seq: string | null }>(sql`
+    select min((classid::int8 << 32 | objid::int8) & ((1::int8 << 48) - 1))::text as seq from pg_locks
+    where locktype = 'advisory' and objsubid = 1 and (classid::int8 >> 16) = ${EVENT_LOCK_SPACE}::int8
+      and database = (select oid from pg_database where datname = current_database())`);
+  const [last, mark] = [BigInt(given.rows[0]?.seq ?? "0"), marks.rows[0]?.seq];
+  return mark === null || mark === undefined || BigInt(mark) > last ? last : BigInt(mark);
+}

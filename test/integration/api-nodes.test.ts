@@ -1,0 +1,114 @@
+import { randomUUID } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { maasMachines, nodeConditions, nodeInventories, nodeMaasState } from "../../hub/db/schema/index.ts";
+import { createNode } from "../../hub/node/create-node.ts";
+import { moveNode } from "../../hub/node/move-node.ts";
+import { NodeId, SiteId } from "../../shared/ids.ts";
+import type { Inventory } from "../../shared/inventory.ts";
+import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
+
+const NODES = "/api/v1/admin/nodes";
+const INVENTORY: Inventory = {
+  hostname: "n1",
+  boot_id: "b1",
+  system: { manufacturer: "m", model: "m", uuid: "u" },
+  os: { distro: "Ubuntu", release: "24.04", kernel: "6.8", arch: "x64" },
+  cpu: { model: "c", cores: 1, sockets: 1 },
+  memory_bytes: 1,
+  disks: [],
+  interfaces: [],
+  gpus: [],
+};
+
+describe("nodes and their tasks by API", () => {
+  let api: ApiHarness;
+  let siteId: SiteId;
+  beforeAll(async () => {
+    api = await startApi();
+    siteId = SiteId.parse((await seedApi(api)).siteId);
+  });
+  afterAll(() => api.close());
+
+  async function addNode(hostname: string): Promise<NodeId> {
+    const id = NodeId.parse(randomUUID());
+    const facts = { sku: "s", gpusTotal: 8, regionCode: "r1", onboardingMode: "maas", owner: "onboarding" } as const;
+    await api.database.database.inTx((tx) => createNode(tx, { id, hostname, siteId, ...facts }));
+    return id;
+  }
+  const check = (id: NodeId, headers = {}) =>
+    api.ask("POST", `${NODES}/${id}/tasks`, { type: "node.heartbeat_check", input: { nonce: "n" } }, headers);
+
+  it("shows a node with its conditions, inventory, what MAAS says of its machine, and its history", async () => {
+    const id = await addNode("c01u01");
+    const { db, inTx } = api.database.database;
+    await inTx((tx) => moveNode(tx, id, { from: "enrolling", to: "active", owner: "onboarding" }, "ready"));
+    const bare = await api.ask("GET", `${NODES}/${id}`);
+    expect(bare.body).toMatchObject({ inventory: null, maas: null, conditions: [], schedulable: false });
+    await db.insert(nodeInventories).values({ nodeId: id, inventory: INVENTORY });
+    await db.insert(nodeMaasState).values({ nodeId: id, siteId, maasSystemId: "abc123", ipmiIp: "10.0.0.1" });
+    const machine = { hostname: "c01u01", status: 6, statusName: "Deployed", statusMessage: "", errorDescription: "" };
+    await db
+      .insert(maasMachines)
+      .values({ siteId, systemId: "abc123", ...machine, powerState: "on", locked: false, ipAddresses: ["10.1.1.1"] });
+    const observed = { source: "agent", generation: 0, observedAt: sql`now()` };
+    await db
+      .insert(nodeConditions)
+      .values({ nodeId: id, type: "os.booted", status: "True", reason: "Booted", message: "", ...observed });
+    const shown = await api.ask("GET", `${NODES}/${id}`);
+    expect(shown.body).toMatchObject({
+      status: "active",
+      inventory: INVENTORY,
+      maas_system_id: "abc123",
+      maas: { status: "Deployed", power_state: "on", ip_addresses: ["10.1.1.1"] },
+      conditions: [{ type: "os.booted", status: "True" }],
+    });
+    expect(shown.body.events.map((event: { to_status: string }) => event.to_status)).toEqual(["active", "enrolling"]);
+    await db.update(maasMachines).set({ absent: true });
+    expect((await api.ask("GET", `${NODES}/${id}`)).body.maas.status).toBe("absent");
+  });
+
+  it("lists by hostname, page by page, and by status and site", async () => {
+    for (const hostname of ["c02u03", "c02u01", "c02u02"]) await addNode(hostname);
+    const seen: string[] = [];
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const page: { body: { items: { hostname: string }[]; next_cursor: string | null } } = await api.ask(
+        "GET",
+        `${NODES}?limit=2&status=enrolling${cursor === "" ? "" : `&cursor=${cursor}`}`,
+      );
+      seen.push(...page.body.items.map((node) => node.hostname));
+      cursor = page.body.next_cursor;
+    }
+    expect(seen).toEqual(["c02u01", "c02u02", "c02u03"]);
+    expect((await api.ask("GET", `${NODES}?site_id=${randomUUID()}`)).body.items).toEqual([]);
+    expect((await api.ask("GET", `${NODES}?status=asleep`)).problem.errors?.[0]?.pointer).toBe("/status");
+    expect((await api.ask("GET", `${NODES}?site_id=x`)).problem.errors?.[0]?.pointer).toBe("/site_id");
+  });
+
+  it("queues a check once for one key, shows it, and cancels it however often it is asked", async () => {
+    const id = await addNode("c03u01");
+    const [first, again] = [await check(id, { "idempotency-key": "k" }), await check(id, { "idempotency-key": "k" })];
+    expect(first.status).toBe(202);
+    expect(again.body.id).toBe(first.body.id);
+    expect((await check(id)).body.id).not.toBe(first.body.id);
+    expect((await api.ask("GET", `${NODES}/${id}/tasks`)).body.items).toHaveLength(2);
+    const task = `/api/v1/admin/tasks/${first.body.id}`;
+    expect((await api.ask("GET", task)).body).toMatchObject({ state: "queued", node_id: id, result: null });
+    expect((await api.ask("POST", `${task}/cancel`)).body.state).toBe("cancelled");
+    expect((await api.ask("POST", `${task}/cancel`)).body.state).toBe("cancelled");
+    expect((await api.ask("GET", task)).body.state).toBe("cancelled");
+  });
+
+  it("takes of tasks only what the catalogue lets an operator queue, and names what is wrong", async () => {
+    const id = await addNode("c04u01");
+    const before = await api.counts();
+    const refused = async (body: unknown) =>
+      (await api.ask("POST", `${NODES}/${id}/tasks`, body)).problem.errors?.map((error) => error.pointer);
+    expect(await refused({ type: "shell", input: { command: "id" } })).toEqual(["/type"]);
+    expect(await refused({ type: "node.drain", input: {} })).toEqual(["/type"]);
+    expect(await refused({ type: "node.heartbeat_check", input: { nonce: "" } })).toEqual(["/input/nonce"]);
+    expect(await refused({ type: "node.heartbeat_check", input: { nonce: "n", extra: 1 } })).toEqual(["/input/extra"]);
+    expect(await api.counts()).toEqual(before);
+  });
+});
