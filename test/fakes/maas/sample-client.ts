@@ -62,9 +62,15 @@ export class SampleClient {
   }
 
   async control<Body = unknown>(method: string, path: string, body?: unknown): Promise<Body> {
-    const response = await fetch(`${this.#simulator.controlUrl}/${path}`, {
-      method,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    const ask = () =>
+      fetch(`${this.#simulator.controlUrl}/${path}`, {
+        method,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+    // A connection kept open to a simulator that has been restarted since fails once; a read may simply be asked again.
+    const response = await ask().catch((error: unknown) => {
+      if (method !== "GET") throw error;
+      return ask();
     });
     if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${await response.text()}`);
     return (await response.json()) as Body;
