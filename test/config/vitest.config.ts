@@ -11,6 +11,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
+          testTimeout: 30_000,
           include: [
             "{agent,hub,shared,cloud-init,packaging}/**/*.test.ts",
             "test/fakes/**/*.test.ts",
