@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HostFolder } from "../test/fakes/hub/host-folder.ts";
 import { newNodeId, OrderSigner } from "../test/fakes/hub/orders.ts";
@@ -34,6 +35,17 @@ describe("agent configuration", () => {
     host.write(PATH, JSON.stringify({ ...given, hub_url: "http://hub.test", node_id: "canary", generation: -1 }));
     expect(() => loadConfig([], { MUSTER_ROOT: host.root })).toThrow(/hub_url.*node_id.*generation/);
     expect(() => loadConfig([], { MUSTER_ROOT: host.root })).not.toThrow(/canary/);
+  });
+
+  it("refuses a key that could verify no order", () => {
+    const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey.export({ type: "spki", format: "pem" });
+    const garbage = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----";
+    for (const key of ["", "A".repeat(42), "A".repeat(44), `${"A".repeat(42)}+`, garbage, rsa.toString()]) {
+      host.write(PATH, JSON.stringify({ ...given, task_signing_public_key: key }));
+      expect(() => loadConfig([], { MUSTER_ROOT: host.root }), key).toThrow(
+        /task_signing_public_key: must be an Ed25519/,
+      );
+    }
   });
 
   it("that is missing or no JSON says what to do", () => {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { NodeId } from "../shared/ids.ts";
+import { isSigningKey } from "./orders.ts";
 import { readTextNow } from "./system/files.ts";
 
 /** The file that cloud-init's agent part writes. Paths in it are the host's own; the root comes before them. */
@@ -12,10 +13,7 @@ const ConfigFile = z.object({
   ca_file: z.string().startsWith("/"),
   task_signing_public_key: z
     .string()
-    .regex(
-      /^([A-Za-z0-9_-]{43}|-----BEGIN PUBLIC KEY-----[\s\S]+)$/,
-      "must be an Ed25519 key: base64url of 32 bytes, or PEM",
-    ),
+    .refine(isSigningKey, { error: "must be an Ed25519 key: base64url of 32 bytes, or PEM" }),
   /** Only where a folder stands for the host. */
   root: z.string().startsWith("/").optional(),
 });

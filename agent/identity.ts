@@ -1,4 +1,4 @@
-import { createPrivateKey, X509Certificate } from "node:crypto";
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { relative } from "node:path";
 import { z } from "zod";
 import { EnrollResponse } from "../shared/api/enroll.ts";
@@ -51,11 +51,13 @@ export class IdentityStore {
     if (identity === null || key === null || cert === null) return null;
     const parsed = IdentityFile.safeParse(parseJson(identity));
     const certificate = parseCertificate(cert);
+    const privateKey = parseKey(key);
     if (
       !parsed.success ||
       parsed.data.node_id !== this.#config.nodeId ||
       parsed.data.generation !== this.#config.generation ||
-      !certificate?.checkPrivateKey(createPrivateKey(key))
+      privateKey === null ||
+      !certificate?.checkPrivateKey(privateKey)
     )
       return null;
     return {
@@ -91,7 +93,8 @@ export class IdentityStore {
       );
     const { makeKey, makeRequest } = await import("./x509.ts");
     const keyPath = this.#path(`key-${this.#config.generation}.pem`);
-    const key = (await this.#system.read(keyPath)) ?? (await makeKey());
+    const begun = await this.#system.read(keyPath);
+    const key = begun !== null && parseKey(begun) !== null ? begun : await makeKey();
     await this.#system.write(keyPath, key, 0o600);
     const answer = await askHub(
       this.#config.hubUrl,
@@ -171,6 +174,15 @@ function parseJson(text: string): unknown {
 function parseCertificate(pem: string): X509Certificate | null {
   try {
     return new X509Certificate(pem);
+  } catch {
+    // As above.
+    return null;
+  }
+}
+
+function parseKey(pem: string): KeyObject | null {
+  try {
+    return createPrivateKey(pem);
   } catch {
     // As above.
     return null;

@@ -14,6 +14,18 @@ export const signingKey = (text: string): KeyObject =>
     ? createPublicKey(text)
     : createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: text }, format: "jwk" });
 
+const RAW_OR_PEM = /^([A-Za-z0-9_-]{43}|-----BEGIN PUBLIC KEY-----[\s\S]+)$/;
+
+/** Whether `signingKey` makes an Ed25519 key of it: told at the start, not when the first order comes. */
+export function isSigningKey(text: string): boolean {
+  try {
+    return RAW_OR_PEM.test(text) && signingKey(text).asymmetricKeyType === "ed25519";
+  } catch {
+    // Looks like PEM, and holds no public key.
+    return false;
+  }
+}
+
 export interface OrderContext {
   readonly key: KeyObject;
   readonly nodeId: NodeId;

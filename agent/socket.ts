@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import { WebSocket } from "ws";
 import type { Hello, Welcome } from "../shared/protocol/frames.ts";
 import { CLOSE_CODES, type CloseReason, MAX_FRAME_BYTES } from "../shared/protocol/version.ts";
@@ -34,6 +35,8 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
     perMessageDeflate: false,
   });
   let lastHeard = performance.now();
+  /** As the hub told it last: it grows with the fleet while the connection is open. */
+  let ttlMs = 0;
   let welcomed: ((welcome: Welcome) => void) | null = null;
   const ended = new Promise<ChannelEnd>((resolve) =>
     socket.once("close", (code, reason) =>
@@ -44,18 +47,9 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
     welcomed = resolve;
     socket.on("error", (error) => reject(new Error(explain(error), { cause: error })));
     socket.once("unexpected-response", (_request, response) => {
-      const chunks: Buffer[] = [];
-      let size = 0;
-      response.on("data", (chunk: Buffer) => {
-        size += chunk.length;
-        if (size <= MAX_REFUSAL_BYTES) chunks.push(chunk);
-        else response.destroy(new Error("the answer is too large"));
-      });
-      response.on("error", reject);
-      response.on("end", () => {
-        reject(refusalOf(response.statusCode ?? 0, Buffer.concat(chunks).toString("utf8")));
-        socket.terminate();
-      });
+      refusalIn(response)
+        .then(reject, reject)
+        .finally(() => socket.terminate());
     });
     void ended.then((end) =>
       reject(new Error(`The hub closed the connection before its welcome: ${end.message}`, { cause: end })),
@@ -70,8 +64,13 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
     lastHeard = performance.now();
     const frame = parseFrame(data.toString());
     if (frame === null) log.warn("a frame of the hub was not understood and is ignored");
-    else if (frame.type === "welcome") welcomed?.(frame);
-    else options.take(frame);
+    else if (frame.type === "welcome") {
+      ttlMs = frame.heartbeat_ttl_ms;
+      welcomed?.(frame);
+    } else {
+      if (frame.type === "heartbeat.ack") ttlMs = frame.heartbeat_ttl_ms;
+      options.take(frame);
+    }
   });
   const welcome = await opened.catch((error: unknown) => {
     socket.terminate();
@@ -86,7 +85,7 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
       socket.send(JSON.stringify(frame));
       if (socket.bufferedAmount > MAX_BUFFERED_BYTES) socket.terminate();
       // Nothing heard for two times to live: half of the connection is dead, and TCP has not noticed.
-      if (performance.now() - lastHeard > 2 * welcome.heartbeat_ttl_ms) socket.terminate();
+      if (performance.now() - lastHeard > 2 * ttlMs) socket.terminate();
     },
     close: () => {
       socket.close(1000, "the agent stops");
@@ -99,6 +98,17 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
 function reasonOf(code: number): ChannelEnd["reason"] {
   const known = Object.entries(CLOSE_CODES).find(([, close]) => close.code === code);
   return known === undefined ? "lost" : (known[0] as CloseReason);
+}
+
+async function refusalIn(response: IncomingMessage): Promise<Error> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_REFUSAL_BYTES) return new Error("The answer to the WebSocket's opening is too large.");
+    chunks.push(chunk);
+  }
+  return refusalOf(response.statusCode ?? 0, Buffer.concat(chunks).toString("utf8"));
 }
 
 /** Only a problem of the hub is a refusal; any other page is a proxy's, and the way may be open again later. */

@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Hello } from "../shared/protocol/frames.ts";
+import { HostFolder, quietAgentLog } from "../test/fakes/hub/host-folder.ts";
+import { newNodeId } from "../test/fakes/hub/orders.ts";
+import { ScriptedHub } from "../test/fakes/hub/scripted-hub.ts";
+import { loadConfig } from "./config.ts";
+import { type Identity, IdentityStore } from "./identity.ts";
+import { openSocket } from "./socket.ts";
+
+const nodeId = newNodeId();
+let hub: ScriptedHub;
+let host: HostFolder;
+let identity: Identity;
+beforeEach(async () => {
+  hub = await ScriptedHub.start(nodeId);
+  host = new HostFolder();
+  host.write("etc/muster/ca.pem", hub.authority.caPem);
+  host.write("etc/muster/enrollment-token", "t".repeat(43));
+  const config = {
+    hub_url: hub.url,
+    node_id: nodeId,
+    generation: 1,
+    enrollment_token_file: "/etc/muster/enrollment-token",
+    ca_file: "/etc/muster/ca.pem",
+    task_signing_public_key: hub.signer.publicKey,
+  };
+  host.write("etc/muster/agent.json", JSON.stringify(config));
+  identity = await new IdentityStore(loadConfig([], { MUSTER_ROOT: host.root }), host.system, quietAgentLog).enroll();
+});
+afterEach(async () => {
+  await hub.close();
+  host.remove();
+});
+
+async function open() {
+  const hello: Hello = {
+    type: "hello",
+    protocol_version: 1,
+    agent_version: "test",
+    node_id: nodeId,
+    generation: 1,
+    boot_id: await host.system.bootId(),
+    journal: [],
+  };
+  const heard: string[] = [];
+  const take = ({ type }: { type: string }) => void heard.push(type);
+  const channel = await openSocket({ hubUrl: new URL(hub.url), identity, hello, log: quietAgentLog, take });
+  const ended = { yet: false };
+  void channel.ended.then(() => {
+    ended.yet = true;
+  });
+  return { channel, heard, ended };
+}
+
+describe("a WebSocket to the hub", () => {
+  it("is judged by the time to live that the hub told last, as it grows with the fleet", {
+    timeout: 60_000,
+  }, async () => {
+    hub.heartbeatTtlMs = 100;
+    const { channel, heard, ended } = await open();
+    hub.heartbeatTtlMs = 60_000;
+    channel.send({ type: "heartbeat", seq: 1 });
+    await expect.poll(() => heard, { timeout: 20_000 }).toEqual(["heartbeat.ack"]);
+    // Longer than two of the old times to live, far shorter than one of the new.
+    await sleep(400);
+    channel.send({ type: "heartbeat", seq: 2 });
+    await expect.poll(() => heard.length, { timeout: 20_000 }).toBe(2);
+    expect(ended.yet).toBe(false);
+    channel.close();
+  });
+
+  it("is given up when nothing was heard for two times to live", { timeout: 60_000 }, async () => {
+    hub.heartbeatTtlMs = 100;
+    const { channel, ended } = await open();
+    hub.silent = true;
+    await sleep(400);
+    channel.send({ type: "heartbeat", seq: 1 });
+    await expect.poll(() => ended.yet, { timeout: 20_000 }).toBe(true);
+  });
+});
