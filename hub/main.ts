@@ -31,6 +31,7 @@ import { classifyError } from "./workflows/classify-error.ts";
 import type { FirstBoot } from "./workflows/context.ts";
 import { startWorkflowRunner } from "./workflows/engine/runner.ts";
 import type { Workflow } from "./workflows/engine/workflow.ts";
+import { startLateSuccess } from "./workflows/late-success.ts";
 import { workflowsOf } from "./workflows/registry.ts";
 
 type Closer = () => Promise<void> | void;
@@ -145,6 +146,8 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
   closers.push(() => watcher.close());
   const sweep = startOfflineSweep({ inTx, log: log.with({ part: "heartbeat" }), graceMs: config.offlineGraceMs });
   closers.push(() => sweep.close());
+  const late = startLateSuccess({ inTx, workflows, log: log.with({ part: "workflows" }) });
+  closers.push(() => late.close());
   const runner = startWorkflowRunner({
     db,
     inTx,

@@ -2,15 +2,25 @@
  * The failure taxonomy of lifecycle 4.7 as data. A class decides what the engine does; a code says what happened. Codes are closed
  * per class, so a code of another class does not compile. `unexpected` codes exist where an outside system can answer anything.
  */
-type Rule = {
-  /** `bounded`: the engine retries by the stage's retry policy before it gives up; `never`: the first failure ends the run. */
-  readonly retry: "never" | "bounded";
+export const NEXT_VERBS = ["retry", "resume", "rerun", "restart_clean", "adopt"] as const;
+
+/** What an operator reads and does once the workflow has ended with the failure. */
+interface Ending {
   /** Workflow status once retries are used up. */
   readonly endsAs: "failed_retryable" | "failed_manual_intervention";
+  /** The operator verb (lifecycle 4.9) that goes on once `nextAction` was seen to. */
+  readonly nextVerb: (typeof NEXT_VERBS)[number];
+  readonly nextAction: string;
+}
+
+type Rule = Ending & {
+  /** `bounded`: the engine retries by the stage's retry policy before it gives up; `never`: the first failure ends the run. */
+  readonly retry: "never" | "bounded";
   /** Whether stages are compensated when the workflow fails with this class (decision W2: only a failed deploy is). */
   readonly compensate: boolean;
-  readonly nextAction: string;
   readonly codes: readonly string[];
+  /** Codes that end otherwise than the rest of their class. */
+  readonly exceptions?: Readonly<Record<string, Partial<Ending>>>;
 };
 
 export const FAILURES = {
@@ -18,7 +28,9 @@ export const FAILURES = {
     retry: "never",
     endsAs: "failed_manual_intervention",
     compensate: false,
-    nextAction: "Correct the request or the site's configuration, then start the onboarding again.",
+    nextVerb: "rerun",
+    nextAction:
+      "Correct the site's configuration, then rerun; where the request itself is wrong, cancel the onboarding and start a new one.",
     codes: [
       "sku_unknown",
       "site_disabled",
@@ -34,6 +46,7 @@ export const FAILURES = {
     retry: "never",
     endsAs: "failed_manual_intervention",
     compensate: false,
+    nextVerb: "resume",
     nextAction: "Give the site what is missing (credentials, rights, image, subnet), probe the site, then resume.",
     codes: [
       "credentials_missing",
@@ -48,6 +61,7 @@ export const FAILURES = {
     retry: "bounded",
     endsAs: "failed_retryable",
     compensate: false,
+    nextVerb: "retry",
     nextAction: "Check that MAAS and the secret store answer, then retry the stage.",
     codes: [
       "maas_unreachable",
@@ -64,6 +78,7 @@ export const FAILURES = {
     retry: "bounded",
     endsAs: "failed_manual_intervention",
     compensate: false,
+    nextVerb: "resume",
     nextAction: "Check the BMC's address, credentials and cabling, then resume.",
     codes: ["bmc_unreachable", "power_action_failed"],
   },
@@ -71,6 +86,7 @@ export const FAILURES = {
     retry: "bounded",
     endsAs: "failed_manual_intervention",
     compensate: false,
+    nextVerb: "resume",
     nextAction: "Check PXE boot order, the PXE VLAN and the rack controller's DHCP, then resume.",
     codes: ["discovery_timeout", "commissioning_failed", "commissioning_timeout", "testing_failed"],
   },
@@ -78,6 +94,7 @@ export const FAILURES = {
     retry: "never",
     endsAs: "failed_manual_intervention",
     compensate: false,
+    nextVerb: "resume",
     nextAction:
       "Compare the machine's inventory in MAAS with what the profile and SKU expect; correct either, then resume.",
     codes: ["boss_disk_missing", "boss_disk_ambiguous", "pxe_interface_missing", "roce_interface_missing"],
@@ -86,13 +103,22 @@ export const FAILURES = {
     retry: "bounded",
     endsAs: "failed_retryable",
     compensate: true,
+    nextVerb: "rerun",
     nextAction: "Read the deploy's evidence and MAAS's installation log, then rerun.",
     codes: ["deploy_failed", "datasource_failure", "deploy_timeout", "deploy_rejected", "datasource_retry_exhausted"],
+    exceptions: {
+      // Lifecycle 4.11: the bounded recovery has been tried already.
+      datasource_retry_exhausted: {
+        endsAs: "failed_manual_intervention",
+        nextAction: "Check the route from the host to MAAS's metadata service while it boots, then rerun.",
+      },
+    },
   },
   post_deploy_connectivity_failure: {
     retry: "bounded",
     endsAs: "failed_manual_intervention",
     compensate: false,
+    nextVerb: "resume",
     nextAction: "Check the route from the host to the hub and the host's first-boot log, then resume.",
     codes: ["agent_not_connected", "host_bootstrap_failed", "site_bootstrap_failed"],
   },
@@ -100,13 +126,15 @@ export const FAILURES = {
     retry: "bounded",
     endsAs: "failed_manual_intervention",
     compensate: false,
+    nextVerb: "resume",
     nextAction: "Check the host's hardware-sync units and the route from the host to the rack controller, then resume.",
     codes: ["token_not_emitted", "reseed_failed", "sync_unhealthy", "sync_timeout"],
   },
   agent_enrollment_failure: {
     retry: "bounded",
-    endsAs: "failed_retryable",
+    endsAs: "failed_manual_intervention",
     compensate: false,
+    nextVerb: "resume",
     nextAction: "Read the agent's log on the host; check that the hub's address and CA are right there, then resume.",
     codes: ["enrollment_timeout", "token_expired", "agent_unhealthy"],
   },
@@ -114,6 +142,7 @@ export const FAILURES = {
     retry: "never",
     endsAs: "failed_manual_intervention",
     compensate: false,
+    nextVerb: "adopt",
     nextAction: "Look at the machine in MAAS and decide: adopt the observed state, or restart clean.",
     codes: [
       "machine_vanished",
@@ -125,12 +154,33 @@ export const FAILURES = {
       "node_state_conflict",
       "identity_mismatch",
     ],
+    exceptions: {
+      machine_vanished: {
+        nextVerb: "restart_clean",
+        nextAction:
+          "Look in MAAS whether the machine was deleted or re-created. Restart clean to find or create it anew, or cancel.",
+      },
+      conflicting_candidates: {
+        nextVerb: "resume",
+        nextAction: "Remove or rename the machines in MAAS that are not this host, then resume.",
+      },
+      identity_mismatch: {
+        nextVerb: "restart_clean",
+        nextAction: "Find out which machine this host is; correct MAAS, then restart clean.",
+      },
+    },
   },
 } as const satisfies Record<string, Rule>;
 
 export type FailureClass = keyof typeof FAILURES;
 export type FailureCode<C extends FailureClass = FailureClass> = (typeof FAILURES)[C]["codes"][number];
 export const FAILURE_CLASSES = Object.keys(FAILURES) as FailureClass[];
+
+/** The class's rule with the code's own exceptions: the one place that says how a failure is handled. */
+export function ruleOf(failed: Pick<Failure, "class" | "code">): Omit<Rule, "codes" | "exceptions"> {
+  const { codes: _codes, exceptions, ...rule }: Rule = FAILURES[failed.class];
+  return { ...rule, ...exceptions?.[failed.code] };
+}
 
 /** Bounded, sanitized facts for the operator (lifecycle 4.12): never a secret, never a raw upstream body. */
 export type Evidence = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;

@@ -1,4 +1,4 @@
-import { failure } from "../../shared/failures.ts";
+import { type Evidence, failure } from "../../shared/failures.ts";
 import { readObservedMachine } from "../db/queries/maas-machines.ts";
 import { readLastPoll } from "../db/queries/onboarding-work.ts";
 import { waitKey } from "../db/queries/workflow-wakes.ts";
@@ -9,7 +9,7 @@ import { maasOf, type OnboardContext, systemIdOf } from "./context.ts";
 import type { Wait } from "./engine/stage.ts";
 import type { OnboardState } from "./onboard-state.ts";
 import { StageFailure } from "./stage-failure.ts";
-import { type JudgedAt, type Judgement, judge } from "./verdict-table.ts";
+import { type JudgedAt, type Judgement, judge, machineEvidence } from "./verdict-table.ts";
 
 /** A watcher that has not asked MAAS for this long is away: the stage looks itself. */
 const SILENT_SECONDS = 90;
@@ -59,6 +59,15 @@ async function lookAndTell(context: OnboardContext): Promise<MaasMachine> {
   const machine = await freshMachine(context);
   await observeMachine(context.services.inTx, context.site.id, machine);
   return machine;
+}
+
+/** What the watcher last saw of the machine: no failure leaves an operator without it (lifecycle 4.12). */
+export async function observedEvidence(context: OnboardContext): Promise<Evidence> {
+  const systemId = context.state.maas_system_id;
+  if (typeof systemId !== "string") return {};
+  const row = await readObservedMachine(context.services.db, context.site.id, systemId);
+  if (row === null) return { maas_system_id: systemId };
+  return { ...machineEvidence(row), maas_absent: row.absent, maas_observed_at: row.observedAt.toISOString() };
 }
 
 export function waitForMachine(context: OnboardContext, reason: string): Wait<OnboardState> {

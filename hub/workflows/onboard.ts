@@ -6,6 +6,7 @@ import type { Workflow as WorkflowRow } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { buildOnboardContext, OnboardInput, type OnboardServices, type OnboardStage } from "./context.ts";
 import { defineWorkflow, type Workflow } from "./engine/workflow.ts";
+import { observedEvidence } from "./machine.ts";
 import { OnboardState } from "./onboard-state.ts";
 import { applyRocePhase2 } from "./stages/apply-roce-phase2.ts";
 import { classifyDeployFailure } from "./stages/classify-deploy-failure.ts";
@@ -92,6 +93,7 @@ export function onboardWorkflow(services: OnboardServices): Workflow {
     state: OnboardState.partial(),
     renamed: {},
     buildContext: (run) => buildOnboardContext(services, run),
+    observedEvidence,
     hooks: {
       onStarted: (tx, row) => publish(tx, row, "node.onboarding.started", {}),
       onEnded: async (tx, row, { status, failure }) => {

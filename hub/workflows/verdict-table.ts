@@ -124,8 +124,21 @@ const nameOf = (machine: MaasMachine): string => `Machine ${machine.hostname} ($
 const whyOf = (machine: MaasMachine): string =>
   machine.errorDescription || machine.statusMessage || "MAAS gave no reason";
 
+type Seen = Pick<
+  MaasMachine,
+  | "systemId"
+  | "status"
+  | "statusName"
+  | "statusMessage"
+  | "errorDescription"
+  | "powerState"
+  | "ipAddresses"
+  | "owner"
+  | "locked"
+>;
+
 /** What an operator needs to know of the machine (lifecycle 4.12); bounded. */
-export function machineEvidence(machine: MaasMachine): Record<string, string | number | boolean | null | string[]> {
+export function machineEvidence(machine: Seen): Record<string, string | number | boolean | null | string[]> {
   return {
     maas_system_id: machine.systemId,
     last_maas_status: machine.statusName.slice(0, 64),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { FAILURE_CLASSES } from "../failures.ts";
+import { FAILURE_CLASSES, NEXT_VERBS } from "../failures.ts";
 import { BatchId, NodeId, ProfileId, SiteId, WorkflowId } from "../ids.ts";
 import { Json } from "../json.ts";
 import { ONBOARDING_STAGES, STAGE_EVENT_STATUSES, WorkflowStatus } from "../workflow-status.ts";
@@ -81,6 +81,8 @@ export const Onboarding = z.strictObject({
   error_message: z.string().nullable(),
   error_details: Json,
   next_action: z.string().nullable(),
+  /** The operator verb that goes on once `next_action` was seen to (lifecycle 4.9). */
+  next_verb: z.enum(NEXT_VERBS).nullable(),
   requested_by: z.string().nullable(),
   requested_at: Timestamp,
   started_at: Timestamp.nullable(),

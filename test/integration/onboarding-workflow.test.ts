@@ -138,7 +138,7 @@ describe("an onboarding", () => {
       commission: [],
       deploy: ["datasource_failure", "datasource_failure"],
     };
-    const end = await ended(id, "failed_retryable");
+    const end = await ended(id, "failed_manual_intervention");
     expect(end).toMatchObject({ failure_class: "deploy_cloud_init_failure", error_code: "datasource_retry_exhausted" });
     expect(machine.status).toBe(4);
     expect(counters(machine.systemId)).toMatchObject({ deploy: 2, release: 2 });

@@ -15,7 +15,7 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { listStageEvents } from "./workflow-events.ts";
-import { isEnded } from "./workflows.ts";
+import { isEnded, nextVerbOf } from "./workflows.ts";
 
 type Row = { onboarding: NodeOnboarding; workflow: Workflow };
 
@@ -47,6 +47,7 @@ function toOnboarding({ onboarding, workflow }: Row): Onboarding {
     error_message: workflow.failureMessage,
     error_details: workflow.evidence as Json,
     next_action: workflow.nextAction,
+    next_verb: nextVerbOf(workflow),
     requested_by: workflow.requestedBy,
     requested_at: iso(workflow.requestedAt),
     started_at: isoOrNull(workflow.startedAt),

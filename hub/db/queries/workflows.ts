@@ -1,6 +1,6 @@
 import { and, eq, getTableColumns, sql } from "drizzle-orm";
 import type { Failure } from "../../../shared/failures.ts";
-import { FAILURES } from "../../../shared/failures.ts";
+import { FAILURES, type NEXT_VERBS, ruleOf } from "../../../shared/failures.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
 import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
@@ -156,7 +156,7 @@ export async function moveWorkflow(tx: Tx, row: Pick<Workflow, "id" | "fence">, 
       failureCode: failure?.code ?? null,
       failureMessage: failure?.message ?? null,
       evidence: failure?.evidence ?? {},
-      nextAction: failure === null ? null : FAILURES[failure.class].nextAction,
+      nextAction: failure === null ? null : ruleOf(failure).nextAction,
       compensation: move.compensation,
       ...(isEnded(move.status) ? { completedAt: sql`now()` } : { completedAt: null }),
       ...(isTerminal(move.status) ? { cancelRequestedAt: null } : {}),
@@ -219,4 +219,11 @@ export async function holdsFence(tx: Tx, id: WorkflowId, fence: number): Promise
     .where(and(eq(workflows.id, id), eq(workflows.fence, fence)))
     .for("no key update");
   return rows.length > 0;
+}
+
+/** The verb that the row's failure recommends; null while it has none, or one of a version that this hub does not know. */
+export function nextVerbOf(row: Pick<Workflow, "failureClass" | "failureCode">): (typeof NEXT_VERBS)[number] | null {
+  const { failureClass, failureCode } = row;
+  if (failureClass === null || failureCode === null || !Object.hasOwn(FAILURES, failureClass)) return null;
+  return ruleOf({ class: failureClass, code: failureCode } as Failure).nextVerb;
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { FAILURE_CLASSES, FAILURES, type Failure, failure } from "../../../shared/failures.ts";
+import { FAILURE_CLASSES, FAILURES, type Failure, failure, ruleOf } from "../../../shared/failures.ts";
 import type { CompensationPlan } from "../../db/queries/workflows.ts";
 import { advance, cancel, compensate, fail, planOf, stagesToUndo } from "./advance.ts";
 import { claimed, later, NOW, rules } from "./rows.fixture.ts";
@@ -123,7 +123,7 @@ describe("fail", () => {
         const retry = { maxAttempts: most, baseSeconds: 1, maxSeconds: 10 };
         const move = fail(claimed({ attempt }), { failure: met }, rules({ retry }));
         const mayRetry = FAILURES[cls].retry === "bounded" && attempt < most;
-        const end = FAILURES[cls].compensate ? "compensating" : FAILURES[cls].endsAs;
+        const end = FAILURES[cls].compensate ? "compensating" : ruleOf(met).endsAs;
         expect(move.status).toBe(mayRetry ? "running" : end);
       }),
     );

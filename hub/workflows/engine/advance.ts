@@ -1,4 +1,4 @@
-import { FAILURES, type Failure } from "../../../shared/failures.ts";
+import { FAILURES, type Failure, ruleOf } from "../../../shared/failures.ts";
 import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
 import type { StageEventWrite } from "../../db/queries/workflow-events.ts";
 import type { ClaimedWorkflow, CompensationPlan, WorkflowMove } from "../../db/queries/workflows.ts";
@@ -116,7 +116,7 @@ export function fail(row: ClaimedWorkflow, met: FailureMet, rules: Rules): Workf
       events: [{ ...event, status: "retrying" }],
     };
   }
-  const endsAs = FAILURES[failure.class].endsAs;
+  const { endsAs } = ruleOf(failure);
   const failed = { ...event, status: "failed" } as const;
   const undo = compensates(rules.stage, failure) ? stagesToUndo(rules, stage) : [];
   if (undo.length > 0) {

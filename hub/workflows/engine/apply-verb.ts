@@ -15,8 +15,8 @@ import {
 import { auditLogs, type Workflow as WorkflowRow, workflows } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { failureOf, planOf, stagesToUndo } from "./advance.ts";
-import { type Effect, effectOf, type Verb } from "./recovery.ts";
-import { ENGINE_FACTS, type Facts, stateOf, type Workflow } from "./workflow.ts";
+import { type Effect, effectOf, type Verb, type VerbTarget } from "./recovery.ts";
+import { ENGINE_FACTS, type EngineFacts, engineFacts, type Facts, stateOf, type Workflow } from "./workflow.ts";
 
 export interface VerbRequest {
   readonly workflowId: WorkflowId;
@@ -40,7 +40,7 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
   if (workflow === undefined || stage === undefined || stage === null) {
     throw new ApiError("conflict", `This hub does not know the stage ${row.kind}/${row.stage}. Ask a newer hub.`);
   }
-  const effect = effectOf(request.verb, row.status);
+  const effect = effectOf(request.verb, verbTarget(row));
   if (effect === "refused") {
     throw new ApiError("verb_not_allowed", `${request.verb} is not possible while the workflow is ${row.status}.`);
   }
@@ -62,6 +62,12 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
   await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
   return after;
 }
+
+const verbTarget = (row: WorkflowRow): VerbTarget => ({
+  status: row.status,
+  frozen: engineFacts(row.state).frozen === true,
+  undoing: row.status === "compensating" ? ((row.compensation as CompensationPlan | null)?.cause ?? null) : null,
+});
 
 async function carryOut(
   tx: Tx,
@@ -127,7 +133,7 @@ function decideMove(
     move: { ...base, status: "compensating", compensation: plan },
     mayHaveActed: false,
   });
-  const state = stateOf(row);
+  const state = thawed(row);
   const first = workflow.stageNames[0] ?? stage;
   switch (effect) {
     case "retry_stage":
@@ -154,6 +160,7 @@ function decideMove(
           ...base,
           status: "failed_manual_intervention",
           wakeInSeconds: null,
+          state: { ...state, [ENGINE_FACTS]: { ...engineFacts(row.state), frozen: true } satisfies EngineFacts },
           failure: frozen(base.failure, because),
         },
         mayHaveActed: false,
@@ -163,6 +170,12 @@ function decideMove(
     case "request_cancel":
       throw new Error(`${effect} moves no row`);
   }
+}
+
+/** Facts of a row that is taken up again: a person has resolved what it was frozen for. */
+function thawed(row: ClaimedWorkflow): Facts {
+  const { [ENGINE_FACTS]: _engine, ...facts } = stateOf(row);
+  return engineFacts(row.state).adopting === true ? { ...facts, [ENGINE_FACTS]: { adopting: true } } : facts;
 }
 
 const without = (state: Facts, keys: readonly string[]): Facts =>

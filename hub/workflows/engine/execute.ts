@@ -56,18 +56,27 @@ async function forward(run: Run, stageName: string): Promise<Step | null> {
     const late = isPast(stage.deadline, row.now);
     const outcome = await look(stage, late);
     const rules = rulesOf(workflow, stage);
-    if (late && !isResult(outcome)) return { move: fail(row, { failure: stage.timeoutFailure(), final: true }, rules) };
+    if (late && !isResult(outcome)) {
+      return { move: fail(row, { failure: await witnessed(stage, stage.timeoutFailure()), final: true }, rules) };
+    }
     const commitFailed = (error: unknown): WorkflowMove | null => {
       const met = run.classifyError(error);
       return met === null ? null : fail(row, met, rules);
     };
-    return { move: advance(row, outcome, rules), commit: outcome.commit, commitFailed };
+    const told = outcome.kind === "failed" ? { ...outcome, failure: await witnessed(stage, outcome.failure) } : outcome;
+    return { move: advance(row, told, rules), commit: outcome.commit, commitFailed };
   } catch (error) {
     const met = run.classifyError(error);
     if (met === null) return null;
     const rules = rulesOf(workflow, stage ?? unbound(stageName, row));
-    return { move: fail(row, met, rules) };
+    const failure = stage === undefined ? met.failure : await witnessed(stage, met.failure).catch(() => met.failure);
+    return { move: fail(row, { ...met, failure }, rules) };
   }
+}
+
+/** The failure with what was last observed beside what the stage itself says (lifecycle 4.12). */
+async function witnessed(stage: BoundStage, failure: Failure): Promise<Failure> {
+  return { ...failure, evidence: { ...(await stage.observedEvidence()), ...failure.evidence } } as Failure;
 }
 
 /** Late success is adopted, so a stage that is out of time still looks; but it does not act any more. */

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
-import { effectOf, RECOVERY, VERBS } from "./recovery.ts";
+import { effectOf as effectOn, RECOVERY, VERBS, type Verb, type VerbTarget } from "./recovery.ts";
+
+const effectOf = (verb: Verb, status: VerbTarget["status"], more: Partial<VerbTarget> = {}) =>
+  effectOn(verb, { status, frozen: false, undoing: null, ...more });
 
 describe("the verbs' table", () => {
   it("knows every verb in every status", () => {
@@ -28,13 +31,25 @@ describe("the verbs' table", () => {
     expect(effectOf("restart_clean", "pending")).toBe("already");
     expect(effectOf("cancel", "cancelled")).toBe("already");
     expect(effectOf("adopt", "reconciled")).toBe("already");
-    expect(effectOf("mark_manual_intervention", "failed_manual_intervention")).toBe("already");
+    expect(effectOf("mark_manual_intervention", "failed_manual_intervention", { frozen: true })).toBe("already");
+    expect(effectOf("restart_clean", "compensating", { undoing: "restart" })).toBe("already");
+    expect(effectOf("cancel", "compensating", { undoing: "cancel" })).toBe("already");
   });
 
   it("lets a cancel of a running workflow take effect at the next commit", () => {
     expect(effectOf("cancel", "running")).toBe("request_cancel");
     expect(effectOf("cancel", "compensating")).toBe("end_as_cancelled");
     expect(effectOf("cancel", "pending")).toBe("cancel_now");
+  });
+
+  it("freezes what has failed, so that nothing takes it up by itself", () => {
+    expect(effectOf("mark_manual_intervention", "failed_manual_intervention")).toBe("freeze");
+  });
+
+  it("lets a cancel end the undoing of a failure or of a restart", () => {
+    for (const undoing of ["failure", "restart"] as const) {
+      expect(effectOf("cancel", "compensating", { undoing })).toBe("end_as_cancelled");
+    }
   });
 
   it("does not retry what is being undone", () => {

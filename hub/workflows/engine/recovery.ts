@@ -35,6 +35,7 @@ export type Effect =
   | "end_as_cancelled"
   /** The current stage looks again and takes what it finds; the end is `reconciled`. */
   | "adopt_observed"
+  /** Nothing but a person's verb moves the row any more; a row that is frozen stays as it is. */
   | "freeze";
 
 type Row = Readonly<Record<WorkflowStatus, Effect>>;
@@ -65,10 +66,23 @@ export const RECOVERY = {
     cancelled: "already",
   },
   adopt: { ...live({ running: "already", failed: "adopt_observed" }), reconciled: "already" },
-  mark_manual_intervention: {
-    ...live({ running: "freeze", compensating: "freeze", failed: "freeze" }),
-    failed_manual_intervention: "already",
-  },
+  mark_manual_intervention: live({ running: "freeze", compensating: "freeze", failed: "freeze" }),
 } as const satisfies Record<Verb, Row>;
 
-export const effectOf = (verb: Verb, status: WorkflowStatus): Effect => RECOVERY[verb][status];
+/** What the table needs of a row beside its status to know a double click when it sees one. */
+export interface VerbTarget {
+  readonly status: WorkflowStatus;
+  /** A person said that nothing may move it but a person. */
+  readonly frozen: boolean;
+  /** Why it is being undone; null while it is not. */
+  readonly undoing: "failure" | "cancel" | "restart" | null;
+}
+
+/** The table's effect; `already` also where the same verb is what the row is about just now. */
+export function effectOf(verb: Verb, row: VerbTarget): Effect {
+  const same =
+    (verb === "restart_clean" && row.undoing === "restart") ||
+    (verb === "cancel" && row.undoing === "cancel") ||
+    (verb === "mark_manual_intervention" && row.frozen && row.status === "failed_manual_intervention");
+  return same ? "already" : RECOVERY[verb][row.status];
+}

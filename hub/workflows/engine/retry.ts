@@ -1,4 +1,4 @@
-import { FAILURES, type Failure } from "../../../shared/failures.ts";
+import { type Failure, ruleOf } from "../../../shared/failures.ts";
 import type { RetryPolicy, StageOverrides } from "./stage.ts";
 
 /** What the engine does with a failure: try the stage again after a while, or give up. */
@@ -27,12 +27,12 @@ export function decideRetry(
   retryAfterSeconds: number | null,
 ): RetryDecision {
   const override = stage.overrides?.[failed.class];
-  if (FAILURES[failed.class].retry === "never" || override?.retry === "never") return { retry: false };
+  if (ruleOf(failed).retry === "never" || override?.retry === "never") return { retry: false };
   if (attempt >= (override?.maxAttempts ?? stage.retry.maxAttempts)) return { retry: false };
   return { retry: true, inSeconds: backoffSeconds(stage.retry, attempt, random, retryAfterSeconds) };
 }
 
 /** Whether a final failure of this stage undoes what the workflow did (decision W2). */
 export function compensates(stage: { readonly overrides?: StageOverrides | undefined }, failed: Failure): boolean {
-  return stage.overrides?.[failed.class]?.compensate ?? FAILURES[failed.class].compensate;
+  return stage.overrides?.[failed.class]?.compensate ?? ruleOf(failed).compensate;
 }

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Failure } from "../../../shared/failures.ts";
+import type { Evidence, Failure } from "../../../shared/failures.ts";
 import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { admitAll, type ClaimedWorkflow } from "../../db/queries/workflows.ts";
 import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
@@ -37,6 +37,8 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   /** Reads what the stages need, afresh. The result is a plain object that carries `run`. */
   buildContext(run: StageRun<Input, State>): Promise<Context>;
   readonly hooks: WorkflowHooks;
+  /** What was last observed of the subject, for whoever reads a failure (lifecycle 4.12); what the stage itself says goes before it. */
+  observedEvidence?(context: Context): Promise<Evidence>;
   /** Where `retry` and `resume` begin again; by default at the stage itself. */
   restartPoint?(verb: "retry" | "resume", stage: string): string;
   /** Facts that `rerun` forgets, e.g. counters of bounded recoveries. */
@@ -55,6 +57,7 @@ export interface BoundStage {
   readonly overrides: StageOverrides | undefined;
   readonly deadline: Date;
   timeoutFailure(): Failure;
+  observedEvidence(): Promise<Evidence>;
   /** Null for a stage that is run from the top. */
   readonly observe: (() => Promise<Observation<Facts>>) | null;
   run(): Promise<Outcome<Facts>>;
@@ -92,6 +95,8 @@ export const ENGINE_FACTS = "$engine";
 export interface EngineFacts {
   /** Set by adopt_observed_state: a row that gets through afterwards is `reconciled`, not `completed`. */
   readonly adopting?: boolean;
+  /** Set by mark_manual_intervention: nothing takes the row up again but a person. */
+  readonly frozen?: boolean;
 }
 
 const isObject = (value: unknown): value is Facts =>
@@ -99,7 +104,7 @@ const isObject = (value: unknown): value is Facts =>
 
 export function engineFacts(state: unknown): EngineFacts {
   const facts = isObject(state) ? state[ENGINE_FACTS] : undefined;
-  return isObject(facts) ? { adopting: facts["adopting"] === true } : {};
+  return isObject(facts) ? { adopting: facts["adopting"] === true, frozen: facts["frozen"] === true } : {};
 }
 
 export function stateOf(row: Pick<WorkflowRow, "state">): Facts {
@@ -132,7 +137,8 @@ export function defineWorkflow<Context extends StageRun<Input, State>, Input, St
       signal,
     });
     const deadline = entry.deadline ?? deadlineAfter(entry.enteredAt, stage.timeout.seconds(context));
-    return bound(stage, { ...context, deadline });
+    const inTime = { ...context, deadline };
+    return bound(stage, inTime, async () => (await definition.observedEvidence?.(inTime)) ?? {});
   };
   return {
     kind: definition.kind,
@@ -152,6 +158,7 @@ export function defineWorkflow<Context extends StageRun<Input, State>, Input, St
 function bound<Context extends StageRun<unknown, State>, State extends Facts>(
   stage: Stage<Context, State>,
   context: Context,
+  observedEvidence: () => Promise<Evidence>,
 ): BoundStage {
   const reentry = stage.reentry;
   const compensate = stage.compensate?.bind(stage);
@@ -161,6 +168,7 @@ function bound<Context extends StageRun<unknown, State>, State extends Facts>(
     overrides: stage.overrides,
     deadline: context.deadline,
     timeoutFailure: () => stage.timeout.failure(context),
+    observedEvidence,
     observe: reentry.rule === "observe_first" ? () => reentry.observe(context) : null,
     run: () => stage.run(context),
     compensate: compensate === undefined ? null : (cause) => compensate(context, cause),

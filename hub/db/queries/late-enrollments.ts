@@ -1,0 +1,33 @@
+import { sql } from "drizzle-orm";
+import type { FailureClass } from "../../../shared/failures.ts";
+import { WorkflowId } from "../../../shared/ids.ts";
+import type { Tx } from "../tx.ts";
+
+/** Failures that say no more than that the agent did not come in time. */
+const GAVE_UP_ON_AGENT = [
+  "agent_enrollment_failure",
+  "post_deploy_connectivity_failure",
+] as const satisfies readonly FailureClass[];
+
+/**
+ * Failed workflows of the kind whose agent, of the same provisioning attempt, connected and said that it is healthy after they had given up on it. Locked; one
+ * that somebody else works on is left out, and so is one that a person has frozen.
+ */
+export async function lockLateEnrollments(tx: Tx, kind: string, limit: number): Promise<WorkflowId[]> {
+  const { rows } = await tx.execute<{ id: string }>(sql`
+    select w.id from workflows w
+    join node_onboardings o on o.onboarding_id = w.id
+    join agent_sessions s on s.node_id = o.node_id and s.state = 'open'
+    join node_conditions c on c.node_id = o.node_id and c.type = 'agent.healthy' and c.generation = s.generation
+    where w.kind = ${kind}
+      and w.status in ('failed_retryable', 'failed_manual_intervention')
+      and w.failure_class = any(${sql.param([...GAVE_UP_ON_AGENT])}::text[])
+      and coalesce(w.state #>> '{$engine,frozen}', 'false') <> 'true'
+      and w.state ->> 'generation' = s.generation::text
+      and c.status = 'True' and (c.expires_at is null or c.expires_at > now())
+      and greatest(s.connected_at, c.observed_at) > w.completed_at
+    order by w.completed_at
+    limit ${limit}
+    for update of w skip locked`);
+  return rows.map((row) => WorkflowId.parse(row.id));
+}

@@ -1,0 +1,51 @@
+import { lockLateEnrollments } from "../db/queries/late-enrollments.ts";
+import type { InTx } from "../db/tx.ts";
+import type { Log } from "../log.ts";
+import { applyVerb } from "./engine/apply-verb.ts";
+import type { Workflow } from "./engine/workflow.ts";
+import { ONBOARD } from "./onboard.ts";
+
+const EVERY_MS = 5_000;
+/** One transaction's worth; the rest follows at the next turn. */
+const AT_ONCE = 50;
+
+interface LateSuccessOptions {
+  readonly inTx: InTx;
+  readonly workflows: readonly Workflow[];
+}
+
+/**
+ * An agent may enroll after its onboarding has given up on it (lifecycle 4.13). Such an onboarding adopts what is there by itself, as an operator would by
+ * the verb, audited like one; it ends as `reconciled`. Returns how many were taken up.
+ */
+export async function adoptLateSuccesses({ inTx, workflows }: LateSuccessOptions): Promise<number> {
+  return inTx(async (tx) => {
+    const ids = await lockLateEnrollments(tx, ONBOARD, AT_ONCE);
+    for (const workflowId of ids) {
+      await applyVerb(tx, workflows, {
+        workflowId,
+        verb: "adopt",
+        actor: "muster",
+        role: "system",
+        reason: "The agent enrolled and is healthy after the onboarding had given up on it",
+      });
+    }
+    return ids.length;
+  });
+}
+
+/** Looks every few seconds; several hubs share the work by locks on the rows. */
+export function startLateSuccess(options: LateSuccessOptions & { readonly log: Log }): { close(): void } {
+  let looking = false;
+  const timer = setInterval(() => {
+    if (looking) return;
+    looking = true;
+    adoptLateSuccesses(options)
+      .then((adopted) => adopted > 0 && options.log.info("late enrollments adopted", { count: adopted }))
+      .catch((error: unknown) => options.log.warn("late enrollments could not be looked for", { error }))
+      .finally(() => {
+        looking = false;
+      });
+  }, EVERY_MS);
+  return { close: () => clearInterval(timer) };
+}
