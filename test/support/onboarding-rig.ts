@@ -14,7 +14,7 @@ import {
 } from "../../hub/db/schema/index.ts";
 import { SiteClients } from "../../hub/maas/site-clients.ts";
 import { SECRET_PATHS, type SecretData, SecretError, type SecretStore } from "../../hub/secrets/port.ts";
-import type { OnboardServices } from "../../hub/workflows/context.ts";
+import type { FirstBoot, OnboardServices } from "../../hub/workflows/context.ts";
 import { startOnboarding } from "../../hub/workflows/start-onboarding.ts";
 import { ProfileCreate, SiteCreate } from "../../shared/api/sites.ts";
 import type { NodeId, ProfileId, SiteId, WorkflowId } from "../../shared/ids.ts";
@@ -26,6 +26,13 @@ import { quietLog } from "./log.ts";
 
 export const SKU = "mi300x.192g.8gpu";
 const CA = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ2FuYXJ5\n-----END CERTIFICATE-----\n";
+
+export const FIRST_BOOT: FirstBoot = {
+  agentUrl: "https://hub.example:8443",
+  caBundlePem: CA,
+  taskSigningPublicKey: "A".repeat(43),
+  agentPackage: null,
+};
 
 /** A secret store in memory; `entries` shows what lies in it. */
 export function memorySecrets(): SecretStore & { readonly entries: Map<string, SecretData> } {
@@ -73,12 +80,7 @@ export async function startOnboardingRig(options: { machines: number; speed?: nu
     log: quietLog,
     secrets,
     maas: async (id) => clients.client({ siteId: id, baseUrl: maas.url }, new Secret(maas.apiKey)),
-    firstBoot: {
-      agentUrl: "https://hub.example:8443",
-      caBundlePem: CA,
-      taskSigningPublicKey: "A".repeat(43),
-      agentPackage: null,
-    },
+    firstBoot: FIRST_BOOT,
   };
   return {
     test,
@@ -181,7 +183,7 @@ async function start(
 }
 
 /** Session, conditions and task results as the gateway writes them, and the sync that the reseeded host sends. */
-async function playAgent({ database }: TestDatabase, maas: MaasSimulator, id: WorkflowId): Promise<void> {
+export async function playAgent({ database }: TestDatabase, maas: MaasSimulator, id: WorkflowId): Promise<void> {
   const { db, inTx } = database;
   const [about] = await db
     .select({ nodeId: nodes.id, generation: nodes.generation, systemId: nodeOnboardings.maasSystemId })

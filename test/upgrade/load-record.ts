@@ -1,0 +1,96 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cp, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { sql } from "drizzle-orm";
+import { migrate } from "../../hub/db/migrate.ts";
+import type { Db } from "../../hub/db/tx.ts";
+import type { TestDatabase } from "../support/database.ts";
+import type { UpgradeRecord } from "./upgrade-record.ts";
+
+const MIGRATIONS = new URL("../../hub/db/migrations", import.meta.url).pathname;
+
+export function readRecord(version: string): UpgradeRecord {
+  const file = new URL(`./records/${version}.json.gz`, import.meta.url);
+  return JSON.parse(gunzipSync(readFileSync(file)).toString("utf8")) as UpgradeRecord;
+}
+
+/** Makes the database what the old version left behind, as of now, and then brings it to today's schema as a starting hub does. */
+export async function loadRecord({ database, url }: TestDatabase, record: UpgradeRecord): Promise<void> {
+  const { db } = database;
+  await db.execute(sql`drop schema if exists drizzle cascade`);
+  await db.execute(sql`drop schema public cascade`);
+  await db.execute(sql`create schema public`);
+  await migrateUpTo(url, record.migrations);
+  for (const table of await parentsFirst(db, Object.keys(record.tables))) {
+    await db.execute(
+      sql`insert into ${sql.identifier(table)} select * from json_populate_recordset(null::${sql.identifier(table)}, ${JSON.stringify(record.tables[table])}::json)`,
+    );
+  }
+  await restoreSequences(db);
+  await bringToNow(db, record);
+  await migrate(url);
+}
+
+/** The region's state in a file of its own folder, for a simulator to go on with. */
+export function regionFile(record: UpgradeRecord): { path: string; remove(): void } {
+  const folder = mkdtempSync(join(tmpdir(), "muster-upgrade-"));
+  const path = join(folder, "maas.json");
+  writeFileSync(path, JSON.stringify(record.region));
+  return { path, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** The schema as it was: only the migrations that the old version knew. */
+async function migrateUpTo(url: string, tags: readonly string[]): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "muster-migrations-"));
+  try {
+    await cp(MIGRATIONS, folder, { recursive: true });
+    const file = join(folder, "meta/_journal.json");
+    const journal = JSON.parse(await readFile(file, "utf8")) as { entries: { tag: string }[] };
+    const entries = journal.entries.filter((entry) => tags.includes(entry.tag));
+    if (entries.length !== tags.length) throw new Error(`a migration among ${tags.join(", ")} is gone`);
+    await writeFile(file, JSON.stringify({ ...journal, entries }));
+    await migrate(url, folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The tables in an order in which no foreign key looks for what is not there yet. */
+async function parentsFirst(db: Db, tables: readonly string[]): Promise<string[]> {
+  const { rows } = await db.execute<{ child: string; parent: string }>(sql`
+    select conrelid::regclass::text as child, confrelid::regclass::text as parent from pg_constraint where contype = 'f'`);
+  const ordered: string[] = [];
+  const add = (table: string): void => {
+    if (ordered.includes(table)) return;
+    for (const { child, parent } of rows) if (child === table && parent !== table) add(parent);
+    ordered.push(table);
+  };
+  for (const table of tables) add(table);
+  return ordered.filter((table) => tables.includes(table));
+}
+
+async function restoreSequences(db: Db): Promise<void> {
+  const { rows } = await db.execute<{ table: string; column: string }>(sql`
+    select table_name as table, column_name as column from information_schema.columns
+    where table_schema = 'public' and column_default like 'nextval(%'`);
+  for (const { table, column } of rows) {
+    await db.execute(sql`
+      select setval(pg_get_serial_sequence(${table}, ${column}), coalesce(max(${sql.identifier(column)}), 0) + 1, false)
+      from ${sql.identifier(table)}`);
+  }
+}
+
+/** All times are moved by the record's age: deadlines and tokens that were in the future then are in the future now. */
+async function bringToNow(db: Db, record: UpgradeRecord): Promise<void> {
+  const { rows } = await db.execute<{ table: string; column: string }>(sql`
+    select table_name as table, column_name as column from information_schema.columns
+    where table_schema = 'public' and data_type = 'timestamp with time zone'`);
+  for (const { table, column } of rows) {
+    const name = sql.identifier(column);
+    await db.execute(
+      sql`update ${sql.identifier(table)} set ${name} = ${name} + (now() - ${record.recordedAt}::timestamptz)`,
+    );
+  }
+}
