@@ -39,6 +39,8 @@ const Env = z.object({
   MUSTER_HEARTBEAT_MIN_TTL_MS: millis(10_000, 500),
   /** After a hub start nobody is offline before this has passed (decision F2). */
   MUSTER_OFFLINE_GRACE_MS: millis(300_000, 1_000),
+  /** Days that finished tasks, old certificates, tokens and readiness signals are kept. */
+  MUSTER_RETENTION_DAYS: z.coerce.number().int().min(1).max(3650).default(90),
 });
 
 export interface Config {
@@ -55,6 +57,7 @@ export interface Config {
   readonly workflowLeaseSeconds: number;
   readonly heartbeatMinTtlMs: number;
   readonly offlineGraceMs: number;
+  readonly retentionDays: number;
 }
 
 /** Names every fault at once, and never a value: a value may be a password. */
@@ -84,6 +87,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     workflowLeaseSeconds: e.MUSTER_WORKFLOW_LEASE_SECONDS,
     heartbeatMinTtlMs: e.MUSTER_HEARTBEAT_MIN_TTL_MS,
     offlineGraceMs: e.MUSTER_OFFLINE_GRACE_MS,
+    retentionDays: e.MUSTER_RETENTION_DAYS,
   };
 }
 

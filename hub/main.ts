@@ -22,6 +22,7 @@ import type { MaasPort } from "./maas/port.ts";
 import { probeMaas } from "./maas/probe.ts";
 import { SiteClients } from "./maas/site-clients.ts";
 import { startOfflineSweep } from "./node/offline-sweep.ts";
+import { startRetention } from "./retention.ts";
 import type { SecretStore } from "./secrets/port.ts";
 import { openSealedFileStore } from "./secrets/sealed-file.ts";
 import { inputResolvers, siteClient } from "./services.ts";
@@ -146,6 +147,8 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
   closers.push(() => watcher.close());
   const sweep = startOfflineSweep({ inTx, log: log.with({ part: "heartbeat" }), graceMs: config.offlineGraceMs });
   closers.push(() => sweep.close());
+  const retention = startRetention({ db, log: log.with({ part: "retention" }), days: config.retentionDays });
+  closers.push(() => retention.close());
   const late = startLateSuccess({ inTx, workflows, log: log.with({ part: "workflows" }) });
   closers.push(() => late.close());
   const runner = startWorkflowRunner({

@@ -17,11 +17,16 @@ export class StatementError extends Error {
     // Class 22 (data exception) quotes the refused value in PostgreSQL's own message.
     const quotesValue = cause instanceof DatabaseError && cause.code?.startsWith("22") === true;
     const reason = quotesValue ? `a value was refused (SQLSTATE ${cause.code})` : String(cause);
-    super(`${reason}; statement: ${sql}`, quotesValue ? undefined : { cause });
+    super(`${reason}; statement: ${bounded(sql)}`, quotesValue ? undefined : { cause });
     this.code = cause instanceof DatabaseError ? cause.code : undefined;
     this.constraint = cause instanceof DatabaseError ? cause.constraint : undefined;
   }
 }
+
+/** A statement over a thousand rows is a thousand lines of placeholders. */
+const MOST_SQL = 1_000;
+const bounded = (text: string): string =>
+  text.length <= MOST_SQL ? text : `${text.slice(0, MOST_SQL)} ... (${text.length} characters)`;
 
 export function drizzleOn(client: Pool | PoolClient): NodePgDatabase {
   const db = drizzle(client);

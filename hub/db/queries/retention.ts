@@ -1,0 +1,49 @@
+import { type SQL, sql } from "drizzle-orm";
+import type { Db } from "../tx.ts";
+
+/** One statement's worth, so that no lock is held for long. */
+const AT_ONCE = 5_000;
+
+interface RetentionRule {
+  readonly table: string;
+  /** What may go, of rows that are older than the cutoff. */
+  readonly outdated: (cutoff: SQL) => SQL;
+}
+
+/**
+ * Records that only grow and that nothing decides by once they are old. History of nodes and workflows, and the audit, are kept. A node's newest certificate stays: it says
+ * that the node has enrolled.
+ */
+export const RETENTION: readonly RetentionRule[] = [
+  { table: "readiness_signals", outdated: (cutoff) => sql`t.received_at < ${cutoff}` },
+  {
+    table: "node_certificates",
+    outdated: (cutoff) => sql`t.not_after < ${cutoff} and exists (
+      select 1 from node_certificates newer where newer.node_id = t.node_id and newer.issued_at > t.issued_at)`,
+  },
+  {
+    table: "enrollment_tokens",
+    outdated: (cutoff) => sql`greatest(t.expires_at, t.used_at, t.revoked_at) < ${cutoff}`,
+  },
+  {
+    table: "tasks",
+    outdated: (cutoff) => sql`t.finished_at < ${cutoff} and not exists (
+      select 1 from workflows w where w.id = t.workflow_id and w.completed_at is null)`,
+  },
+];
+
+/** Removes what is older than the days, in small steps. Two hubs may do so at once. Returns rows removed by table. */
+export async function removeOutdated(db: Db, days: number): Promise<Readonly<Record<string, number>>> {
+  const cutoff = sql`now() - make_interval(days => ${days}::int)`;
+  const removed: Record<string, number> = {};
+  for (const rule of RETENTION) {
+    const table = sql.identifier(rule.table);
+    for (let last = AT_ONCE; last === AT_ONCE; removed[rule.table] = (removed[rule.table] ?? 0) + last) {
+      const { rowCount } = await db.execute(sql`
+        delete from ${table} where ctid = any(array(
+          select t.ctid from ${table} t where ${rule.outdated(cutoff)} limit ${AT_ONCE} for update skip locked))`);
+      last = rowCount ?? 0;
+    }
+  }
+  return removed;
+}

@@ -1,0 +1,52 @@
+import { randomUUID } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { RETENTION, removeOutdated } from "../../hub/db/queries/retention.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(() => test?.drop());
+
+const count = async (table: string): Promise<number> => {
+  const { rows } = await test.database.db.execute<{ n: number }>(
+    sql`select count(*)::int as n from ${sql.identifier(table)}`,
+  );
+  return rows[0]?.n ?? -1;
+};
+
+it("removes what is older than it is kept, and nothing that something may still decide by", async () => {
+  const { db } = test.database;
+  const [node, other] = [randomUUID(), randomUUID()];
+  const old = sql`now() - interval '91 days'`;
+  await db.execute(sql`insert into readiness_signals (id, node_id, generation, source, conditions, applied, received_at)
+    select gen_random_uuid(), ${node}, 1, 'agent', '[]', true, ${old} from generate_series(1, 12000)`);
+  await db.execute(sql`insert into readiness_signals (id, node_id, generation, source, conditions, applied)
+    values (gen_random_uuid(), ${node}, 1, 'agent', '[]', true)`);
+  const certificate = (serial: string, of: string, issued: number) =>
+    db.execute(sql`insert into node_certificates (serial, node_id, generation, public_key_sha256, not_before, not_after, issued_at)
+      values (${serial}, ${of}, 1, 'f', ${old}, ${old}, now() - make_interval(days => ${issued}))`);
+  await certificate("older of two", node, 95);
+  await certificate("newer of two", node, 94);
+  await certificate("the only one", other, 95);
+  const running = randomUUID();
+  await db.execute(sql`insert into workflows (id, kind, status, stage, input, completed_at) values
+    (${running}, 'onboard', 'running', 's', '{}', null)`);
+  const task = (workflow: string | null, finished: boolean) =>
+    db.execute(sql`insert into tasks (node_id, workflow_id, type, input, idempotency_key, deadline, state, finished_at)
+      values (${node}, ${workflow}, 'node.drain', '{}', ${randomUUID()}, ${old}, 'succeeded', ${finished ? old : sql`null`})`);
+  await task(null, true);
+  await task(running, true);
+  await task(null, false);
+
+  const removed = await removeOutdated(db, 90);
+
+  expect(Object.keys(removed).sort()).toEqual(RETENTION.map((rule) => rule.table).sort());
+  expect(removed).toMatchObject({ readiness_signals: 12_000, node_certificates: 1, tasks: 1, enrollment_tokens: 0 });
+  expect([await count("readiness_signals"), await count("node_certificates"), await count("tasks")]).toEqual([1, 2, 2]);
+  const { rows } = await db.execute<{ serial: string }>(sql`select serial from node_certificates order by serial`);
+  expect(rows.map((row) => row.serial)).toEqual(["newer of two", "the only one"]);
+  expect(await removeOutdated(db, 90)).toMatchObject({ readiness_signals: 0, tasks: 0 });
+});
