@@ -153,6 +153,7 @@ export const FAILURES = {
       "unknown_maas_status",
       "node_state_conflict",
       "identity_mismatch",
+      "stopped_by_operator",
     ],
     exceptions: {
       machine_vanished: {
@@ -163,6 +164,10 @@ export const FAILURES = {
       conflicting_candidates: {
         nextVerb: "resume",
         nextAction: "Remove or rename the machines in MAAS that are not this host, then resume.",
+      },
+      stopped_by_operator: {
+        nextVerb: "resume",
+        nextAction: "Resolve what it was stopped for, then resume.",
       },
       identity_mismatch: {
         nextVerb: "restart_clean",
