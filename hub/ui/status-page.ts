@@ -23,7 +23,7 @@ export const statusPage = (nonce: string): string => `<!doctype html>
   <label for="reason">Reason, for the audit</label> <input id="reason" maxlength="512" required>
   <menu><button value="do" class="first">Do it</button><button value="no" formnovalidate>No</button></menu>
 </div></form></dialog>
-<script nonce="${nonce}" type="module">${script}</script>
+<script type="module" nonce="${nonce}">${script}</script>
 </body>
 </html>
 `;

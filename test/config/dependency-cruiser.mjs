@@ -50,6 +50,7 @@ export default {
           "^hub/db/migrations/",
           "[.]test[.]ts$",
           "^test/fakes/maas/host/systemctl[.]ts$",
+          "^hub/ui/page[.]js$",
         ],
       },
       to: {},
