@@ -20,8 +20,10 @@ const Env = z.object({
   /** Existing user that runs the embedded server when the hub is root. */
   MUSTER_POSTGRES_USER: z.string().min(1).default("nobody"),
   MUSTER_DATABASE_POOL_SIZE: z.coerce.number().int().min(3).max(200).default(12),
-  /** Embedded database, sealed secrets, admin token. */
+  /** Embedded database; sealed secrets and admin token too unless MUSTER_SHARED_DIR is set. */
   MUSTER_STATE_DIR: z.string().min(1).default(".muster/hub"),
+  /** Sealed secrets and admin token, the same folder for all hubs of one database; by default the state folder. */
+  MUSTER_SHARED_DIR: z.string().min(1).optional(),
   /** Admin API and page. Clear-text HTTP: put a TLS proxy before it when it is not on loopback. */
   MUSTER_HTTP_HOST: z.string().min(1).default("127.0.0.1"),
   MUSTER_HTTP_PORT: port(8480),
@@ -34,7 +36,7 @@ const Env = z.object({
   MUSTER_WATCH_INTERVAL_MS: millis(5_000, 50),
   MUSTER_SWEEP_INTERVAL_MS: millis(3_600_000, 1_000),
   MUSTER_WORKFLOW_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(32),
-  MUSTER_WORKFLOW_LEASE_SECONDS: z.coerce.number().int().min(2).max(300).default(5),
+  MUSTER_WORKFLOW_LEASE_SECONDS: z.coerce.number().int().min(2).max(300).default(3),
   /** Shortest heartbeat time to live that an agent is told; it grows with the fleet. */
   MUSTER_HEARTBEAT_MIN_TTL_MS: millis(10_000, 500),
   /** After a hub start nobody is offline before this has passed (decision F2). */
@@ -48,6 +50,7 @@ export interface Config {
   readonly embedded: { readonly binDir: string | null; readonly runAs: string };
   readonly databasePoolSize: number;
   readonly stateDir: string;
+  readonly sharedDir: string;
   readonly http: { readonly host: string; readonly port: number };
   readonly agent: { readonly host: string; readonly port: number; readonly url: string | null };
   readonly logLevel: (typeof LOG_LEVELS)[number];
@@ -78,6 +81,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     embedded: { binDir: e.MUSTER_POSTGRES_BIN ?? null, runAs: e.MUSTER_POSTGRES_USER },
     databasePoolSize: e.MUSTER_DATABASE_POOL_SIZE,
     stateDir: resolve(e.MUSTER_STATE_DIR),
+    sharedDir: resolve(e.MUSTER_SHARED_DIR ?? e.MUSTER_STATE_DIR),
     http: { host: e.MUSTER_HTTP_HOST, port: e.MUSTER_HTTP_PORT },
     agent: { host: e.MUSTER_AGENT_HOST, port: e.MUSTER_AGENT_PORT, url: e.MUSTER_AGENT_URL ?? null },
     logLevel: e.MUSTER_LOG_LEVEL,

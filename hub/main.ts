@@ -23,6 +23,7 @@ import { probeMaas } from "./maas/probe.ts";
 import { SiteClients } from "./maas/site-clients.ts";
 import { startOfflineSweep } from "./node/offline-sweep.ts";
 import { startRetention } from "./retention.ts";
+import { ensureSameStore } from "./same-store.ts";
 import type { SecretStore } from "./secrets/port.ts";
 import { openSealedFileStore } from "./secrets/sealed-file.ts";
 import { inputResolvers, siteClient } from "./services.ts";
@@ -54,8 +55,13 @@ async function start(config: Config, log: Log, closers: Closer[]): Promise<void>
   const hubId = randomUUID();
   const store = await openStore(config, hubId, log, closers);
   const { db, inTx } = store.opened;
-  const secrets = await openSealedFileStore({ directory: join(config.stateDir, "secrets") });
-  const adminTokenFile = join(config.stateDir, "admin-token");
+  const secrets = await openSealedFileStore({ directory: join(config.sharedDir, "secrets") });
+  const adminTokenFile = join(config.sharedDir, "admin-token");
+  // Before anything is made or voided with it.
+  await inTx(async (tx) => {
+    await tx.execute(sql`select pg_advisory_xact_lock(${FIRST_START_LOCK})`);
+    await ensureSameStore(tx, secrets);
+  });
   await ensureAdminToken(inTx, adminTokenFile);
   const clients = new SiteClients((siteId, report) => log.debug("maas request", { site_id: siteId, ...report }));
   const parts: Parts = {

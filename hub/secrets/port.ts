@@ -44,4 +44,6 @@ export const SECRET_PATHS = {
   userData: (nodeId: string) => `kv/nodes/${nodeId}/user-data`,
   certificateAuthority: "kv/muster/certificate-authority",
   taskSigningKey: "kv/muster/task-signing-key",
+  /** Id of this store, which the database knows too. */
+  storeId: "kv/muster/store-id",
 } as const;

@@ -1,14 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  breatherMs,
-  EVENT_OVERLAP,
-  failurePauseMs,
-  queryFrom,
-  readFeed,
-  sweepIsDue,
-  toRead,
-  wakeIsDue,
-} from "./plan.ts";
+import { breatherMs, EVENT_OVERLAP, failurePauseMs, queryFrom, readFeed, sweepIsDue, toRead } from "./plan.ts";
 
 describe("the watcher's plan", () => {
   it("reads an overlap below the cursor, never below zero", () => {
@@ -43,13 +34,6 @@ describe("the watcher's plan", () => {
     expect(sweepIsDue(null, now, 5_000)).toBe(true);
     expect(sweepIsDue(new Date(6_000), now, 5_000)).toBe(false);
     expect(sweepIsDue(new Date(5_000), now, 5_000)).toBe(true);
-  });
-
-  it("answers a wake request with one look, and leaves the rest to the back-off when that failed", () => {
-    const earlier = new Date(1_000);
-    const later = new Date(2_000);
-    expect([wakeIsDue(null, null), wakeIsDue(earlier, null), wakeIsDue(later, earlier)]).toEqual([false, true, true]);
-    expect(wakeIsDue(earlier, later)).toBe(false);
   });
 
   it("lets a slow region breathe", () => {

@@ -42,7 +42,3 @@ export const sweepIsDue = (lastSweepAt: Date | null, now: Date, sweepIntervalMs:
 
 /** A read that took this long is not repeated before this much time has passed, so that waiting keeps a region busy a fifth of the time at most. */
 export const breatherMs = (tookMs: number): number => 4 * tookMs;
-
-/** A wake request asks for one look at once; one that failed leaves the next to the back-off. */
-export const wakeIsDue = (requestedAt: Date | null, lastErrorAt: Date | null): boolean =>
-  requestedAt !== null && (lastErrorAt === null || requestedAt > lastErrorAt);

@@ -1,12 +1,12 @@
 import type { SiteId } from "../../shared/ids.ts";
-import { activeSiteIds, holdWatch, recordFailedLook, releaseWatch } from "../db/queries/maas-site-watches.ts";
+import { holdWatch, keepWatches, recordFailedLook, releaseWatch } from "../db/queries/maas-site-watches.ts";
 import type { MaasSiteWatch } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
 import { SecretError } from "../secrets/port.ts";
 import { emptyMemory, lookAtSite } from "./look.ts";
-import { failurePauseMs, wakeIsDue } from "./plan.ts";
+import { failurePauseMs } from "./plan.ts";
 
 export interface WatcherOptions {
   readonly db: Db;
@@ -25,56 +25,76 @@ export interface Watcher {
 }
 
 /** After a hub's death another one watches its sites in about this time. */
-const LEASE_SECONDS = 5;
-const SITES_EVERY_MS = 2_000;
-/** A lease must be renewed well before it lapses, however seldom the site is polled. */
-const LONGEST_PAUSE_MS = 2_000;
+const LEASE_SECONDS = 3;
+/** Three times a lease: renewals, new sites, requests for a look. */
+const KEEP_EVERY_MS = 1_000;
+const LEAST_KEEP_MS = 100;
+/** Spreads hubs that wait for the same lease to lapse. */
+const SPREAD_MS = 50;
 
-/** One loop a site, independent of each other: a site that is down never slows another (lifecycle 6.3). Over all hubs one loop looks. */
+/**
+ * One loop for each site that this hub watches, independent of each other: a site that is down never slows another (lifecycle 6.3). Over all
+ * hubs one loop looks; the others see each second when its lease would lapse and are there in that moment.
+ */
 export function startWatcher(options: WatcherOptions): Watcher {
+  const { db, hubId, log } = options;
   const stop = new AbortController();
   const loops = new Map<SiteId, SiteLoop>();
-  const syncSites = async (): Promise<void> => {
-    const active = new Set(await activeSiteIds(options.db));
-    for (const siteId of active) if (!loops.has(siteId)) loops.set(siteId, new SiteLoop(options, siteId, stop.signal));
-    for (const [siteId, loop] of loops) {
-      if (active.has(siteId)) continue;
-      loops.delete(siteId);
-      await loop.close();
-    }
+  const closing = new Set<Promise<void>>();
+  const drop = (siteId: SiteId, loop: SiteLoop): void => {
+    loops.delete(siteId);
+    // A look that hangs ends by its signal; the other sites' leases do not wait for it.
+    const closed = loop.close().finally(() => closing.delete(closed));
+    closing.add(closed);
   };
-  const keepSites = async (): Promise<void> => {
+  const keepOnce = async (): Promise<number> => {
+    const sites = await keepWatches(db, hubId, LEASE_SECONDS);
+    const ours = new Map(sites.filter((site) => site.ours).map((site) => [site.siteId, site]));
+    for (const [siteId, { wake }] of ours) {
+      const loop = loops.get(siteId);
+      if (loop === undefined) loops.set(siteId, new SiteLoop(options, siteId));
+      else if (wake) loop.wakeIfAtRest();
+    }
+    for (const [siteId, loop] of loops) if (!ours.has(siteId)) drop(siteId, loop);
+    const soonest = Math.min(...sites.filter((site) => !site.ours).map((site) => site.lapsesInMs));
+    return Math.max(LEAST_KEEP_MS, Math.min(KEEP_EVERY_MS, soonest)) + Math.random() * SPREAD_MS;
+  };
+  const keep = async (): Promise<void> => {
     while (!stop.signal.aborted) {
-      await syncSites().catch((error: unknown) => options.log.warn("the list of sites could not be read", { error }));
-      await pause(SITES_EVERY_MS, stop.signal);
+      const pauseMs = await keepOnce().catch((error: unknown) => {
+        log.warn("the leases on sites could not be kept", { error });
+        return KEEP_EVERY_MS;
+      });
+      await pause(pauseMs, stop.signal);
     }
   };
-  const keeping = keepSites();
+  const keeping = keep();
   return {
     wake: (siteId) => loops.get(siteId)?.wake(),
     close: async () => {
       stop.abort();
       await keeping;
-      await Promise.all([...loops.values()].map((loop) => loop.close()));
+      for (const [siteId, loop] of loops) drop(siteId, loop);
+      await Promise.all(closing);
     },
   };
 }
 
+/** Looks at one site as long as this hub holds its lease, which the watcher keeps. */
 class SiteLoop {
   readonly #options: WatcherOptions;
   readonly #siteId: SiteId;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
   #memory = emptyMemory();
-  #nextLookAt = 0;
+  #fence: number | null = null;
   /** Somebody asked for a look since the last one began. */
   #woken = false;
   #rung: (() => void) | null = null;
 
-  constructor(options: WatcherOptions, siteId: SiteId, stop: AbortSignal) {
+  constructor(options: WatcherOptions, siteId: SiteId) {
     this.#options = options;
     this.#siteId = siteId;
-    stop.addEventListener("abort", () => this.#stop.abort(), { once: true });
     this.#running = this.#run();
   }
 
@@ -83,28 +103,26 @@ class SiteLoop {
     this.#rung?.();
   }
 
+  /** For a request in the database: a look under way answers it, or leaves it there to be seen again. */
+  wakeIfAtRest(): void {
+    if (this.#rung !== null) this.wake();
+  }
+
   async close(): Promise<void> {
     this.#stop.abort();
-    this.#rung?.();
     await this.#running;
   }
 
   async #run(): Promise<void> {
-    const { db, hubId, log } = this.#options;
+    const { db, hubId, log, pollIntervalMs } = this.#options;
     while (!this.#stop.signal.aborted) {
-      let pauseMs = LONGEST_PAUSE_MS;
+      let pauseMs = pollIntervalMs;
       try {
+        // What the last look left, read again; no row when the lease is another hub's meanwhile.
         const watch = await holdWatch(db, this.#siteId, hubId, LEASE_SECONDS);
-        if (watch === null) {
-          this.#memory = emptyMemory();
-          this.#woken = false;
-        } else {
-          if (this.#isDue(watch)) await this.#look(watch);
-          pauseMs = this.#nextLookAt - performance.now();
-        }
+        if (watch !== null) pauseMs = await this.#look(watch);
       } catch (error) {
         log.warn("a site could not be watched", { site_id: this.#siteId, error });
-        this.#nextLookAt = performance.now() + this.#options.pollIntervalMs;
       }
       await this.#rest(pauseMs);
     }
@@ -113,59 +131,49 @@ class SiteLoop {
     );
   }
 
-  #isDue(watch: MaasSiteWatch): boolean {
-    return this.#woken || performance.now() >= this.#nextLookAt || wakeIsDue(watch.wakeRequestedAt, watch.lastErrorAt);
-  }
-
-  async #look(watch: MaasSiteWatch): Promise<void> {
-    const { db, hubId, log, pollIntervalMs, clientFor } = this.#options;
+  /** Returns how long to rest after it. */
+  async #look(watch: MaasSiteWatch): Promise<number> {
+    const { db, log, pollIntervalMs, clientFor } = this.#options;
     this.#woken = false;
-    // A look at a large or slow site outlasts the lease, so that is renewed meanwhile. A renewal that fails shows in the fence.
-    const renewal = setInterval(
-      () => void holdWatch(db, this.#siteId, hubId, LEASE_SECONDS).catch(() => undefined),
-      (LEASE_SECONDS * 1000) / 3,
-    );
+    // Between two fences another hub has looked: what this one remembers of the feed may lag behind the cursor.
+    if (watch.fence !== this.#fence) this.#memory = emptyMemory();
+    this.#fence = watch.fence;
     try {
       const maas = await clientFor(this.#siteId, this.#stop.signal);
       await lookAtSite(this.#options, this.#siteId, watch, maas, this.#memory);
-      this.#nextLookAt = performance.now() + pollIntervalMs;
       if (watch.consecutiveFailures > 0)
         log.info("a site answers again", { site_id: this.#siteId, failures: watch.consecutiveFailures });
+      return pollIntervalMs;
     } catch (error) {
       if (!(error instanceof MaasError) && !(error instanceof SecretError)) throw error;
       // Closing cuts the look short; that says nothing of the site.
-      if (this.#stop.signal.aborted) return;
+      if (this.#stop.signal.aborted) return 0;
       const failures = await recordFailedLook(db, this.#siteId, watch.fence, error.code);
-      this.#nextLookAt = performance.now() + failurePauseMs(failures, pollIntervalMs, Math.random());
       log.warn("a look at a site failed", { site_id: this.#siteId, code: error.code, failures, error });
-    } finally {
-      clearInterval(renewal);
+      return failurePauseMs(failures, pollIntervalMs, Math.random());
     }
   }
 
   async #rest(pauseMs: number): Promise<void> {
-    if (this.#stop.signal.aborted || this.#woken) return;
-    const ms = Math.max(10, Math.min(LONGEST_PAUSE_MS, pauseMs));
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#rung = () => {
-        clearTimeout(timer);
-        resolve();
-      };
+    if (this.#woken) return;
+    await pause(Math.max(10, pauseMs), this.#stop.signal, (ring) => {
+      this.#rung = ring;
     });
     this.#rung = null;
   }
 }
 
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      "abort",
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      { once: true },
-    );
+/** Ends early when `signal` fires, or when the function given to `onRing` is called. */
+function pause(ms: number, signal: AbortSignal, onRing?: (ring: () => void) => void): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end, { once: true });
+    onRing?.(end);
   });
+}

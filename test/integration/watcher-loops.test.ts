@@ -106,7 +106,7 @@ describe("the loops that watch sites", () => {
     const { db } = database.database;
     const counted = new Proxy(db, {
       get: (target, name) => {
-        if (name === "insert") asked += 1;
+        if (name === "execute") asked += 1;
         const value: unknown = Reflect.get(target, name);
         return typeof value === "function" ? value.bind(target) : value;
       },

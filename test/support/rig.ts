@@ -3,6 +3,8 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { type Child, startChild } from "./child.ts";
 import { HubApi } from "./hub-api.ts";
+import { type Supervised, supervise } from "./supervise.ts";
+import { startTcpFront, type TcpFront } from "./tcp-front.ts";
 import { until } from "./until.ts";
 
 export interface RigOptions {
@@ -11,6 +13,10 @@ export interface RigOptions {
   readonly machines: number;
   /** How much faster than a real site the simulated MAAS runs. */
   readonly speed: number;
+  /** Hub processes on one database, behind a load balancer when there are several; by default one. */
+  readonly hubs?: number;
+  /** By default the hubs' own embedded one. */
+  readonly databaseUrl?: string;
   readonly hubEnv?: Readonly<Record<string, string>>;
   /** Told when a process ended that nobody stopped; it is started again, as systemd would. */
   readonly onRestart?: (name: string) => void;
@@ -20,17 +26,30 @@ interface Ports {
   readonly maas: number;
   readonly http: number;
   readonly agent: number;
+  /** Of each hub, where there are several; `http` and `agent` are then the load balancer's. */
+  readonly hubs?: readonly { readonly http: number; readonly agent: number }[];
 }
 
-/** A hub and a simulated MAAS as real processes, kept running like services. */
+/** One hub of the rig. */
+export interface RigHub {
+  readonly url: string;
+  pid(): number;
+  /** Waits until this hub answers `/readyz`. */
+  ready(): Promise<void>;
+}
+
+/** Hubs and a simulated MAAS as real processes, kept running like services. */
 export interface Rig {
   readonly maas: { readonly url: string; readonly apiKey: string; readonly control: string };
+  /** Through the load balancer where there are several hubs. */
   readonly api: HubApi;
   readonly apiUrl: string;
   readonly adminTokenFile: string;
+  readonly hubs: readonly RigHub[];
+  /** Of the first hub. */
   readonly hubPid: () => number;
   readonly maasPid: () => number;
-  /** Waits until the hub answers `/readyz`. */
+  /** Waits until some hub answers `/readyz`. */
   hubReady(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -39,48 +58,40 @@ const SIMULATOR_KEY = "simConsumer0000001:simToken000000001:simTokenSecret000000
 
 export async function startRig(options: RigOptions): Promise<Rig> {
   mkdirSync(options.stateDir, { recursive: true });
-  const ports = await rememberedPorts(options.stateDir);
-  const state = (name: string) => join(options.stateDir, name);
-  const maas = supervise(options, () =>
-    startChild({
-      name: "simulated MAAS",
-      script: "test/fakes/maas/main.ts",
-      args: [
-        ["--port", String(ports.maas)],
-        ["--state-file", state("maas.json")],
-        ["--hosts-dir", state("hosts")],
-        ["--speed", String(options.speed)],
-        ["--machines", String(options.machines)],
-        ["--api-key", SIMULATOR_KEY],
-      ].flat(),
-      logFile: state("maas.log"),
-    }),
-  );
+  const count = options.hubs ?? 1;
+  const ports = await rememberedPorts(options.stateDir, count);
+  const own = ports.hubs ?? [{ http: ports.http, agent: ports.agent }];
+  const maas = supervise(() => startMaas(options, ports), options.onRestart);
   await maas.current().ready;
-  const hub = supervise(options, () =>
-    startChild({
-      name: "hub",
-      script: "hub/main.ts",
-      env: { ...hubEnv(options.stateDir, ports), ...options.hubEnv },
-      logFile: state("hub.log"),
-    }),
-  );
-  const apiUrl = `http://127.0.0.1:${ports.http}`;
-  const hubReady = () =>
-    until(
-      "the hub answers /readyz",
-      async () => ((await fetch(`${apiUrl}/readyz`, { signal: AbortSignal.timeout(2_000) })).ok ? true : undefined),
-      { timeoutMs: 90_000, everyMs: 100 },
-    ).then(() => undefined);
-  try {
-    await hub.current().ready;
-    await hubReady();
-  } catch (error) {
-    await hub.stop();
+  const hubs: (RigHub & { readonly process: Supervised })[] = [];
+  let fronts: TcpFront[] = [];
+  const stop = async (): Promise<void> => {
+    await Promise.all(hubs.map((hub) => hub.process.stop()));
+    await Promise.all(fronts.map((front) => front.close()));
     await maas.stop();
+  };
+  const apiUrl = `http://127.0.0.1:${ports.http}`;
+  try {
+    for (const [index, listens] of own.slice(0, count).entries())
+      hubs.push(runHub(options, index, { ...ports, ...listens }, `https://127.0.0.1:${ports.agent}`));
+    await Promise.all(hubs.map((hub) => hub.process.current().ready));
+    await Promise.all(hubs.map((hub) => hub.ready()));
+    if (count > 1)
+      fronts = await Promise.all(
+        (["http", "agent"] as const).map((kind) =>
+          startTcpFront(
+            ports[kind],
+            own
+              .slice(0, count)
+              .map((listens, index) => ({ port: listens[kind], readyUrl: `${hubs[index]?.url}/readyz` })),
+          ),
+        ),
+      );
+  } catch (error) {
+    await stop();
     throw error;
   }
-  const adminTokenFile = state("hub/admin-token");
+  const adminTokenFile = join(options.stateDir, "hub/admin-token");
   return {
     maas: {
       url: `http://127.0.0.1:${ports.maas}/MAAS`,
@@ -90,58 +101,79 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     api: new HubApi(apiUrl, readFileSync(adminTokenFile, "utf8").trim()),
     apiUrl,
     adminTokenFile,
-    hubPid: () => hub.current().pid,
+    hubs,
+    hubPid: () => hubs[0]?.pid() ?? -1,
     maasPid: () => maas.current().pid,
-    hubReady,
-    stop: async () => {
-      await hub.stop();
-      await maas.stop();
-    },
+    hubReady: () => answersReady(apiUrl),
+    stop,
   };
 }
 
-const hubEnv = (stateDir: string, ports: Ports): Record<string, string> => ({
-  MUSTER_STATE_DIR: join(stateDir, "hub"),
-  MUSTER_HTTP_PORT: String(ports.http),
-  MUSTER_AGENT_HOST: "127.0.0.1",
-  MUSTER_AGENT_PORT: String(ports.agent),
-  MUSTER_AGENT_URL: `https://127.0.0.1:${ports.agent}`,
-  MUSTER_WATCH_INTERVAL_MS: "500",
-  MUSTER_HEARTBEAT_MIN_TTL_MS: "3000",
-});
+const startMaas = (options: RigOptions, ports: Ports): Child =>
+  startChild({
+    name: "simulated MAAS",
+    script: "test/fakes/maas/main.ts",
+    args: [
+      ["--port", String(ports.maas)],
+      ["--state-file", join(options.stateDir, "maas.json")],
+      ["--hosts-dir", join(options.stateDir, "hosts")],
+      ["--speed", String(options.speed)],
+      ["--machines", String(options.machines)],
+      ["--api-key", SIMULATOR_KEY],
+    ].flat(),
+    logFile: join(options.stateDir, "maas.log"),
+  });
 
-/** Starts again whatever ends by itself, half a second later; `stop` ends that. */
-function supervise(options: RigOptions, start: () => Child): { current(): Child; stop(): Promise<void> } {
-  let stopping = false;
-  let child = start();
-  const watch = (watched: Child): void => {
-    void watched.gone.then(() => {
-      if (stopping) return;
-      options.onRestart?.(watched.name);
-      setTimeout(() => {
-        if (stopping) return;
-        child = start();
-        watch(child);
-      }, 500);
-    });
-  };
-  watch(child);
-  return {
-    current: () => child,
-    stop: async () => {
-      stopping = true;
-      await child.stop();
-    },
-  };
+/** Each hub has a state folder of its own where the database is elsewhere; the first one's holds what they share. */
+function runHub(options: RigOptions, index: number, ports: Ports, agentUrl: string): RigHub & { process: Supervised } {
+  const name = index === 0 ? "hub" : `hub-${index + 1}`;
+  const shared = join(options.stateDir, "hub");
+  const database: Record<string, string> =
+    options.databaseUrl === undefined
+      ? { MUSTER_STATE_DIR: shared }
+      : { MUSTER_STATE_DIR: join(options.stateDir, name), DATABASE_URL: options.databaseUrl };
+  const process = supervise(
+    () =>
+      startChild({
+        name,
+        script: "hub/main.ts",
+        env: {
+          ...database,
+          MUSTER_SHARED_DIR: shared,
+          MUSTER_HTTP_PORT: String(ports.http),
+          MUSTER_AGENT_HOST: "127.0.0.1",
+          MUSTER_AGENT_PORT: String(ports.agent),
+          MUSTER_AGENT_URL: agentUrl,
+          MUSTER_WATCH_INTERVAL_MS: "500",
+          MUSTER_HEARTBEAT_MIN_TTL_MS: "3000",
+          ...options.hubEnv,
+        },
+        logFile: join(options.stateDir, `${name}.log`),
+      }),
+    options.onRestart,
+  );
+  const url = `http://127.0.0.1:${ports.http}`;
+  return { process, url, pid: () => process.current().pid, ready: () => answersReady(url) };
+}
+
+async function answersReady(url: string): Promise<void> {
+  await until(
+    `${url} answers /readyz`,
+    async () => ((await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) })).ok ? true : undefined),
+    { timeoutMs: 90_000, everyMs: 100 },
+  );
 }
 
 /** Ports are kept with the data: hosts and database rows hold addresses that must still be right at the next start. */
-async function rememberedPorts(stateDir: string): Promise<Ports> {
+async function rememberedPorts(stateDir: string, hubs: number): Promise<Ports> {
   const file = join(stateDir, "ports.json");
   if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8")) as Ports;
-  const ports = { maas: await freePort(), http: await freePort(), agent: await freePort() };
-  writeFileSync(file, JSON.stringify(ports));
-  return ports;
+  const ports: Ports = { maas: await freePort(), http: await freePort(), agent: await freePort() };
+  const own: { http: number; agent: number }[] = [];
+  for (let hub = 0; hubs > 1 && hub < hubs; hub += 1) own.push({ http: await freePort(), agent: await freePort() });
+  const all = hubs > 1 ? { ...ports, hubs: own } : ports;
+  writeFileSync(file, JSON.stringify(all));
+  return all;
 }
 
 function freePort(): Promise<number> {

@@ -1,11 +1,44 @@
 import { and, eq, inArray, like, sql } from "drizzle-orm";
 import type { SiteId } from "../../../shared/ids.ts";
-import { type MaasSiteWatch, maasSites, maasSiteWatches, workflows } from "../schema/index.ts";
+import { type MaasSiteWatch, maasSiteWatches, workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-export async function activeSiteIds(db: Db): Promise<SiteId[]> {
-  const rows = await db.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.status, "active"));
-  return rows.map((row) => row.id);
+export interface SiteWatch {
+  readonly siteId: SiteId;
+  readonly ours: boolean;
+  /** Somebody asks for a look at once, and no look has failed since. */
+  readonly wake: boolean;
+  /** When another hub's lease lapses unless it is renewed; 0 for a site of ours. */
+  readonly lapsesInMs: number;
+}
+
+/**
+ * All active sites, in one statement whatever their number: leases of this hub are renewed, free and lapsed ones taken. It is what every hub
+ * asks about once a second, so a row that another hub holds is only read.
+ */
+export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): Promise<SiteWatch[]> {
+  const { rows } = await db.execute<{ site_id: SiteId; ours: boolean; wake: boolean; lapses_in_ms: number }>(sql`
+    with sites as (
+      select s.id, w.lease_owner, w.lease_until, w.wake_requested_at, w.last_error_at
+      from maas_sites s left join maas_site_watches w on w.site_id = s.id
+      where s.status = 'active'),
+    kept as (
+      insert into maas_site_watches as w (site_id, lease_owner, lease_until, fence)
+      select id, ${hubId}::uuid, now() + make_interval(secs => ${leaseSeconds}), 1 from sites
+      where lease_owner is null or lease_owner = ${hubId}::uuid or lease_until < now()
+      order by id
+      on conflict (site_id) do update set lease_owner = excluded.lease_owner, lease_until = excluded.lease_until,
+        fence = w.fence + case when w.lease_owner = excluded.lease_owner then 0 else 1 end
+      where w.lease_owner is null or w.lease_owner = excluded.lease_owner or w.lease_until < now()
+      returning w.site_id)
+    select sites.id as site_id, kept.site_id is not null as ours,
+      sites.wake_requested_at is not null
+        and (sites.last_error_at is null or sites.wake_requested_at > sites.last_error_at) as wake,
+      case when kept.site_id is not null then 0
+        else ceil(extract(epoch from greatest(interval '0', coalesce(sites.lease_until, now()) - now())) * 1000) end::int
+        as lapses_in_ms
+    from sites left join kept on kept.site_id = sites.id`);
+  return rows.map((row) => ({ siteId: row.site_id, ours: row.ours, wake: row.wake, lapsesInMs: row.lapses_in_ms }));
 }
 
 /**

@@ -1,4 +1,4 @@
-import { asc, eq } from "drizzle-orm";
+import { asc, eq, sql } from "drizzle-orm";
 import type { WorkflowId } from "../../../shared/ids.ts";
 import type { StageEventStatus } from "../../../shared/workflow-status.ts";
 import { type WorkflowEvent, workflowEvents } from "../schema/index.ts";
@@ -12,12 +12,20 @@ export interface StageEventWrite {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
+/** Who holds a row: one claim ends before the next of the same row begins, which `claimed_at` of the events proves. */
+export interface Claim {
+  readonly hubId: string;
+  /** The database's text of the time, to the microsecond. */
+  readonly at: string;
+}
+
 /** `fence` is the one under which the row was moved in the same transaction. */
 export async function recordStageEvents(
   tx: Tx,
   workflowId: WorkflowId,
   fence: number,
   events: readonly StageEventWrite[],
+  claim?: Claim | undefined,
 ): Promise<void> {
   if (events.length === 0) return;
   await tx.insert(workflowEvents).values(
@@ -29,6 +37,7 @@ export async function recordStageEvents(
       status: event.status,
       message: event.message,
       details: event.details ?? {},
+      ...(claim === undefined ? {} : { hubId: claim.hubId, claimedAt: sql`${claim.at}::timestamptz` }),
     })),
   );
 }

@@ -7,10 +7,10 @@ import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
 import { type Workflow, workflowSubjects, workflows } from "../schema/index.ts";
 import { toDate } from "../timestamp.ts";
 import type { Db, Tx } from "../tx.ts";
-import { recordStageEvents, type StageEventWrite } from "./workflow-events.ts";
+import { type Claim, recordStageEvents, type StageEventWrite } from "./workflow-events.ts";
 
-/** A row that this hub holds the lease of; `now` is the database's time of the claim. */
-export type ClaimedWorkflow = Workflow & { readonly now: Date };
+/** A row that this hub holds the lease of, or has locked; `now` is the database's time of that. */
+export type ClaimedWorkflow = Workflow & { readonly now: Date; readonly claim?: Claim | undefined };
 
 /** While a row is leased its wake_at lies this far ahead, so that a wake-up during the run is seen as a smaller one at the commit. */
 const ASLEEP_WHILE_LEASED = sql`now() + interval '1 day'`;
@@ -25,7 +25,7 @@ export async function claimWorkflows(
   db: Db,
   claim: { hubId: string; known: readonly string[]; limit: number; leaseSeconds: number },
 ): Promise<ClaimedWorkflow[]> {
-  return db
+  const rows = await db
     .update(workflows)
     .set({
       leaseOwner: claim.hubId,
@@ -48,7 +48,9 @@ export async function claimWorkflows(
         limit ${claim.limit}
         for update skip locked))`,
     )
-    .returning(withNow);
+    // The clock is read after the row was locked, so after the commit of whoever moved it last.
+    .returning({ ...withNow, claimedAt: sql<string>`clock_timestamp()::text` });
+  return rows.map(({ claimedAt, ...row }) => ({ ...row, claim: { hubId: claim.hubId, at: claimedAt } }));
 }
 
 /** Returns the ids whose lease is still held under the given fence; the others are somebody else's now. */
@@ -135,7 +137,11 @@ export const isEnded = (status: WorkflowStatus): boolean =>
  * Applies a move if the row still has the fence under which it was claimed; false means that somebody else moved or took it, and
  * nothing was written. A wake-up that came during the run, or a cancel, makes the row due at once.
  */
-export async function moveWorkflow(tx: Tx, row: Pick<Workflow, "id" | "fence">, move: WorkflowMove): Promise<boolean> {
+export async function moveWorkflow(
+  tx: Tx,
+  row: Pick<ClaimedWorkflow, "id" | "fence" | "claim">,
+  move: WorkflowMove,
+): Promise<boolean> {
   const failure = move.failure;
   const moved = await tx
     .update(workflows)
@@ -165,7 +171,7 @@ export async function moveWorkflow(tx: Tx, row: Pick<Workflow, "id" | "fence">, 
     .where(and(eq(workflows.id, row.id), eq(workflows.fence, row.fence)))
     .returning({ id: workflows.id });
   if (moved.length === 0) return false;
-  await recordStageEvents(tx, row.id, row.fence, move.events);
+  await recordStageEvents(tx, row.id, row.fence, move.events, row.claim);
   if (isTerminal(move.status)) await releaseSubjects(tx, row.id);
   return true;
 }

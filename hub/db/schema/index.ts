@@ -4,6 +4,7 @@ export * from "./audit-logs.ts";
 export * from "./domain-events.ts";
 export * from "./enrollment-tokens.ts";
 export * from "./idempotency-keys.ts";
+export * from "./installation.ts";
 export * from "./maas-machines.ts";
 export * from "./maas-power-credential-overrides.ts";
 export * from "./maas-roce-assignments.ts";

@@ -17,6 +17,9 @@ export const workflowEvents = pgTable(
     details: jsonb("details").notNull().default({}),
     /** Fence under which it was written: proves that no two owners moved the row at once. */
     fence: integer("fence").notNull(),
+    /** Hub whose claim it was, and the claim's own time, later than all that came before it; null for what no claim wrote: admissions, verbs. */
+    hubId: uuid("hub_id"),
+    claimedAt: at("claimed_at"),
     occurredAt: at("occurred_at").notNull().default(sql`now()`),
   },
   (t) => [

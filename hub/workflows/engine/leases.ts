@@ -5,34 +5,50 @@ import type { Log } from "../../log.ts";
 
 interface Held {
   readonly fence: number;
+  /** By `performance.now()`: until then nobody else takes the row, as the database counts from a later moment than this does. */
+  until: number;
   readonly abort: AbortController;
   readonly ended: Promise<void>;
 }
 
-/** The rows that this hub runs right now, and the upkeep of their leases: all renewed by one statement, three times a lease. */
+/** Looks for leases about to lapse, in times a lease. */
+const CHECKS_PER_LEASE = 12;
+
+/**
+ * The rows that this hub runs right now, and the upkeep of their leases: all renewed by one statement, three times a lease. A run whose lease
+ * could not be renewed, e.g. because the database is away, is aborted before another hub may take its row; only a process that stands still
+ * can overlap the next owner, and then the fence drops what it brings.
+ */
 export class Leases {
   readonly #held = new Map<WorkflowId, Held>();
   readonly #options: { db: Db; hubId: string; leaseSeconds: number; log: Log };
-  readonly #timer: NodeJS.Timeout;
-  #renewedAt = performance.now();
+  readonly #timers: readonly NodeJS.Timeout[];
 
   constructor(options: { db: Db; hubId: string; leaseSeconds: number; log: Log }) {
     this.#options = options;
-    this.#timer = setInterval(() => void this.#renew(), (options.leaseSeconds * 1000) / 3);
+    const leaseMs = options.leaseSeconds * 1000;
+    this.#timers = [
+      setInterval(() => void this.#renew(), leaseMs / 3),
+      setInterval(() => this.#abortLapsing(leaseMs / CHECKS_PER_LEASE), leaseMs / CHECKS_PER_LEASE),
+    ];
   }
 
   get size(): number {
     return this.#held.size;
   }
 
-  /** Keeps the lease while `run` lasts; its signal is aborted when the lease is lost or the hub stops. */
-  hold(row: { id: WorkflowId; fence: number }, run: (signal: AbortSignal) => Promise<void>): void {
+  /**
+   * Keeps the lease while `run` lasts; its signal is aborted when the lease is lost or the hub stops. `claimSentAt` is `performance.now()` from
+   * before the claim was sent.
+   */
+  hold(row: { id: WorkflowId; fence: number }, claimSentAt: number, run: (signal: AbortSignal) => Promise<void>): void {
+    const until = claimSentAt + this.#options.leaseSeconds * 1000;
     const abort = new AbortController();
     const ended = run(abort.signal).finally(() => {
       // The next claim of the same row may be known before this end is.
       if (this.#held.get(row.id)?.fence === row.fence) this.#held.delete(row.id);
     });
-    this.#held.set(row.id, { fence: row.fence, abort, ended });
+    this.#held.set(row.id, { fence: row.fence, until, abort, ended });
   }
 
   /** Lets runs end by themselves for `drainMs`, then aborts them, and gives every lease back. */
@@ -40,7 +56,7 @@ export class Leases {
     await this.#endedWithin(drainMs);
     this.#abortAll("the hub stops");
     await this.#endedWithin(drainMs);
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     const { db, hubId, log } = this.#options;
     // Not given back, they lapse.
     await releaseAllLeases(db, hubId).catch((error: unknown) => log.warn("leases were not given back", { error }));
@@ -49,17 +65,25 @@ export class Leases {
   async #renew(): Promise<void> {
     const { db, hubId, leaseSeconds, log } = this.#options;
     const rows = [...this.#held].map(([id, { fence }]) => ({ id, fence }));
+    if (rows.length === 0) return;
+    const sentAt = performance.now();
     try {
-      const kept = rows.length === 0 ? new Set() : await renewLeases(db, hubId, leaseSeconds, rows);
-      this.#renewedAt = performance.now();
+      const kept = await renewLeases(db, hubId, leaseSeconds, rows);
       for (const { id, fence } of rows) {
         const held = this.#held.get(id);
-        if (!kept.has(id) && held?.fence === fence) held.abort.abort(new Error("the lease was lost"));
+        if (held?.fence !== fence) continue;
+        if (kept.has(id)) held.until = Math.max(held.until, sentAt + leaseSeconds * 1000);
+        else held.abort.abort(new Error("the lease was lost"));
       }
     } catch (error) {
       log.warn("workflow leases could not be renewed", { error, rows: rows.length });
-      if (performance.now() - this.#renewedAt >= leaseSeconds * 1000) this.#abortAll("the lease has lapsed");
     }
+  }
+
+  #abortLapsing(withinMs: number): void {
+    const now = performance.now();
+    for (const { until, abort } of this.#held.values())
+      if (until - now <= withinMs && !abort.signal.aborted) abort.abort(new Error("the lease lapses"));
   }
 
   #abortAll(reason: string): void {

@@ -48,7 +48,7 @@ const UNCOUNTED_PAUSE_SECONDS = 1;
 const ADMIT_EVERY_MS = 500;
 
 export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
-  const settings = { concurrency: 32, pollMs: 100, leaseSeconds: 5, drainMs: 2000, ...options };
+  const settings = { concurrency: 32, pollMs: 100, leaseSeconds: 3, drainMs: 2000, ...options };
   const { db, hubId, log, leaseSeconds } = settings;
   const workflows = new Map(options.workflows.map((workflow) => [workflow.kind, workflow]));
   const known = options.workflows.flatMap((workflow) => workflow.knownNames.map((name) => `${workflow.kind}/${name}`));
@@ -74,8 +74,9 @@ export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
   const turn = async (): Promise<void> => {
     await admitDue();
     const limit = settings.concurrency - leases.size;
+    const sentAt = performance.now();
     const rows = limit > 0 ? await claimWorkflows(db, { hubId, known, limit, leaseSeconds }) : [];
-    for (const row of rows) leases.hold(row, (signal) => run(row, signal));
+    for (const row of rows) leases.hold(row, sentAt, (signal) => run(row, signal));
     if (rows.length < limit || limit === 0) await bell.heard(settings.pollMs);
   };
   const loop = async (): Promise<void> => {

@@ -1,0 +1,76 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findHistoryFaults } from "../support/claim-history.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { type Rig, startRig } from "../support/rig.ts";
+import { demoHosts, seedSite } from "../support/seed-site.ts";
+import { readCounters } from "../support/simulator-counters.ts";
+import { until } from "../support/until.ts";
+
+const HOSTS = demoHosts(8);
+const KILLS = 8;
+const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
+
+describe("three hubs on one PostgreSQL, killed and stopped at random while eight hosts are onboarded", () => {
+  const stateDir = mkdtempSync(join(tmpdir(), "muster-hubs-"));
+  let database: TestDatabase;
+  let rig: Rig;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    rig = await startRig({
+      stateDir,
+      machines: HOSTS.length,
+      speed: 30,
+      hubs: 3,
+      databaseUrl: database.url,
+      hubEnv: { MUSTER_DATABASE_POOL_SIZE: "6" },
+    });
+  });
+  afterAll(async () => {
+    await rig?.stop();
+    await database?.drop();
+    rmSync(stateDir, { recursive: true, force: true });
+  });
+
+  it("ends with all eight active, no outside effect twice, and a history in which no stage ran twice at once", async () => {
+    const site = await seedSite(rig.api, rig.maas, HOSTS);
+    await rig.api.onboardBatch({ site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId, nodes: HOSTS });
+
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      await pause(300 + Math.random() * 1_500);
+      const hub = rig.hubs[Math.floor(Math.random() * rig.hubs.length)];
+      if (hub === undefined) throw new Error("no hub");
+      const victim = hub.pid();
+      if (kill === 3) {
+        // Paused past its lease in the middle of its work: another hub takes over, and what the paused one brings afterwards is dropped.
+        process.kill(victim, "SIGSTOP");
+        await pause(5_000);
+        process.kill(victim, "SIGCONT");
+        continue;
+      }
+      process.kill(victim, "SIGKILL");
+      await until("the hub is started again", () => (hub.pid() === victim ? undefined : true));
+      await hub.ready();
+    }
+
+    await until(
+      "all eight hosts are active",
+      async () =>
+        (await rig.api.nodes()).filter((node) => node.status === "active").length === HOSTS.length ? true : undefined,
+      { timeoutMs: 180_000, everyMs: 500 },
+    );
+    const counters = await readCounters(rig.maas.control);
+    expect(Object.keys(counters.machines)).toHaveLength(HOSTS.length);
+    for (const [machine, { commission, deploy, release }] of Object.entries(counters.machines))
+      expect({ machine, commission, deploy, release }).toEqual({ machine, commission: 1, deploy: 1, release: 0 });
+    expect((await rig.api.onboardings()).map((onboarding) => onboarding.status)).toEqual(HOSTS.map(() => "completed"));
+    expect(await findHistoryFaults(database.database.pool)).toEqual([]);
+    const { rows } = await database.database.pool.query(
+      "select distinct hub_id from workflow_events where hub_id is not null",
+    );
+    expect(rows.length).toBeGreaterThan(3);
+  });
+});
