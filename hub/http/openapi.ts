@@ -98,12 +98,9 @@ function components(): Schema {
   const sent = /(Create|Patch|Credentials|Upsert)$/;
   return Object.fromEntries(
     Object.entries(NAMED).map(([name, schema]) => {
-      const {
-        $schema: _dialect,
-        $defs: _named,
-        id: _id,
-        ...json
-      } = jsonSchemaOf(schema, sent.test(name) ? "input" : "output");
+      // A schema with a name is itself put among the named ones, and the top is a reference to it.
+      const { $defs: named, ...top } = jsonSchemaOf(schema, sent.test(name) ? "input" : "output");
+      const { $schema: _dialect, id: _id, ...json } = (named as Record<string, Schema> | undefined)?.[name] ?? top;
       return [name, withReferences(json)];
     }),
   );

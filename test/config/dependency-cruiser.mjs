@@ -125,6 +125,12 @@ export default {
       ["^hub/db/", "^shared/", HUB_ANYWHERE, NPM, NODE],
       "Tables and queries are the bottom of the hub.",
     ),
+    only(
+      "hub-cli-imports",
+      "^hub/cli/",
+      ["^hub/cli/", `${NPM}zod/`, NODE],
+      "The command line must fit a hub of another version: all that it knows of one is the API's description.",
+    ),
     never(
       "nobody-imports-main",
       "^(agent|hub|shared|cloud-init|packaging)/",

@@ -55,4 +55,20 @@ describe("the API's description", () => {
     );
     expect(text).not.toContain("$defs");
   });
+
+  it("says of each named schema what it is, in itself", () => {
+    const schemas = (document["components"] as { schemas: Record<string, Record<string, unknown>> }).schemas;
+    for (const [name, schema] of Object.entries(schemas)) {
+      expect(schema["$ref"], name).toBeUndefined();
+      expect(Object.keys(schema), name).toEqual(
+        expect.arrayContaining([expect.stringMatching(/^(type|anyOf|oneOf)$/)]),
+      );
+    }
+    expect(schemas["OnboardingCreate"]).toMatchObject({
+      type: "object",
+      properties: { hostname: { type: "string" } },
+      required: expect.arrayContaining(["hostname", "ipmi_ip"]),
+      additionalProperties: false,
+    });
+  });
 });

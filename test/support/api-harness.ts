@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { putApiToken } from "../../hub/db/queries/api-requests.ts";
 import { createAdminApp } from "../../hub/http/app.ts";
 import type { ProbeMaas } from "../../hub/http/deps.ts";
+import { startAdminServer } from "../../hub/http/server.ts";
 import type { SecretStore } from "../../hub/secrets/port.ts";
 import { openSealedFileStore } from "../../hub/secrets/sealed-file.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
@@ -30,6 +31,8 @@ export interface ApiHarness {
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** A page as a browser gets it, without a token. */
   page(path: string): Promise<{ status: number; headers: Headers; text: string }>;
+  /** The same API on a port, for clients that are processes of their own; `close` ends it. */
+  listen(): Promise<string>;
   /** Rows of every table that a request may write, to prove that a refused one wrote nothing. */
   counts(): Promise<Record<string, number>>;
   close(): Promise<void>;
@@ -64,6 +67,7 @@ export async function startApi(): Promise<ApiHarness> {
   const { db, inTx } = database.database;
   const firstBoot = { agentUrl: "https://127.0.0.1:1", caBundlePem: "", taskSigningPublicKey: "", agentPackage: null };
   const maas = () => Promise.reject(new Error("the API talks to no MAAS"));
+  const closers: (() => Promise<void> | undefined)[] = [];
   const harness: ApiHarness = {
     database,
     secrets,
@@ -88,6 +92,11 @@ export async function startApi(): Promise<ApiHarness> {
       const response = await app.request(path);
       return { status: response.status, headers: response.headers, text: await response.text() };
     },
+    listen: async () => {
+      const server = await startAdminServer(app, { host: "127.0.0.1", port: 0 });
+      closers.push(() => server.close());
+      return `http://127.0.0.1:${server.port}`;
+    },
     counts: async () => {
       const entries = await Promise.all(
         WRITTEN.map(
@@ -101,6 +110,7 @@ export async function startApi(): Promise<ApiHarness> {
       return Object.fromEntries(entries);
     },
     close: async () => {
+      for (const close of closers) await close();
       await database.drop();
       rmSync(folder, { recursive: true, force: true });
     },

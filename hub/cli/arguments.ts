@@ -1,0 +1,116 @@
+import { parseArgs } from "node:util";
+import { type Field, flagOf, type Operation, typesOf } from "./description.ts";
+
+/** The command line was not understood; the message says what to write instead. Exit status 2. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+export interface Invocation {
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Null: no body is sent. */
+  readonly body: unknown;
+}
+
+/** Flags that every command takes. */
+export const COMMON_FLAGS = {
+  url: { type: "string" },
+  "token-file": { type: "string" },
+  output: { type: "string" },
+  json: { type: "string" },
+  all: { type: "boolean" },
+  help: { type: "boolean" },
+} as const;
+
+type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
+
+/** Flags and positional words of one command; unknown ones are refused. */
+export function readArguments(operation: Operation, argv: readonly string[]): { values: Values; words: string[] } {
+  const fields = [...operation.query, ...(operation.body ?? [])];
+  const flags = fields.map((field) => [flagOf(field), { type: "string", multiple: true }] as const);
+  try {
+    const options = { ...Object.fromEntries(flags), ...COMMON_FLAGS };
+    const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true });
+    return { values: values as Values, words: positionals };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`${reason}. See: muster help ${operation.command}`);
+  }
+}
+
+/** What is to be asked of the hub. `read` gives the text that `@file`, or `@-` for standard input, stands for. */
+export function invocationOf(
+  operation: Operation,
+  given: { readonly values: Values; readonly words: readonly string[] },
+  read: (file: string) => string,
+): Invocation {
+  const { values, words } = given;
+  if (words.length !== operation.arguments.length) {
+    const wanted = operation.arguments.map((name) => `<${name}>`).join(" ");
+    throw new UsageError(`${operation.command} takes ${wanted === "" ? "no arguments" : wanted}, not ${words.length}.`);
+  }
+  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(words[operation.arguments.indexOf(name)] ?? ""),
+  );
+  const query = new URLSearchParams();
+  for (const field of operation.query) {
+    for (const text of textsOf(values, field)) query.append(field.name, text);
+  }
+  return { path, query, body: operation.body === null ? null : bodyOf(operation, values, read) };
+}
+
+const textsOf = (values: Values, field: Field): string[] => {
+  const value = values[flagOf(field)];
+  return Array.isArray(value) ? value.map(String) : [];
+};
+
+function bodyOf(operation: Operation, values: Values, read: (file: string) => string): unknown {
+  const whole = values["json"];
+  const base = typeof whole === "string" ? json(contentOf(whole, read), "--json") : {};
+  const fields = (operation.body ?? []).flatMap((field) => {
+    const texts = textsOf(values, field);
+    if (texts.length === 0) return [];
+    return [[field.name, fieldValue(field, texts, read)]];
+  });
+  if (base === null || typeof base !== "object" || Array.isArray(base)) throw new UsageError("--json takes an object.");
+  const body: Record<string, unknown> = { ...base, ...Object.fromEntries(fields) };
+  const missing = (operation.body ?? []).filter((field) => field.required && !(field.name in body));
+  if (missing.length > 0) {
+    const flags = missing.map((field) => `--${flagOf(field)}`).join(", ");
+    throw new UsageError(`${operation.command} needs ${flags}, or --json. See: muster help ${operation.command}`);
+  }
+  return body;
+}
+
+/** Text stays text where the field is text; anything else is JSON, and a repeated flag is a list. */
+function fieldValue(field: Field, texts: readonly string[], read: (file: string) => string): unknown {
+  const types = typesOf(field.schema);
+  const one = (text: string): unknown => {
+    const content = contentOf(text, read);
+    if (types.includes("string") || field.schema.enum !== undefined || types.includes("array")) return content;
+    return json(content, `--${flagOf(field)}`);
+  };
+  const [only = ""] = texts;
+  if (!types.includes("array")) {
+    if (texts.length > 1) throw new UsageError(`--${flagOf(field)} takes one value.`);
+    return one(only);
+  }
+  return texts.length === 1 && contentOf(only, read).trimStart().startsWith("[")
+    ? json(contentOf(only, read), `--${flagOf(field)}`)
+    : texts.map(one);
+}
+
+/** `@file` is the file's content without the last line end; `@@x` is `@x`. A secret so never stands on the command line. */
+function contentOf(text: string, read: (file: string) => string): string {
+  if (text.startsWith("@@")) return text.slice(1);
+  return text.startsWith("@") ? read(text.slice(1)).replace(/\r?\n$/, "") : text;
+}
+
+function json(text: string, flag: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new UsageError(`${flag} takes JSON; this is none.`);
+  }
+}

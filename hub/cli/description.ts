@@ -1,0 +1,105 @@
+import { z } from "zod";
+
+/** What the command line needs of the API's own description (OpenAPI 3.1); the rest of it is ignored. */
+const Schema = z.object({
+  $ref: z.string().optional(),
+  type: z.union([z.string(), z.array(z.string())]).optional(),
+  enum: z.array(z.unknown()).optional(),
+  default: z.unknown().optional(),
+  required: z.array(z.string()).optional(),
+  get anyOf() {
+    return z.array(Schema).optional();
+  },
+  get properties() {
+    return z.record(z.string(), Schema).optional();
+  },
+});
+export type Schema = z.output<typeof Schema>;
+
+const Parameter = z.object({
+  name: z.string(),
+  in: z.enum(["path", "query", "header", "cookie"]),
+  required: z.boolean().optional(),
+  schema: Schema.optional(),
+});
+const Content = z.record(z.string(), z.object({ schema: Schema.optional() }));
+const Described = z.object({
+  operationId: z.string(),
+  summary: z.string(),
+  tags: z.array(z.string()),
+  parameters: z.array(Parameter).optional(),
+  requestBody: z.object({ content: Content }).optional(),
+});
+const METHODS = ["get", "post", "patch", "put", "delete"] as const;
+const ApiDescription = z.object({
+  paths: z.record(z.string(), z.partialRecord(z.enum(METHODS), Described)),
+  components: z.object({ schemas: z.record(z.string(), Schema) }),
+});
+
+export interface Field {
+  /** As the API spells it, e.g. `site_id`. */
+  readonly name: string;
+  readonly required: boolean;
+  readonly schema: Schema;
+}
+
+/** One command: an operation of the API. */
+export interface Operation {
+  /** The operationId with dashes, e.g. `retry-onboarding`. */
+  readonly command: string;
+  readonly summary: string;
+  readonly group: string;
+  readonly method: string;
+  readonly path: string;
+  /** Positional, in the order of the path. */
+  readonly arguments: readonly string[];
+  readonly query: readonly Field[];
+  /** Null: takes no body. */
+  readonly body: readonly Field[] | null;
+}
+
+/** `string`, `integer`, `array` ... as far as the schema says. */
+export const typesOf = (schema: Schema): string[] => [
+  ...[schema.type ?? []].flat(),
+  ...(schema.anyOf ?? []).flatMap(typesOf),
+];
+
+const dashed = (name: string): string =>
+  name.replaceAll("_", "-").replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+export const flagOf = (field: Pick<Field, "name">): string => dashed(field.name);
+
+/** The commands that a hub offers, by its own word, so that a command line never offers what its hub has not. */
+export function operationsOf(document: unknown): Operation[] {
+  const { paths, components } = ApiDescription.parse(document);
+  const resolve = (schema: Schema): Schema => {
+    if (schema.$ref === undefined) return schema;
+    const named = components.schemas[schema.$ref.split("/").at(-1) ?? ""];
+    return named === undefined ? schema : resolve(named);
+  };
+  const fieldsOf = (schema: Schema): Field[] =>
+    Object.entries(resolve(schema).properties ?? {}).map(([name, one]) => ({
+      name,
+      required: resolve(schema).required?.includes(name) === true,
+      schema: resolve(one),
+    }));
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, one]) => {
+      const body = one.requestBody?.content["application/json"]?.schema;
+      const query = (one.parameters ?? []).filter((parameter) => parameter.in === "query");
+      return {
+        command: dashed(one.operationId),
+        summary: one.summary,
+        group: one.tags[0] ?? "other",
+        method: method.toUpperCase(),
+        path,
+        arguments: [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name),
+        query: query.map(({ name, required, schema }) => ({
+          name,
+          required: required === true,
+          schema: resolve(schema ?? {}),
+        })),
+        body: body === undefined ? null : fieldsOf(body),
+      };
+    }),
+  );
+}

@@ -1,0 +1,155 @@
+/**
+ * The operators' command line. Its commands are the operations of the API, read from the hub's own description. Exit status: 0 done, 1 the hub refused,
+ * 2 the command was not understood, 3 the hub could not be reached.
+ */
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { COMMON_FLAGS, type Invocation, invocationOf, readArguments, UsageError } from "./arguments.ts";
+import { type Operation, operationsOf } from "./description.ts";
+import { forPeople, helpText, overviewText, problemText } from "./output.ts";
+
+const USAGE = `Usage: muster <command> [arguments] [--flags]
+       muster help [command]
+
+  --url URL          the hub; by default MUSTER_URL, else http://127.0.0.1:8480
+  --token-file FILE  by default MUSTER_TOKEN_FILE, else .muster/hub/admin-token; MUSTER_TOKEN holds the token itself
+  --output json      the hub's answer as it came
+  --all              all pages of a list
+  A flag's value @FILE is the file's content, so that no secret stands on the command line.
+`;
+const DEADLINE_MS = 60_000;
+const MOST_PAGES = 10_000;
+
+interface Target {
+  readonly url: string;
+  readonly token: string | null;
+}
+
+class Refused extends Error {
+  override readonly name = "Refused";
+}
+
+const flagText = (values: Readonly<Record<string, unknown>>, name: string): string | undefined => {
+  const value = values[name];
+  return typeof value === "string" ? value : undefined;
+};
+
+function targetOf(values: Readonly<Record<string, unknown>>): Target {
+  const url = (flagText(values, "url") ?? process.env["MUSTER_URL"] ?? "http://127.0.0.1:8480").replace(/\/+$/, "");
+  const file = flagText(values, "token-file") ?? process.env["MUSTER_TOKEN_FILE"];
+  const token = file === undefined ? process.env["MUSTER_TOKEN"] : read(file).trim();
+  return { url, token: token ?? readIfThere(".muster/hub/admin-token") };
+}
+
+const read = (file: string): string => {
+  try {
+    return readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    throw new UsageError(`${file} could not be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+};
+
+function readIfThere(file: string): string | null {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch {
+    return null;
+  }
+}
+
+/** Retried by nobody: the key lets the operator's own second try find the first one's answer. */
+async function call(target: Target, operation: Operation, invocation: Invocation, key: string): Promise<Response> {
+  const headers: Record<string, string> = { accept: "application/json, text/event-stream" };
+  if (target.token !== null) headers["authorization"] = `Bearer ${target.token}`;
+  if (operation.method === "POST") headers["idempotency-key"] = key;
+  if (invocation.body !== null) headers["content-type"] = "application/json";
+  const search = invocation.query.size === 0 ? "" : `?${invocation.query}`;
+  const response = await fetch(`${target.url}${invocation.path}${search}`, {
+    method: operation.method,
+    headers,
+    ...(invocation.body === null ? {} : { body: JSON.stringify(invocation.body) }),
+  });
+  if (response.ok) return response;
+  throw new Refused(problemText(response.status, await response.json().catch(() => null)));
+}
+
+async function allPages(target: Target, operation: Operation, first: Invocation): Promise<unknown> {
+  const items: unknown[] = [];
+  const query = new URLSearchParams(first.query);
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const response = await call(target, operation, { ...first, query }, randomUUID());
+    const answer = (await response.json()) as { items?: unknown[]; next_cursor?: string | null };
+    if (answer.items === undefined) return answer;
+    items.push(...answer.items);
+    if (typeof answer.next_cursor !== "string" || answer.items.length === 0) break;
+    query.set("cursor", answer.next_cursor);
+  }
+  return { items, next_cursor: null };
+}
+
+async function printStream(response: Response): Promise<void> {
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) process.stdout.write(decoder.decode(chunk, { stream: true }));
+}
+
+async function run(operation: Operation, argv: readonly string[]): Promise<void> {
+  const given = readArguments(operation, argv);
+  if (given.values["help"] === true) return void process.stdout.write(helpText(operation));
+  const output = flagText(given.values, "output") ?? "text";
+  if (output !== "text" && output !== "json") throw new UsageError("--output takes text or json.");
+  const target = targetOf(given.values);
+  const invocation = invocationOf(operation, given, read);
+  const print = (answer: unknown): void =>
+    void process.stdout.write(output === "json" ? `${JSON.stringify(answer, null, 2)}\n` : forPeople(answer));
+  if (given.values["all"] === true) return print(await allPages(target, operation, invocation));
+  const response = await call(target, operation, invocation, randomUUID());
+  if (response.status === 204) return;
+  if (response.headers.get("content-type")?.startsWith("text/event-stream") === true) return printStream(response);
+  print(await response.json());
+}
+
+async function describe(url: string): Promise<Operation[]> {
+  const response = await fetch(`${url}/api/v1/openapi.json`, { signal: AbortSignal.timeout(DEADLINE_MS) });
+  if (!response.ok) throw new Refused(`${url} answered ${response.status}; is that a hub?\n`);
+  return operationsOf(await response.json());
+}
+
+async function main(argv: readonly string[]): Promise<void> {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    options: COMMON_FLAGS,
+    allowPositionals: true,
+    strict: false,
+  });
+  const [command, about] = positionals;
+  if (command === undefined && values["help"] !== true) throw new UsageError(USAGE);
+  const operations = await describe(targetOf(values).url);
+  if (command === undefined || (command === "help" && about === undefined)) {
+    process.stdout.write(`${USAGE}\n${overviewText(operations)}`);
+    return;
+  }
+  const name = command === "help" ? about : command;
+  const operation = operations.find((one) => one.command === name);
+  if (operation === undefined) throw new UsageError(`There is no command ${name}. See: muster help`);
+  if (command === "help") return void process.stdout.write(helpText(operation));
+  await run(operation, argv.toSpliced(argv.indexOf(command), 1));
+}
+
+function explained(error: unknown): readonly [1 | 2 | 3, string] {
+  if (error instanceof UsageError) return [2, error.message];
+  if (error instanceof Refused) return [1, error.message];
+  if (!(error instanceof Error)) return [1, String(error)];
+  const unreachable = error.name === "TimeoutError" || (error instanceof TypeError && error.cause !== undefined);
+  if (!unreachable) return [1, `The answer could not be read: ${error.message}`];
+  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : "";
+  return [3, `The hub could not be reached: ${error.message}${cause}. Is it running, and is --url right?`];
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  const [status, message] = explained(error);
+  process.stderr.write(`${message.trimEnd()}\n`);
+  process.exitCode = status;
+}

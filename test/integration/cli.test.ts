@@ -1,0 +1,124 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { execa } from "execa";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type ApiHarness, SITE_BODY, seedApi, startApi } from "../support/api-harness.ts";
+
+const MAIN = new URL("../../hub/cli/main.ts", import.meta.url).pathname;
+let api: ApiHarness;
+let url: string;
+let folder: string;
+let seed: Awaited<ReturnType<typeof seedApi>>;
+
+beforeAll(async () => {
+  api = await startApi();
+  url = await api.listen();
+  seed = await seedApi(api);
+  folder = mkdtempSync(join(tmpdir(), "muster-cli-"));
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await api.close();
+});
+
+/** The command line as an operator runs it: a process, with its status and what it printed. */
+async function muster(args: readonly string[], env: Record<string, string> = {}, input = "") {
+  const settings = { MUSTER_URL: url, MUSTER_TOKEN: api.admin, ...env };
+  const { exitCode, stdout, stderr } = await execa(process.execPath, [MAIN, ...args], {
+    cwd: folder,
+    env: settings,
+    reject: false,
+    input,
+  });
+  return { exitCode, stdout, stderr };
+}
+const file = (name: string, content: string): string => {
+  writeFileSync(join(folder, name), content);
+  return `@${name}`;
+};
+
+describe("the command line", () => {
+  it("lists a command for every operation of the hub, and tells what each takes", async () => {
+    const { stdout } = await muster(["help"]);
+    const { body } = await api.ask("GET", "/api/v1/openapi.json");
+    const operations = Object.values(body.paths).flatMap((methods) => Object.values(methods as object));
+    for (const { operationId } of operations as { operationId: string }[])
+      expect(stdout).toContain(operationId.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`));
+    const help = await muster(["help", "create-onboarding"]);
+    expect(help.stdout).toMatch(/--ipmi-ip\s+string, needed/);
+  });
+
+  it("onboards a host, shows it, and carries a verb out with its reason", async () => {
+    const { siteId, profileId, skuId } = seed;
+    const host = ["--hostname", "gpu-1", "--ipmi-ip", "10.0.0.1"];
+    const selectors = ["--site-id", siteId, "--profile-id", profileId, "--sku-id", skuId];
+    const created = await muster(["create-onboarding", ...selectors, ...host, "--output", "json"]);
+    expect(created).toMatchObject({ exitCode: 0, stderr: "" });
+    const { onboarding_id: id } = JSON.parse(created.stdout);
+    const list = await muster(["list-onboardings", "--status", "pending"]);
+    expect(list.stdout.split("\n")[0]).toMatch(/^hostname +onboarding_id +status/);
+    expect(list.stdout).toMatch(new RegExp(`gpu-1 +${id} +pending`));
+    const cancelled = await muster(["cancel-onboarding", id, "--reason", "wrong rack"]);
+    expect(cancelled.stdout).toMatch(/^status +cancelled$/m);
+    expect(cancelled.stdout).toContain("wrong rack");
+  });
+
+  it("reads lists, whole bodies and secrets from files and from standard input", async () => {
+    const { siteId, profileId, skuId } = seed;
+    const nodes = [{ hostname: "gpu-2", ipmi_ip: "10.0.0.2" }];
+    const body = { site_id: siteId, profile_id: profileId, sku_id: skuId, nodes };
+    const piped = await muster(["create-onboarding-batch", "--json", "@-"], {}, JSON.stringify(body));
+    expect(piped).toMatchObject({ exitCode: 0, stderr: "" });
+    const flags = ["--json", JSON.stringify({ ...body, nodes: undefined }), "--nodes"];
+    const again = await muster(["create-onboarding-batch", ...flags, file("nodes.json", JSON.stringify(nodes))]);
+    expect(again.exitCode, "the same host again").toBe(1);
+    expect(again.stderr).toMatch(/^onboarding_exists \(409\): /);
+    const token = file("token", "consumer:token:secret-that-is-not-shown\n");
+    const written = await muster(["write-maas-site-credentials", siteId, "--maas-token", token]);
+    expect(written).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(written.stdout).not.toContain("secret-that-is-not-shown");
+  });
+
+  it("goes through all pages of a list", async () => {
+    for (const name of ["dc2", "dc3", "dc4"]) await api.ask("POST", "/api/v1/admin/maas-sites", { ...SITE_BODY, name });
+    const page = await muster(["list-maas-sites", "--limit", "2"]);
+    expect(page.stdout).toMatch(/More: --cursor /);
+    const all = await muster(["list-maas-sites", "--limit", "2", "--all", "--output", "json"]);
+    expect(JSON.parse(all.stdout).items).toHaveLength(4);
+  });
+
+  it.each([
+    { args: [], status: 2, says: /^Usage: muster <command>/ },
+    { args: ["fly"], status: 2, says: /There is no command fly\. See: muster help/ },
+    { args: ["create-onboarding", "--hostname", "x"], status: 2, says: /needs --site-id, --profile-id, --sku-id/ },
+    { args: ["list-onboardings", "--colour", "red"], status: 2, says: /colour.*See: muster help list-onboardings/ },
+    { args: ["get-onboarding"], status: 2, says: /takes <id>, not 0/ },
+    { args: ["create-onboarding", "--json", "{"], status: 2, says: /--json takes JSON/ },
+    { args: ["list-onboardings", "--token-file", "none"], status: 2, says: /none could not be read/ },
+    { args: ["list-onboardings", "--status", "asleep"], status: 1, says: /^validation_failed \(400\): .*status/ },
+  ])("says of $args what is wrong", async ({ args, status, says }) => {
+    const { exitCode, stdout, stderr } = await muster(args);
+    expect({ exitCode, stdout }).toEqual({ exitCode: status, stdout: "" });
+    expect(stderr).toMatch(says);
+  });
+
+  it("tells a hub that is away from one that refuses", async () => {
+    const away = await muster(["list-nodes"], { MUSTER_URL: "http://127.0.0.1:1" });
+    expect(away.exitCode).toBe(3);
+    expect(away.stderr).toMatch(/could not be reached/);
+    const viewer = await muster(["cancel-onboarding", seed.siteId, "--reason", "r"], { MUSTER_TOKEN: api.viewer });
+    expect(viewer).toMatchObject({ exitCode: 1 });
+    expect(viewer.stderr).toMatch(/^forbidden \(403\)/);
+    const nobody = await muster(["list-nodes"], { MUSTER_TOKEN: "" });
+    expect(nobody.stderr).toMatch(/^unauthenticated \(401\)/);
+  });
+
+  it("lets nothing that an answer quotes steer the terminal", async () => {
+    const description = "\u001b[2J\u001b]0;owned\u0007";
+    await api.ask("POST", "/api/v1/admin/skus", { id: "steer", gpu_vendor: "amd", gpus_total: 1, description });
+    const { stdout } = await muster(["get-sku", "steer"]);
+    expect(stdout).toContain("owned");
+    expect(stdout).not.toContain("\u001b");
+  });
+});
