@@ -1,8 +1,13 @@
 /** Brings the database to this version's schema. Several hubs may start at once: the first migrates, the others wait. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/node-postgres";
 import { migrate as applyMigrations } from "drizzle-orm/node-postgres/migrator";
 import { Client } from "pg";
+import { z } from "zod";
+import type { Db } from "./tx.ts";
 
 const MIGRATIONS = fileURLToPath(new URL("./migrations", import.meta.url));
 
@@ -29,4 +34,23 @@ export async function migrate(url: string, folder: string = MIGRATIONS): Promise
   } finally {
     await client.end();
   }
+}
+
+const Journal = z.object({ entries: z.array(z.object({ when: z.number() })).min(1) });
+/** When the newest migration that this code brings was made: what drizzle records of each that it has applied. */
+const NEWEST = Math.max(
+  ...Journal.parse(JSON.parse(readFileSync(join(MIGRATIONS, "meta/_journal.json"), "utf8"))).entries.map(
+    (entry) => entry.when,
+  ),
+);
+
+/**
+ * Whether the database has this version's schema, or a newer one: a hub of the last version works on while the next one is rolled out. False
+ * e.g. when an older backup was restored under a running hub.
+ */
+export async function isMigrated(db: Db): Promise<boolean> {
+  const { rows } = await db.execute<{ migrated: boolean }>(
+    sql`select max(created_at) >= ${NEWEST} as migrated from drizzle.__drizzle_migrations`,
+  );
+  return rows[0]?.migrated === true;
 }

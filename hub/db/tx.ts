@@ -37,6 +37,15 @@ export class CommitOutcomeUnknownError extends Error {
   }
 }
 
+/** No connection, or it broke before the transaction had begun: nothing was written. */
+export class DatabaseUnavailableError extends Error {
+  override readonly name = "DatabaseUnavailableError";
+  readonly code = "database_unavailable";
+  constructor(cause: unknown) {
+    super(`The database cannot be reached: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}
+
 /** `fn` swallowed the error of a statement, so PostgreSQL answered COMMIT with ROLLBACK: nothing was written. */
 export class TransactionRolledBackError extends Error {
   override readonly name = "TransactionRolledBackError";
@@ -48,10 +57,10 @@ export class TransactionRolledBackError extends Error {
 
 export function transactionsOn(pool: Pool): InTx {
   return async (fn, options = {}) => {
-    const client = await pool.connect();
+    const client = await pool.connect().catch(unavailable);
     let broken: Error | undefined;
     try {
-      await client.query(beginStatement(options));
+      await client.query(beginStatement(options)).catch(unavailable);
       const result = await fn(drizzleOn(client) as unknown as Tx);
       await commit(client);
       return result;
@@ -64,6 +73,10 @@ export function transactionsOn(pool: Pool): InTx {
     }
   };
 }
+
+const unavailable = (error: unknown): never => {
+  throw new DatabaseUnavailableError(error);
+};
 
 function beginStatement({ isolation, readOnly }: TxOptions): string {
   return `begin isolation level ${isolation ?? "read committed"}${readOnly === true ? " read only" : ""}`;

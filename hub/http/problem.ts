@@ -1,6 +1,8 @@
 import type { Context } from "hono";
 import type { z } from "zod";
 import { API_ERRORS, ApiError, type Problem } from "../../shared/api/errors.ts";
+import { isDatabaseAway } from "../db/away.ts";
+import { CommitOutcomeUnknownError } from "../db/tx.ts";
 import { SecretError } from "../secrets/port.ts";
 import { isUniqueViolation } from "./routes/rows.ts";
 
@@ -32,6 +34,16 @@ export function asApiError(error: unknown): ApiError {
       { cause: error },
     );
   if (error instanceof SecretError) return new ApiError("unavailable", error.message, { cause: error });
+  if (error instanceof CommitOutcomeUnknownError)
+    return new ApiError(
+      "unavailable",
+      "The database connection broke during the commit: the request may have taken effect. Look before you ask again, or repeat it with the same Idempotency-Key.",
+      { cause: error },
+    );
+  if (isDatabaseAway(error))
+    return new ApiError("unavailable", "The hub's database does not answer. Nothing was written; try again.", {
+      cause: error,
+    });
   return new ApiError(
     "internal_error",
     "The hub failed to answer; its log has the reason under this request id. Try again.",

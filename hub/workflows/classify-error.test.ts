@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FAILURES, failure } from "../../shared/failures.ts";
 import { StatementError } from "../db/drizzle.ts";
-import { CommitOutcomeUnknownError } from "../db/tx.ts";
+import { CommitOutcomeUnknownError, DatabaseUnavailableError } from "../db/tx.ts";
 import { MAAS_ERRORS, MaasError } from "../maas/port.ts";
 import { SECRET_ERRORS, SecretError } from "../secrets/port.ts";
 import { classifyError } from "./classify-error.ts";
@@ -50,6 +50,7 @@ describe("classifyError", () => {
 
   it("does not count a run during which the hub's own database was away", () => {
     expect(classifyError(new CommitOutcomeUnknownError(new Error("cut")))).toBeNull();
+    expect(classifyError(new DatabaseUnavailableError(new Error("connect ECONNREFUSED")))).toBeNull();
     expect(classifyError(new StatementError("select 1", new Error("socket closed")))).toBeNull();
     expect(classifyError(Object.assign(new Error("terminated"), { code: "57P01" }))).toBeNull();
   });

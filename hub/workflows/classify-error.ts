@@ -1,6 +1,5 @@
 import { type Failure, type FailureClass, type FailureCode, failure } from "../../shared/failures.ts";
-import { StatementError } from "../db/drizzle.ts";
-import { CommitOutcomeUnknownError } from "../db/tx.ts";
+import { isDatabaseAway } from "../db/away.ts";
 import { MaasError, type MaasErrorCode } from "../maas/port.ts";
 import { SecretError } from "../secrets/port.ts";
 import type { ClassifyError } from "./engine/execute.ts";
@@ -68,11 +67,4 @@ function ofSecrets(error: SecretError): Failure {
   return error.code === "secret_missing"
     ? failure("site_capability_missing", "secret_missing", error.message, evidence)
     : failure("upstream_transient", "secret_store_unavailable", error.message, evidence);
-}
-
-/** Connection lost, server starting or stopping, out of connections, deadlock, lock time-out: SQLSTATE classes 08, 53, 57, 40, 55. */
-function isDatabaseAway(error: unknown): boolean {
-  if (error instanceof CommitOutcomeUnknownError) return true;
-  if (error instanceof StatementError) return error.code === undefined || /^(08|53|57|40|55)/.test(error.code);
-  return error instanceof Error && "code" in error && /^(08|57P)/.test(String(error.code));
 }

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Database } from "../../hub/db/client.ts";
 import { putApiToken } from "../../hub/db/queries/api-requests.ts";
 import { createAdminApp } from "../../hub/http/app.ts";
 import type { ProbeMaas } from "../../hub/http/deps.ts";
@@ -60,11 +61,13 @@ export const GOOD_PROBE: ApiHarness["probeAnswer"] = {
   checks: [{ name: "token", status: "ok", message: "fine" }],
 };
 
-export async function startApi(): Promise<ApiHarness> {
+/** `open`: how the API itself reaches the test's database, where that is to be in the way. */
+export async function startApi(options: { open?: (url: string) => Promise<Database> } = {}): Promise<ApiHarness> {
   const database = await createTestDatabase();
   const folder = mkdtempSync(join(tmpdir(), "muster-api-"));
   const secrets = await openSealedFileStore({ directory: join(folder, "secrets") });
-  const { db, inTx } = database.database;
+  const own = await options.open?.(database.url);
+  const { db, inTx } = own ?? database.database;
   const firstBoot = { agentUrl: "https://127.0.0.1:1", caBundlePem: "", taskSigningPublicKey: "", agentPackage: null };
   const maas = () => Promise.reject(new Error("the API talks to no MAAS"));
   const closers: (() => Promise<void> | undefined)[] = [];
@@ -111,6 +114,7 @@ export async function startApi(): Promise<ApiHarness> {
     },
     close: async () => {
       for (const close of closers) await close();
+      await own?.close();
       await database.drop();
       rmSync(folder, { recursive: true, force: true });
     },

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { SiteId } from "../../../shared/ids.ts";
+import { isMigrated } from "../../db/migrate.ts";
 import { maasSiteWatches } from "../../db/schema/index.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { mustFindSite } from "./maas-sites.ts";
@@ -25,14 +26,16 @@ const ready = readRoute({
   method: "GET",
   path: "/readyz",
   tag,
-  summary: "Does the database answer?",
+  summary: "Does the database answer, with the schema of this version or a newer one?",
   permission: "public",
   status: 200,
   response: z.strictObject({ status: z.literal("ok") }),
   read: async ({ deps }) => {
-    await deps.db.execute(sql`select 1`).catch((error: unknown) => {
+    const migrated = await isMigrated(deps.db).catch((error: unknown) => {
       throw new ApiError("unavailable", "The hub's database does not answer.", { cause: error });
     });
+    if (!migrated)
+      throw new ApiError("unavailable", "The hub's database is older than this hub. Restart the hub to migrate it.");
     return { status: "ok" as const };
   },
 });

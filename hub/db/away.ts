@@ -1,0 +1,12 @@
+import { StatementError } from "./drizzle.ts";
+import { CommitOutcomeUnknownError, DatabaseUnavailableError } from "./tx.ts";
+
+/**
+ * Whether the error is the database's own trouble and says nothing of what was asked: connection lost, server starting or stopping, out of
+ * connections, deadlock, lock time-out (SQLSTATE classes 08, 53, 57, 40, 55).
+ */
+export function isDatabaseAway(error: unknown): boolean {
+  if (error instanceof CommitOutcomeUnknownError || error instanceof DatabaseUnavailableError) return true;
+  if (error instanceof StatementError) return error.code === undefined || /^(08|53|57|40|55)/.test(error.code);
+  return error instanceof Error && "code" in error && /^(08|57P)/.test(String(error.code));
+}

@@ -1,0 +1,105 @@
+/**
+ * Stands between a program and PostgreSQL and breaks connections where it hurts most: at a COMMIT or a single statement, either before the
+ * server has it (nothing happened) or when the server has done it and its answer is on the way (it happened, and nobody is told).
+ */
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+
+export type Fate = "pass" | "lost_before" | "lost_after";
+export type Moment = "commit" | "statement";
+
+export interface PostgresProxy {
+  /** The database's URL with the proxy's address. */
+  readonly url: string;
+  /** How often each fate but `pass` was met. */
+  readonly met: Readonly<Record<Moment, Record<"lost_before" | "lost_after", number>>>;
+  /** Asked at each COMMIT and each end of another statement. */
+  decide: (moment: Moment) => Fate;
+  cutAll(): void;
+  close(): Promise<void>;
+}
+
+const QUERY = "Q".charCodeAt(0);
+const SYNC = "S".charCodeAt(0);
+
+export async function startPostgresProxy(databaseUrl: string): Promise<PostgresProxy> {
+  const target = new URL(databaseUrl);
+  const open = new Set<Socket>();
+  const met = { commit: { lost_before: 0, lost_after: 0 }, statement: { lost_before: 0, lost_after: 0 } };
+  const server = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    let answersLost = false;
+    const cut = (): void => {
+      client.destroy();
+      upstream.destroy();
+    };
+    for (const socket of [client, upstream]) {
+      open.add(socket);
+      socket.on("error", cut);
+      socket.on("close", () => {
+        open.delete(socket);
+        cut();
+      });
+    }
+    const messages = new Messages();
+    client.on("data", (chunk: Buffer) => {
+      for (const message of messages.take(chunk)) {
+        const moment = momentOf(message);
+        const fate = moment === null || answersLost ? "pass" : proxy.decide(moment);
+        if (moment !== null && fate !== "pass") met[moment][fate] += 1;
+        if (fate === "lost_before") return cut();
+        if (fate === "lost_after") answersLost = true;
+        upstream.write(message);
+      }
+    });
+    // The server answers once the statement has taken effect; the rest of its answer is of no interest.
+    upstream.on("data", (chunk: Buffer) => (answersLost ? cut() : client.write(chunk)));
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const url = new URL(databaseUrl);
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const cutAll = (): void => {
+    for (const socket of open) socket.destroy();
+  };
+  const proxy: PostgresProxy = {
+    url: url.href,
+    met,
+    decide: () => "pass",
+    cutAll,
+    close: async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      cutAll();
+      await closed;
+    },
+  };
+  return proxy;
+}
+
+/** A COMMIT is sent as a simple query; other statements end with Sync. What comes before login is neither. */
+function momentOf(message: Buffer): Moment | null {
+  if (message[0] === SYNC) return "statement";
+  if (message[0] !== QUERY) return null;
+  return message.subarray(5, -1).toString().toLowerCase() === "commit" ? "commit" : null;
+}
+
+/** Splits the frontend's stream into its messages; the first one, the startup, has no type byte. */
+class Messages {
+  #started = false;
+  #rest: Buffer = Buffer.alloc(0);
+
+  *take(chunk: Buffer): Generator<Buffer> {
+    this.#rest = Buffer.concat([this.#rest, chunk]);
+    for (;;) {
+      const typeBytes = this.#started ? 1 : 0;
+      if (this.#rest.length < typeBytes + 4) return;
+      const length = typeBytes + this.#rest.readInt32BE(typeBytes);
+      if (this.#rest.length < length) return;
+      const message = this.#rest.subarray(0, length);
+      this.#rest = this.#rest.subarray(length);
+      this.#started = true;
+      yield message;
+    }
+  }
+}

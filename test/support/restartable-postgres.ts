@@ -1,0 +1,50 @@
+/** A real server of the test's own that is stopped in every way there is and started again, always with the same URL. */
+import { chmodSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
+import { readPostmaster } from "../../hub/db/embedded/postmaster.ts";
+import { quietLog } from "./log.ts";
+
+export interface RestartablePostgres {
+  readonly url: string;
+  /** PostgreSQL's own ways: open transactions are rolled back; or no clean-up at all, and crash recovery afterwards; or no farewell either. */
+  restart(how: "fast" | "immediate" | "kill", whileDown?: () => Promise<unknown>): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as const;
+
+export async function startRestartablePostgres(stateDir: string): Promise<RestartablePostgres> {
+  mkdirSync(stateDir, { recursive: true });
+  // A root run's server is another user's, who must get through.
+  chmodSync(stateDir, 0o711);
+  const start = (): Promise<EmbeddedPostgres> => startEmbeddedPostgres({ stateDir, log: quietLog });
+  let server = await start();
+  const { url } = server;
+  return {
+    url,
+    restart: async (how, whileDown) => {
+      const postmaster = await readPostmaster(join(stateDir, "postgres", "cluster", "data"));
+      if (postmaster === undefined) throw new Error("the server is not running");
+      process.kill(postmaster.pid, SIGNALS[how]);
+      // Of a shutdown under way the start waits for the end.
+      for (let gone = false; !gone; ) {
+        await new Promise((done) => setTimeout(done, 50));
+        gone = !isAlive(postmaster.pid);
+      }
+      await whileDown?.();
+      server = await start();
+      if (server.url !== url) throw new Error("the server came back at another address");
+    },
+    stop: () => server.stop(),
+  };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
