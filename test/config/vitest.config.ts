@@ -31,6 +31,15 @@ export default defineConfig({
           hookTimeout: 120_000,
         },
       },
+      {
+        test: {
+          name: "packages",
+          include: ["test/packages/**/*.test.ts"],
+          exclude,
+          testTimeout: 120_000,
+          hookTimeout: 240_000,
+        },
+      },
       { test: { name: "fidelity", include: ["test/fidelity/**/*.test.ts"], exclude, testTimeout: 60_000 } },
       {
         test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], exclude, testTimeout: 300_000, hookTimeout: 120_000 },

@@ -17,7 +17,9 @@ export interface Child {
 
 export interface ChildOptions {
   readonly name: string;
-  /** Script relative to the repository. */
+  /** Node by which it is run; by default this process's own. */
+  readonly command?: string;
+  /** Relative to the repository, or absolute. */
   readonly script: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -31,13 +33,17 @@ const REPOSITORY = new URL("../..", import.meta.url).pathname;
 export function startChild(options: ChildOptions): Child {
   mkdirSync(dirname(options.logFile), { recursive: true });
   const log = createWriteStream(options.logFile, { flags: "a" });
-  const proc = spawn(process.execPath, [...(options.nodeArgs ?? []), options.script, ...(options.args ?? [])], {
-    cwd: REPOSITORY,
-    env: { ...process.env, ...options.env },
-    stdio: ["ignore", "pipe", "pipe"],
-    // Its own process group: Ctrl-C in the terminal reaches the demo alone, which stops the others in order.
-    detached: true,
-  });
+  const proc = spawn(
+    options.command ?? process.execPath,
+    [...(options.nodeArgs ?? []), options.script, ...(options.args ?? [])],
+    {
+      cwd: REPOSITORY,
+      env: { ...process.env, ...options.env },
+      stdio: ["ignore", "pipe", "pipe"],
+      // Its own process group: Ctrl-C in the terminal reaches the demo alone, which stops the others in order.
+      detached: true,
+    },
+  );
   proc.stderr.pipe(log, { end: false });
   const gone = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
     proc.once("close", (code, signal) => {

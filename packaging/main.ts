@@ -1,0 +1,77 @@
+/** `npm run package`: the Debian packages of agent and hub, with checksums and a signature. Needs dpkg-deb. */
+import { chmod, mkdir, mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { execa } from "execa";
+import { HUB_VERSION } from "../hub/version.ts";
+import { COMPRESSIONS, type Compression, packDeb } from "./deb.ts";
+import { ARCHITECTURES, type Architecture } from "./package-spec.ts";
+import { PACKAGES } from "./packages.ts";
+import { signFiles } from "./sign.ts";
+import { stageFiles } from "./stage-files.ts";
+
+const USAGE = `Usage: npm run package -- [options]
+  --out DIR          where the packages go (default .muster/packages)
+  --arch ARCH        ${Object.keys(ARCHITECTURES).join(" or ")} (default this machine's; another needs its npm packages installed)
+  --only NAME        one package alone
+  --compress HOW     ${Object.keys(COMPRESSIONS).join(" or ")} (default xz; zstd is quick and larger)
+  --signing-key FILE Ed25519 key in PEM (default .muster/packages-key.pem, made when there is none)`;
+
+const REPOSITORY = resolve(new URL("..", import.meta.url).pathname);
+
+/** Nothing in a package is younger than the last commit, so that the same commit gives the same bytes. */
+async function commitTime(): Promise<number> {
+  const given = process.env["SOURCE_DATE_EPOCH"];
+  if (given !== undefined) return Number(given);
+  const { stdout } = await execa("git", ["-C", REPOSITORY, "log", "-1", "--format=%ct"]);
+  return Number(stdout);
+}
+
+const oneOf = <T extends string>(flag: string, value: string, known: Readonly<Record<T, unknown>>): T => {
+  if (Object.hasOwn(known, value)) return value as T;
+  throw new Error(`--${flag} takes ${Object.keys(known).join(" or ")}, not ${value}`);
+};
+
+async function build(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      out: { type: "string", default: ".muster/packages" },
+      arch: { type: "string", default: process.arch === "arm64" ? "arm64" : "amd64" },
+      only: { type: "string" },
+      compress: { type: "string", default: "xz" },
+      "signing-key": { type: "string", default: ".muster/packages-key.pem" },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) return void process.stdout.write(`${USAGE}\n`);
+  const architecture: Architecture = oneOf("arch", values.arch, ARCHITECTURES);
+  const compression: Compression = oneOf("compress", values.compress, COMPRESSIONS);
+  const specs = PACKAGES.filter((spec) => values.only === undefined || spec.name === values.only);
+  if (specs.length === 0) throw new Error(`--only takes ${PACKAGES.map((spec) => spec.name).join(" or ")}`);
+  const out = resolve(values.out);
+  await mkdir(out, { recursive: true });
+  const sourceDateEpoch = await commitTime();
+  const made: string[] = [];
+  for (const spec of specs) {
+    const root = await mkdtemp(join(tmpdir(), "muster-package-"));
+    try {
+      await chmod(root, 0o755);
+      const stage = { repository: REPOSITORY, root, spec, architecture, version: HUB_VERSION };
+      await stageFiles(stage);
+      const file = await packDeb({ ...stage, sourceDateEpoch, compression }, out);
+      process.stdout.write(`${file} (${((await stat(file)).size / 2 ** 20).toFixed(1)} MiB)\n`);
+      made.push(file);
+    } finally {
+      await rm(root, { recursive: true, force: true });
+    }
+  }
+  await signFiles(out, made, resolve(values["signing-key"]));
+}
+
+try {
+  await build();
+} catch (error) {
+  process.stderr.write(`No package was made: ${error instanceof Error ? error.message : String(error)}\n${USAGE}\n`);
+  process.exitCode = 1;
+}

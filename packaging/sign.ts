@@ -1,0 +1,44 @@
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+
+/** The checksums file, its signature, and the key that proves it. */
+const CHECKSUMS = "SHA256SUMS";
+const SIGNATURE = `${CHECKSUMS}.sig`;
+const PUBLIC_KEY = "muster-release.pub.pem";
+
+/**
+ * Writes the files' SHA-256 sums and an Ed25519 signature over them. To check with OpenSSL 3:
+ * `openssl pkeyutl -verify -pubin -inkey muster-release.pub.pem -rawin -in SHA256SUMS -sigfile SHA256SUMS.sig && sha256sum -c SHA256SUMS`.
+ */
+export async function signFiles(out: string, files: readonly string[], keyFile: string): Promise<void> {
+  const lines: string[] = [];
+  for (const file of [...files].sort()) {
+    const sum = createHash("sha256")
+      .update(await readFile(file))
+      .digest("hex");
+    lines.push(`${sum}  ${basename(file)}\n`);
+  }
+  const text = lines.join("");
+  const key = await signingKey(keyFile);
+  await writeFile(join(out, CHECKSUMS), text);
+  await writeFile(join(out, SIGNATURE), sign(null, Buffer.from(text), key));
+  await writeFile(join(out, PUBLIC_KEY), createPublicKey(key).export({ type: "spki", format: "pem" }));
+}
+
+/** The key in the file; made there, for its owner alone, when there is none yet. A release names its own. */
+async function signingKey(file: string): Promise<KeyObject> {
+  const kept = await readFile(file, "utf8").catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  });
+  if (kept !== null) {
+    const key = createPrivateKey(kept);
+    if (key.asymmetricKeyType !== "ed25519") throw new Error(`${file} holds no Ed25519 key`);
+    return key;
+  }
+  const { privateKey } = generateKeyPairSync("ed25519");
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await writeFile(file, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600, flag: "wx" });
+  return privateKey;
+}

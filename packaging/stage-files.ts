@@ -1,0 +1,93 @@
+import { chmod, cp, mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
+import { basename, dirname, extname, join } from "node:path";
+import { npmClosure } from "./npm-closure.ts";
+import { ARCHITECTURES, type Architecture, type PackageSpec } from "./package-spec.ts";
+
+const NOT_SHIPPED = /[.](test|fixture)[.]ts$/;
+/** Of an npm package nothing is needed at run time but what Node loads, and the licence; it strips no types there. */
+const NPM_NOT_SHIPPED = new Set([".md", ".map", ".ts", ".cts", ".mts", ".flow"]);
+const isShipped = (file: string): boolean => {
+  const name = basename(file).toLowerCase();
+  if (/^(licen[cs]e|notice|copying)/.test(name)) return true;
+  return !NPM_NOT_SHIPPED.has(extname(name));
+};
+
+interface Stage {
+  readonly repository: string;
+  readonly root: string;
+  readonly spec: PackageSpec;
+  readonly architecture: Architecture;
+  readonly version: string;
+}
+
+/** Lays the package's files below `root` as they are to lie on the host. Contents and modes depend on the repository alone. */
+export async function stageFiles(stage: Stage): Promise<void> {
+  const { repository, root, spec } = stage;
+  const home = join(root, "usr/lib/muster", spec.home);
+  await mkdir(home, { recursive: true });
+  for (const folder of spec.sources) {
+    await cp(join(repository, folder), join(home, folder), {
+      recursive: true,
+      filter: (from) => !NOT_SHIPPED.test(from),
+    });
+  }
+  await copyNodeModules(stage, home);
+  await copyRuntime(stage, home);
+  // Node decides by it that the sources are ES modules; versions are told by it to whoever looks.
+  const manifest = { name: spec.name, version: stage.version, private: true, type: "module" };
+  await writeFile(join(home, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  for (const [command, program] of Object.entries(spec.commands)) await writeCommand(stage, command, program);
+  for (const [file, target] of Object.entries(spec.files)) {
+    await mkdir(dirname(join(root, target)), { recursive: true });
+    await cp(join(repository, "packaging", spec.home, file), join(root, target));
+  }
+  await writeCopyright(stage);
+  await normalizeModes(root);
+}
+
+async function copyNodeModules({ repository, spec, architecture }: Stage, home: string): Promise<void> {
+  const binaries = spec.binaries[architecture].map((name) => `node_modules/${name}`);
+  for (const path of [...npmClosure(repository, spec.npm), ...binaries]) {
+    const from = join(repository, path);
+    await stat(from).catch(() => {
+      throw new Error(`${path} is not installed; run npm ci, on ${architecture} for a package for ${architecture}`);
+    });
+    // What lies below it in a node_modules of its own has its own place in the list.
+    const inner = join(from, "node_modules");
+    const filter = (file: string): boolean => !file.startsWith(inner) && isShipped(file);
+    await cp(from, join(home, path), { recursive: true, filter, verbatimSymlinks: true });
+  }
+}
+
+async function copyRuntime({ repository, architecture }: Stage, home: string): Promise<void> {
+  const runtime = join(repository, "node_modules", `node-linux-${ARCHITECTURES[architecture]}`);
+  await mkdir(join(home, "runtime"), { recursive: true });
+  await cp(join(runtime, "bin/node"), join(home, "runtime/node"));
+  await cp(join(runtime, "LICENSE"), join(home, "runtime/LICENSE"));
+}
+
+async function writeCommand({ root, spec }: Stage, command: string, program: string): Promise<void> {
+  const home = `/usr/lib/muster/${spec.home}`;
+  const text = `#!/bin/sh\nexec ${home}/runtime/node --disable-warning=ExperimentalWarning ${home}/${program} "$@"\n`;
+  await mkdir(join(root, "usr/bin"), { recursive: true });
+  await writeFile(join(root, "usr/bin", command), text, { mode: 0o755 });
+}
+
+async function writeCopyright({ root, spec }: Stage): Promise<void> {
+  const folder = join(root, "usr/share/doc", spec.name);
+  await mkdir(folder, { recursive: true });
+  const home = `/usr/lib/muster/${spec.home}`;
+  const text = `${spec.name}: part of Muster.\nNode.js: ${home}/runtime/LICENSE\nnpm packages: the LICENSE file of each below ${home}/node_modules\n`;
+  await writeFile(join(folder, "copyright"), text);
+  await symlink("copyright", join(folder, "LICENSE"));
+}
+
+/** What a checkout's umask made of the modes must not decide what the host gets. */
+async function normalizeModes(folder: string): Promise<void> {
+  await chmod(folder, 0o755);
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) await normalizeModes(path);
+    else if (entry.isFile()) await chmod(path, ((await stat(path)).mode & 0o100) === 0 ? 0o644 : 0o755);
+  }
+}

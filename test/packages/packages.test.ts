@@ -1,0 +1,164 @@
+import { createHash } from "node:crypto";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { execa } from "execa";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ARCHITECTURES } from "../../packaging/package-spec.ts";
+import { AGENT, HUB, PACKAGES } from "../../packaging/packages.ts";
+import { startChild } from "../support/child.ts";
+import { until } from "../support/until.ts";
+
+/** The packages are built, unpacked where nothing else is, and run; installing them is what the boot suite does. */
+const REPOSITORY = new URL("../..", import.meta.url).pathname;
+const architecture = process.arch === "arm64" ? "arm64" : "amd64";
+const here = existsSync("/usr/bin/dpkg-deb");
+let folder: string;
+
+const build = (out: string, ...more: string[]) =>
+  execa(
+    process.execPath,
+    ["packaging/main.ts", "--out", join(folder, out), "--compress", "zstd", ...more].concat(
+      "--signing-key",
+      join(folder, "key.pem"),
+    ),
+    { cwd: REPOSITORY, reject: false },
+  );
+const unpacked = (name: string, path = "") => join(folder, `root-${name}`, path);
+const homeOf = (spec: typeof AGENT) => unpacked(spec.name, `usr/lib/muster/${spec.home}`);
+
+describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "muster-packages-"));
+    // The embedded database of a root run is another user's.
+    chmodSync(folder, 0o755);
+    expect(await build("a")).toMatchObject({ exitCode: 0, stderr: "" });
+    for (const { name } of PACKAGES) {
+      const { stdout } = await execa("sh", ["-c", `ls ${join(folder, "a")}/${name}_*.deb`]);
+      await execa("dpkg-deb", ["-R", stdout, unpacked(name)]);
+    }
+  }, 240_000);
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("are the same bytes when they are built again", { timeout: 120_000 }, async () => {
+    expect(await build("b", "--only", AGENT.name)).toMatchObject({ exitCode: 0 });
+    const sums = (out: string) => readFileSync(join(folder, out, "SHA256SUMS"), "utf8");
+    expect(sums("a").split("\n")).toEqual(expect.arrayContaining(sums("b").trim().split("\n")));
+  });
+
+  it("come with checksums and a signature that OpenSSL proves, and that a changed byte breaks", async () => {
+    const out = join(folder, "a");
+    const verify = () =>
+      execa(
+        "openssl",
+        ["pkeyutl", "-verify", "-pubin", "-inkey", "muster-release.pub.pem", "-rawin", "-in", "SHA256SUMS"].concat(
+          "-sigfile",
+          "SHA256SUMS.sig",
+        ),
+        { cwd: out, reject: false },
+      );
+    expect(await verify()).toMatchObject({ exitCode: 0 });
+    const text = readFileSync(join(out, "SHA256SUMS"), "utf8");
+    for (const line of text.trim().split("\n")) {
+      const [sum, file] = line.split("  ") as [string, string];
+      expect(
+        createHash("sha256")
+          .update(readFileSync(join(out, file)))
+          .digest("hex"),
+      ).toBe(sum);
+    }
+    writeFileSync(
+      join(out, "SHA256SUMS"),
+      text.replace(/^./, (first) => (first === "0" ? "1" : "0")),
+    );
+    expect((await verify()).exitCode).not.toBe(0);
+    writeFileSync(join(out, "SHA256SUMS"), text);
+    expect(statSync(join(folder, "key.pem")).mode & 0o777).toBe(0o600);
+  });
+
+  it.each(PACKAGES)("$name holds no test, no secret's place, and root's files alone", async (spec) => {
+    const { stdout } = await execa("sh", ["-c", `dpkg-deb -c ${join(folder, "a")}/${spec.name}_*.deb`]);
+    const lines = stdout.split("\n");
+    expect(lines.length).toBeGreaterThan(100);
+    for (const line of lines) {
+      expect(line).toMatch(/^[dl-]rw[xr-]?[-rwx]{6} root\/root /);
+      expect(line).not.toMatch(/[.](test|fixture)[.]ts$/);
+    }
+    const control = readFileSync(unpacked(spec.name, "DEBIAN/control"), "utf8");
+    expect(control).toContain(`Package: ${spec.name}\n`);
+    expect(control).toContain(`Architecture: ${architecture}\n`);
+    expect(await execa("md5sum", ["-c", "--quiet", "DEBIAN/md5sums"], { cwd: unpacked(spec.name) })).toMatchObject({
+      exitCode: 0,
+    });
+  });
+
+  it("brings an agent that runs by its own runtime, and says which configuration is missing", async () => {
+    const home = homeOf(AGENT);
+    const run = await execa(join(home, "runtime/node"), [join(home, "agent/main.ts"), "--config", "/none.json"], {
+      env: { PATH: "/nonexistent", MUSTER_ROOT: folder },
+      extendEnv: false,
+      cwd: "/",
+      reject: false,
+    });
+    expect(run.exitCode).toBe(78);
+    expect(run.stderr + run.stdout).toContain("none.json cannot be read");
+    expect(readFileSync(unpacked(AGENT.name, "usr/bin/muster-agent"), "utf8")).toContain(
+      "exec /usr/lib/muster/agent/runtime/node",
+    );
+  });
+
+  it("brings a hub that starts from its package alone, with its database, its page and its command line", async () => {
+    const home = homeOf(HUB);
+    const node = join(home, "runtime/node");
+    const hub = startChild({
+      name: "packaged hub",
+      command: node,
+      script: join(home, "hub/main.ts"),
+      env: {
+        MUSTER_STATE_DIR: join(folder, "state"),
+        MUSTER_HTTP_PORT: "0",
+        MUSTER_AGENT_URL: "https://localhost:1",
+        MUSTER_AGENT_PORT: "0",
+      },
+      logFile: join(folder, "hub.log"),
+    });
+    try {
+      const { listening: url } = (await hub.ready) as { listening: string };
+      await until("the hub is ready", async () => ((await fetch(`${url}/readyz`)).ok ? true : undefined));
+      expect(await (await fetch(url)).text()).toContain("<title>Muster</title>");
+      const cli = await execa(
+        node,
+        [join(home, "hub/cli/main.ts"), "list-nodes", "--url", url].concat(
+          "--token-file",
+          join(folder, "state/admin-token"),
+        ),
+        { cwd: "/", extendEnv: false },
+      );
+      expect(cli.stdout).toBe("None.");
+    } finally {
+      await hub.stop();
+    }
+  });
+
+  it.each(PACKAGES)("$name has maintainer scripts and a unit that their own checkers pass", async (spec) => {
+    const scripts = ["postinst", "prerm", "postrm"].map((script) => unpacked(spec.name, `DEBIAN/${script}`));
+    for (const script of scripts) expect(await execa("sh", ["-n", script])).toMatchObject({ exitCode: 0 });
+    if (existsSync("/usr/bin/shellcheck")) await execa("shellcheck", scripts);
+    if (!existsSync("/usr/bin/systemd-analyze")) return;
+    const unit = unpacked(spec.name, `usr/lib/systemd/system/${spec.name}.service`);
+    const root = unpacked(spec.name);
+    // The unit names programs by where they are on a host.
+    const verified = await execa("systemd-analyze", ["verify", "--man=no", "--root", root, unit], { reject: false });
+    expect(
+      verified.stderr.split("\n").filter((line) => line.includes(spec.name) && !line.includes("not found")),
+    ).toEqual([]);
+  });
+
+  it("refuses an architecture or a package that there is not, and says which there are", async () => {
+    expect(await build("c", "--arch", "mips")).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining(Object.keys(ARCHITECTURES).join(" or ")),
+    });
+    expect(await build("c", "--only", "muster")).toMatchObject({ exitCode: 1 });
+  });
+});
