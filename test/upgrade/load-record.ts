@@ -24,8 +24,9 @@ export async function loadRecord({ database, url }: TestDatabase, record: Upgrad
   await db.execute(sql`create schema public`);
   await migrateUpTo(url, record.migrations);
   for (const table of await parentsFirst(db, Object.keys(record.tables))) {
+    const rows = factsMoved(JSON.stringify(record.tables[table]), ageOf(record));
     await db.execute(
-      sql`insert into ${sql.identifier(table)} select * from json_populate_recordset(null::${sql.identifier(table)}, ${JSON.stringify(record.tables[table])}::json)`,
+      sql`insert into ${sql.identifier(table)} select * from json_populate_recordset(null::${sql.identifier(table)}, ${rows}::json)`,
     );
   }
   await restoreSequences(db);
@@ -33,11 +34,23 @@ export async function loadRecord({ database, url }: TestDatabase, record: Upgrad
   await migrate(url);
 }
 
-/** The region's state in a file of its own folder, for a simulator to go on with. */
+const ageOf = (record: UpgradeRecord): number => Date.now() - Date.parse(record.recordedAt);
+
+/** Times that stages wrote among their facts, moved by the record's age; those of columns are PostgreSQL's to move. */
+const factsMoved = (json: string, age: number): string =>
+  json.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (time) => new Date(Date.parse(time) + age).toISOString());
+
+/** The simulator keeps its times as milliseconds since 1970: no other number of its state is as large. */
+const regionMoved = (region: unknown, age: number): string =>
+  JSON.stringify(region, (_key, value: unknown) =>
+    typeof value === "number" && value > 1.7e12 && value < 2.5e12 ? value + age : value,
+  );
+
+/** The region's state as of now in a file of its own folder, for a simulator to go on with. */
 export function regionFile(record: UpgradeRecord): { path: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), "muster-upgrade-"));
   const path = join(folder, "maas.json");
-  writeFileSync(path, JSON.stringify(record.region));
+  writeFileSync(path, regionMoved(record.region, ageOf(record)));
   return { path, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 

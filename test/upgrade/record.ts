@@ -159,7 +159,6 @@ async function record(): Promise<void> {
   const rig = await startOnboardingRig({ machines: 40 });
   try {
     const recorder = new Recorder(rig);
-    const recordedAt = new Date().toISOString();
     for (const stage of ONBOARDING_STAGES) {
       await recorder.diesAt(stage, false);
       await recorder.diesAt(stage, true);
@@ -173,7 +172,7 @@ async function record(): Promise<void> {
     const journal = JSON.parse(readFileSync(JOURNAL, "utf8")) as { entries: { tag: string }[] };
     const kept: UpgradeRecord = {
       version: HUB_VERSION,
-      recordedAt,
+      recordedAt: new Date().toISOString(),
       migrations: journal.entries.map((entry) => entry.tag),
       tables: await tablesOf(rig),
       secrets: Object.fromEntries([...rig.secrets.entries].filter(([, secret]) => "user_data" in secret)),

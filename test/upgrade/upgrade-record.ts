@@ -2,7 +2,7 @@
 export interface UpgradeRecord {
   /** The hub's version. */
   readonly version: string;
-  /** ISO 8601. */
+  /** When the hub had died, ISO 8601: nothing in the record happened later. */
   readonly recordedAt: string;
   /** Tags of the migrations that had been applied, in order. */
   readonly migrations: readonly string[];
