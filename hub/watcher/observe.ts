@@ -1,5 +1,5 @@
 import type { SiteId } from "../../shared/ids.ts";
-import { markAbsent, type ObservedMachine, upsertObservedMachines } from "../db/queries/maas-machines.ts";
+import { markAbsent, nodesBoundTo, type ObservedMachine, upsertObservedMachines } from "../db/queries/maas-machines.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { InTx, Tx } from "../db/tx.ts";
 import type { MaasMachine } from "../maas/port.ts";
@@ -30,10 +30,12 @@ export async function keepObserved(
 ): Promise<void> {
   const changed = await upsertObservedMachines(tx, siteId, machines.map(asObserved));
   for (const systemId of gone) if (await markAbsent(tx, siteId, systemId)) changed.push(systemId);
-  await wakeWorkflows(
-    tx,
-    changed.map((systemId) => waitKey.machine(siteId, systemId)),
-  );
+  const bound = await nodesBoundTo(tx, siteId, changed);
+  await wakeWorkflows(tx, [
+    ...changed.map((systemId) => waitKey.machine(siteId, systemId)),
+    // Whoever waits for a node's agent must learn that its machine was taken away.
+    ...bound.map(waitKey.node),
+  ]);
 }
 
 /** For a stage that read one machine afresh: what it saw is seen by everybody. */

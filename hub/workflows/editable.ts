@@ -8,10 +8,11 @@ import type { OnboardState } from "./onboard-state.ts";
  * deployed already was configured before, and is left alone.
  */
 export async function notEditable(
+  stage: "configure_storage" | "apply_roce_phase2" | "ensure_pxe_interface_auto",
   context: OnboardContext,
 ): Promise<Skipped<OnboardState> | Wait<OnboardState> | Failed<OnboardState> | null> {
   const machine = await freshMachine(context);
-  const verdict = judgeMachine("configure", context, machine);
+  const verdict = judgeMachine(stage, context, machine);
   switch (verdict.kind) {
     case "act":
       return null;

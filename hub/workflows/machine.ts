@@ -6,10 +6,10 @@ import type { MaasMachineRow } from "../db/schema/index.ts";
 import type { MaasMachine } from "../maas/port.ts";
 import { observeMachine } from "../watcher/observe.ts";
 import { maasOf, type OnboardContext, systemIdOf } from "./context.ts";
-import type { Wait } from "./engine/stage.ts";
+import type { Failed, Wait } from "./engine/stage.ts";
 import type { OnboardState } from "./onboard-state.ts";
 import { StageFailure } from "./stage-failure.ts";
-import { type JudgedAt, type Judgement, judge, machineEvidence } from "./verdict-table.ts";
+import { type JudgedMachine, type Judgement, type Judging, judge, machineEvidence } from "./verdict-table.ts";
 
 /** A watcher that has not asked MAAS for this long is away: the stage looks itself. */
 const SILENT_SECONDS = 90;
@@ -26,12 +26,12 @@ export async function freshMachine(context: OnboardContext): Promise<MaasMachine
 }
 
 /** Whether this onboarding meant to deploy the machine and our MAAS user owns it; only then is a deployed machine its own work. */
-export function isOurs(context: OnboardContext, machine: MaasMachine): boolean {
+export function isOurs(context: OnboardContext, machine: Pick<MaasMachine, "owner">): boolean {
   const { deploy_intent: intent, maas_username: username } = context.state;
   return intent !== null && intent !== undefined && username !== undefined && machine.owner === username;
 }
 
-export const judgeMachine = (at: JudgedAt, context: OnboardContext, machine: MaasMachine): Judgement =>
+export const judgeMachine = (at: Judging, context: OnboardContext, machine: JudgedMachine): Judgement =>
   judge(at, machine, isOurs(context, machine));
 
 /**
@@ -52,6 +52,20 @@ export async function watchedMachine(
     if (silentMs <= SILENT_SECONDS * 1000) return null;
   }
   return lookAndTell(context);
+}
+
+/**
+ * For stages that wait for the host rather than for MAAS: a machine that somebody released, broke, took or deleted meanwhile ends the wait
+ * at once (decision M2) instead of at its deadline. Null: it is deployed and ours as it should be. Throws `machine_vanished`.
+ */
+export async function machineTaken(
+  stage: "ensure_hardware_sync_configured" | "wait_for_hardware_sync_healthy" | "wait_for_agent_enrollment",
+  context: OnboardContext,
+): Promise<Failed<OnboardState> | null> {
+  const serves = (row: JudgedMachine) => judgeMachine(stage, context, row).kind === "go_on";
+  const machine = await watchedMachine(context, (row) => !serves(row));
+  const verdict = machine === null ? null : judgeMachine(stage, context, machine);
+  return verdict?.kind === "failed" ? verdict : null;
 }
 
 /** What one stage saw is seen by everybody, and need not be looked at again. */

@@ -11,11 +11,15 @@ export type ReleaseStep = { readonly kind: "ready" } | Wait<OnboardState> | Fail
 
 /**
  * One step on the way of a failed deploy back to Ready: look, then abort, release or wait (lifecycle 4.3). Called again until it says
- * `ready`. The caller has made sure that the machine is this onboarding's.
+ * `ready`. A deployed machine that is not this onboarding's is nobody's to release.
  */
-export async function stepBackToReady(context: OnboardContext, why: string): Promise<ReleaseStep> {
+export async function stepBackToReady(
+  at: "recover_for_datasource_retry" | "compensation",
+  context: OnboardContext,
+  why: string,
+): Promise<ReleaseStep> {
   const machine = await freshMachine(context);
-  const verdict = judgeMachine("recover", context, machine);
+  const verdict = judgeMachine(at, context, machine);
   const comment = `muster onboarding ${context.workflowId}: ${why}`;
   switch (verdict.kind) {
     case "go_on":

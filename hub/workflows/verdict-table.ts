@@ -1,9 +1,40 @@
 import { type Failure, failure } from "../../shared/failures.ts";
+import type { OnboardingStage } from "../../shared/workflow-status.ts";
 import type { MaasMachine } from "../maas/port.ts";
 
-/** Where a machine's status is judged. `configure`: links and storage; `recover`: release back to Ready, in recovery and in compensation. */
-export const JUDGED_AT = ["commission", "ready", "configure", "deploy", "deployed", "recover"] as const;
+/**
+ * Where a machine's status is judged. `configure`: links and storage; `recover`: release back to Ready, in recovery and in compensation;
+ * `serving`: the deployed host, until its agent is there.
+ */
+export const JUDGED_AT = ["commission", "ready", "configure", "deploy", "deployed", "recover", "serving"] as const;
 export type JudgedAt = (typeof JUDGED_AT)[number];
+
+/** Each stage and where it judges; `untouched`: it does nothing to a machine, so no status can stop it. */
+export const PLACE_OF = {
+  load_site_config: "untouched",
+  resolve_power_credentials: "untouched",
+  // What it finds is judged before anything is done to it, by the next stage.
+  create_or_find_in_maas: "untouched",
+  commission_node: "commission",
+  wait_for_ready: "ready",
+  configure_storage: "configure",
+  apply_roce_phase2: "configure",
+  ensure_pxe_interface_auto: "configure",
+  render_cloud_init: "deploy",
+  deploy_via_maas: "deploy",
+  wait_for_deployed: "deployed",
+  // It reads MAAS's events of a deploy that has ended; the next stage looks at the machine.
+  classify_deploy_failure: "untouched",
+  recover_for_datasource_retry: "recover",
+  ensure_hardware_sync_configured: "serving",
+  wait_for_hardware_sync_healthy: "serving",
+  wait_for_agent_enrollment: "serving",
+} as const satisfies Record<OnboardingStage, JudgedAt | "untouched">;
+
+/** A stage that judges, or the undoing of a deploy. */
+export type Judging =
+  | { [S in OnboardingStage]: (typeof PLACE_OF)[S] extends "untouched" ? never : S }[OnboardingStage]
+  | "compensation";
 
 /**
  * What a stage does on seeing a status. `..._if_ours`: only when this onboarding deployed the machine and our MAAS user owns it; else
@@ -11,12 +42,14 @@ export type JudgedAt = (typeof JUDGED_AT)[number];
  */
 export type TableVerdict =
   | "go_on"
+  | "go_on_if_ours"
   | "act"
   | "act_if_ours"
   | "adopt_if_ours"
   | "wait"
-  | "abort"
-  | "release"
+  | "wait_if_ours"
+  | "abort_if_ours"
+  | "release_if_ours"
   | "deploy_failed_if_ours"
   | "commissioning_failed"
   | "testing_failed"
@@ -31,38 +64,42 @@ const row = (
   deploy: TableVerdict,
   deployed: TableVerdict,
   recover: TableVerdict,
-): Row => ({ commission, ready, configure, deploy, deployed, recover });
+  serving: TableVerdict,
+): Row => ({ commission, ready, configure, deploy, deployed, recover, serving });
 const A = "ambiguous";
 const W = "wait";
 const ADOPT = "adopt_if_ours";
+const OURS = "go_on_if_ours";
 const FAILED = "deploy_failed_if_ours";
+const POWER = "power_failed";
+const BACK = "release_if_ours";
 
 /** All 23 statuses of MAAS by code (contract 3), each at each place. */
 export const VERDICTS = {
-  //                              commission               ready                   configure  deploy         deployed  recover
-  /* New */ 0: row("act", A, A, A, A, A),
-  /* Commissioning */ 1: row("go_on", W, W, A, A, A),
-  /* Failed commissioning */ 2: row("act", "commissioning_failed", A, A, A, A),
-  /* Missing */ 3: row(A, A, A, A, A, A),
-  /* Ready */ 4: row("go_on", "go_on", "act", "act", A, "go_on"),
-  /* Reserved */ 5: row(A, A, A, A, A, A),
-  /* Deployed */ 6: row(ADOPT, ADOPT, ADOPT, ADOPT, "go_on", "release"),
-  /* Retired */ 7: row(A, A, A, A, A, A),
-  /* Broken */ 8: row(A, A, A, A, A, A),
-  /* Deploying */ 9: row(ADOPT, ADOPT, ADOPT, ADOPT, W, "abort"),
-  /* Allocated */ 10: row(ADOPT, ADOPT, ADOPT, "act_if_ours", FAILED, "release"),
-  /* Failed deployment */ 11: row(A, A, A, FAILED, FAILED, "release"),
-  /* Releasing */ 12: row(W, W, W, W, A, W),
-  /* Releasing failed */ 13: row("power_failed", "power_failed", "power_failed", "power_failed", A, "power_failed"),
-  /* Disk erasing */ 14: row(W, W, W, W, A, W),
-  /* Failed disk erasing */ 15: row(A, A, A, A, A, A),
-  /* Rescue mode */ 16: row(A, A, A, A, A, A),
-  /* Entering rescue mode */ 17: row(A, A, A, A, A, A),
-  /* Failed to enter rescue mode */ 18: row(A, A, A, A, A, A),
-  /* Exiting rescue mode */ 19: row(A, A, A, A, A, A),
-  /* Failed to exit rescue mode */ 20: row(A, A, A, A, A, A),
-  /* Testing */ 21: row("go_on", W, W, W, A, A),
-  /* Failed testing */ 22: row("testing_failed", "testing_failed", A, A, A, A),
+  //                              commission               ready                   configure  deploy         deployed        recover    serving
+  /* New */ 0: row("act", A, A, A, A, A, A),
+  /* Commissioning */ 1: row("go_on", W, W, A, A, A, A),
+  /* Failed commissioning */ 2: row("act", "commissioning_failed", A, A, A, A, A),
+  /* Missing */ 3: row(A, A, A, A, A, A, A),
+  /* Ready */ 4: row("go_on", "go_on", "act", "act", A, "go_on", A),
+  /* Reserved */ 5: row(A, A, A, A, A, A, A),
+  /* Deployed */ 6: row(ADOPT, ADOPT, ADOPT, ADOPT, OURS, BACK, OURS),
+  /* Retired */ 7: row(A, A, A, A, A, A, A),
+  /* Broken */ 8: row(A, A, A, A, A, A, A),
+  /* Deploying */ 9: row(ADOPT, ADOPT, ADOPT, ADOPT, "wait_if_ours", "abort_if_ours", A),
+  /* Allocated */ 10: row(ADOPT, ADOPT, ADOPT, "act_if_ours", FAILED, BACK, A),
+  /* Failed deployment */ 11: row(A, A, A, FAILED, FAILED, BACK, A),
+  /* Releasing */ 12: row(W, W, W, W, A, W, A),
+  /* Releasing failed */ 13: row(POWER, POWER, POWER, POWER, A, POWER, A),
+  /* Disk erasing */ 14: row(W, W, W, W, A, W, A),
+  /* Failed disk erasing */ 15: row(A, A, A, A, A, A, A),
+  /* Rescue mode */ 16: row(A, A, A, A, A, A, A),
+  /* Entering rescue mode */ 17: row(A, A, A, A, A, A, A),
+  /* Failed to enter rescue mode */ 18: row(A, A, A, A, A, A, A),
+  /* Exiting rescue mode */ 19: row(A, A, A, A, A, A, A),
+  /* Failed to exit rescue mode */ 20: row(A, A, A, A, A, A, A),
+  /* Testing */ 21: row("go_on", W, W, W, A, A, A),
+  /* Failed testing */ 22: row("testing_failed", "testing_failed", A, A, A, A, A),
 } as const satisfies Record<number, Row>;
 
 export const READY = 4;
@@ -75,31 +112,39 @@ export type Judgement =
   | { readonly kind: "go_on" | "act" | "adopt" | "wait" | "abort" | "release" | "deploy_failed" }
   | { readonly kind: "failed"; readonly failure: Failure };
 
+/** A machine, read afresh or as the watcher last saw it. */
+export type JudgedMachine = Seen & Pick<MaasMachine, "hostname">;
+
 /** `ours`: this onboarding meant to deploy the machine, and our MAAS user owns it. */
-export function judge(at: JudgedAt, machine: MaasMachine, ours: boolean): Judgement {
+export function judge(stage: Judging, machine: JudgedMachine, ours: boolean): Judgement {
   const known = TABLE[machine.status];
-  if (known === undefined) return ambiguous(at, machine, "unknown_maas_status");
-  const verdict = known[at];
+  if (known === undefined) return ambiguous(stage, machine, "unknown_maas_status");
+  const verdict = known[stage === "compensation" ? "recover" : PLACE_OF[stage]];
   switch (verdict) {
     case "go_on":
     case "wait":
       return { kind: verdict };
     case "act":
-    case "abort":
-    case "release":
-      return machine.locked ? ambiguous(at, machine, "machine_locked") : { kind: verdict };
+      return machine.locked ? ambiguous(stage, machine, "machine_locked") : { kind: "act" };
+    case "abort_if_ours":
+    case "release_if_ours":
+      if (!ours) return ambiguous(stage, machine, "machine_owned_by_other");
+      if (machine.locked) return ambiguous(stage, machine, "machine_locked");
+      return { kind: verdict === "abort_if_ours" ? "abort" : "release" };
+    case "go_on_if_ours":
+      return ours ? { kind: "go_on" } : ambiguous(stage, machine, "machine_owned_by_other");
+    case "wait_if_ours":
+      return ours ? { kind: "wait" } : ambiguous(stage, machine, "machine_owned_by_other");
     case "act_if_ours":
-      return ours ? { kind: "act" } : ambiguous(at, machine, "machine_owned_by_other");
+      if (!ours) return ambiguous(stage, machine, "machine_owned_by_other");
+      return machine.locked ? ambiguous(stage, machine, "machine_locked") : { kind: "act" };
     case "adopt_if_ours":
-      return ours ? { kind: "adopt" } : ambiguous(at, machine, "unexpected_maas_status");
+      return ours ? { kind: "adopt" } : ambiguous(stage, machine, "unexpected_maas_status");
     case "deploy_failed_if_ours":
-      return ours ? { kind: "deploy_failed" } : ambiguous(at, machine, "unexpected_maas_status");
+      return ours ? { kind: "deploy_failed" } : ambiguous(stage, machine, "unexpected_maas_status");
     case "commissioning_failed":
-    case "testing_failed": {
-      const what = verdict === "testing_failed" ? "its hardware tests" : "commissioning";
-      const message = `${nameOf(machine)} failed ${what} in MAAS: ${whyOf(machine)}. Read the script results in MAAS, then resume.`;
-      return { kind: "failed", failure: failure("pxe_discovery_failure", verdict, message, machineEvidence(machine)) };
-    }
+    case "testing_failed":
+      return scriptsFailed(machine, verdict);
     case "power_failed": {
       const message = `MAAS could not power off ${nameOf(machine)} to release it: ${whyOf(machine)}. Check the BMC, then resume.`;
       return {
@@ -108,20 +153,27 @@ export function judge(at: JudgedAt, machine: MaasMachine, ours: boolean): Judgem
       };
     }
     case "ambiguous":
-      return ambiguous(at, machine, "unexpected_maas_status");
+      return ambiguous(stage, machine, "unexpected_maas_status");
   }
+}
+
+function scriptsFailed(machine: JudgedMachine, code: "commissioning_failed" | "testing_failed"): Judgement {
+  const what = code === "testing_failed" ? "its hardware tests" : "commissioning";
+  const message = `${nameOf(machine)} failed ${what} in MAAS: ${whyOf(machine)}. Read the script results in MAAS, then resume.`;
+  return { kind: "failed", failure: failure("pxe_discovery_failure", code, message, machineEvidence(machine)) };
 }
 
 type AmbiguityCode = "unknown_maas_status" | "unexpected_maas_status" | "machine_locked" | "machine_owned_by_other";
 
-function ambiguous(at: JudgedAt, machine: MaasMachine, code: AmbiguityCode): Judgement {
-  const locked = code === "machine_locked" ? ", and it is locked" : "";
-  const message = `${nameOf(machine)} is '${machine.statusName}' (${machine.status}) in MAAS${locked}, which nothing of this onboarding explains at "${at}". Look at the machine in MAAS, then adopt its state or restart clean.`;
+function ambiguous(at: Judging, machine: JudgedMachine, code: AmbiguityCode): Judgement {
+  const owner = machine.owner === null ? ", and nobody owns it" : `, and ${machine.owner.slice(0, 64)} owns it`;
+  const besides = code === "machine_locked" ? ", and it is locked" : code === "machine_owned_by_other" ? owner : "";
+  const message = `${nameOf(machine)} is '${machine.statusName}' (${machine.status}) in MAAS${besides}, which nothing of this onboarding explains at "${at}". Look at the machine in MAAS, then adopt its state or restart clean.`;
   return { kind: "failed", failure: failure("state_ambiguity", code, message, machineEvidence(machine)) };
 }
 
-const nameOf = (machine: MaasMachine): string => `Machine ${machine.hostname} (${machine.systemId})`;
-const whyOf = (machine: MaasMachine): string =>
+const nameOf = (machine: JudgedMachine): string => `Machine ${machine.hostname} (${machine.systemId})`;
+const whyOf = (machine: JudgedMachine): string =>
   machine.errorDescription || machine.statusMessage || "MAAS gave no reason";
 
 type Seen = Pick<

@@ -1,5 +1,5 @@
-import { and, eq, sql } from "drizzle-orm";
-import type { SiteId } from "../../../shared/ids.ts";
+import { and, eq, inArray, sql } from "drizzle-orm";
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import { type MaasMachineRow, maasMachines, nodeMaasState } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
@@ -113,6 +113,16 @@ export async function markAbsent(tx: Tx, siteId: SiteId, systemId: string): Prom
     rows.map((row) => row.systemId),
   );
   return rows.length > 0;
+}
+
+/** Nodes whose record names one of these machines. */
+export async function nodesBoundTo(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<NodeId[]> {
+  if (systemIds.length === 0) return [];
+  const rows = await tx
+    .select({ nodeId: nodeMaasState.nodeId })
+    .from(nodeMaasState)
+    .where(and(eq(nodeMaasState.siteId, siteId), inArray(nodeMaasState.maasSystemId, [...systemIds])));
+  return rows.map((row) => row.nodeId);
 }
 
 /** Keeps `node_maas_state` of the nodes that are bound to these machines (lifecycle 6.5). */

@@ -1,6 +1,7 @@
-import { and, eq, inArray, like, sql } from "drizzle-orm";
+import { and, eq, inArray, isNotNull, like, or, sql } from "drizzle-orm";
+import { union } from "drizzle-orm/pg-core";
 import type { SiteId } from "../../../shared/ids.ts";
-import { type MaasSiteWatch, maasSiteWatches, workflows } from "../schema/index.ts";
+import { type MaasSiteWatch, maasSiteWatches, nodeOnboardings, workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 export interface SiteWatch {
@@ -126,12 +127,26 @@ export async function recordFailedLook(db: Db, siteId: SiteId, fence: number, co
   return row?.failures ?? 1;
 }
 
-/** Machines of the site that a workflow waits on right now. */
+/** Machines of the site that a workflow waits on right now, and those whose hosts an onboarding waits for. */
 export async function waitedOnSystemIds(db: Db, siteId: SiteId): Promise<string[]> {
   const prefix = `maas:${siteId}/`;
-  const rows = await db
-    .selectDistinct({ key: workflows.waitOn })
+  const live = inArray(workflows.status, ["running", "compensating"]);
+  const awaited = db
+    .select({ systemId: sql<string>`substr(${workflows.waitOn}, ${prefix.length + 1}::int)` })
     .from(workflows)
-    .where(and(like(workflows.waitOn, `${prefix}%`), inArray(workflows.status, ["running", "compensating"])));
-  return rows.flatMap((row) => (row.key === null ? [] : [row.key.slice(prefix.length)]));
+    .where(and(like(workflows.waitOn, `${prefix}%`), live));
+  const hosts = db
+    .select({ systemId: sql<string>`${nodeOnboardings.maasSystemId}` })
+    .from(nodeOnboardings)
+    .innerJoin(workflows, eq(workflows.id, nodeOnboardings.onboardingId))
+    .where(
+      and(
+        eq(nodeOnboardings.siteId, siteId),
+        isNotNull(nodeOnboardings.maasSystemId),
+        or(like(workflows.waitOn, "node:%"), like(workflows.waitOn, "task:%")),
+        live,
+      ),
+    );
+  const rows = await union(awaited, hosts);
+  return rows.map((row) => row.systemId);
 }

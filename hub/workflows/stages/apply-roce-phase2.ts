@@ -31,7 +31,7 @@ export const applyRocePhase2: OnboardStage = {
     if (!context.profile.enablePhase2Roce) return { kind: "skipped", message: "The profile does not enable RoCE" };
     const rows = await listRoceOfHost(context.services.db, context.site.id, context.onboarding.hostname);
     if (rows.length === 0) return { kind: "skipped", message: "The host has no RoCE assignments" };
-    const other = await notEditable(context);
+    const other = await notEditable("apply_roce_phase2", context);
     if (other !== null) return other;
     const warnings = await applyAll(context, rows);
     const applied = rows.length - warnings.length;

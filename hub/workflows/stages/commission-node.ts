@@ -55,7 +55,7 @@ export const commissionNode: OnboardStage = {
 
 async function observe(context: OnboardContext): Promise<Observation<OnboardState>> {
   const machine = await freshMachine(context);
-  const verdict = judgeMachine("commission", context, machine);
+  const verdict = judgeMachine("commission_node", context, machine);
   switch (verdict.kind) {
     case "failed":
       return verdict;

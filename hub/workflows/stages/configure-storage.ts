@@ -21,7 +21,7 @@ export const configureStorage: OnboardStage = {
   timeout: profileTimeout("configureTimeoutSeconds", "upstream_transient", "maas_timeout", "Configuring the storage"),
   retry: UPSTREAM_RETRY,
   async run(context) {
-    const other = await notEditable(context);
+    const other = await notEditable("configure_storage", context);
     if (other !== null) return other;
     const maas = await maasOf(context);
     const systemId = systemIdOf(context);

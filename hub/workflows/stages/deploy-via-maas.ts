@@ -37,7 +37,7 @@ export const deployViaMaas: OnboardStage = {
 
 async function observe(context: OnboardContext): Promise<Observation<OnboardState>> {
   const machine = await freshMachine(context);
-  const verdict = judgeMachine("deploy", context, machine);
+  const verdict = judgeMachine("deploy_via_maas", context, machine);
   switch (verdict.kind) {
     case "failed":
       return verdict;
@@ -131,7 +131,11 @@ async function compensate(context: OnboardContext, cause: CompensationCause): Pr
   if (machine.status === DEPLOYED && typeof deployedAt === "string" && cause !== "restart") {
     return { kind: "skipped", message: "The host is deployed; it is left alone for investigation" };
   }
-  const step = await stepBackToReady(context, cause === "failure" ? "the deploy failed" : `${cause} by an operator`);
+  const step = await stepBackToReady(
+    "compensation",
+    context,
+    cause === "failure" ? "the deploy failed" : `${cause} by an operator`,
+  );
   if (step.kind !== "ready") return step;
   return {
     kind: "done",

@@ -12,7 +12,7 @@ import {
   UPSTREAM_RETRY,
 } from "../context.ts";
 import type { Outcome } from "../engine/stage.ts";
-import { freshMachine, judgeMachine } from "../machine.ts";
+import { freshMachine, judgeMachine, machineTaken } from "../machine.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { enqueueReseed } from "../reseed.ts";
 
@@ -33,6 +33,8 @@ export const ensureHardwareSyncConfigured: OnboardStage = {
     if (!context.profile.requireHwSync)
       return { kind: "skipped", message: "The profile does not require hardware sync" };
     if ((await agentSession(context)) === null) {
+      const taken = await machineTaken("ensure_hardware_sync_configured", context);
+      if (taken !== null) return taken;
       const wait = await waitForAgent(context, "The agent to enroll and connect");
       return { ...wait, patch: { ...wait.patch, hw_sync_waits_for: "agent" } };
     }
@@ -46,7 +48,7 @@ export const ensureHardwareSyncConfigured: OnboardStage = {
 /** MAAS must say that the machine syncs, and have a token for it. Null: both are so. */
 async function assertMaasSide(context: OnboardContext): Promise<Outcome<OnboardState> | null> {
   const machine = await freshMachine(context);
-  const verdict = judgeMachine("deployed", context, machine);
+  const verdict = judgeMachine("ensure_hardware_sync_configured", context, machine);
   if (verdict.kind === "failed") return verdict;
   const maas = await maasOf(context);
   if (machine.enableHwSync === false) await maas.updateMachine(systemIdOf(context), { enableHwSync: true });

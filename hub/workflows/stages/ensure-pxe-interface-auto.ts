@@ -13,7 +13,7 @@ export const ensurePxeInterfaceAuto: OnboardStage = {
   timeout: profileTimeout("configureTimeoutSeconds", "upstream_transient", "maas_timeout", "Linking the PXE interface"),
   retry: { maxAttempts: 2, baseSeconds: 2, maxSeconds: 30 },
   async run(context) {
-    const other = await notEditable(context);
+    const other = await notEditable("ensure_pxe_interface_auto", context);
     if (other !== null) return other;
     const maas = await maasOf(context);
     const systemId = systemIdOf(context);

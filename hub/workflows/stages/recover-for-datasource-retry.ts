@@ -22,7 +22,11 @@ export const recoverForDatasourceRetry: OnboardStage = {
     if (failed === null || failed === undefined) return { kind: "skipped", message: "The machine is deployed" };
     const refusal = exhausted(context);
     if (refusal !== null) return refusal;
-    const step = await stepBackToReady(context, "datasource failure, deploying once more");
+    const step = await stepBackToReady(
+      "recover_for_datasource_retry",
+      context,
+      "datasource failure, deploying once more",
+    );
     if (step.kind !== "ready") return step;
     const retries = (context.state.datasource_retries ?? 0) + 1;
     return {

@@ -28,7 +28,7 @@ export const renderCloudInit: OnboardStage = {
     rule: "observe_first",
     async observe(context) {
       const machine = await freshMachine(context);
-      const verdict = judgeMachine("deploy", context, machine);
+      const verdict = judgeMachine("render_cloud_init", context, machine);
       switch (verdict.kind) {
         // Rendering anew would revoke the token that the deployed host carries.
         case "adopt":

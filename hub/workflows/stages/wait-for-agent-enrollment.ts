@@ -7,6 +7,7 @@ import { SECRET_PATHS } from "../../secrets/port.ts";
 import { agentSession, waitForAgent } from "../agent-presence.ts";
 import { type OnboardContext, type OnboardStage, profileTimeout, provisioningOf, WAIT_RETRY } from "../context.ts";
 import type { Done, Observation } from "../engine/stage.ts";
+import { machineTaken } from "../machine.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { StageFailure } from "../stage-failure.ts";
 
@@ -15,6 +16,8 @@ const LOOK_AGAIN_SECONDS = 15;
 async function look(context: OnboardContext): Promise<Exclude<Observation<OnboardState>, { kind: "not_started" }>> {
   const { nodeId, generation } = provisioningOf(context);
   const { db } = context.services;
+  const taken = await machineTaken("wait_for_agent_enrollment", context);
+  if (taken !== null) return taken;
   if ((await agentSession(context)) === null) return waitForAgent(context, "The agent to enroll and connect");
   if (!(await conditionHolds(db, nodeId, "agent.healthy", generation))) {
     return {

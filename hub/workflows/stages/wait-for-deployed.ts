@@ -5,13 +5,13 @@ import type { Done, Observation, Wait } from "../engine/stage.ts";
 import { freshMachine, judgeMachine, waitForMachine, watchedMachine } from "../machine.ts";
 import type { OnboardState } from "../onboard-state.ts";
 
-const DEPLOYING = 9;
-
 async function look(context: OnboardContext): Promise<Exclude<Observation<OnboardState>, { kind: "not_started" }>> {
   const late = context.now >= context.deadline;
-  const machine = late ? await freshMachine(context) : await watchedMachine(context, (row) => row.status !== DEPLOYING);
+  const machine = late
+    ? await freshMachine(context)
+    : await watchedMachine(context, (row) => judgeMachine("wait_for_deployed", context, row).kind !== "wait");
   if (machine === null) return waitForDeploy(context);
-  const verdict = judgeMachine("deployed", context, machine);
+  const verdict = judgeMachine("wait_for_deployed", context, machine);
   switch (verdict.kind) {
     case "failed":
       return verdict;

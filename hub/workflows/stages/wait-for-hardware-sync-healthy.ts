@@ -11,9 +11,12 @@ const LEAST_RESEED_SECONDS = 300;
 async function look(context: OnboardContext): Promise<Exclude<Observation<OnboardState>, { kind: "not_started" }>> {
   if (!context.profile.requireHwSync) return { kind: "skipped", message: "The profile does not require hardware sync" };
   const healthy = (facts: SyncFacts) => hardwareSyncIsHealthy(facts, baseline(context), context.now);
-  const machine = await watchedMachine(context, (row) => healthy(row) || row.status !== 6);
+  const machine = await watchedMachine(
+    context,
+    (row) => healthy(row) || judgeMachine("wait_for_hardware_sync_healthy", context, row).kind !== "go_on",
+  );
   if (machine === null) return waitAndReseed(context);
-  const verdict = judgeMachine("deployed", context, machine);
+  const verdict = judgeMachine("wait_for_hardware_sync_healthy", context, machine);
   if (verdict.kind === "failed") return verdict;
   if (!healthy(machine)) return waitAndReseed(context);
   const details = {
