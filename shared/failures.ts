@@ -181,9 +181,21 @@ export type FailureClass = keyof typeof FAILURES;
 export type FailureCode<C extends FailureClass = FailureClass> = (typeof FAILURES)[C]["codes"][number];
 export const FAILURE_CLASSES = Object.keys(FAILURES) as FailureClass[];
 
+/** Evidence that what the workflow did outside is still there: its compensation failed for good. */
+export const NOT_UNDONE = "compensation_failed";
+const ENDING_NOT_UNDONE: Ending = {
+  endsAs: "failed_manual_intervention",
+  nextVerb: "restart_clean",
+  nextAction:
+    "What it did could not be undone. See to what the evidence names under compensation_failed, then restart clean or cancel: either undoes it first.",
+};
+
 /** The class's rule with the code's own exceptions: the one place that says how a failure is handled. */
-export function ruleOf(failed: Pick<Failure, "class" | "code">): Omit<Rule, "codes" | "exceptions"> {
+export function ruleOf(
+  failed: Pick<Failure, "class" | "code"> & { readonly evidence?: Evidence },
+): Omit<Rule, "codes" | "exceptions"> {
   const { codes: _codes, exceptions, ...rule }: Rule = FAILURES[failed.class];
+  if (failed.evidence !== undefined && NOT_UNDONE in failed.evidence) return { ...rule, ...ENDING_NOT_UNDONE };
   return { ...rule, ...exceptions?.[failed.code] };
 }
 

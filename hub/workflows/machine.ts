@@ -62,8 +62,7 @@ export async function machineTaken(
   stage: "ensure_hardware_sync_configured" | "wait_for_hardware_sync_healthy" | "wait_for_agent_enrollment",
   context: OnboardContext,
 ): Promise<Failed<OnboardState> | null> {
-  const serves = (row: JudgedMachine) => judgeMachine(stage, context, row).kind === "go_on";
-  const machine = await watchedMachine(context, (row) => !serves(row));
+  const machine = await watchedMachine(context, (row) => judgeMachine(stage, context, row).kind === "failed");
   const verdict = machine === null ? null : judgeMachine(stage, context, machine);
   return verdict?.kind === "failed" ? verdict : null;
 }

@@ -4,9 +4,18 @@ import type { MaasMachine } from "../maas/port.ts";
 
 /**
  * Where a machine's status is judged. `configure`: links and storage; `recover`: release back to Ready, in recovery and in compensation;
- * `serving`: the deployed host, until its agent is there.
+ * `seeding` and `serving`: the deployed host, while MAAS is asked for its token (a lock forbids that) and until its agent is there.
  */
-export const JUDGED_AT = ["commission", "ready", "configure", "deploy", "deployed", "recover", "serving"] as const;
+export const JUDGED_AT = [
+  "commission",
+  "ready",
+  "configure",
+  "deploy",
+  "deployed",
+  "recover",
+  "seeding",
+  "serving",
+] as const;
 export type JudgedAt = (typeof JUDGED_AT)[number];
 
 /** Each stage and where it judges; `untouched`: it does nothing to a machine, so no status can stop it. */
@@ -26,7 +35,7 @@ export const PLACE_OF = {
   // It reads MAAS's events of a deploy that has ended; the next stage looks at the machine.
   classify_deploy_failure: "untouched",
   recover_for_datasource_retry: "recover",
-  ensure_hardware_sync_configured: "serving",
+  ensure_hardware_sync_configured: "seeding",
   wait_for_hardware_sync_healthy: "serving",
   wait_for_agent_enrollment: "serving",
 } as const satisfies Record<OnboardingStage, JudgedAt | "untouched">;
@@ -64,8 +73,9 @@ const row = (
   deploy: TableVerdict,
   deployed: TableVerdict,
   recover: TableVerdict,
+  seeding: TableVerdict,
   serving: TableVerdict,
-): Row => ({ commission, ready, configure, deploy, deployed, recover, serving });
+): Row => ({ commission, ready, configure, deploy, deployed, recover, seeding, serving });
 const A = "ambiguous";
 const W = "wait";
 const ADOPT = "adopt_if_ours";
@@ -76,30 +86,30 @@ const BACK = "release_if_ours";
 
 /** All 23 statuses of MAAS by code (contract 3), each at each place. */
 export const VERDICTS = {
-  //                              commission               ready                   configure  deploy         deployed        recover    serving
-  /* New */ 0: row("act", A, A, A, A, A, A),
-  /* Commissioning */ 1: row("go_on", W, W, A, A, A, A),
-  /* Failed commissioning */ 2: row("act", "commissioning_failed", A, A, A, A, A),
-  /* Missing */ 3: row(A, A, A, A, A, A, A),
-  /* Ready */ 4: row("go_on", "go_on", "act", "act", A, "go_on", A),
-  /* Reserved */ 5: row(A, A, A, A, A, A, A),
-  /* Deployed */ 6: row(ADOPT, ADOPT, ADOPT, ADOPT, OURS, BACK, OURS),
-  /* Retired */ 7: row(A, A, A, A, A, A, A),
-  /* Broken */ 8: row(A, A, A, A, A, A, A),
-  /* Deploying */ 9: row(ADOPT, ADOPT, ADOPT, ADOPT, "wait_if_ours", "abort_if_ours", A),
-  /* Allocated */ 10: row(ADOPT, ADOPT, ADOPT, "act_if_ours", FAILED, BACK, A),
-  /* Failed deployment */ 11: row(A, A, A, FAILED, FAILED, BACK, A),
-  /* Releasing */ 12: row(W, W, W, W, A, W, A),
-  /* Releasing failed */ 13: row(POWER, POWER, POWER, POWER, A, POWER, A),
-  /* Disk erasing */ 14: row(W, W, W, W, A, W, A),
-  /* Failed disk erasing */ 15: row(A, A, A, A, A, A, A),
-  /* Rescue mode */ 16: row(A, A, A, A, A, A, A),
-  /* Entering rescue mode */ 17: row(A, A, A, A, A, A, A),
-  /* Failed to enter rescue mode */ 18: row(A, A, A, A, A, A, A),
-  /* Exiting rescue mode */ 19: row(A, A, A, A, A, A, A),
-  /* Failed to exit rescue mode */ 20: row(A, A, A, A, A, A, A),
-  /* Testing */ 21: row("go_on", W, W, W, A, A, A),
-  /* Failed testing */ 22: row("testing_failed", "testing_failed", A, A, A, A, A),
+  //                              commission               ready                   configure  deploy         deployed        recover    seeding        serving
+  /* New */ 0: row("act", A, A, A, A, A, A, A),
+  /* Commissioning */ 1: row("go_on", W, W, A, A, A, A, A),
+  /* Failed commissioning */ 2: row("act", "commissioning_failed", A, A, A, A, A, A),
+  /* Missing */ 3: row(A, A, A, A, A, A, A, A),
+  /* Ready */ 4: row("go_on", "go_on", "act", "act", A, "go_on", A, A),
+  /* Reserved */ 5: row(A, A, A, A, A, A, A, A),
+  /* Deployed */ 6: row(ADOPT, ADOPT, ADOPT, ADOPT, OURS, BACK, "act_if_ours", OURS),
+  /* Retired */ 7: row(A, A, A, A, A, A, A, A),
+  /* Broken */ 8: row(A, A, A, A, A, A, A, A),
+  /* Deploying */ 9: row(ADOPT, ADOPT, ADOPT, ADOPT, "wait_if_ours", "abort_if_ours", A, A),
+  /* Allocated */ 10: row(ADOPT, ADOPT, ADOPT, "act_if_ours", FAILED, BACK, A, A),
+  /* Failed deployment */ 11: row(A, A, A, FAILED, FAILED, BACK, A, A),
+  /* Releasing */ 12: row(W, W, W, W, A, W, A, A),
+  /* Releasing failed */ 13: row(POWER, POWER, POWER, POWER, A, POWER, A, A),
+  /* Disk erasing */ 14: row(W, W, W, W, A, W, A, A),
+  /* Failed disk erasing */ 15: row(A, A, A, A, A, A, A, A),
+  /* Rescue mode */ 16: row(A, A, A, A, A, A, A, A),
+  /* Entering rescue mode */ 17: row(A, A, A, A, A, A, A, A),
+  /* Failed to enter rescue mode */ 18: row(A, A, A, A, A, A, A, A),
+  /* Exiting rescue mode */ 19: row(A, A, A, A, A, A, A, A),
+  /* Failed to exit rescue mode */ 20: row(A, A, A, A, A, A, A, A),
+  /* Testing */ 21: row("go_on", W, W, W, A, A, A, A),
+  /* Failed testing */ 22: row("testing_failed", "testing_failed", A, A, A, A, A, A),
 } as const satisfies Record<number, Row>;
 
 export const READY = 4;

@@ -1,204 +1,122 @@
-import { randomUUID } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { listStageEvents } from "../../hub/db/queries/workflow-events.ts";
-import { type ClaimedWorkflow, claimWorkflows, isEnded, readWorkflow } from "../../hub/db/queries/workflows.ts";
-import { nodes, type Workflow as WorkflowRow, workflows } from "../../hub/db/schema/index.ts";
-import { classifyError } from "../../hub/workflows/classify-error.ts";
-import { applyVerb } from "../../hub/workflows/engine/apply-verb.ts";
-import { execute } from "../../hub/workflows/engine/execute.ts";
-import { commitStep } from "../../hub/workflows/engine/runner.ts";
-import type { Workflow } from "../../hub/workflows/engine/workflow.ts";
+import { workflows } from "../../hub/db/schema/index.ts";
+import type { OnboardServices } from "../../hub/workflows/context.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
-import type { WorkflowId } from "../../shared/ids.ts";
-import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
-import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { expectConverged, recover, Tally } from "./converge.ts";
+import { type Driver, type Interrupt, plainly } from "./drive.ts";
+import { countedOf, machineOf, SCENARIOS, STAGE_CASES, type Stagecraft, setStage } from "./scenarios.ts";
 
 /**
  * Every stage of every workflow, interrupted in every way that a kill or a lost lease can interrupt it. Adding a stage to a workflow adds
  * its cases. Each must converge to what an uninterrupted run ends in, with each outside effect once.
  */
-let rig: OnboardingRig;
-let kinds: readonly Workflow[];
-let boxes = 0;
+let craft: Stagecraft;
+const tally = new Tally();
 beforeAll(async () => {
-  rig = await startOnboardingRig({ machines: 150 });
-  kinds = workflowsOf(rig.services);
+  craft = await setStage(250);
 });
-afterAll(() => rig?.close());
+afterAll(async () => {
+  tally.print("interruptions");
+  await craft?.close();
+});
 
-const db = () => rig.test.database.db;
-const kindOf = (row: WorkflowRow): Workflow => {
-  const kind = kinds.find((one) => one.kind === row.kind);
-  if (kind === undefined) throw new Error(`no kind ${row.kind}`);
-  return kind;
-};
-
-/** One look of one hub; what it says is committed by `commit`, or lost with the hub. */
-interface Look {
-  readonly row: ClaimedWorkflow;
-  run(): Promise<{ commit(): Promise<boolean> }>;
-}
-
-async function claim(id: WorkflowId): Promise<Look> {
-  // Due and unheld, whatever the row waits for: time passes as fast as the test can.
-  await db()
-    .update(workflows)
-    .set({ wakeAt: sql`now()`, leaseOwner: null, leaseUntil: null })
-    .where(eq(workflows.id, id));
-  const known = kinds.flatMap((kind) => kind.stageNames.map((stage) => `${kind.kind}/${stage}`));
-  const rows = await claimWorkflows(db(), { hubId: randomUUID(), known, limit: 500, leaseSeconds: 60 });
-  const row = rows.find((one) => one.id === id);
-  if (row === undefined) throw new Error("the row could not be claimed");
-  const signal = new AbortController().signal;
-  const workflow = kindOf(row);
-  return {
-    row,
-    run: async () => {
-      const step = await execute({ workflow, row, signal, classifyError });
-      if (step === null) throw new Error("the run did not count");
-      return {
-        commit: () =>
-          rig.test.database
-            .inTx((tx) => commitStep(tx, workflow, row, step))
-            .catch(async (error: unknown) => {
-              const move = step.commitFailed?.(error) ?? null;
-              if (move === null) throw error;
-              return rig.test.database.inTx((tx) => commitStep(tx, workflow, row, { move }));
-            }),
-      };
-    },
-  };
-}
-
-type Interrupt = (look: Look) => Promise<void>;
-const plainly: Interrupt = async (look) => {
-  expect(await (await look.run()).commit()).toBe(true);
-};
-
-const INTERRUPTS: Record<string, Interrupt> = {
-  "killed before it did anything": async (look) => {
-    await plainly(await claim(look.row.id));
+const INTERRUPTS: Record<string, (driver: Driver) => Interrupt> = {
+  "killed before it did anything": (driver) => async (look) => {
+    await plainly(await driver.claim(look.row.id));
   },
-  "killed after its outside effect and before its commit": async (look) => {
+  "killed after its outside effect and before its commit": (driver) => async (look) => {
     await look.run();
-    await plainly(await claim(look.row.id));
+    await plainly(await driver.claim(look.row.id));
   },
-  "run twice, the first result arriving late": async (look) => {
+  "run twice, the first result arriving late": (driver) => async (look) => {
     const late = await look.run();
-    await plainly(await claim(look.row.id));
+    await plainly(await driver.claim(look.row.id));
     expect(await late.commit()).toBe(false);
   },
-  "taken over while it was still running": async (look) => {
-    const other = await claim(look.row.id);
+  "taken over while it was still running": (driver) => async (look) => {
+    const other = await driver.claim(look.row.id);
     const [late, now] = await Promise.all([look.run(), other.run()]);
     expect(await late.commit()).toBe(false);
     expect(await now.commit()).toBe(true);
   },
 };
 
-async function admit(id: WorkflowId): Promise<void> {
-  await db().update(workflows).set({ status: "running" }).where(eq(workflows.id, id));
-}
-
-/** Drives the row until it ends; `at` decides how each look goes. */
-async function drive(id: WorkflowId, at: (row: WorkflowRow) => Interrupt = () => plainly): Promise<WorkflowRow> {
-  for (let looks = 0; looks < 2000; looks += 1) {
-    const row = await readWorkflow(db(), id);
-    if (row === null) throw new Error("the row is gone");
-    if (isEnded(row.status)) return row;
-    if (row.status === "pending") await admit(id);
-    await rig.playAgent(id);
-    await at(row)(await claim(id));
-    // The simulated region works in the same process.
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-  throw new Error("the workflow never ended");
-}
-
-async function story(id: WorkflowId): Promise<string> {
-  const events = await listStageEvents(db(), id);
-  return events.map((event) => `${event.stage} ${event.status}: ${event.message}`).join("\n");
-}
-
-async function expectOnce(id: WorkflowId, end: WorkflowRow): Promise<void> {
-  expect(end.status, `${end.failureMessage}\n${await story(id)}`).toBe("completed");
-  const systemId = (end.state as { maas_system_id: string }).maas_system_id;
-  const counters = rig.maas.sim.region.state.counters[systemId];
-  expect(counters).toMatchObject({ commission: 1, deploy: 1, release: 0, abort: 0 });
-  expect((end.state as { roce_warnings: string[] }).roce_warnings).toEqual([]);
-}
-
-async function expectActive(nodeId: Awaited<ReturnType<OnboardingRig["start"]>>["nodeId"]): Promise<void> {
-  const [node] = await db().select().from(nodes).where(eq(nodes.id, nodeId));
-  expect(node).toMatchObject({ status: "active" });
-  expect(node?.host).toMatch(/^\d+\./);
-}
-
-describe("an onboarding", () => {
-  it("goes through its sixteen stages and makes the node active", async () => {
-    const { id, nodeId, hostname } = await rig.start(++boxes);
-    const end = await drive(id);
-    await expectOnce(id, end);
-    await expectActive(nodeId);
-    const entered = (await listStageEvents(db(), id)).filter((event) =>
-      ["succeeded", "skipped"].includes(event.status),
-    );
-    expect(entered.map((event) => event.stage)).toEqual([...ONBOARDING_STAGES]);
-    expect(rig.secrets.entries.has(`kv/nodes/${nodeId}/user-data`)).toBe(false);
-    expect(rig.maas.sim.region.state.machines.filter((machine) => machine.hostname === hostname)).toHaveLength(1);
+describe("the suite", () => {
+  it("has a way to each stage of each kind of workflow", () => {
+    for (const { kind, stageNames } of workflowsOf({} as OnboardServices)) {
+      const reached = STAGE_CASES.filter(({ scenario }) => scenario.kind === kind).map(({ stage }) => stage);
+      expect(reached.toSorted(), kind).toEqual([...stageNames].toSorted());
+    }
   });
 });
 
-describe.each(ONBOARDING_STAGES)("stage %s", (stage) => {
+describe.each(SCENARIOS)("$name", (scenario) => {
+  it("goes through all its stages in order", async () => {
+    const { subject, driver } = await craft.start(scenario);
+    const end = await driver.drive(subject.id);
+    await expectConverged(craft, scenario, { subject, driver, met: false, end }, end);
+    expect(countedOf(craft.rig, end)).toEqual(scenario.outside);
+    const kind = driver.kinds.find((one) => one.kind === scenario.kind);
+    const left = (await listStageEvents(craft.rig.test.database.db, subject.id)).filter((event) =>
+      ["succeeded", "skipped"].includes(event.status),
+    );
+    expect([...new Set(left.map((event) => event.stage))]).toEqual(kind?.stageNames);
+  });
+});
+
+describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => {
   it.each(Object.keys(INTERRUPTS))("converges when %s", async (how) => {
-    const interrupt = INTERRUPTS[how] ?? plainly;
-    const { id, nodeId } = await rig.start(++boxes);
-    const end = await drive(id, (row) => (row.stage === stage ? interrupt : plainly));
-    await expectOnce(id, end);
-    await expectActive(nodeId);
+    const { subject, driver } = await craft.start(scenario);
+    const interrupt = INTERRUPTS[how]?.(driver) ?? plainly;
+    const end = await driver.drive(subject.id, (row) => (row.stage === stage ? interrupt : plainly));
+    expect(end.status, `${end.failureMessage}\n${await driver.story(subject.id)}`).toBe("completed");
+    await expectConverged(craft, scenario, { subject, driver, met: true, end }, end);
+    expect(countedOf(craft.rig, end)).toEqual(scenario.outside);
+    tally.count(true);
   });
 
   it("is cancelled on entry, undoing what was done and nothing that was not", async () => {
-    const { id } = await rig.start(++boxes);
+    const { subject, driver } = await craft.start(scenario);
     let asked = false;
-    const end = await drive(id, (row) => async (look) => {
-      if (row.stage === stage && !asked) {
-        asked = true;
-        await rig.test.database.inTx((tx) =>
-          applyVerb(tx, kinds, { workflowId: id, verb: "cancel", actor: "ann", role: "admin", reason: "test" }),
-        );
-        return plainly(await claim(id));
-      }
-      return plainly(look);
+    const end = await driver.drive(subject.id, (row) => async (look) => {
+      if (row.stage !== stage || asked) return plainly(look);
+      asked = true;
+      await driver.verb(subject.id, "cancel");
+      return plainly(await driver.claim(subject.id));
     });
-    expect(end.status, await story(id)).toBe("cancelled");
-    const systemId = (end.state as { maas_system_id?: string }).maas_system_id ?? "";
-    const machine = rig.maas.sim.region.findMachine(systemId);
-    const index = ONBOARDING_STAGES.indexOf(stage);
-    if (index > 10) expect(machine?.status, "a deployed host is left alone").toBe(6);
-    else if (index > 9) expect([4, 12]).toContain(machine?.status);
-    else expect(rig.maas.sim.region.state.counters[systemId]?.deploy ?? 0).toBe(0);
+    expect(asked).toBe(true);
+    expect(end.status, await driver.story(subject.id)).toBe("cancelled");
+    const { deployed_at: deployedAt } = end.state as { deployed_at?: string };
+    const { deploy, release, abort } = countedOf(craft.rig, end);
+    const machine = machineOf(craft.rig, end);
+    if (typeof deployedAt === "string") expect(machine?.status, "a deployed host is left alone").toBe(6);
+    else {
+      expect(deploy - release - abort, "deploys that were not taken back").toBe(0);
+      expect(machine?.owner ?? null).toBeNull();
+    }
+    tally.count(true);
   });
 
-  it("runs out of time with its own failure, or adopts a late success, and resumes to the end", async () => {
-    const { id, nodeId } = await rig.start(++boxes);
+  it("runs out of time with its own failure, or adopts a late success, and goes on by the verb that is recommended", async () => {
+    const { subject, driver } = await craft.start(scenario);
     let expired = false;
-    const first = await drive(id, (row) => async (look) => {
+    const first = await driver.drive(subject.id, (row) => async (look) => {
       if (row.stage !== stage || expired) return plainly(look);
       expired = true;
-      await db().update(workflows).set({ stageDeadline: sql`now() - interval '1 second'` }).where(eq(workflows.id, id));
-      return plainly(await claim(id));
+      await craft.rig.test.database.db
+        .update(workflows)
+        .set({ stageDeadline: sql`now() - interval '1 second'` })
+        .where(eq(workflows.id, subject.id));
+      return plainly(await driver.claim(subject.id));
     });
+    const told = { subject, driver, met: true, end: first };
     if (first.status !== "completed") {
-      expect(first.failureCode, await story(id)).not.toBeNull();
+      expect(first.failureCode, await driver.story(subject.id)).not.toBeNull();
       expect(first.nextAction).not.toBeNull();
-      await rig.test.database.inTx((tx) =>
-        applyVerb(tx, kinds, { workflowId: id, verb: "resume", actor: "ann", role: "admin", reason: "test" }),
-      );
     }
-    const end = await drive(id);
-    expect(end.status, `${end.failureMessage}\n${await story(id)}`).toBe("completed");
-    await expectActive(nodeId);
+    await expectConverged(craft, scenario, told, await recover(told));
+    tally.count(true);
   });
 });

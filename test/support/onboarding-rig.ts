@@ -6,13 +6,15 @@ import {
   maasRoceAssignments,
   maasSiteProfiles,
   maasSites,
+  nodeCertificates,
   nodeConditions,
   nodeOnboardings,
   nodes,
   skus,
   tasks,
 } from "../../hub/db/schema/index.ts";
-import { SiteClients } from "../../hub/maas/site-clients.ts";
+import { createMaasClient } from "../../hub/maas/client.ts";
+import { RequestLimiter } from "../../hub/maas/limiter.ts";
 import { SECRET_PATHS, type SecretData, SecretError, type SecretStore } from "../../hub/secrets/port.ts";
 import type { FirstBoot, OnboardServices } from "../../hub/workflows/context.ts";
 import { startOnboarding } from "../../hub/workflows/start-onboarding.ts";
@@ -34,26 +36,47 @@ export const FIRST_BOOT: FirstBoot = {
   agentPackage: null,
 };
 
-/** A secret store in memory; `entries` shows what lies in it. */
-export function memorySecrets(): SecretStore & { readonly entries: Map<string, SecretData> } {
+/** A secret store in memory that can be away for so many of its next calls; `entries` shows what lies in it. */
+export interface MemorySecrets extends SecretStore {
+  readonly entries: Map<string, SecretData>;
+  awayFor: number;
+}
+
+export function memorySecrets(): MemorySecrets {
   const entries = new Map<string, SecretData>();
-  return {
+  const asked = (path: string): void => {
+    if (store.awayFor <= 0) return;
+    store.awayFor -= 1;
+    throw new SecretError("secret_store_unavailable", path, "The secret store does not answer");
+  };
+  const store: MemorySecrets = {
     entries,
+    awayFor: 0,
     read: async (path) => {
+      asked(path);
       const data = entries.get(path);
       if (data === undefined) throw new SecretError("secret_missing", path, "Nothing was written there");
       return data;
     },
-    write: async (path, data) => void entries.set(path, { ...data }),
-    remove: async (path) => void entries.delete(path),
+    write: async (path, data) => {
+      asked(path);
+      entries.set(path, { ...data });
+    },
+    remove: async (path) => {
+      asked(path);
+      entries.delete(path);
+    },
   };
+  return store;
 }
 
 /** A database, a simulated region with boxes, one site with its profile, and the services that stages use. */
 export interface OnboardingRig {
+  /** How long the stages' calls to MAAS wait for an answer; null as in a hub. */
+  patience: { readonly quickMs: number; readonly slowMs: number } | null;
   readonly test: TestDatabase;
   readonly maas: MaasSimulator;
-  readonly secrets: ReturnType<typeof memorySecrets>;
+  readonly secrets: MemorySecrets;
   readonly services: OnboardServices;
   readonly siteId: SiteId;
   readonly profileId: ProfileId;
@@ -73,16 +96,18 @@ export async function startOnboardingRig(options: { machines: number; speed?: nu
   await secrets.write(SECRET_PATHS.maasToken(siteId), { token: maas.apiKey });
   await secrets.write(SECRET_PATHS.defaultPower(siteId), { user: SITE_BMC_USER, pass: SITE_BMC_PASSWORD });
   await secrets.write(SECRET_PATHS.deployPassword(siteId), { password: "correct horse 'battery' $taple" });
-  const clients = new SiteClients();
+  const limiter = new RequestLimiter();
+  const client = { baseUrl: maas.url, apiKey: new Secret(maas.apiKey), limiter };
   const services: OnboardServices = {
     db: test.database.db,
     inTx: test.database.inTx,
     log: quietLog,
     secrets,
-    maas: async (id) => clients.client({ siteId: id, baseUrl: maas.url }, new Secret(maas.apiKey)),
+    maas: async () => createMaasClient({ ...client, ...(rig.patience === null ? {} : { timeouts: rig.patience }) }),
     firstBoot: FIRST_BOOT,
   };
-  return {
+  const rig: OnboardingRig = {
+    patience: null,
     test,
     maas,
     secrets,
@@ -97,6 +122,7 @@ export async function startOnboardingRig(options: { machines: number; speed?: nu
       await test.drop();
     },
   };
+  return rig;
 }
 
 async function seed({ database }: TestDatabase, url: string): Promise<{ siteId: SiteId; profileId: ProfileId }> {
@@ -195,6 +221,18 @@ export async function playAgent({ database }: TestDatabase, maas: MaasSimulator,
   if (about === undefined || machine?.status !== 6) return;
   const { nodeId, generation } = about;
   await inTx(async (tx) => {
+    // Whoever has a session has enrolled.
+    await tx
+      .insert(nodeCertificates)
+      .values({
+        serial: `${nodeId}/${generation}`,
+        nodeId,
+        generation,
+        publicKeySha256: "",
+        notBefore: new Date(),
+        notAfter: new Date(Date.now() + 86_400_000),
+      })
+      .onConflictDoNothing();
     await tx
       .insert(agentSessions)
       .values({

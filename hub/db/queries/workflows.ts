@@ -228,8 +228,10 @@ export async function holdsFence(tx: Tx, id: WorkflowId, fence: number): Promise
 }
 
 /** The verb that the row's failure recommends; null while it has none, or one of a version that this hub does not know. */
-export function nextVerbOf(row: Pick<Workflow, "failureClass" | "failureCode">): (typeof NEXT_VERBS)[number] | null {
-  const { failureClass, failureCode } = row;
+export function nextVerbOf(
+  row: Pick<Workflow, "failureClass" | "failureCode" | "evidence">,
+): (typeof NEXT_VERBS)[number] | null {
+  const { failureClass, failureCode, evidence } = row;
   if (failureClass === null || failureCode === null || !Object.hasOwn(FAILURES, failureClass)) return null;
-  return ruleOf({ class: failureClass, code: failureCode } as Failure).nextVerb;
+  return ruleOf({ class: failureClass, code: failureCode, evidence } as Failure).nextVerb;
 }

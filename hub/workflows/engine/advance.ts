@@ -1,4 +1,4 @@
-import { FAILURES, type Failure, ruleOf } from "../../../shared/failures.ts";
+import { FAILURES, type Failure, NOT_UNDONE, ruleOf } from "../../../shared/failures.ts";
 import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
 import type { StageEventWrite } from "../../db/queries/workflow-events.ts";
 import type { ClaimedWorkflow, CompensationPlan, WorkflowMove } from "../../db/queries/workflows.ts";
@@ -118,7 +118,7 @@ export function fail(row: ClaimedWorkflow, met: FailureMet, rules: Rules): Workf
   }
   const { endsAs } = ruleOf(failure);
   const failed = { ...event, status: "failed" } as const;
-  const undo = compensates(rules.stage, failure) ? stagesToUndo(rules, stage) : [];
+  const undo = compensates(rules.stage, failure) ? stagesToUndo(rules) : [];
   if (undo.length > 0) {
     const plan = planOf("failure", undo, endsAs);
     return { ...base, status: "compensating", compensation: plan, events: [failed] };
@@ -132,14 +132,11 @@ const detailsOf = (failure: Failure): Facts => ({
   ...failure.evidence,
 });
 
-/** Everything that can be undone up to the stage, last first. */
-export function stagesToUndo(
-  rules: { readonly stageNames: readonly string[]; readonly compensable: readonly string[] },
-  stage: string,
-): string[] {
-  const reached = rules.stageNames.slice(0, rules.stageNames.indexOf(stage) + 1);
-  return reached.filter((name) => rules.compensable.includes(name)).reverse();
-}
+/**
+ * Everything that can be undone, last first, wherever the row stands: one that was rerun or went back stands before what an earlier life of it did
+ * outside. A compensation looks for itself whether there is anything to undo.
+ */
+export const stagesToUndo = (rules: Pick<Rules, "compensable">): string[] => [...rules.compensable].reverse();
 
 export const planOf = (
   cause: CompensationPlan["cause"],
@@ -148,13 +145,9 @@ export const planOf = (
 ): CompensationPlan => ({ cause, stages, endsAs, attempt: 1, startedAt: null });
 
 /** A cancel takes effect when the row is looked at next: undo what can be undone, then be cancelled. */
-export function cancel(
-  row: ClaimedWorkflow,
-  rules: Pick<Rules, "stageNames" | "compensable">,
-  stage: string,
-): WorkflowMove {
+export function cancel(row: ClaimedWorkflow, rules: Pick<Rules, "compensable">, stage: string): WorkflowMove {
   const base = unmoved(row, stage, undefined);
-  const undo = stagesToUndo(rules, stage);
+  const undo = stagesToUndo(rules);
   const event: StageEventWrite = { stage, attempt: row.attempt, status: "failed", message: "Cancelled by request" };
   if (undo.length === 0) return { ...base, status: "cancelled", wakeInSeconds: null, events: [event] };
   return { ...base, status: "compensating", compensation: planOf("cancel", undo, "cancelled"), events: [event] };
@@ -239,7 +232,7 @@ function stuck(
     status: "failed_manual_intervention",
     failure: {
       ...original,
-      evidence: { ...original.evidence, compensation_stage: stage, compensation_failed: reason },
+      evidence: { ...original.evidence, compensation_stage: stage, [NOT_UNDONE]: reason },
     } as Failure,
     compensation: null,
     wakeInSeconds: null,

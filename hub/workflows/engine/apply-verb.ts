@@ -145,9 +145,9 @@ function decideMove(
     case "adopt_observed":
       return again(stage, { ...state, [ENGINE_FACTS]: { adopting: true } });
     case "undo_and_restart":
-      return undo({ ...planOf("restart", stagesToUndo(workflow, stage), "pending"), restartAt: first });
+      return undo({ ...planOf("restart", stagesToUndo(workflow), "pending"), restartAt: first });
     case "undo_and_cancel":
-      return undo(planOf("cancel", stagesToUndo(workflow, stage), "cancelled"));
+      return undo(planOf("cancel", stagesToUndo(workflow), "cancelled"));
     case "end_as_cancelled": {
       const { restartAt: _restartAt, ...plan } = row.compensation as CompensationPlan;
       return undo({ ...plan, cause: "cancel", endsAs: "cancelled" });

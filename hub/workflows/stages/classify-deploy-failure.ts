@@ -1,5 +1,6 @@
-import { failure } from "../../../shared/failures.ts";
+import { failure, ruleOf } from "../../../shared/failures.ts";
 import { MaasError, type MaasEvent } from "../../maas/port.ts";
+import { classifyError } from "../classify-error.ts";
 import {
   maasOf,
   type OnboardContext,
@@ -14,7 +15,10 @@ import type { DeployFailure, OnboardState } from "../onboard-state.ts";
 
 const EVENTS = 100;
 
-/** Best effort: a deploy whose events cannot be read counts as generic, which stops automatic retries (lifecycle 4.6). */
+/**
+ * Best effort: a deploy whose events cannot be read counts as generic, which stops automatic retries (lifecycle 4.6); but not before they were asked
+ * for as often as any other call to a MAAS that has its moments.
+ */
 export const classifyDeployFailure: OnboardStage = {
   name: "classify_deploy_failure",
   title: "Tell a datasource failure from any other failed deploy",
@@ -46,9 +50,14 @@ async function recentEvents(context: OnboardContext): Promise<readonly MaasEvent
   try {
     return await (await maasOf(context)).machineEvents(systemIdOf(context), { limit: EVENTS, level: "INFO" });
   } catch (error) {
-    if (!(error instanceof MaasError)) throw error;
+    if (!(error instanceof MaasError) || mayPass(context, error)) throw error;
     return null;
   }
+}
+
+function mayPass({ attempt }: OnboardContext, error: MaasError): boolean {
+  const met = classifyError(error);
+  return met !== null && ruleOf(met.failure).retry === "bounded" && attempt < UPSTREAM_RETRY.maxAttempts;
 }
 
 function generic(

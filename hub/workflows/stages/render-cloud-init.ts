@@ -14,6 +14,7 @@ import {
 import type { CompensationCause } from "../engine/stage.ts";
 import { renderUserData } from "../first-boot.ts";
 import { freshMachine, judgeMachine, waitForMachine } from "../machine.ts";
+import { stepBackToReady } from "../release.ts";
 
 const OWNER = "onboarding";
 
@@ -51,6 +52,11 @@ export const renderCloudInit: OnboardStage = {
   retry: UPSTREAM_RETRY,
   async run(context) {
     const machine = await freshMachine(context);
+    // A failed deploy of ours that nothing took back, e.g. because MAAS was away: without its intent the machine would be nobody's.
+    if (judgeMachine("render_cloud_init", context, machine).kind === "deploy_failed") {
+      const step = await stepBackToReady("compensation", context, "the deploy failed");
+      if (step.kind !== "ready") return step;
+    }
     const { nodeId } = context.onboarding;
     const { generation, token } = await inFencedTx(context, (tx) => openAttempt(tx, context, machine.macAddresses));
     const userData = await renderUserData(context, { nodeId, generation, token });

@@ -26,6 +26,7 @@ const FaultRequest = z.strictObject({
   body: z.string().optional(),
   headers: z.record(z.string(), z.string()).optional(),
   times: z.number().int().min(1).default(1),
+  after: z.number().int().min(0).optional(),
 });
 
 const ForceStatus = z.strictObject({

@@ -30,6 +30,8 @@ export interface Fault {
   headers?: Readonly<Record<string, string>> | undefined;
   /** How many requests it still hits. */
   times: number;
+  /** How many fitting requests it lets pass before. */
+  after?: number | undefined;
 }
 
 export interface RequestShape {
@@ -62,6 +64,10 @@ export class FaultBook {
   take(request: RequestShape): Fault | null {
     const fault = this.#faults.find(({ match }) => fits(match, request));
     if (fault === undefined) return null;
+    if (fault.after !== undefined && fault.after > 0) {
+      fault.after -= 1;
+      return null;
+    }
     fault.times -= 1;
     if (fault.times <= 0) this.#faults = this.#faults.filter((one) => one !== fault);
     return fault;

@@ -1,0 +1,108 @@
+import { expect } from "vitest";
+import { isEnded } from "../../hub/db/queries/workflows.ts";
+import type { Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
+import { type Failure, type FailureClass, ruleOf } from "../../shared/failures.ts";
+import { type Driver, plainly } from "./drive.ts";
+import { countedOf, machineOf, type Scenario, type Stagecraft, type Subject } from "./scenarios.ts";
+
+/** Something that goes wrong while a workflow is at one stage. */
+export interface Trouble {
+  /** Called once, before the stage's first look. False: there is nothing that could go wrong so. */
+  arm(craft: Stagecraft, row: WorkflowRow): boolean;
+  /** Called when the stage was left or the row has ended. True: it went wrong. */
+  lift(craft: Stagecraft, row: WorkflowRow): boolean;
+  /** Classes that may end the run; an empty list: it must get through by itself. */
+  readonly endsIn: readonly FailureClass[];
+}
+
+export interface Told {
+  readonly subject: Subject;
+  readonly driver: Driver;
+  /** Whether the trouble was met at all. */
+  readonly met: boolean;
+  /** The row when it ended first. */
+  readonly end: WorkflowRow;
+}
+
+/** Starts a subject, lets the trouble happen at the stage, and drives until the row ends. */
+export async function suffer(craft: Stagecraft, scenario: Scenario, stage: string, trouble: Trouble): Promise<Told> {
+  const { subject, driver } = await craft.start(scenario);
+  let phase = "before" as "before" | "during" | "after";
+  let met = false;
+  const look = (row: WorkflowRow): void => {
+    if (phase === "before" && row.stage === stage && row.status === "running") {
+      phase = trouble.arm(craft, row) ? "during" : "after";
+      return;
+    }
+    if (phase !== "during" || (row.stage === stage && !isEnded(row.status))) return;
+    phase = "after";
+    met = trouble.lift(craft, row);
+  };
+  const end = await driver.drive(subject.id, (row) => {
+    look(row);
+    return plainly;
+  });
+  if (phase === "during") met = trouble.lift(craft, end);
+  return { subject, driver, met, end };
+}
+
+/** A failed row says everything that an operator needs (lifecycle 4.12). */
+export function expectExplained(craft: Stagecraft, row: WorkflowRow, endsIn: readonly FailureClass[]): void {
+  expect(row.status).toMatch(/^failed_/);
+  expect(endsIn, `${row.failureClass}/${row.failureCode}: ${row.failureMessage}`).toContain(row.failureClass);
+  expect(row.failureCode).not.toBeNull();
+  expect((row.failureMessage ?? "").length).toBeGreaterThan(20);
+  expect((row.nextAction ?? "").length).toBeGreaterThan(20);
+  const { maas_system_id: systemId } = row.state as { maas_system_id?: string };
+  if (systemId !== undefined) expect(row.evidence).toMatchObject({ maas_system_id: systemId });
+  const seen = machineOf(craft.rig, row);
+  const name = (row.evidence as { last_maas_status?: unknown }).last_maas_status;
+  if (seen !== undefined && row.failureClass === "state_ambiguity" && name !== undefined) expect(name).not.toBe("");
+}
+
+const nextVerbOf = (row: WorkflowRow) =>
+  ruleOf({ class: row.failureClass, code: row.failureCode, evidence: row.evidence } as Failure).nextVerb;
+
+/** What an operator does in the morning: the verb that the failure recommends, and a clean restart where that was not enough. */
+export async function recover(told: Told): Promise<WorkflowRow> {
+  const { driver, subject } = told;
+  let row = told.end;
+  for (let tries = 0; tries < 3 && row.status.startsWith("failed_"); tries += 1) {
+    await driver.verb(subject.id, tries === 0 ? nextVerbOf(row) : "restart_clean");
+    row = await driver.drive(subject.id);
+  }
+  return row;
+}
+
+/** The row got through, and MAAS was asked for nothing twice that was not taken back. */
+export async function expectConverged(
+  craft: Stagecraft,
+  scenario: Scenario,
+  { subject, driver }: Told,
+  end: WorkflowRow,
+  released: "by us" | "by others too" = "by us",
+): Promise<void> {
+  expect(["completed", "reconciled"], `${end.failureMessage}\n${await driver.story(subject.id)}`).toContain(end.status);
+  await scenario.expectEnd(craft.rig, subject);
+  const { commission, deploy, release, abort } = countedOf(craft.rig, end);
+  expect(commission, await driver.story(subject.id)).toBeLessThanOrEqual(scenario.outside.commission);
+  // A release by somebody else is not among what MAAS counted of us.
+  const kept = deploy - release - abort;
+  expect(kept, `deploys that were not taken back\n${await driver.story(subject.id)}`).toBeGreaterThanOrEqual(1);
+  expect(kept, await driver.story(subject.id)).toBeLessThanOrEqual(released === "by us" ? 1 : 2);
+}
+
+/** Counts what the suite generated; printed at the end of each file. */
+export class Tally {
+  cases = 0;
+  met = 0;
+  converged = 0;
+  count(met: boolean): void {
+    this.cases += 1;
+    if (met) this.met += 1;
+    this.converged += 1;
+  }
+  print(what: string): void {
+    console.log(`${what}: ${this.cases} generated fault cases, ${this.met} met, ${this.converged} converged`);
+  }
+}

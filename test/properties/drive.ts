@@ -1,0 +1,111 @@
+import { randomUUID } from "node:crypto";
+import { eq, sql } from "drizzle-orm";
+import { expect } from "vitest";
+import { listStageEvents } from "../../hub/db/queries/workflow-events.ts";
+import { type ClaimedWorkflow, claimWorkflows, isEnded, readWorkflow } from "../../hub/db/queries/workflows.ts";
+import { type Workflow as WorkflowRow, workflows } from "../../hub/db/schema/index.ts";
+import { classifyError } from "../../hub/workflows/classify-error.ts";
+import { applyVerb } from "../../hub/workflows/engine/apply-verb.ts";
+import { execute } from "../../hub/workflows/engine/execute.ts";
+import type { Verb } from "../../hub/workflows/engine/recovery.ts";
+import { commitStep } from "../../hub/workflows/engine/runner.ts";
+import type { Workflow } from "../../hub/workflows/engine/workflow.ts";
+import type { WorkflowId } from "../../shared/ids.ts";
+import type { TestDatabase } from "../support/database.ts";
+
+/** One look of one hub; what it says is committed by `commit`, or lost with the hub. */
+export interface Look {
+  readonly row: ClaimedWorkflow;
+  run(): Promise<{ commit(): Promise<boolean> }>;
+}
+/** How one look goes. */
+export type Interrupt = (look: Look) => Promise<void>;
+
+export const plainly: Interrupt = async (look) => {
+  expect(await (await look.run()).commit()).toBe(true);
+};
+
+/** More looks than any workflow needs, faults and all. */
+const MOST_LOOKS = 2000;
+
+/** Drives rows through the engine's own steps, one look at a time, with time passing as fast as the test can. */
+export class Driver {
+  readonly kinds: readonly Workflow[];
+  readonly #test: TestDatabase;
+  readonly #play: (id: WorkflowId) => Promise<void>;
+
+  /** `play` does what the world outside would have done by now. */
+  constructor(test: TestDatabase, kinds: readonly Workflow[], play: (id: WorkflowId) => Promise<void>) {
+    this.#test = test;
+    this.kinds = kinds;
+    this.#play = play;
+  }
+
+  get #db() {
+    return this.#test.database.db;
+  }
+
+  #kindOf(row: WorkflowRow): Workflow {
+    const kind = this.kinds.find((one) => one.kind === row.kind);
+    if (kind === undefined) throw new Error(`no kind ${row.kind}`);
+    return kind;
+  }
+
+  async claim(id: WorkflowId): Promise<Look> {
+    // Due and unheld, whatever the row waits for.
+    await this.#db
+      .update(workflows)
+      .set({ wakeAt: sql`now()`, leaseOwner: null, leaseUntil: null })
+      .where(eq(workflows.id, id));
+    const known = this.kinds.flatMap((kind) => kind.stageNames.map((stage) => `${kind.kind}/${stage}`));
+    const rows = await claimWorkflows(this.#db, { hubId: randomUUID(), known, limit: 500, leaseSeconds: 60 });
+    const row = rows.find((one) => one.id === id);
+    if (row === undefined) throw new Error("the row could not be claimed");
+    const workflow = this.#kindOf(row);
+    return { row, run: () => this.#run(workflow, row) };
+  }
+
+  async #run(workflow: Workflow, row: ClaimedWorkflow): Promise<{ commit(): Promise<boolean> }> {
+    const step = await execute({ workflow, row, signal: new AbortController().signal, classifyError });
+    if (step === null) throw new Error("the run did not count");
+    const { inTx } = this.#test.database;
+    return {
+      commit: () =>
+        inTx((tx) => commitStep(tx, workflow, row, step)).catch(async (error: unknown) => {
+          const move = step.commitFailed?.(error) ?? null;
+          if (move === null) throw error;
+          return inTx((tx) => commitStep(tx, workflow, row, { move }));
+        }),
+    };
+  }
+
+  /** Drives the row until it ends; `at` decides how each look goes. */
+  async drive(id: WorkflowId, at: (row: WorkflowRow) => Interrupt = () => plainly): Promise<WorkflowRow> {
+    for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+      const row = await readWorkflow(this.#db, id);
+      if (row === null) throw new Error("the row is gone");
+      if (isEnded(row.status)) return row;
+      if (row.status === "pending") await this.#admit(id);
+      await this.#play(id);
+      await at(row)(await this.claim(id));
+      // The simulated region works in the same process.
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    throw new Error(`the workflow never ended\n${await this.story(id)}`);
+  }
+
+  async #admit(id: WorkflowId): Promise<void> {
+    await this.#db.update(workflows).set({ status: "running" }).where(eq(workflows.id, id));
+  }
+
+  async verb(workflowId: WorkflowId, verb: Verb): Promise<void> {
+    const who = { actor: "ann", role: "admin", reason: "test" } as const;
+    await this.#test.database.inTx((tx) => applyVerb(tx, this.kinds, { workflowId, verb, ...who }));
+  }
+
+  /** Everything that happened to the row, for the message of a failed assertion. */
+  async story(id: WorkflowId): Promise<string> {
+    const events = await listStageEvents(this.#db, id);
+    return events.map((event) => `${event.stage} ${event.status}: ${event.message}`).join("\n");
+  }
+}

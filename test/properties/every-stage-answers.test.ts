@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { FailureClass } from "../../shared/failures.ts";
+import type { FaultKind } from "../fakes/maas/http/faults.ts";
+import { expectConverged, expectExplained, recover, suffer, Tally, type Trouble } from "./converge.ts";
+import { countedOf, STAGE_CASES, type Stagecraft, setStage } from "./scenarios.ts";
+
+/**
+ * Each request that a stage of any workflow makes to MAAS, answered wrongly once: at the first request of the stage, at the second, and
+ * on until the stage makes no more. A new stage or a new request of an old one is a new case.
+ */
+interface Answer {
+  readonly kind: FaultKind;
+  readonly code?: number;
+  readonly body?: string;
+  readonly endsIn: readonly FailureClass[];
+}
+const ANSWERS: Record<string, Answer> = {
+  "503": { kind: "status", code: 503, body: "Service Unavailable", endsIn: [] },
+  "409 with Retry-After": { kind: "conflict_html_retry_after", endsIn: [] },
+  // The state of the object refuses the call: where no stage can tell why, a person decides. A deploy whose events are refused counts as
+  // failed for good (lifecycle 4.6).
+  "409 without Retry-After": {
+    kind: "status",
+    code: 409,
+    body: "Conflict",
+    endsIn: ["state_ambiguity", "deploy_cloud_init_failure"],
+  },
+  "a BMC that does not answer": { kind: "bmc_500", endsIn: ["bmc_power_failure"] },
+  "a body cut short": { kind: "truncated_body", endsIn: [] },
+};
+/** No stage asks MAAS more often than this; reached, the loop does not end. */
+const MOST_REQUESTS = 40;
+
+let craft: Stagecraft;
+const tally = new Tally();
+beforeAll(async () => {
+  craft = await setStage(1200);
+});
+afterAll(async () => {
+  tally.print("answers");
+  await craft?.close();
+});
+
+const once = ({ endsIn, ...fault }: Answer, after: number): Trouble => ({
+  endsIn,
+  arm: ({ rig }) => {
+    rig.maas.sim.faults.add({ match: {}, times: 1, after, ...fault });
+    return true;
+  },
+  lift: ({ rig }) => {
+    const met = rig.maas.sim.faults.list().length === 0;
+    rig.maas.sim.faults.clear();
+    return met;
+  },
+});
+
+describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => {
+  it.each(Object.entries(ANSWERS))("converges whichever request is answered by %s", async (_name, answer) => {
+    for (let request = 0; ; request += 1) {
+      expect(request).toBeLessThan(MOST_REQUESTS);
+      const told = await suffer(craft, scenario, stage, once(answer, request));
+      const failed = told.end.status.startsWith("failed_");
+      if (failed) {
+        expect(told.met).toBe(true);
+        expectExplained(craft, told.end, answer.endsIn);
+      }
+      const end = await recover(told);
+      await expectConverged(craft, scenario, told, end);
+      if (!failed) expect(countedOf(craft.rig, end)).toEqual(scenario.outside);
+      tally.count(told.met);
+      if (!told.met) return;
+    }
+  });
+});

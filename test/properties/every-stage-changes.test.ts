@@ -1,0 +1,201 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { FailureClass } from "../../shared/failures.ts";
+import type { Machine } from "../fakes/maas/state/model.ts";
+import { STATUS } from "../fakes/maas/state/statuses.ts";
+import { expectConverged, expectExplained, recover, suffer, Tally, type Told, type Trouble } from "./converge.ts";
+import { plainly } from "./drive.ts";
+import {
+  countedOf,
+  machineOf,
+  type Outside,
+  type Scenario,
+  STAGE_CASES,
+  type Stagecraft,
+  setStage,
+} from "./scenarios.ts";
+
+/** What somebody else, or nobody, does for good while a workflow is at a stage: each stage of any workflow, each change. */
+let craft: Stagecraft;
+const tally = new Tally();
+beforeAll(async () => {
+  craft = await setStage(500);
+});
+afterAll(async () => {
+  tally.print("changes");
+  await craft?.close();
+});
+
+/** A deploy that has failed by then is told as what it is. */
+const AMBIGUOUS = ["state_ambiguity", "deploy_cloud_init_failure"] as const satisfies readonly FailureClass[];
+
+/** A change of the machine; `change` returns what puts it right again, or null where it changes nothing. */
+const ofMachine = (change: (machine: Machine) => (() => void) | null): Trouble => {
+  let right: (() => void) | null = null;
+  return {
+    endsIn: AMBIGUOUS,
+    arm({ rig }, row) {
+      const machine = machineOf(rig, row);
+      if (machine === undefined) return false;
+      // Nothing of MAAS's own comes in between.
+      rig.maas.sim.region.settle(machine);
+      right = change(machine);
+      return right !== null;
+    },
+    lift() {
+      right?.();
+      return true;
+    },
+  };
+};
+
+const force = (machine: Machine, status: (typeof STATUS)[keyof typeof STATUS], owner: string | null): void => {
+  const { region } = craft.rig.maas.sim;
+  region.setOwner(machine, owner);
+  region.forceStatus(machine, status);
+};
+
+/** To the status and owner of somebody else's making, and back. */
+const jump = (status: (typeof STATUS)[keyof typeof STATUS], owner: (now: string | null) => string | null): Trouble =>
+  ofMachine((machine) => {
+    const before = { status: machine.status, owner: machine.owner, token: machine.token };
+    if (before.status === status && before.owner === owner(before.owner)) return null;
+    force(machine, status, owner(before.owner));
+    return () => {
+      force(machine, before.status, before.owner);
+      machine.token = before.token;
+    };
+  });
+
+/** Only where MAAS holds it as ours; nobody puts it back. */
+const released = (): Trouble =>
+  ofMachine((machine) => {
+    if (machine.owner === null) return null;
+    force(machine, STATUS.ready, null);
+    return () => {};
+  });
+
+const locked = (): Trouble =>
+  ofMachine((machine) => {
+    machine.locked = true;
+    return () => {
+      machine.locked = false;
+    };
+  });
+
+/** Deleted from MAAS; re-created when the box boots from the network once more. */
+const vanished = (recreated: boolean): Trouble => ({
+  endsIn: AMBIGUOUS,
+  arm({ rig }, row) {
+    const machine = machineOf(rig, row);
+    if (machine === undefined) return false;
+    const { region } = rig.maas.sim;
+    region.cancelJobs(machine);
+    region.state.machines = region.state.machines.filter((one) => one !== machine);
+    if (!recreated) return true;
+    region.state.machines.push({
+      ...structuredClone(machine),
+      systemId: `again${region.next("recreated")}`,
+      status: STATUS.new,
+      owner: null,
+      token: null,
+      hostname: `enlisted-${machine.systemId}`,
+      userData: null,
+      lastSync: null,
+    });
+    return true;
+  },
+  lift: () => true,
+});
+
+const away = (): Trouble => ({
+  endsIn: ["upstream_transient", "deploy_cloud_init_failure"],
+  arm({ rig }) {
+    rig.maas.sim.faults.add({ match: {}, kind: "status", code: 503, times: 1e9 });
+    return true;
+  },
+  lift({ rig }) {
+    const met = (rig.maas.sim.faults.list()[0]?.times ?? 0) < 1e9;
+    rig.maas.sim.faults.clear();
+    return met;
+  },
+});
+
+const sealed = (calls: number): Trouble => ({
+  endsIn: calls === 1 ? [] : ["upstream_transient"],
+  arm({ rig }) {
+    rig.secrets.awayFor = calls;
+    return true;
+  },
+  lift({ rig }) {
+    const met = rig.secrets.awayFor < calls;
+    rig.secrets.awayFor = 0;
+    return met;
+  },
+});
+
+async function expectTroubleOver(scenario: Scenario, told: Told, trouble: Trouble): Promise<void> {
+  const failed = told.end.status.startsWith("failed_");
+  if (failed) expectExplained(craft, told.end, trouble.endsIn);
+  await expectConverged(craft, scenario, told, await recover(told), "by others too");
+  tally.count(told.met);
+}
+
+describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => {
+  it.each([
+    ["MAAS is away", away],
+    ["the secret store is away once", () => sealed(1)],
+    ["the secret store is away", () => sealed(1e9)],
+    ["somebody marks the machine broken and mends it", () => jump(STATUS.broken, (now) => now)],
+    ["somebody puts the machine into rescue mode and back", () => jump(STATUS.rescue_mode, (now) => now)],
+    ["somebody releases the machine", released],
+    ["somebody locks the machine and unlocks it", locked],
+    ["the machine is deleted", () => vanished(false)],
+    ["the machine is deleted and enlists again", () => vanished(true)],
+  ] as const)("converges when %s", async (_name, make) => {
+    const trouble = make();
+    await expectTroubleOver(scenario, await suffer(craft, scenario, stage, trouble), trouble);
+  });
+
+  it("does nothing to a machine that somebody else has deployed, whatever is asked for", async () => {
+    const trouble = jump(STATUS.deployed, () => "somebody");
+    let before = null as Outside | null;
+    const told = await suffer(craft, scenario, stage, {
+      endsIn: AMBIGUOUS,
+      arm(stagecraft, row) {
+        const armed = trouble.arm(stagecraft, row);
+        before = countedOf(craft.rig, row);
+        return armed;
+      },
+      // Theirs until the operator has asked for everything.
+      lift: () => true,
+    });
+    if (told.met) {
+      expectExplained(craft, told.end, AMBIGUOUS);
+      for (const verb of ["adopt", "restart_clean"] as const) {
+        await told.driver.verb(told.subject.id, verb);
+        const again = await told.driver.drive(told.subject.id);
+        expectExplained(craft, again, AMBIGUOUS);
+        const machine = machineOf(craft.rig, told.end);
+        expect(machine, verb).toMatchObject({ status: STATUS.deployed, owner: "somebody" });
+        expect(countedOf(craft.rig, told.end), verb).toEqual(before);
+      }
+      const machine = machineOf(craft.rig, told.end);
+      if (machine !== undefined) force(machine, before?.commission === 0 ? STATUS.new : STATUS.ready, null);
+    }
+    await expectTroubleOver(scenario, told, trouble);
+  });
+
+  it("is undone without having run, and begins again", async () => {
+    const { subject, driver } = await craft.start(scenario);
+    let asked = false;
+    const end = await driver.drive(subject.id, (row) => async (look) => {
+      if (row.stage !== stage || asked) return plainly(look);
+      asked = true;
+      await driver.verb(subject.id, "restart_clean");
+      return plainly(await driver.claim(subject.id));
+    });
+    expect(asked).toBe(true);
+    await expectConverged(craft, scenario, { subject, driver, met: true, end }, end);
+    tally.count(true);
+  });
+});

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { expectConverged, recover, suffer, Tally, type Trouble } from "./converge.ts";
+import { countedOf, STAGE_CASES, type Stagecraft, setStage } from "./scenarios.ts";
+
+/** Each request that a stage of any workflow makes to MAAS, without an answer once: lost on its way there, and carried out but lost on the way back. */
+const SILENCES = {
+  "is never received": "timeout_before",
+  "is accepted and not answered": "timeout_after_accept",
+} as const;
+const MOST_REQUESTS = 40;
+/** As short as a request of the simulated region never takes, and the suite is not all waiting. */
+const PATIENCE = { quickMs: 300, slowMs: 300 };
+
+let craft: Stagecraft;
+const tally = new Tally();
+beforeAll(async () => {
+  craft = await setStage(400);
+});
+afterAll(async () => {
+  tally.print("silences");
+  await craft?.close();
+});
+
+const once = (kind: (typeof SILENCES)[keyof typeof SILENCES], after: number): Trouble => ({
+  endsIn: [],
+  arm: ({ rig }) => {
+    rig.patience = PATIENCE;
+    rig.maas.sim.faults.add({ match: {}, times: 1, after, kind });
+    return true;
+  },
+  lift: ({ rig }) => {
+    const met = rig.maas.sim.faults.list().length === 0;
+    rig.maas.sim.faults.clear();
+    rig.patience = null;
+    return met;
+  },
+});
+
+describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => {
+  it.each(Object.entries(SILENCES))("converges whichever request %s", async (_name, kind) => {
+    for (let request = 0; ; request += 1) {
+      expect(request).toBeLessThan(MOST_REQUESTS);
+      const told = await suffer(craft, scenario, stage, once(kind, request));
+      expect(told.end.status, await told.driver.story(told.subject.id)).toBe("completed");
+      const end = await recover(told);
+      await expectConverged(craft, scenario, told, end);
+      expect(countedOf(craft.rig, end)).toEqual(scenario.outside);
+      tally.count(told.met);
+      if (!told.met) return;
+    }
+  });
+});

@@ -1,0 +1,119 @@
+import { eq } from "drizzle-orm";
+import { expect } from "vitest";
+import { readWorkflow } from "../../hub/db/queries/workflows.ts";
+import { nodes, type Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
+import { ONBOARD } from "../../hub/workflows/onboard.ts";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import type { NodeId, WorkflowId } from "../../shared/ids.ts";
+import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
+import type { Machine } from "../fakes/maas/state/model.ts";
+import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { Driver } from "./drive.ts";
+
+/** What a workflow is about, as the tests follow it. */
+export interface Subject {
+  readonly id: WorkflowId;
+  readonly nodeId: NodeId;
+  readonly hostname: string;
+}
+
+/** What MAAS counted of a machine. */
+export interface Outside {
+  readonly commission: number;
+  readonly deploy: number;
+  readonly release: number;
+  readonly abort: number;
+}
+
+/** One way through a workflow kind, with the stages that have something to do on it and on none before. */
+export interface Scenario {
+  readonly kind: string;
+  readonly name: string;
+  readonly stages: readonly string[];
+  /** What an undisturbed run makes MAAS count. */
+  readonly outside: Outside;
+  start(rig: OnboardingRig, n: number): Promise<Subject>;
+  /** What the world outside would have done by now. */
+  play(rig: OnboardingRig, id: WorkflowId): Promise<void>;
+  expectEnd(rig: OnboardingRig, subject: Subject): Promise<void>;
+}
+
+/** The machine that the row holds, once it holds one. */
+export function machineOf(rig: OnboardingRig, row: Pick<WorkflowRow, "state">): Machine | undefined {
+  const { maas_system_id: systemId } = row.state as { maas_system_id?: string };
+  return systemId === undefined ? undefined : rig.maas.sim.region.findMachine(systemId);
+}
+
+export const countedOf = (rig: OnboardingRig, row: Pick<WorkflowRow, "state">): Outside => {
+  const { maas_system_id: systemId } = row.state as { maas_system_id?: string };
+  const {
+    commission = 0,
+    deploy = 0,
+    release = 0,
+    abort = 0,
+  } = rig.maas.sim.region.state.counters[systemId ?? ""] ?? {};
+  return { commission, deploy, release, abort };
+};
+
+async function expectActive(rig: OnboardingRig, { nodeId, hostname }: Subject): Promise<void> {
+  const [node] = await rig.test.database.db.select().from(nodes).where(eq(nodes.id, nodeId));
+  expect(node).toMatchObject({ status: "active" });
+  expect(node?.host).toMatch(/^\d+\./);
+  const { machines } = rig.maas.sim.region.state;
+  expect(machines.filter((machine) => machine.hostname === hostname)).toHaveLength(1);
+  expect(rig.secrets.entries.has(`kv/nodes/${nodeId}/user-data`), "the first boot's copy is removed").toBe(false);
+}
+
+const AFTER_A_FAILED_DEPLOY = ["classify_deploy_failure", "recover_for_datasource_retry"];
+
+const onboarding: Scenario = {
+  kind: ONBOARD,
+  name: "an onboarding",
+  stages: ONBOARDING_STAGES.filter((stage) => !AFTER_A_FAILED_DEPLOY.includes(stage)),
+  outside: { commission: 1, deploy: 1, release: 0, abort: 0 },
+  start: (rig, n) => rig.start(n),
+  play: (rig, id) => rig.playAgent(id),
+  expectEnd: expectActive,
+};
+
+const withoutDatasource: Scenario = {
+  ...onboarding,
+  name: "an onboarding whose first deploy does not reach its datasource",
+  stages: AFTER_A_FAILED_DEPLOY,
+  outside: { commission: 1, deploy: 2, release: 1, abort: 0 },
+  async play(rig, id) {
+    const row = await readWorkflow(rig.test.database.db, id);
+    const machine = row === null ? undefined : machineOf(rig, row);
+    const { plans } = rig.maas.sim.region.state;
+    if (machine !== undefined) plans[machine.systemId] ??= { commission: [], deploy: ["datasource_failure"] };
+    await rig.playAgent(id);
+  },
+};
+
+/** Each workflow kind has its ways here: a kind or a stage without one fails `every-stage.test.ts`. */
+export const SCENARIOS: readonly Scenario[] = [onboarding, withoutDatasource];
+
+/** Every stage of every kind with the scenario that exercises it. */
+export const STAGE_CASES = SCENARIOS.flatMap((scenario) => scenario.stages.map((stage) => ({ scenario, stage })));
+
+/** A database, a simulated region and a driver for each scenario; subjects are numbered across all of them. */
+export interface Stagecraft {
+  readonly rig: OnboardingRig;
+  start(scenario: Scenario): Promise<{ subject: Subject; driver: Driver }>;
+  close(): Promise<void>;
+}
+
+export async function setStage(machines: number): Promise<Stagecraft> {
+  const rig = await startOnboardingRig({ machines });
+  const kinds = workflowsOf(rig.services);
+  let started = 0;
+  return {
+    rig,
+    async start(scenario) {
+      started += 1;
+      const subject = await scenario.start(rig, started);
+      return { subject, driver: new Driver(rig.test, kinds, (id) => scenario.play(rig, id)) };
+    },
+    close: () => rig.close(),
+  };
+}
