@@ -121,7 +121,8 @@ export class Agent {
       log.info("disconnected", { reason: end.reason, detail: end.message });
       // Another host has this identity: taking it back at once would only make both flap.
       if (end.reason === "superseded" || end.reason === "protocol_unsupported") await this.#pauseLong();
-      if (end.reason === "identity_revoked") await this.#afterRefusal(this.#identity);
+      if (end.reason === "identity_revoked" && !(await this.#runner?.identityEnded()))
+        await this.#afterRefusal(this.#identity);
       return end;
     } catch (error) {
       log.warn("no connection to the hub", { error, attempt: failures + 1 });
@@ -163,6 +164,8 @@ export class Agent {
       else await identities.renew(identity);
     } catch (error) {
       log.warn("the identity could not be made good", { error });
+      const isOver = error instanceof HubRefusal && error.code.startsWith("certificate_");
+      if (isOver && (await this.#runner?.identityEnded())) return;
       if (error instanceof HubRefusal) await this.#pauseLong();
     }
   }
@@ -272,7 +275,7 @@ export class Agent {
         runner?.offer(frame.order).catch(failed);
         return;
       case "task.result_ack":
-        runner?.acknowledged(frame.task_id, frame.epoch).catch(failed);
+        runner?.acknowledged(frame.task_id, frame.epoch, frame.accepted).catch(failed);
         return;
       case "task.cancel":
         runner?.cancel(frame.task_id, frame.epoch).catch(failed);

@@ -36,9 +36,13 @@ export class ConfigError extends Error {
 
 export const STATE_DIR = "/var/lib/muster/agent";
 
+/** The host's root as the environment tells it. */
+export const rootOf = (env: Readonly<Record<string, string | undefined>>): string =>
+  env["MUSTER_ROOT"]?.replace(/(?<=.)\/+$/, "") || "/";
+
 /** Reads `--config PATH` (default /etc/muster/agent.json) below MUSTER_ROOT. Names every fault at once, never a value. */
 export function loadConfig(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Config {
-  const rootOfEnv = env["MUSTER_ROOT"]?.replace(/(?<=.)\/+$/, "") || "/";
+  const rootOfEnv = rootOf(env);
   const at = args.indexOf("--config");
   const path = (at >= 0 ? args[at + 1] : undefined) ?? "/etc/muster/agent.json";
   // A supervisor of a folder host may have put the root before the path already.

@@ -1,17 +1,18 @@
 /**
- * The agent's composition root. Exit status: 0 after SIGTERM or SIGINT, 78 for a configuration that cannot be used, 1 for a fault of its own
- * (systemd starts it again). No network reason ends it.
+ * The agent's composition root. Exit status: 0 after SIGTERM or SIGINT, 78 for a configuration that cannot be used, 79 when it has removed itself
+ * (systemd does not start it again), 1 for a fault of its own (systemd starts it again). No network reason ends it.
  */
 import { join } from "node:path";
 import { Agent } from "./agent.ts";
-import { type Config, ConfigError, loadConfig } from "./config.ts";
+import { type Config, ConfigError, loadConfig, rootOf } from "./config.ts";
 import { IdentityStore } from "./identity.ts";
 import { Journal } from "./journal.ts";
 import { createLog } from "./log.ts";
 import { signingKey } from "./orders.ts";
 import { Runner } from "./runner.ts";
-import { systemAt } from "./system/system.ts";
+import { type System, systemAt } from "./system/system.ts";
 import { handlersFor } from "./tasks/index.ts";
+import { isUninstalling, markUninstalling, removeFootprint, UNINSTALLED_STATUS } from "./uninstall.ts";
 import { AGENT_VERSION } from "./version.ts";
 
 const log = createLog();
@@ -26,8 +27,17 @@ function configOrExit(): Config {
   }
 }
 
+/** An uninstall that the hub has accepted is gone on with, whatever is left of the agent. */
+async function uninstallIfMarked(system: System): Promise<void> {
+  if (!(await isUninstalling(system))) return;
+  await removeFootprint(system, log);
+  process.exit(UNINSTALLED_STATUS);
+}
+
+await uninstallIfMarked(systemAt(rootOf(process.env), log));
 const config = configOrExit();
 const system = systemAt(config.root, log);
+await uninstallIfMarked(system);
 const journal = await Journal.open(join(config.stateDir, "journal"));
 const agent = new Agent({ config, system, journal, log, identities: new IdentityStore(config, system, log) });
 agent.use(
@@ -38,6 +48,10 @@ agent.use(
     nodeId: config.nodeId,
     now: agent.now,
     send: agent.send,
+    onAccepted: async (taskId) => {
+      await markUninstalling(system, taskId);
+      agent.stop();
+    },
     log,
   }),
 );
@@ -51,5 +65,6 @@ log.info("agent started", {
 });
 await agent.run();
 await journal.close();
+await uninstallIfMarked(system);
 log.info("agent stopped");
 process.exit(0);

@@ -22,12 +22,14 @@ let file: string;
 let sent: AgentFrame[];
 let starts: string[];
 /** Ends the drain that runs. */
+let accepted: string[];
 let release: (() => void)[];
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "muster-runner-"));
   file = join(folder, "journal");
   sent = [];
   starts = [];
+  accepted = [];
   release = [];
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
@@ -47,6 +49,8 @@ const handlers: TaskHandlers = {
       release.push(() => resolve(drained));
       run.signal.addEventListener("abort", () => reject(run.signal.reason));
     }),
+  "node.undrain": async () => ({ ok: true, result: { was_draining: true } }),
+  "node.uninstall": async () => ({ ok: true, result: { removes: [] } }),
 };
 
 async function runner(): Promise<{ runner: Runner; journal: Journal }> {
@@ -58,6 +62,7 @@ async function runner(): Promise<{ runner: Runner; journal: Journal }> {
     nodeId,
     now: () => new Date(),
     send: (frame) => void sent.push(frame),
+    onAccepted: async (taskId) => void accepted.push(taskId),
     log: quietAgentLog,
   });
   await made.recover();

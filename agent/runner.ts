@@ -26,6 +26,8 @@ export interface RunnerOptions {
   readonly now: () => Date;
   /** Sends if there is a channel; what is not sent is said again on the next welcome. */
   readonly send: (frame: AgentFrame) => void;
+  /** The hub goes by the result of a task whose effect waited for that (`effectOnceAccepted`); durable when it resolves. */
+  readonly onAccepted: (taskId: TaskId, type: TaskType) => Promise<void>;
   readonly log: Log;
 }
 
@@ -56,7 +58,7 @@ export class Runner {
   readonly #options: RunnerOptions;
   readonly #jobs = new Map<TaskId, Job>();
   /** Replies that the journal could not take; lost with the process, which then reports `interrupted`. */
-  readonly #unjournalled = new Map<TaskId, Ref & { reply: WireReply }>();
+  readonly #unjournalled = new Map<TaskId, Ref & { type: string; reply: WireReply }>();
   #taking: Promise<void> = Promise.resolve();
   #queue: Promise<void> = Promise.resolve();
   readonly #atWork = new Set<Promise<void>>();
@@ -166,12 +168,27 @@ export class Runner {
     }
   }
 
-  async acknowledged(taskId: TaskId, epoch: number): Promise<void> {
+  async acknowledged(taskId: TaskId, epoch: number, accepted?: boolean): Promise<void> {
+    const isIt = (one: Ref): boolean => one.task_id === taskId && one.epoch === epoch;
+    const entry = this.#options.journal.unreported().find(isIt);
+    const told = entry ?? [...this.#unjournalled.values()].find(isIt);
+    if (accepted === true && told !== undefined && waitsForAcceptance(told))
+      await this.#options.onAccepted(taskId, told.type);
     if (this.#unjournalled.get(taskId)?.epoch === epoch) this.#unjournalled.delete(taskId);
-    const entry = this.#options.journal.unreported().find((one) => one.task_id === taskId && one.epoch === epoch);
     if (entry === undefined) return;
     const { reply: _delivered, ...rest } = entry;
     await this.#options.journal.record({ ...rest, state: "reported" });
+  }
+
+  /**
+   * The hub has ended this host's identity. Where a result waits for its acceptance, that was it: the hub ends an identity only after it has gone
+   * by the result, and the acknowledgement was lost. True when it was so.
+   */
+  async identityEnded(): Promise<boolean> {
+    const told = [...this.#options.journal.unreported(), ...this.#unjournalled.values()].find(waitsForAcceptance);
+    if (told === undefined || !waitsForAcceptance(told)) return false;
+    await this.#options.onAccepted(told.task_id, told.type);
+    return true;
   }
 
   /** Lets what runs end as `interrupted`, and waits for it a little. */
@@ -202,7 +219,7 @@ export class Runner {
     const { journal, log } = this.#options;
     await journal.record({ task_id, epoch, state: "finished", type, reply }).catch((error: unknown) => {
       log.error("a task's end could not be journalled", { task_id, epoch, error });
-      this.#unjournalled.set(task_id, { task_id, epoch, reply });
+      this.#unjournalled.set(task_id, { task_id, epoch, type, reply });
     });
   }
 
@@ -240,6 +257,11 @@ export class Runner {
     }
   }
 }
+
+const waitsForAcceptance = <T extends { type: string; reply?: WireReply | undefined }>(
+  told: T,
+): told is T & { type: TaskType } =>
+  told.reply?.ok === true && isTaskType(told.type) && TASKS[told.type].effectOnceAccepted === true;
 
 const INTERRUPTED: WireReply = {
   ok: false,

@@ -72,7 +72,22 @@ export const FAILURES = {
       "maas_bad_answer",
       "secret_store_unavailable",
       "hub_internal_error",
+      "drain_failed",
+      "uninstall_failed",
     ],
+    exceptions: {
+      // Lifecycle 5.8: what the agent could not do ends with a person after a few tries.
+      drain_failed: {
+        endsAs: "failed_manual_intervention",
+        nextVerb: "resume",
+        nextAction: "Read the agent's log on the host and mend what it complains of, then resume; or cancel the drain.",
+      },
+      uninstall_failed: {
+        nextVerb: "resume",
+        nextAction:
+          "Read the agent's log on the host and mend what it complains of, then resume; or cancel the remove.",
+      },
+    },
   },
   bmc_power_failure: {
     retry: "bounded",
@@ -120,7 +135,13 @@ export const FAILURES = {
     compensate: false,
     nextVerb: "resume",
     nextAction: "Check the route from the host to the hub and the host's first-boot log, then resume.",
-    codes: ["agent_not_connected", "host_bootstrap_failed", "site_bootstrap_failed"],
+    codes: ["agent_not_connected", "host_bootstrap_failed", "site_bootstrap_failed", "agent_unreachable"],
+    exceptions: {
+      agent_unreachable: {
+        nextAction:
+          "Bring the host's agent back (power, network, the route to the hub), then resume; force only a host that is gone for good.",
+      },
+    },
   },
   hardware_sync_failure: {
     retry: "bounded",
@@ -154,8 +175,19 @@ export const FAILURES = {
       "node_state_conflict",
       "identity_mismatch",
       "stopped_by_operator",
+      "drain_incomplete",
+      "uninstall_accepted",
     ],
     exceptions: {
+      drain_incomplete: {
+        nextVerb: "resume",
+        nextAction:
+          "See to it that whoever is still logged in leaves, then resume; or force, which ends their sessions.",
+      },
+      uninstall_accepted: {
+        nextVerb: "resume",
+        nextAction: "The agent removes itself already: resume to finish the remove.",
+      },
       machine_vanished: {
         nextVerb: "restart_clean",
         nextAction:

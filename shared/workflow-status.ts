@@ -54,3 +54,16 @@ export const ONBOARDING_STAGES = [
   "wait_for_agent_enrollment",
 ] as const;
 export type OnboardingStage = (typeof ONBOARDING_STAGES)[number];
+
+/** What an operation takes a node out for (lifecycle 5.1): `drain` to `retired`, `remove` from there to `deleted`. Each mode is a list of stages. */
+export const DECOMMISSION_MODES = ["drain", "remove"] as const;
+export type DecommissionMode = (typeof DECOMMISSION_MODES)[number];
+
+/** Stages of decommissions by the names of state model 5.2, in order; not every mode has every stage. */
+export const DECOMMISSION_STAGES = [
+  "disable_node",
+  "drain_node",
+  "retire_gpuaas_node",
+  "remove_gpuaas_node_record",
+] as const;
+export type DecommissionStage = (typeof DECOMMISSION_STAGES)[number];

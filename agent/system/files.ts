@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { chmod, mkdir, open, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
+import { chmod, mkdir, open, readdir, readFile, realpath, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 export const isMissing = (error: unknown): boolean =>
@@ -44,6 +44,16 @@ export async function writeAtomically(file: string, text: string, mode: number):
 
 export async function removeFile(file: string): Promise<void> {
   await rm(file, { force: true });
+}
+
+/** A link is removed itself, never followed; a folder on the way that leads out of the root is refused. */
+export async function removeTree(root: string, path: string): Promise<void> {
+  const folder = dirname(path);
+  if (!(await isPresent(folder))) return;
+  const [realRoot, realFolder] = await Promise.all([realpath(root), realpath(folder)]);
+  if (realFolder === realRoot || !`${realFolder}/`.startsWith(realRoot === "/" ? "/" : `${realRoot}/`))
+    throw new Error(`${path} does not lie below ${root} and is not removed.`);
+  await rm(path, { recursive: true, force: true });
 }
 
 export async function isPresent(file: string): Promise<boolean> {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Inventory } from "../../shared/inventory.ts";
 import type { Log } from "../log.ts";
 import { type RunTool, toolsOf } from "./exec.ts";
-import { freeBytes, listFolder, readText, removeFile, writeAtomically } from "./files.ts";
+import { freeBytes, isPresent, listFolder, readText, removeFile, removeTree, writeAtomically } from "./files.ts";
 import { readBootId, readHostname, readMacs, uptimeSeconds } from "./host.ts";
 import { readInventory } from "./inventory.ts";
 
@@ -15,6 +15,9 @@ export interface System {
   read(path: string): Promise<string | null>;
   write(path: string, text: string, mode: number): Promise<void>;
   remove(path: string): Promise<void>;
+  /** A file, a link, or a folder with all that is in it. Refuses a path whose folder does not really lie below the root. */
+  removeTree(path: string): Promise<void>;
+  isPresent(path: string): Promise<boolean>;
   /** Names in a folder, sorted; none when there is no such folder. */
   list(path: string): Promise<string[]>;
   freeBytes(path: string): Promise<number>;
@@ -35,6 +38,8 @@ export function systemAt(root: string, log: Log): System {
     read: (path) => readText(at(path)),
     write: (path, text, mode) => writeAtomically(at(path), text, mode),
     remove: (path) => removeFile(at(path)),
+    removeTree: (path) => removeTree(root, at(path)),
+    isPresent: (path) => isPresent(at(path)),
     list: (path) => listFolder(at(path)),
     freeBytes: (path) => freeBytes(at(path)),
     bootId,

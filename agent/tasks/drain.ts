@@ -6,8 +6,8 @@ import { isCancelledByHub } from "./cancelled.ts";
 
 const MARK = "/var/lib/muster/agent/drain.json";
 /** Its presence keeps everybody but root from logging in (pam_nologin). */
-const NOLOGIN = "/etc/nologin";
-const NOLOGIN_START = "This host is being drained by Muster";
+export const NOLOGIN = "/etc/nologin";
+export const NOLOGIN_START = "This host is being drained by Muster";
 const FIRST_HUMAN_UID = 1000;
 const NOBODY = 65534;
 const TOOL_TIMEOUT_MS = 15_000;
@@ -69,7 +69,11 @@ async function mark(system: System, input: TaskInput<"node.drain">, run: Run): P
   return deadline;
 }
 
-async function unmark(system: System): Promise<void> {
+export async function isDraining(system: System): Promise<boolean> {
+  return (await system.read(MARK)) !== null;
+}
+
+export async function unmark(system: System): Promise<void> {
   if ((await system.read(NOLOGIN))?.startsWith(NOLOGIN_START)) await system.remove(NOLOGIN);
   await system.remove(MARK);
 }

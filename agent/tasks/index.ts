@@ -3,10 +3,14 @@ import type { System } from "../system/system.ts";
 import { drain } from "./drain.ts";
 import { heartbeatCheck } from "./heartbeat-check.ts";
 import { hwSyncReseed } from "./hw-sync-reseed.ts";
+import { undrain } from "./undrain.ts";
+import { uninstall } from "./uninstall.ts";
 
 /** One handler a type of the catalogue; a missing one does not compile. */
 export const handlersFor = (system: System): TaskHandlers => ({
   "node.hw_sync_reseed": hwSyncReseed(system),
   "node.heartbeat_check": heartbeatCheck(system),
   "node.drain": drain(system),
+  "node.undrain": undrain(system),
+  "node.uninstall": uninstall(system),
 });

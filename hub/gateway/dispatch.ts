@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
 import type { NodeId } from "../../shared/ids.ts";
 import { canonicalJson, type Json } from "../../shared/json.ts";
-import type { AgentFrame, HubFrame } from "../../shared/protocol/frames.ts";
+import type { AgentFrame, HubFrame, WireReply } from "../../shared/protocol/frames.ts";
 import { isTaskType, TASKS, type TaskInput, type TaskType } from "../../shared/tasks/index.ts";
 import {
   acknowledgeTask,
+  cancelledDeliveries,
   cancellingTasks,
   claimTasks,
   endDelivery,
@@ -64,6 +65,9 @@ export class Dispatcher {
       );
       return moved;
     });
+    // Cancelled while the agent was away: it works on, and would end at its deadline what nobody wants ended.
+    for (const { taskId, epoch } of await cancelledDeliveries(this.#deps.db, nodeId, journal))
+      session.channel.send({ type: "task.cancel", task_id: taskId, epoch });
     for (const { id, type, state, epoch } of settled)
       this.#deps.log.info("delivery unknown to its agent", { task_id: id, node_id: nodeId, type, state, epoch });
     await this.offer([nodeId]);
@@ -108,8 +112,7 @@ export class Dispatcher {
         return;
       }
       case "task.result":
-        await this.#end(task, frame.epoch, endingOf(task.type, task.attempts, frame.reply));
-        session.channel.send({ type: "task.result_ack", task_id: task.id, epoch: frame.epoch });
+        session.channel.send(await this.#takeResult(task, frame.epoch, frame.reply));
         break;
       case "task.rejected":
         await this.#end(task, frame.epoch, {
@@ -132,8 +135,21 @@ export class Dispatcher {
     await this.offer([session.nodeId]);
   }
 
+  /** The acknowledgement; where the task's effect waits for it, it says whether the hub goes by this result. */
+  async #takeResult(task: Task, epoch: number, reply: WireReply): Promise<HubFrame> {
+    const ending = endingOf(task.type, task.attempts, reply);
+    const ack = { type: "task.result_ack", task_id: task.id, epoch } as const;
+    if (!isTaskType(task.type) || TASKS[task.type].effectOnceAccepted !== true || ending.state !== "succeeded") {
+      await this.#end(task, epoch, ending);
+      return ack;
+    }
+    // Said again after its acknowledgement was lost, the same delivery's success counts still.
+    const ended = (await this.#end(task, epoch, { ...ending, unlessCancelling: true })) ?? task;
+    return { ...ack, accepted: ended.state === "succeeded" && ended.epoch === epoch };
+  }
+
   /** A stale epoch ends nothing: the delivery that it belonged to is over. */
-  async #end(task: Task, epoch: number, ending: TaskEnding): Promise<void> {
+  async #end(task: Task, epoch: number, ending: TaskEnding): Promise<Task | null> {
     const ended = await this.#deps.inTx(async (tx) => {
       const row = await endDelivery(tx, task.id, task.nodeId, epoch, ending);
       if (row !== null) await wakeWorkflows(tx, [waitKey.task(task.id)]);
@@ -146,6 +162,7 @@ export class Dispatcher {
         epoch,
         current_epoch: task.epoch,
       });
+    return ended;
   }
 
   async #offerOne(task: Task): Promise<void> {

@@ -71,6 +71,7 @@ const ask = async (path, body) => {
 /** An operation that stages move, whatever its kind: what the lists and the detail need to know of the kind. */
 const KINDS = {
   onboardings: { title: "Onboarding", path: "/api/v1/admin/onboardings", id: "onboarding_id" },
+  decommissions: { title: "Decommission", path: "/api/v1/admin/decommissions", id: "decommission_id" },
 };
 
 const progressOf = (one) => {

@@ -80,7 +80,12 @@ function missing(what: string): never {
  * A transaction of a stage's own, for what must be written before something outside is done. It writes nothing when the lease was lost
  * meanwhile: another hub may have gone on.
  */
-export async function inFencedTx<T>(context: OnboardContext, fn: (tx: Tx) => Promise<T>): Promise<T> {
+export async function inFencedTx<T>(
+  context: Pick<StageRun<unknown, unknown>, "workflowId" | "fence"> & {
+    readonly services: Pick<OnboardServices, "inTx">;
+  },
+  fn: (tx: Tx) => Promise<T>,
+): Promise<T> {
   return context.services.inTx(async (tx) => {
     if (!(await holdsFence(tx, context.workflowId, context.fence))) throw new Error("the lease of this run was lost");
     return fn(tx);

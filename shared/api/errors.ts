@@ -23,6 +23,7 @@ export const API_ERRORS = {
   conflict: { status: 409, title: "The request conflicts with the current state" },
   name_taken: { status: 409, title: "The name is taken" },
   onboarding_exists: { status: 409, title: "An onboarding already holds this host" },
+  operation_exists: { status: 409, title: "Another operation holds this node" },
   session_stale: { status: 409, title: "A newer session of this node exists" },
   precondition_failed: { status: 412, title: "The resource was changed meanwhile" },
   precondition_required: { status: 428, title: "If-Match is required" },

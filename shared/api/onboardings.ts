@@ -1,10 +1,9 @@
 import { z } from "zod";
-import { FAILURE_CLASSES, NEXT_VERBS } from "../failures.ts";
 import { BatchId, NodeId, ProfileId, SiteId, WorkflowId } from "../ids.ts";
-import { Json } from "../json.ts";
-import { ONBOARDING_STAGES, STAGE_EVENT_STATUSES, WorkflowStatus } from "../workflow-status.ts";
+import { ONBOARDING_STAGES, WorkflowStatus } from "../workflow-status.ts";
 import { SkuId } from "./sites.ts";
 import { Hostname, IpAddress, MacAddress, Timestamp } from "./values.ts";
+import { StageEvent, workflowProgress } from "./workflow-progress.ts";
 
 const selectors = { site_id: SiteId, profile_id: ProfileId, sku_id: SkuId };
 const host = { ipmi_ip: IpAddress, hostname: Hostname };
@@ -48,16 +47,6 @@ export const Batch = z.strictObject({
 });
 export type Batch = z.output<typeof Batch>;
 
-const StageEvent = z.strictObject({
-  id: z.string(),
-  stage: z.string(),
-  attempt: z.int(),
-  status: z.enum(STAGE_EVENT_STATUSES),
-  message: z.string().nullable(),
-  details: Json,
-  occurred_at: Timestamp,
-});
-
 /** The read model of lifecycle 4.2.1 with the diagnostics of 4.12. */
 export const Onboarding = z.strictObject({
   onboarding_id: WorkflowId,
@@ -70,24 +59,8 @@ export const Onboarding = z.strictObject({
   ipmi_ip: IpAddress,
   pxe_mac: MacAddress.nullable(),
   maas_system_id: z.string().nullable(),
-  status: WorkflowStatus,
+  ...workflowProgress,
   current_stage: z.enum(ONBOARDING_STAGES),
-  current_attempt: z.int(),
-  /** What the stage waits for, in words, and until when; null when it does not wait. */
-  waiting_for: z.string().nullable(),
-  stage_deadline: Timestamp.nullable(),
-  failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).nullable(),
-  error_code: z.string().nullable(),
-  error_message: z.string().nullable(),
-  error_details: Json,
-  next_action: z.string().nullable(),
-  /** The operator verb that goes on once `next_action` was seen to (lifecycle 4.9). */
-  next_verb: z.enum(NEXT_VERBS).nullable(),
-  requested_by: z.string().nullable(),
-  requested_at: Timestamp,
-  started_at: Timestamp.nullable(),
-  completed_at: Timestamp.nullable(),
-  updated_at: Timestamp,
 });
 export type Onboarding = z.output<typeof Onboarding>;
 export const OnboardingDetail = z.strictObject({ ...Onboarding.shape, events: z.array(StageEvent) });

@@ -79,7 +79,8 @@ export const HubFrame = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("heartbeat.ack"), seq: z.int().min(0), heartbeat_ttl_ms: z.int().min(100) }),
   z.strictObject({ type: z.literal("readiness.ack"), signal_id: z.uuid() }),
   z.strictObject({ type: z.literal("task.offer"), order: SignedOrder }),
-  z.strictObject({ type: z.literal("task.result_ack"), ...taskRef }),
+  /** `accepted` only for tasks whose effect waits for it (`effectOnceAccepted`): false when the delivery was over or cancelled before. */
+  z.strictObject({ type: z.literal("task.result_ack"), ...taskRef, accepted: z.boolean().optional() }),
   z.strictObject({ type: z.literal("task.cancel"), ...taskRef }),
 ]);
 export type HubFrame = z.output<typeof HubFrame>;

@@ -15,6 +15,8 @@ export interface TaskSpec<
   readonly leaseSeconds: number;
   /** A destructive task is started at most once per (task, epoch); with an unknown end it is reported as `interrupted`, never run again. */
   readonly destructive: boolean;
+  /** The agent acts only once the hub has accepted its result; a cancel that comes before that wins, also over a success. */
+  readonly effectOnceAccepted?: boolean;
   readonly input: I;
   readonly result: R;
   readonly progress: P;

@@ -3,12 +3,16 @@ import type { TaskId } from "../ids.ts";
 import { drain } from "./drain.ts";
 import { heartbeatCheck } from "./heartbeat-check.ts";
 import { hwSyncReseed } from "./hw-sync-reseed.ts";
+import { undrain } from "./undrain.ts";
+import { uninstall } from "./uninstall.ts";
 
 /** The catalogue: the only list of task types. There is no shell task and no remote script, by design (lifecycle 2.4). */
 export const TASKS = {
   [hwSyncReseed.type]: hwSyncReseed,
   [heartbeatCheck.type]: heartbeatCheck,
   [drain.type]: drain,
+  [undrain.type]: undrain,
+  [uninstall.type]: uninstall,
 } as const;
 
 export type TaskType = keyof typeof TASKS;

@@ -1,8 +1,9 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { DecommissionCreated, DecommissionDetail } from "../../shared/api/decommissions.ts";
 import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 import { SITE_BMC_PASSWORD } from "../fakes/maas/state/site.ts";
 import { HubProblem } from "../support/hub-api.ts";
@@ -88,6 +89,52 @@ describe("one host from its BMC's address to active", () => {
       return task.state === "succeeded" || task.state === "failed" ? task : undefined;
     });
     expect(done).toMatchObject({ state: "succeeded", result: { nonce: "n-1" } });
+  });
+
+  it("is drained and comes back, is drained again while the hub is killed, and is removed from the host and from the hub", async () => {
+    const [node] = await rig.api.nodes();
+    if (node === undefined) throw new Error("no node");
+    const hostFolder = join(stateDir, "hosts", readdirSync(join(stateDir, "hosts"))[0] ?? "");
+    const nologin = () => existsSync(join(hostFolder, "etc/nologin"));
+    const operate = (what: "drain" | "remove", body: object) =>
+      rig.api.call(DecommissionCreated, "POST", `/api/v1/admin/nodes/${node.id}/${what}`, { reason: "old", ...body });
+    const over = (id: string) =>
+      until(
+        `decommission ${id} to end`,
+        async () => {
+          const path = `/api/v1/admin/decommissions/${id}`;
+          const now = await rig.api.call(DecommissionDetail, "GET", path).catch(() => undefined);
+          if (now?.status.startsWith("failed")) throw new Error(`${now.error_code}: ${now.error_message}`);
+          return now?.status === "completed" ? now : undefined;
+        },
+        { timeoutMs: 60_000, everyMs: 100 },
+      );
+
+    mkdirSync(join(hostFolder, "run/sessions"), { recursive: true });
+    writeFileSync(join(hostFolder, "run/sessions/c1"), "1000 ann seat0");
+    const first = await operate("drain", { deadline_seconds: 0, force: true });
+    expect((await over(first.decommission_id)).events.map((event) => event.stage)).toContain("drain_node");
+    expect(await rig.api.node(node.id)).toMatchObject({ status: "retired", schedulable: false });
+    expect(nologin()).toBe(true);
+    expect(readdirSync(join(hostFolder, "run/sessions")), "sessions that are left are ended").toEqual([]);
+
+    await rig.api.call(z.unknown(), "POST", `/api/v1/admin/nodes/${node.id}/activate`, { reason: "needed again" });
+    await until("people may log in again", async () => (nologin() ? undefined : true));
+    expect(await rig.api.node(node.id)).toMatchObject({ status: "active" });
+
+    const second = await operate("drain", { deadline_seconds: 0, force: true });
+    process.kill(rig.hubPid(), "SIGKILL");
+    await rig.hubReady();
+    await over(second.decommission_id);
+
+    const removed = await operate("remove", {});
+    await over(removed.decommission_id);
+    expect(await rig.api.node(node.id)).toMatchObject({ status: "deleted" });
+    await until("the agent has removed itself", async () =>
+      existsSync(join(hostFolder, "etc/muster")) || existsSync(join(hostFolder, "var/lib/muster")) ? undefined : true,
+    );
+    expect(nologin()).toBe(false);
+    await expect(operate("drain", { deadline_seconds: 0, force: true })).rejects.toThrow(/never used again/);
   });
 });
 

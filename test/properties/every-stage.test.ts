@@ -96,6 +96,7 @@ describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
       expect(deploy - release - abort, "deploys that were not taken back").toBe(0);
       expect(machine?.owner ?? null).toBeNull();
     }
+    await scenario.expectCancelled?.(craft.rig, subject);
     tally.count(true);
   });
 

@@ -1,12 +1,14 @@
 import { eq } from "drizzle-orm";
 import { expect } from "vitest";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
-import { nodes, type Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
+import { nodeCertificates, nodes, type Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
 import { ONBOARD } from "../../hub/workflows/onboard.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
+import type { NodeStatus } from "../../shared/node-status.ts";
 import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
+import { decommission, playDecommissionedAgent } from "../support/decommission-world.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { Driver } from "./drive.ts";
 
@@ -36,6 +38,8 @@ export interface Scenario {
   /** What the world outside would have done by now. */
   play(rig: OnboardingRig, id: WorkflowId): Promise<void>;
   expectEnd(rig: OnboardingRig, subject: Subject): Promise<void>;
+  /** Beside what MAAS has of the machine. */
+  expectCancelled?(rig: OnboardingRig, subject: Subject): Promise<void>;
 }
 
 /** The machine that the row holds, once it holds one. */
@@ -90,8 +94,45 @@ const withoutDatasource: Scenario = {
   },
 };
 
+const NOTHING: Outside = { commission: 0, deploy: 0, release: 0, abort: 0 };
+
+async function expectNode(rig: OnboardingRig, { nodeId }: Subject, status: NodeStatus): Promise<void> {
+  const { db } = rig.test.database;
+  const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
+  expect(node).toMatchObject({ status, operationId: null });
+  const [certificate] = await db.select().from(nodeCertificates).where(eq(nodeCertificates.nodeId, nodeId));
+  expect(certificate?.revokedAt !== null, "the certificate is revoked").toBe(status === "deleted");
+}
+
+/** What a cancel of the onboarding leaves is asserted by what MAAS has; here it is the node. */
+const draining: Scenario = {
+  kind: "drain",
+  name: "a drain",
+  stages: ["disable_node", "drain_node", "retire_gpuaas_node"],
+  outside: NOTHING,
+  start: (rig, n) => decommission(rig, "drain", `drained-${n}`),
+  play: playDecommissionedAgent,
+  expectEnd: (rig, subject) => expectNode(rig, subject, "retired"),
+  // Active again once its agent is heard of; one that was never draining is so still.
+  expectCancelled: async (rig, { nodeId }) => {
+    const [node] = await rig.test.database.db.select().from(nodes).where(eq(nodes.id, nodeId));
+    expect(["active", "offline"]).toContain(node?.status);
+    expect(node).toMatchObject({ operationId: null, cordonReason: null });
+  },
+};
+
+const removing: Scenario = {
+  ...draining,
+  kind: "remove",
+  name: "a remove",
+  stages: ["remove_gpuaas_node_record"],
+  start: (rig, n) => decommission(rig, "remove", `removed-${n}`),
+  expectEnd: (rig, subject) => expectNode(rig, subject, "deleted"),
+  expectCancelled: (rig, subject) => expectNode(rig, subject, "retired"),
+};
+
 /** Each workflow kind has its ways here: a kind or a stage without one fails `every-stage.test.ts`. */
-export const SCENARIOS: readonly Scenario[] = [onboarding, withoutDatasource];
+export const SCENARIOS: readonly Scenario[] = [onboarding, withoutDatasource, draining, removing];
 
 /** Every stage of every kind with the scenario that exercises it. */
 export const STAGE_CASES = SCENARIOS.flatMap((scenario) => scenario.stages.map((stage) => ({ scenario, stage })));

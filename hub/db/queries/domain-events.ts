@@ -9,6 +9,11 @@ export const DOMAIN_EVENT_TYPES = [
   "node.onboarding.failed",
   "node.onboarding.manual_intervention_required",
   "node.onboarding.cancelled",
+  "node.decommission.started",
+  "node.decommission.completed",
+  "node.decommission.failed",
+  "node.decommission.manual_intervention_required",
+  "node.decommission.cancelled",
   "node.status.changed",
 ] as const;
 export type DomainEventType = (typeof DOMAIN_EVENT_TYPES)[number];

@@ -1,28 +1,18 @@
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
-import { z } from "zod";
-import { ApiError } from "../../../shared/api/errors.ts";
 import type { Batch, Onboarding, OnboardingDetail } from "../../../shared/api/onboardings.ts";
 import type { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
-import type { Json } from "../../../shared/json.ts";
 import type { OnboardingStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
-import {
-  type NodeOnboarding,
-  nodeOnboardings,
-  onboardingBatches,
-  type Workflow,
-  type WorkflowEvent,
-  workflows,
-} from "../schema/index.ts";
+import { type NodeOnboarding, nodeOnboardings, onboardingBatches, type Workflow, workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { listStageEvents } from "./workflow-events.ts";
-import { isEnded, nextVerbOf } from "./workflows.ts";
+import { beforeCursor, cursorOf, toProgress, toStageEvent } from "./workflow-views.ts";
+import { isEnded } from "./workflows.ts";
 
 type Row = { onboarding: NodeOnboarding; workflow: Workflow };
 
 const columns = { onboarding: nodeOnboardings, workflow: workflows };
 
 const iso = (date: Date): string => date.toISOString();
-const isoOrNull = (date: Date | null): string | null => date?.toISOString() ?? null;
 
 /** The read model of lifecycle 4.2.1: what the onboarding is about, and the workflow row that is its progress. */
 function toOnboarding({ onboarding, workflow }: Row): Onboarding {
@@ -37,34 +27,10 @@ function toOnboarding({ onboarding, workflow }: Row): Onboarding {
     ipmi_ip: onboarding.ipmiIp,
     pxe_mac: onboarding.pxeMac,
     maas_system_id: onboarding.maasSystemId,
-    status: workflow.status,
+    ...toProgress(workflow),
     current_stage: workflow.stage as OnboardingStage,
-    current_attempt: workflow.attempt,
-    waiting_for: workflow.waitReason,
-    stage_deadline: isoOrNull(workflow.stageDeadline),
-    failure_class: workflow.failureClass,
-    error_code: workflow.failureCode,
-    error_message: workflow.failureMessage,
-    error_details: workflow.evidence as Json,
-    next_action: workflow.nextAction,
-    next_verb: nextVerbOf(workflow),
-    requested_by: workflow.requestedBy,
-    requested_at: iso(workflow.requestedAt),
-    started_at: isoOrNull(workflow.startedAt),
-    completed_at: isoOrNull(workflow.completedAt),
-    updated_at: iso(workflow.updatedAt),
   };
 }
-
-const toStageEvent = (event: WorkflowEvent): OnboardingDetail["events"][number] => ({
-  id: event.id.toString(),
-  stage: event.stage,
-  attempt: event.attempt,
-  status: event.status,
-  message: event.message,
-  details: event.details as Json,
-  occurred_at: iso(event.occurredAt),
-});
 
 export async function readOnboarding(db: Db | Tx, id: WorkflowId): Promise<OnboardingDetail | null> {
   const [row] = await db
@@ -97,7 +63,7 @@ export async function listOnboardings(
     filter.nodeId === undefined ? undefined : eq(nodeOnboardings.nodeId, filter.nodeId),
     filter.status === undefined ? undefined : eq(workflows.status, filter.status),
     filter.hostname === undefined ? undefined : eq(nodeOnboardings.hostname, filter.hostname),
-    page.cursor === undefined ? undefined : before(page.cursor),
+    page.cursor === undefined ? undefined : beforeCursor(page.cursor),
   ];
   const rows = await db
     // The text keeps PostgreSQL's microseconds, which a Date would cut off, and with them rows of the same millisecond.
@@ -112,24 +78,8 @@ export async function listOnboardings(
   const more = rows.length > page.limit && last !== undefined;
   return {
     items: items.map(toOnboarding),
-    next_cursor: more ? Buffer.from(`${last.at}|${last.workflow.id}`).toString("base64url") : null,
+    next_cursor: more ? cursorOf(last.at, last.workflow.id) : null,
   };
-}
-
-/** PostgreSQL's text of a timestamp in UTC, and an id; both real, or the database would refuse the statement. */
-const Cursor = z.tuple([
-  z.string().refine((text) => z.iso.datetime().safeParse(text.replace(" ", "T").replace(/\+00$/, "Z")).success),
-  z.uuid(),
-]);
-
-function before(cursor: string): SQL {
-  const parsed = Cursor.safeParse(Buffer.from(cursor, "base64url").toString("utf8").split("|"));
-  if (!parsed.success) {
-    throw new ApiError("validation_failed", "The cursor is not one that this list gave. Start again without it.", {
-      errors: [{ pointer: "/cursor", message: "is not a cursor of this list" }],
-    });
-  }
-  return sql`(${workflows.requestedAt}, ${workflows.id}) < (${parsed.data[0]}::timestamptz, ${parsed.data[1]}::uuid)`;
 }
 
 export async function readBatch(db: Db | Tx, id: BatchId): Promise<Batch | null> {

@@ -1,6 +1,7 @@
-import { and, eq, inArray, sql } from "drizzle-orm";
-import type { NodeId, TaskId } from "../../../shared/ids.ts";
-import { TASKS } from "../../../shared/tasks/index.ts";
+import { and, desc, eq, inArray, sql } from "drizzle-orm";
+import type { NodeId, TaskId, WorkflowId } from "../../../shared/ids.ts";
+import type { JournalState } from "../../../shared/protocol/frames.ts";
+import { TASKS, type TaskType } from "../../../shared/tasks/index.ts";
 import { type Task, tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
@@ -87,7 +88,12 @@ export async function recordProgress(
 }
 
 export type TaskEnding =
-  | { readonly state: "succeeded"; readonly result: unknown }
+  | {
+      readonly state: "succeeded";
+      readonly result: unknown;
+      /** A cancel that came before wins (`effectOnceAccepted`). */
+      readonly unlessCancelling?: boolean;
+    }
   | { readonly state: "failed" | "cancelled"; readonly errorCode: string; readonly errorMessage: string }
   | {
       readonly state: "queued";
@@ -111,13 +117,16 @@ export async function endDelivery(
   const spent = sql`(${tasks.attempts} >= ${tasks.maxAttempts} or ${tasks.deadline} <= now())`;
   const final = retry
     ? sql`case when ${tasks.state} = 'cancelling' then 'cancelled' when ${spent} then 'failed' else 'queued' end`
-    : sql`${ending.state}`;
+    : ending.state === "succeeded" && ending.unlessCancelling === true
+      ? sql`case when ${tasks.state} = 'cancelling' then 'cancelled' else 'succeeded' end`
+      : sql`${ending.state}`;
   const [task] = await tx
     .update(tasks)
     .set({
       state: final,
       result: ending.state === "succeeded" ? ending.result : null,
-      errorCode: ending.state === "succeeded" ? null : ending.errorCode,
+      errorCode:
+        ending.state === "succeeded" ? sql`case when ${final} = 'cancelled' then 'cancelled' end` : ending.errorCode,
       errorMessage: ending.state === "succeeded" ? null : ending.errorMessage,
       leaseUntil: null,
       ...(retry
@@ -135,9 +144,9 @@ export async function endDelivery(
 
 /**
  * Deliveries whose lease has lapsed, and queued tasks whose time is up. A destructive task that may have been started is never queued again
- * (architecture 6). Any hub may run this; each row is moved once.
+ * (architecture 6). Any hub may run this; each row is moved once. `only` looks at one task.
  */
-export async function lapseTasks(tx: Tx): Promise<Task[]> {
+export async function lapseTasks(tx: Tx, only?: TaskId): Promise<Task[]> {
   return tx
     .update(tasks)
     .set({
@@ -153,7 +162,10 @@ export async function lapseTasks(tx: Tx): Promise<Task[]> {
       updatedAt: sql`now()`,
     })
     .where(
-      sql`(${tasks.state} in ('offered', 'running', 'cancelling') and ${tasks.leaseUntil} < now()) or (${tasks.state} = 'queued' and ${tasks.deadline} <= now())`,
+      and(
+        sql`((${tasks.state} in ('offered', 'running', 'cancelling') and ${tasks.leaseUntil} < now()) or (${tasks.state} = 'queued' and ${tasks.deadline} <= now()))`,
+        only === undefined ? undefined : eq(tasks.id, only),
+      ),
     )
     .returning();
 }
@@ -161,6 +173,33 @@ export async function lapseTasks(tx: Tx): Promise<Task[]> {
 export interface JournalledDelivery {
   readonly task_id: TaskId;
   readonly epoch: number;
+  readonly state: JournalState;
+}
+
+/** Deliveries that the agent is still at and whose task was cancelled meanwhile. */
+export async function cancelledDeliveries(
+  db: Db,
+  nodeId: NodeId,
+  journal: readonly JournalledDelivery[],
+): Promise<{ taskId: TaskId; epoch: number }[]> {
+  const held = journal.filter(({ state }) => state === "received" || state === "started");
+  if (held.length === 0) return [];
+  const rows = await db
+    .select({ taskId: tasks.id })
+    .from(tasks)
+    .where(
+      and(
+        eq(tasks.nodeId, nodeId),
+        eq(tasks.state, "cancelled"),
+        inArray(
+          tasks.id,
+          held.map((one) => one.task_id),
+        ),
+      ),
+    );
+  return held.flatMap(({ task_id, epoch }) =>
+    rows.some(({ taskId }) => taskId === task_id) ? [{ taskId: task_id, epoch }] : [],
+  );
 }
 
 /**
@@ -202,6 +241,30 @@ export async function reconcileDeliveries(
       ),
     )
     .returning();
+}
+
+/** The task of these types that the workflow queued last; null when it has none. */
+export async function newestTaskOf(
+  db: Db | Tx,
+  workflowId: WorkflowId,
+  types: readonly TaskType[],
+): Promise<Task | null> {
+  const [task] = await db
+    .select()
+    .from(tasks)
+    .where(and(eq(tasks.workflowId, workflowId), inArray(tasks.type, [...types])))
+    .orderBy(desc(tasks.createdAt), desc(tasks.id))
+    .limit(1);
+  return task ?? null;
+}
+
+/** How many tasks of the type the workflow has queued so far: what tells the next one's key from theirs. */
+export async function countTasksOf(tx: Tx, workflowId: WorkflowId, type: TaskType): Promise<number> {
+  const [row] = await tx
+    .select({ count: sql<number>`count(*)::int` })
+    .from(tasks)
+    .where(and(eq(tasks.workflowId, workflowId), eq(tasks.type, type)));
+  return row?.count ?? 0;
 }
 
 export async function listTasks(db: Db, nodeId: NodeId, limit: number): Promise<Task[]> {

@@ -128,7 +128,7 @@ export interface WorkflowMove {
 const isOneOf = <T extends string>(list: readonly T[], value: string): value is T =>
   (list as readonly string[]).includes(value);
 
-const isTerminal = (status: WorkflowStatus): boolean => isOneOf(TERMINAL_WORKFLOW_STATUSES, status);
+export const isTerminal = (status: WorkflowStatus): boolean => isOneOf(TERMINAL_WORKFLOW_STATUSES, status);
 /** Ended for now: nothing happens until an operator says so, or for good. */
 export const isEnded = (status: WorkflowStatus): boolean =>
   isTerminal(status) || status === "failed_retryable" || status === "failed_manual_intervention";

@@ -13,6 +13,7 @@ export * from "./maas-site-watches.ts";
 export * from "./maas-sites.ts";
 export * from "./node-certificates.ts";
 export * from "./node-conditions.ts";
+export * from "./node-decommissions.ts";
 export * from "./node-events.ts";
 export * from "./node-inventories.ts";
 export * from "./node-maas-state.ts";

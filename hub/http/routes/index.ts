@@ -1,7 +1,9 @@
 import type { Route } from "../route.ts";
+import { decommissionRoutes } from "./decommissions.ts";
 import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
 import { maasSiteRoutes } from "./maas-sites.ts";
+import { nodeOperationRoutes } from "./node-operations.ts";
 import { nodeRoutes } from "./nodes.ts";
 import { onboardingRoutes } from "./onboardings.ts";
 import { powerOverrideRoutes } from "./power-overrides.ts";
@@ -17,7 +19,9 @@ export const ROUTES: readonly Route[] = [
   ...roceAssignmentRoutes,
   ...powerOverrideRoutes,
   ...onboardingRoutes,
+  ...decommissionRoutes,
   ...nodeRoutes,
+  ...nodeOperationRoutes,
   ...eventRoutes,
   ...healthRoutes,
 ];

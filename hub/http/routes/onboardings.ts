@@ -20,6 +20,7 @@ import { VERBS, type Verb } from "../../workflows/engine/recovery.ts";
 import { startOnboarding, startOnboardingBatch } from "../../workflows/start-onboarding.ts";
 import { pageQuery } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
+import { VERB_SUMMARIES } from "../verb-summaries.ts";
 
 const OnboardingParams = z.strictObject({ id: WorkflowId });
 const tag = "onboardings";
@@ -129,16 +130,6 @@ const getBatch = readRoute({
     return batch;
   },
 });
-
-const VERB_SUMMARIES = {
-  retry: "Run the failed stage again",
-  resume: "Go on from the last safe stage",
-  rerun: "Run from the top, adopting what is there",
-  restart_clean: "Undo, forget, and begin again",
-  cancel: "Stop, and undo where possible",
-  adopt: "Accept what is observed and go on",
-  mark_manual_intervention: "Freeze until a person resolves it",
-} as const satisfies Record<Verb, string>;
 
 /** Lifecycle 4.9, 4.15: each verb is a route of its own; it answers with the resulting onboarding and may be repeated (decision W1). */
 const verbRoute = (verb: Verb) =>

@@ -45,6 +45,9 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
     throw new ApiError("verb_not_allowed", `${request.verb} is not possible while the workflow is ${row.status}.`);
   }
   if (effect !== "already") await carryOut(tx, workflow, row, stage, effect, request);
+  // Whoever asks a running row to go on wants it looked at now, e.g. because a task that it waits for was lost (state model 8).
+  else if (row.status === "running")
+    await tx.update(workflows).set({ wakeAt: sql`now()` }).where(eq(workflows.id, row.id));
   const after = (await readWorkflow(tx, row.id)) ?? row;
   await tx.insert(auditLogs).values({
     actor: request.actor,

@@ -155,7 +155,9 @@ export class SimulatedHost {
   }
 
   #ended(service: ServiceUnit, { code, stopped }: Ended): void {
-    const wanted = service.restart === "always" || (service.restart.startsWith("on-") && code !== 0);
+    const wanted =
+      !service.finalStatuses.includes(code) &&
+      (service.restart === "always" || (service.restart.startsWith("on-") && code !== 0));
     if (this.#down || stopped || !wanted) return;
     const timer = setTimeout(() => {
       this.#restarts.delete(service.name);

@@ -62,6 +62,21 @@ export function installImage(options: ImageOptions): void {
       mode: 0o755,
       content: `#!/bin/sh\nSIM_HOST_ROOT=${quote(root)} exec ${quote(process.execPath)} ${quote(SYSTEMCTL)} "$@"\n`,
     },
+    // Whoever is logged in is a file of run/sessions: its name is the session, its content the rest of the line.
+    {
+      path: "usr/bin/loginctl",
+      mode: 0o755,
+      content: [
+        "#!/bin/sh",
+        `cd ${quote(root)}/run/sessions 2>/dev/null || exit 0`,
+        'case "$1" in',
+        'list-sessions) for one in *; do [ -f "$one" ] && echo "$one $(cat "$one")"; done; exit 0 ;;',
+        'terminate-session) rm -f "$2" ;;',
+        '*) echo "Unknown command verb $1." >&2; exit 1 ;;',
+        "esac",
+        "",
+      ].join("\n"),
+    },
     {
       path: "usr/bin/muster-agent",
       mode: 0o755,

@@ -8,6 +8,8 @@ export interface ServiceUnit {
   execStartPre: string[][];
   execStart: string[][];
   restart: string;
+  /** Exit statuses after which the service is not started again. */
+  finalStatuses: number[];
   environment: Record<string, string>;
 }
 
@@ -58,7 +60,15 @@ function environmentFile(root: string, value: string): [string, string][] {
 
 /** Reads a service unit. Throws when a file that it needs is not there. */
 export function readServiceUnit(root: string, name: string, path: string): ServiceUnit {
-  const unit: ServiceUnit = { name, type: "simple", execStartPre: [], execStart: [], restart: "no", environment: {} };
+  const unit: ServiceUnit = {
+    name,
+    type: "simple",
+    execStartPre: [],
+    execStart: [],
+    restart: "no",
+    finalStatuses: [],
+    environment: {},
+  };
   let section = "";
   for (const raw of readFileSync(path, "utf8")
     .replace(/\\\r?\n/g, " ")
@@ -81,6 +91,7 @@ function applySetting(root: string, unit: ServiceUnit, key: string, value: strin
   const command = (): string[] => splitCommand(value.replace(/^[-+!@:]+/, ""));
   if (key === "Type") unit.type = value;
   else if (key === "Restart") unit.restart = value;
+  else if (key === "RestartPreventExitStatus") unit.finalStatuses = splitCommand(value).map(Number);
   else if (key === "ExecStartPre") unit.execStartPre.push(command());
   else if (key === "ExecStart" && value === "") unit.execStart = [];
   else if (key === "ExecStart") unit.execStart.push(command());

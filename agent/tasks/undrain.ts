@@ -1,0 +1,20 @@
+import type { TaskHandlers } from "../../shared/tasks/index.ts";
+import type { System } from "../system/system.ts";
+import { isDraining, unmark } from "./drain.ts";
+
+/** Lets people in again after a drain that was given up, or when a retired host comes back into service. */
+export const undrain =
+  (system: System): TaskHandlers["node.undrain"] =>
+  async () => {
+    try {
+      const was_draining = await isDraining(system);
+      await unmark(system);
+      return { ok: true, result: { was_draining } };
+    } catch (error) {
+      return {
+        ok: false,
+        error: "unmark_failed",
+        message: `The marks of the drain could not be removed: ${error instanceof Error ? error.message : String(error)}`,
+      };
+    }
+  };

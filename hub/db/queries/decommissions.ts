@@ -1,0 +1,123 @@
+import { and, desc, eq, type SQL, sql } from "drizzle-orm";
+import type { Decommission, DecommissionDetail } from "../../../shared/api/decommissions.ts";
+import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import type { DecommissionMode, DecommissionStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
+import {
+  type Node,
+  type NodeDecommission,
+  nodeDecommissions,
+  nodeMaasState,
+  nodes,
+  type Workflow,
+  workflows,
+} from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+import { listStageEvents } from "./workflow-events.ts";
+import { beforeCursor, cursorOf, isoOrNull, toProgress, toStageEvent } from "./workflow-views.ts";
+import { wakeWorkflows } from "./workflow-wakes.ts";
+
+type Row = { decommission: NodeDecommission; workflow: Workflow };
+const columns = { decommission: nodeDecommissions, workflow: workflows };
+
+/** The read model of lifecycle 5.7: what the operation is about, and the workflow row that is its progress. */
+function toDecommission({ decommission, workflow }: Row): Decommission {
+  return {
+    decommission_id: decommission.decommissionId,
+    node_id: decommission.nodeId,
+    site_id: decommission.siteId,
+    hostname: decommission.hostname,
+    maas_system_id: decommission.maasSystemId,
+    mode: decommission.mode,
+    reason: decommission.reason,
+    forced_at: isoOrNull(decommission.forcedAt),
+    forced_by: decommission.forcedBy,
+    forced_reason: decommission.forcedReason,
+    ...toProgress(workflow),
+    current_stage: workflow.stage as DecommissionStage,
+  };
+}
+
+export async function readDecommission(db: Db | Tx, id: WorkflowId): Promise<DecommissionDetail | null> {
+  const [row] = await db
+    .select(columns)
+    .from(nodeDecommissions)
+    .innerJoin(workflows, eq(workflows.id, nodeDecommissions.decommissionId))
+    .where(eq(nodeDecommissions.decommissionId, id));
+  if (row === undefined) return null;
+  const events = await listStageEvents(db, id);
+  return { ...toDecommission(row), events: events.map(toStageEvent) };
+}
+
+export interface DecommissionFilter {
+  readonly nodeId?: NodeId | undefined;
+  readonly siteId?: SiteId | undefined;
+  readonly mode?: DecommissionMode | undefined;
+  readonly status?: WorkflowStatus | undefined;
+}
+
+/** Newest first. Throws ApiError `validation_failed` for a cursor that this list did not give. */
+export async function listDecommissions(
+  db: Db | Tx,
+  filter: DecommissionFilter,
+  page: { limit: number; cursor?: string | undefined },
+): Promise<{ items: Decommission[]; next_cursor: string | null }> {
+  const conditions: (SQL | undefined)[] = [
+    filter.nodeId === undefined ? undefined : eq(nodeDecommissions.nodeId, filter.nodeId),
+    filter.siteId === undefined ? undefined : eq(nodeDecommissions.siteId, filter.siteId),
+    filter.mode === undefined ? undefined : eq(nodeDecommissions.mode, filter.mode),
+    filter.status === undefined ? undefined : eq(workflows.status, filter.status),
+    page.cursor === undefined ? undefined : beforeCursor(page.cursor),
+  ];
+  const rows = await db
+    .select({ ...columns, at: sql<string>`${workflows.requestedAt}::text` })
+    .from(nodeDecommissions)
+    .innerJoin(workflows, eq(workflows.id, nodeDecommissions.decommissionId))
+    .where(and(...conditions))
+    .orderBy(desc(workflows.requestedAt), desc(workflows.id))
+    .limit(page.limit + 1);
+  const items = rows.slice(0, page.limit);
+  const last = items.at(-1);
+  return {
+    items: items.map(toDecommission),
+    next_cursor: rows.length > page.limit && last !== undefined ? cursorOf(last.at, last.workflow.id) : null,
+  };
+}
+
+/** What the stages of a decommission work with, read afresh; the node's record is never removed, only `deleted`. */
+export async function readDecommissionRows(
+  db: Db | Tx,
+  id: WorkflowId,
+): Promise<{ decommission: NodeDecommission; node: Node } | null> {
+  const [rows] = await db
+    .select({ decommission: nodeDecommissions, node: nodes })
+    .from(nodeDecommissions)
+    .innerJoin(nodes, eq(nodes.id, nodeDecommissions.nodeId))
+    .where(eq(nodeDecommissions.decommissionId, id));
+  return rows ?? null;
+}
+
+export async function readMaasSystemId(db: Db | Tx, nodeId: NodeId): Promise<string | null> {
+  const [row] = await db
+    .select({ id: nodeMaasState.maasSystemId })
+    .from(nodeMaasState)
+    .where(eq(nodeMaasState.nodeId, nodeId));
+  return row?.id ?? null;
+}
+
+/** Records the override of lifecycle 5.8; the first one stays. The operation looks at once. */
+export async function forceDecommission(tx: Tx, id: WorkflowId, by: { actor: string; reason: string }): Promise<void> {
+  await tx
+    .update(nodeDecommissions)
+    .set({
+      forcedAt: sql`coalesce(${nodeDecommissions.forcedAt}, now())`,
+      forcedBy: sql`coalesce(${nodeDecommissions.forcedBy}, ${by.actor})`,
+      forcedReason: sql`coalesce(${nodeDecommissions.forcedReason}, ${by.reason})`,
+    })
+    .where(eq(nodeDecommissions.decommissionId, id));
+  const [row] = await tx
+    .update(workflows)
+    .set({ wakeAt: sql`now()` })
+    .where(and(eq(workflows.id, id), eq(workflows.status, "running")))
+    .returning({ waitOn: workflows.waitOn });
+  if (row?.waitOn != null) await wakeWorkflows(tx, [row.waitOn]);
+}

@@ -1,0 +1,176 @@
+import { z } from "zod";
+import {
+  Decommission,
+  DecommissionCreated,
+  DecommissionDetail,
+  DrainCreate,
+  Reason,
+  RemoveCreate,
+} from "../../../shared/api/decommissions.ts";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { page } from "../../../shared/api/onboardings.ts";
+import { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { DECOMMISSION_MODES, WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { listDecommissions, readDecommission } from "../../db/queries/decommissions.ts";
+import type { Db, Tx } from "../../db/tx.ts";
+import { applyVerb } from "../../workflows/engine/apply-verb.ts";
+import { VERBS, type Verb } from "../../workflows/engine/recovery.ts";
+import { applyForce } from "../../workflows/force-decommission.ts";
+import { startDecommission } from "../../workflows/start-decommission.ts";
+import { pageQuery } from "../page.ts";
+import { readRoute, writeRoute } from "../route.ts";
+import { VERB_SUMMARIES } from "../verb-summaries.ts";
+
+const DecommissionParams = z.strictObject({ id: WorkflowId });
+const NodeParams = z.strictObject({ id: NodeId });
+const tag = "decommissions";
+const path = "/api/v1/admin/decommissions";
+
+async function mustFindDecommission(db: Db | Tx, id: WorkflowId): Promise<DecommissionDetail> {
+  const found = await readDecommission(db, id);
+  if (found === null) throw new ApiError("not_found", `There is no decommission ${id}.`);
+  return found;
+}
+
+const drainNode = writeRoute({
+  operationId: "drainNode",
+  method: "POST",
+  path: "/api/v1/admin/nodes/{id}/drain",
+  tag,
+  summary: "Take a node out of service: cordon, drain, retire",
+  permission: "write",
+  params: NodeParams,
+  body: DrainCreate,
+  status: 202,
+  response: DecommissionCreated,
+  write: async ({ params, body, actor }, tx) => {
+    const created = await startDecommission(tx, params.id, { mode: "drain", ...body }, actor.name);
+    return { body: created, audit: { target: `nodes/${params.id}`, reason: body.reason, details: created } };
+  },
+});
+
+const removeNode = writeRoute({
+  operationId: "removeNode",
+  method: "POST",
+  path: "/api/v1/admin/nodes/{id}/remove",
+  tag,
+  summary: "Uninstall a retired node's agent, revoke its certificates and delete the node",
+  permission: "write",
+  params: NodeParams,
+  body: RemoveCreate,
+  status: 202,
+  response: DecommissionCreated,
+  write: async ({ params, body, actor }, tx) => {
+    const created = await startDecommission(tx, params.id, { mode: "remove", ...body }, actor.name);
+    return { body: created, audit: { target: `nodes/${params.id}`, reason: body.reason, details: created } };
+  },
+});
+
+const listAllDecommissions = readRoute({
+  operationId: "listDecommissions",
+  method: "GET",
+  path,
+  tag,
+  summary: "List decommissions, newest first",
+  permission: "read",
+  query: z.strictObject({
+    ...pageQuery,
+    node_id: NodeId.optional(),
+    site_id: SiteId.optional(),
+    mode: z.enum(DECOMMISSION_MODES).optional(),
+    status: WorkflowStatus.optional(),
+  }),
+  status: 200,
+  response: page(Decommission),
+  read: ({ query, deps }) =>
+    listDecommissions(
+      deps.db,
+      { nodeId: query.node_id, siteId: query.site_id, mode: query.mode, status: query.status },
+      { limit: query.limit, cursor: query.cursor },
+    ),
+});
+
+const getDecommission = readRoute({
+  operationId: "getDecommission",
+  method: "GET",
+  path: `${path}/{id}`,
+  tag,
+  summary: "Read a decommission with its stage events",
+  permission: "read",
+  params: DecommissionParams,
+  status: 200,
+  response: DecommissionDetail,
+  read: ({ params, deps }) => mustFindDecommission(deps.db, params.id),
+});
+
+const VerbBody = z.strictObject({ reason: z.string().min(1).max(512) });
+
+/** The verbs of onboardings, by the same table of legality (lifecycle 4.9, state model 8). */
+const verbRoute = (verb: Verb) =>
+  writeRoute({
+    operationId: `${verb.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())}Decommission`,
+    method: "POST",
+    path: `${path}/{id}/${verb.replaceAll("_", "-")}`,
+    tag,
+    summary: VERB_SUMMARIES[verb],
+    permission: "write",
+    params: DecommissionParams,
+    body: VerbBody,
+    status: 200,
+    response: DecommissionDetail,
+    write: async ({ params, body, actor, requestId, deps }, tx) => {
+      await mustFindDecommission(tx, params.id);
+      await applyVerb(tx, deps.workflows, {
+        workflowId: params.id,
+        verb,
+        actor: actor.name,
+        role: actor.role,
+        reason: body.reason,
+        requestId,
+      });
+      return {
+        body: await mustFindDecommission(tx, params.id),
+        audit: { target: `decommissions/${params.id}`, reason: body.reason },
+      };
+    },
+  });
+
+const force = writeRoute({
+  operationId: "forceDecommission",
+  method: "POST",
+  path: `${path}/{id}/force`,
+  tag,
+  summary: "Go on without the word of an agent that cannot be reached, and end sessions that are left",
+  permission: "write",
+  params: DecommissionParams,
+  body: z.strictObject({ reason: Reason }),
+  status: 200,
+  response: DecommissionDetail,
+  write: async ({ params, body, actor, requestId, deps }, tx) => {
+    const before = await mustFindDecommission(tx, params.id);
+    await applyForce(tx, deps.workflows, {
+      workflowId: params.id,
+      actor: actor.name,
+      role: actor.role,
+      reason: body.reason,
+      requestId,
+    });
+    return {
+      body: await mustFindDecommission(tx, params.id),
+      audit: {
+        target: `decommissions/${params.id}`,
+        reason: body.reason,
+        details: { prior: { status: before.status, stage: before.current_stage }, node_id: before.node_id },
+      },
+    };
+  },
+});
+
+export const decommissionRoutes = [
+  drainNode,
+  removeNode,
+  listAllDecommissions,
+  getDecommission,
+  ...VERBS.map(verbRoute),
+  force,
+];

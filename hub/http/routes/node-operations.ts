@@ -1,0 +1,84 @@
+import { z } from "zod";
+import { Reason } from "../../../shared/api/decommissions.ts";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { NodeId } from "../../../shared/ids.ts";
+import { NodeStatus } from "../../../shared/node-status.ts";
+import { revokeCertificates } from "../../db/queries/node-certificates.ts";
+import { lockNode } from "../../db/queries/nodes.ts";
+import type { Node } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+import { activate } from "../../node/lifecycle.ts";
+import { enqueueTask } from "../../tasks/queue.ts";
+import { heldError, holderOf } from "../../workflows/start-decommission.ts";
+import { writeRoute } from "../route.ts";
+
+const NodeParams = z.strictObject({ id: NodeId });
+const NodeState = z.strictObject({ node_id: NodeId, status: NodeStatus });
+const path = "/api/v1/admin/nodes/{id}";
+const tag = "nodes";
+/** A host that is off for longer finds people locked out until it is drained or activated again. */
+const UNDRAIN_DEADLINE_SECONDS = 7 * 86_400;
+
+async function lockedNode(tx: Tx, id: NodeId): Promise<Node> {
+  const node = await lockNode(tx, id);
+  if (node === null) throw new ApiError("not_found", `There is no node ${id}.`);
+  return node;
+}
+
+const activateNode = writeRoute({
+  operationId: "activateNode",
+  method: "POST",
+  path: `${path}/activate`,
+  tag,
+  summary: "Put a retired node into service again",
+  permission: "write",
+  params: NodeParams,
+  body: z.strictObject({ reason: Reason }),
+  status: 200,
+  response: NodeState,
+  write: async ({ params, body, requestId }, tx) => {
+    const node = await lockedNode(tx, params.id);
+    const holder = await holderOf(tx, node.id);
+    if (holder !== null) throw heldError(node, holder, "it cannot be activated");
+    const step = await activate(tx, node.id, body.reason);
+    if (step.kind === "refused") {
+      const message = `Node ${node.hostname} is ${node.status}; only a retired node is activated.`;
+      throw new ApiError("conflict", message, { context: { node_id: node.id, node_status: node.status } });
+    }
+    if (step.kind === "moved")
+      await enqueueTask(tx, {
+        nodeId: node.id,
+        type: "node.undrain",
+        input: { reason: body.reason },
+        idempotencyKey: `activate:${requestId}`,
+        deadlineSeconds: UNDRAIN_DEADLINE_SECONDS,
+      });
+    return {
+      body: { node_id: node.id, status: step.status },
+      audit: { target: `nodes/${node.id}`, reason: body.reason, details: { prior: { status: node.status } } },
+    };
+  },
+});
+
+const revokeNodeCertificates = writeRoute({
+  operationId: "revokeNodeCertificates",
+  method: "POST",
+  path: `${path}/revoke-certificates`,
+  tag,
+  summary: "End a node's identity: its agent is cut off until the node is onboarded anew",
+  permission: "write",
+  params: NodeParams,
+  body: z.strictObject({ reason: Reason }),
+  status: 200,
+  response: NodeState,
+  write: async ({ params, body }, tx) => {
+    const node = await lockedNode(tx, params.id);
+    await revokeCertificates(tx, node.id, "all", body.reason);
+    return {
+      body: { node_id: node.id, status: node.status },
+      audit: { target: `nodes/${node.id}`, reason: body.reason },
+    };
+  },
+});
+
+export const nodeOperationRoutes = [activateNode, revokeNodeCertificates];

@@ -1,0 +1,148 @@
+import { and, eq, inArray, isNull, like, sql } from "drizzle-orm";
+import type { NodeId } from "../../shared/ids.ts";
+import type { NodeStatus } from "../../shared/node-status.ts";
+import { revokeCertificates } from "../db/queries/node-certificates.ts";
+import { recordNodeEvent } from "../db/queries/node-events.ts";
+import { lockNode } from "../db/queries/nodes.ts";
+import { nodes } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+import { revokeEnrollmentTokens } from "./enrollment-tokens.ts";
+import { moveNode } from "./move-node.ts";
+
+/**
+ * How operations take a node through `draining` and `removing` (state model 3.2, decision N3). Each step locks the record, goes by the
+ * status that it finds, and adopts one that is further on already; `refused` says what the node is instead (null: there is none).
+ */
+export type Step =
+  | { readonly kind: "moved" | "adopted"; readonly status: NodeStatus }
+  | { readonly kind: "refused"; readonly actual: NodeStatus | null };
+
+const CORDON_OWNER = "operation:";
+
+export async function enterDraining(tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<Step> {
+  const node = await lockNode(tx, nodeId);
+  switch (node?.status) {
+    case "active":
+    case "offline":
+    case "quarantined":
+      await moveNode(tx, nodeId, { from: node.status, to: "draining", owner: "admin_api", operationId }, reason);
+      await cordon(tx, nodeId, `${CORDON_OWNER}${operationId}`, reason);
+      return { kind: "moved", status: "draining" };
+    case "draining":
+      await own(tx, nodeId, operationId);
+      return { kind: "adopted", status: node.status };
+    case "retired":
+    case "removing":
+    case "deleted":
+      return { kind: "adopted", status: node.status };
+    default:
+      return { kind: "refused", actual: node?.status ?? null };
+  }
+}
+
+export async function retire(tx: Tx, nodeId: NodeId, reason: string): Promise<Step> {
+  const node = await lockNode(tx, nodeId);
+  switch (node?.status) {
+    case "draining":
+      await moveNode(tx, nodeId, { from: "draining", to: "retired", owner: "drain" }, reason);
+      return { kind: "moved", status: "retired" };
+    case "retired":
+    case "removing":
+    case "deleted":
+      return { kind: "adopted", status: node.status };
+    default:
+      return { kind: "refused", actual: node?.status ?? null };
+  }
+}
+
+/**
+ * Gives up a drain: the node is offline until its agent is heard of, which makes it active. One that was quarantined is so again, as nothing has
+ * proven it healthy. Only for the operation that owns the state; for any other nothing changes.
+ */
+export async function leaveDraining(
+  tx: Tx,
+  nodeId: NodeId,
+  operationId: string,
+  prior: NodeStatus,
+  reason: string,
+): Promise<boolean> {
+  const node = await lockNode(tx, nodeId);
+  if (node?.status !== "draining" || node.operationId !== operationId) return false;
+  await moveNode(tx, nodeId, { from: "draining", to: "offline", owner: "drain" }, reason);
+  if (prior === "quarantined")
+    await moveNode(tx, nodeId, { from: "offline", to: "quarantined", owner: "cleanup" }, "As it was before the drain");
+  await uncordon(tx, nodeId, reason);
+  return true;
+}
+
+/** A retired node comes back into service; the sweep for silent agents decides whether it is offline. */
+export async function activate(tx: Tx, nodeId: NodeId, reason: string): Promise<Step> {
+  const node = await lockNode(tx, nodeId);
+  if (node?.status === "active") return { kind: "adopted", status: node.status };
+  if (node?.status !== "retired") return { kind: "refused", actual: node?.status ?? null };
+  await moveNode(tx, nodeId, { from: "retired", to: "active", owner: "operator" }, reason);
+  await uncordon(tx, nodeId, reason);
+  return { kind: "moved", status: "active" };
+}
+
+export async function enterRemoving(tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<Step> {
+  const node = await lockNode(tx, nodeId);
+  switch (node?.status) {
+    case "retired":
+      await moveNode(tx, nodeId, { from: "retired", to: "removing", owner: "remove", operationId }, reason);
+      return { kind: "moved", status: "removing" };
+    case "removing":
+      await own(tx, nodeId, operationId);
+      return { kind: "adopted", status: node.status };
+    case "deleted":
+      return { kind: "adopted", status: node.status };
+    default:
+      return { kind: "refused", actual: node?.status ?? null };
+  }
+}
+
+/** The uninstall failed or was given up: identity and record stay as they were (lifecycle 5.8). */
+export async function leaveRemoving(tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<boolean> {
+  const node = await lockNode(tx, nodeId);
+  if (node?.status !== "removing" || node.operationId !== operationId) return false;
+  await moveNode(tx, nodeId, { from: "removing", to: "retired", owner: "remove" }, reason);
+  return true;
+}
+
+/** The end of a node: its certificates and tokens are void, its sessions are closed, its identity is never used again (state model 3.3). */
+export async function deleteNode(tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<Step> {
+  const entered = await enterRemoving(tx, nodeId, operationId, reason);
+  if (entered.kind === "refused" || entered.status === "deleted") return entered;
+  await revokeCertificates(tx, nodeId, "all", reason);
+  await revokeEnrollmentTokens(tx, nodeId);
+  await moveNode(tx, nodeId, { from: "removing", to: "deleted", owner: "remove" }, reason);
+  return { kind: "moved", status: "deleted" };
+}
+
+/** Takes over a state that an earlier operation left: it is owned by whoever holds the node. */
+async function own(tx: Tx, nodeId: NodeId, operationId: string): Promise<void> {
+  await tx
+    .update(nodes)
+    .set({ operationId })
+    .where(and(eq(nodes.id, nodeId), inArray(nodes.status, ["draining", "removing"])));
+}
+
+/** Somebody else's cordon stays theirs. */
+async function cordon(tx: Tx, nodeId: NodeId, owner: string, reason: string): Promise<void> {
+  const rows = await tx
+    .update(nodes)
+    .set({ cordonReason: reason, cordonOwner: owner, updatedAt: sql`now()` })
+    .where(and(eq(nodes.id, nodeId), isNull(nodes.cordonReason)))
+    .returning({ id: nodes.id });
+  if (rows.length > 0) await recordNodeEvent(tx, { nodeId, type: "cordoned", owner, message: reason });
+}
+
+/** Lifts the cordon of an operation; one that a person or another part set stays. */
+async function uncordon(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
+  const rows = await tx
+    .update(nodes)
+    .set({ cordonReason: null, cordonOwner: null, updatedAt: sql`now()` })
+    .where(and(eq(nodes.id, nodeId), like(nodes.cordonOwner, `${CORDON_OWNER}%`)))
+    .returning({ id: nodes.id });
+  if (rows.length > 0) await recordNodeEvent(tx, { nodeId, type: "uncordoned", owner: "operation", message: reason });
+}

@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { failure } from "../../shared/failures.ts";
+import { NodeId, TaskId } from "../../shared/ids.ts";
+import { readDecommissionRows } from "../db/queries/decommissions.ts";
+import { readOpenSession } from "../db/queries/onboarding-work.ts";
+import type { AgentSession, Node, NodeDecommission } from "../db/schema/index.ts";
+import type { OnboardServices } from "./context.ts";
+import type { Stage, StageRun } from "./engine/stage.ts";
+import { StageFailure } from "./stage-failure.ts";
+
+/** What the stages of a decommission use. */
+export type DecommissionServices = Pick<OnboardServices, "db" | "inTx" | "log">;
+
+/** Knobs of the request; what the operation is about stands in its own row. Fields of later modes are optional (decision W3). */
+export const DecommissionInput = z.object({
+  node_id: NodeId,
+  deadline_seconds: z.number().default(0),
+  agent_wait_seconds: z.number(),
+  force: z.boolean().default(false),
+});
+export type DecommissionInput = z.output<typeof DecommissionInput>;
+
+export const DecommissionState = z.object({
+  /** The task whose failure was told last: the stage's next try queues another one. */
+  failed_task_id: TaskId.nullable().optional(),
+});
+export type DecommissionState = z.output<typeof DecommissionState>;
+
+export interface DecommissionContext extends StageRun<DecommissionInput, DecommissionState> {
+  readonly services: DecommissionServices;
+  readonly decommission: NodeDecommission;
+  readonly node: Node;
+  /** The agent's open session of the node's present provisioning. */
+  readonly session: AgentSession | null;
+}
+export type DecommissionStageOf = Stage<DecommissionContext, DecommissionState>;
+
+export async function buildDecommissionContext(
+  services: DecommissionServices,
+  run: StageRun<DecommissionInput, DecommissionState>,
+): Promise<DecommissionContext> {
+  const rows = await readDecommissionRows(services.db, run.workflowId);
+  if (rows === null) {
+    const message = `The node of decommission ${run.workflowId} has no record. Cancel the decommission.`;
+    throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message));
+  }
+  const session = await readOpenSession(services.db, rows.node.id, rows.node.generation);
+  return { ...run, ...rows, session, services };
+}
+
+/** Moves of the record only: nothing outside is touched (lifecycle 5.8: three tries). */
+export const RECORD_RETRY = { maxAttempts: 3, baseSeconds: 1, maxSeconds: 10 } as const;
+
+/** A stage that only moves the record is over in no time, or the hub cannot write at all. */
+export const recordTimeout = (what: string): DecommissionStageOf["timeout"] => ({
+  seconds: () => 300,
+  failure: (context) =>
+    failure("upstream_transient", "hub_internal_error", `${what} of ${context.node.hostname} could not be written.`, {
+      node_id: context.node.id,
+      node_status: context.node.status,
+    }),
+});
+
+/** The node is something that the operation cannot go on from. */
+export const stateConflict = (context: DecommissionContext, actual: string | null, wanted: string) =>
+  failure(
+    "state_ambiguity",
+    "node_state_conflict",
+    `Node ${context.node.hostname} is ${actual ?? "gone"}, so it cannot be ${wanted}. Decide what it is to be: resume once that is so, or cancel.`,
+    { node_id: context.node.id, node_status: actual },
+  );

@@ -1,0 +1,62 @@
+import { failure } from "../../shared/failures.ts";
+import type { NodeId, WorkflowId } from "../../shared/ids.ts";
+import { TASKS } from "../../shared/tasks/index.ts";
+import type { Task } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+import { enqueueTask } from "../tasks/queue.ts";
+import { type AgentWork, cancelWork } from "./agent-work.ts";
+import type { DecommissionContext } from "./decommission-context.ts";
+
+/** Beyond the sessions' deadline: deliveries that were lost and made again. */
+const DRAIN_MARGIN_SECONDS = 1_800;
+/** An agent that is away for longer finds its host as it was drained; the node must then be onboarded anew. */
+const UNDRAIN_DEADLINE_SECONDS = 7 * 86_400;
+
+const isForced = (context: DecommissionContext): boolean => context.decommission.forcedAt !== null;
+
+export const drainSeconds = ({ input }: DecommissionContext): number =>
+  input.agent_wait_seconds + input.deadline_seconds + DRAIN_MARGIN_SECONDS;
+
+export const DRAIN: AgentWork<"node.drain"> = {
+  type: "node.drain",
+  undoneBy: "node.undrain",
+  input: (context) => ({
+    reason: context.decommission.reason,
+    deadline_seconds: isForced(context) ? 0 : context.input.deadline_seconds,
+    force: context.input.force || isForced(context),
+  }),
+  deadlineSeconds: drainSeconds,
+  failed: (context, task, evidence) => {
+    const told = { ...evidence, remaining_users: remainingUsers(task) };
+    const why = task.errorMessage ?? `the task is ${task.state}`;
+    const message = `Host ${context.node.hostname} was not drained: ${why}`;
+    const byPeople =
+      task.state === "cancelled" || ["deadline_passed", "session_survived"].includes(task.errorCode ?? "");
+    return byPeople
+      ? failure("state_ambiguity", "drain_incomplete", message, told)
+      : failure("upstream_transient", "drain_failed", message, told);
+  },
+  waitsFor: (_context, task) => {
+    const users = remainingUsers(task);
+    return users.length === 0 ? "The agent to drain the host" : `Sessions of ${users.join(", ")} to end`;
+  },
+};
+
+function remainingUsers(task: Task): readonly string[] {
+  const progress = TASKS["node.drain"].progress.safeParse(task.progress);
+  return progress.success ? progress.data.remaining_users.slice(0, 20) : [];
+}
+
+/** Takes the drain back: what is open of it ends, and a host that may have been marked lets people in again once its agent hears of it. */
+export async function undoDrain(tx: Tx, workflowId: WorkflowId, nodeId: NodeId, reason: string): Promise<void> {
+  const task = await cancelWork(tx, workflowId, DRAIN);
+  if (task === null || task.attempts === 0) return;
+  await enqueueTask(tx, {
+    nodeId,
+    workflowId,
+    type: "node.undrain",
+    input: { reason },
+    idempotencyKey: `node.undrain/${task.id}`,
+    deadlineSeconds: UNDRAIN_DEADLINE_SECONDS,
+  });
+}

@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto";
+import { eq, sql } from "drizzle-orm";
+import type { DecommissionCreated, DrainCreate, RemoveCreate } from "../../shared/api/decommissions.ts";
+import { ApiError } from "../../shared/api/errors.ts";
+import { type NodeId, WorkflowId } from "../../shared/ids.ts";
+import type { NodeStatus } from "../../shared/node-status.ts";
+import type { DecommissionMode } from "../../shared/workflow-status.ts";
+import { readMaasSystemId } from "../db/queries/decommissions.ts";
+import { lockNode } from "../db/queries/nodes.ts";
+import { WORKFLOW_CHANNEL } from "../db/queries/workflow-wakes.ts";
+import { type Node, nodeDecommissions, workflowSubjects, workflows } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+import { firstStageOf } from "./decommission.ts";
+
+export type DecommissionRequest =
+  | ({ readonly mode: "drain" } & DrainCreate)
+  | ({ readonly mode: "remove" } & RemoveCreate);
+
+/**
+ * THE table of what a mode may begin with; the text is why not, and what to do. A node that an earlier operation left in the middle, held by
+ * nobody, is taken over.
+ */
+const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, true | string>>>> = {
+  drain: {
+    bootstrap_issued: "It has not enrolled yet: let its token lapse instead.",
+    enrolling: "It is being onboarded: cancel the onboarding, or wait until it is active.",
+    active: true,
+    offline: true,
+    quarantined: true,
+    draining: true,
+    retired: "It is drained already: remove it, or activate it.",
+    removing: "It is being removed.",
+    deleted: "A deleted node is never used again.",
+  },
+  remove: {
+    bootstrap_issued: "Only a retired node is removed.",
+    enrolling: "Only a retired node is removed: cancel the onboarding first.",
+    active: "Only a retired node is removed: drain it first.",
+    offline: "Only a retired node is removed: drain it first.",
+    quarantined: "Only a retired node is removed: drain it first.",
+    draining: "Only a retired node is removed: wait until it is drained.",
+    retired: true,
+    removing: true,
+    deleted: "It is removed already.",
+  },
+};
+
+/** Accepts a drain or a remove (lifecycle 5.7). Throws ApiError; nothing is written then. */
+export async function startDecommission(
+  tx: Tx,
+  nodeId: NodeId,
+  request: DecommissionRequest,
+  requestedBy: string,
+): Promise<DecommissionCreated> {
+  const node = await lockNode(tx, nodeId);
+  if (node === null) throw new ApiError("not_found", `There is no node ${nodeId}.`);
+  const { mode } = request;
+  const id = WorkflowId.parse(randomUUID());
+  await holdNode(tx, node, id, mode);
+  const may = MAY_BEGIN[mode][node.status];
+  if (may !== true) {
+    const message = `Node ${node.hostname} is ${node.status}, so no ${mode} can begin. ${may}`;
+    throw new ApiError("conflict", message, { context: { node_id: nodeId, node_status: node.status } });
+  }
+  await tx.insert(workflows).values({
+    id,
+    kind: mode,
+    status: "pending",
+    siteId: node.siteId,
+    stage: firstStageOf(mode),
+    wakeAt: sql`now()`,
+    input: inputOf(nodeId, request),
+    requestedBy,
+  });
+  await tx.insert(nodeDecommissions).values({
+    decommissionId: id,
+    nodeId,
+    siteId: node.siteId,
+    hostname: node.hostname,
+    maasSystemId: await readMaasSystemId(tx, nodeId),
+    mode,
+    reason: request.reason,
+    priorStatus: node.status,
+  });
+  await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
+  return { decommission_id: id, node_id: nodeId, mode, status: "pending" };
+}
+
+const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
+  node_id: nodeId,
+  agent_wait_seconds: request.agent_wait_seconds,
+  ...(request.mode === "drain" ? { deadline_seconds: request.deadline_seconds, force: request.force } : {}),
+});
+
+/** The operation that is not over and holds the node; null when none does. */
+export async function holderOf(tx: Tx, nodeId: NodeId): Promise<WorkflowId | null> {
+  const [row] = await tx
+    .select({ id: workflowSubjects.workflowId })
+    .from(workflowSubjects)
+    .where(eq(workflowSubjects.subject, subjectOf(nodeId)));
+  return row?.id ?? null;
+}
+
+const subjectOf = (nodeId: NodeId): string => `node:${nodeId}`;
+
+/** One operation a node, until it is over: a failed one holds the node as well, as it can be resumed. */
+async function holdNode(tx: Tx, node: Node, id: WorkflowId, mode: DecommissionMode): Promise<void> {
+  await tx
+    .insert(workflowSubjects)
+    .values({ subject: subjectOf(node.id), workflowId: id })
+    .onConflictDoNothing();
+  const holder = await holderOf(tx, node.id);
+  if (holder === id || holder === null) return;
+  throw heldError(node, holder, `no ${mode} can begin`);
+}
+
+export const heldError = (node: Pick<Node, "id" | "hostname">, holder: WorkflowId, so: string): ApiError =>
+  new ApiError(
+    "operation_exists",
+    `Decommission ${holder} holds node ${node.hostname}, so ${so}. Wait for it, or recover or cancel it.`,
+    { context: { decommission_id: holder, node_id: node.id } },
+  );

@@ -1,0 +1,25 @@
+import { type Failure, failure } from "../../shared/failures.ts";
+import type { AgentWork } from "./agent-work.ts";
+import type { DecommissionContext } from "./decommission-context.ts";
+
+/** Beyond the wait for the agent: the look at the host takes seconds, lost deliveries are made again. */
+const UNINSTALL_MARGIN_SECONDS = 900;
+
+export const uninstallSeconds = ({ input }: DecommissionContext): number =>
+  input.agent_wait_seconds + UNINSTALL_MARGIN_SECONDS;
+
+export const UNINSTALL: AgentWork<"node.uninstall"> = {
+  type: "node.uninstall",
+  undoneBy: null,
+  input: (context) => ({ reason: context.decommission.reason }),
+  deadlineSeconds: uninstallSeconds,
+  // Nothing is gone from the host before the hub has accepted the agent's result, so a lost delivery may be made again.
+  failed: (context, task, evidence): Failure =>
+    failure(
+      "upstream_transient",
+      "uninstall_failed",
+      `The agent of ${context.node.hostname} was not uninstalled: ${task.errorMessage ?? `the task is ${task.state}`}`,
+      evidence,
+    ),
+  waitsFor: () => "The agent to say that it can be uninstalled",
+};

@@ -1,0 +1,52 @@
+import { z } from "zod";
+import { NodeId, SiteId, WorkflowId } from "../ids.ts";
+import { DECOMMISSION_MODES, DECOMMISSION_STAGES, WorkflowStatus } from "../workflow-status.ts";
+import { Timestamp } from "./values.ts";
+import { StageEvent, workflowProgress } from "./workflow-progress.ts";
+
+export const Reason = z.string().min(1).max(256);
+/** How long an agent that is not connected is waited for before a person has to decide. */
+const agent_wait_seconds = z.int().min(0).max(86_400).default(900);
+
+/** Takes a node in service to `retired` (state model 3.2). */
+export const DrainCreate = z.strictObject({
+  reason: Reason,
+  /** How long whoever is logged in has to leave. */
+  deadline_seconds: z.int().min(0).max(86_400).default(3_600),
+  /** Ends the sessions that are left at the deadline. */
+  force: z.boolean().default(false),
+  agent_wait_seconds,
+});
+export type DrainCreate = z.output<typeof DrainCreate>;
+
+/** Takes a retired node to `deleted`. */
+export const RemoveCreate = z.strictObject({ reason: Reason, agent_wait_seconds });
+export type RemoveCreate = z.output<typeof RemoveCreate>;
+
+export const DecommissionCreated = z.strictObject({
+  decommission_id: WorkflowId,
+  node_id: NodeId,
+  mode: z.enum(DECOMMISSION_MODES),
+  status: WorkflowStatus,
+});
+export type DecommissionCreated = z.output<typeof DecommissionCreated>;
+
+/** The read model of lifecycle 5.7. */
+export const Decommission = z.strictObject({
+  decommission_id: WorkflowId,
+  node_id: NodeId,
+  site_id: SiteId.nullable(),
+  hostname: z.string(),
+  maas_system_id: z.string().nullable(),
+  mode: z.enum(DECOMMISSION_MODES),
+  reason: z.string(),
+  /** The override of lifecycle 5.8: since when the operation may go on without the agent, who said so and why. */
+  forced_at: Timestamp.nullable(),
+  forced_by: z.string().nullable(),
+  forced_reason: z.string().nullable(),
+  ...workflowProgress,
+  current_stage: z.enum(DECOMMISSION_STAGES),
+});
+export type Decommission = z.output<typeof Decommission>;
+export const DecommissionDetail = z.strictObject({ ...Decommission.shape, events: z.array(StageEvent) });
+export type DecommissionDetail = z.output<typeof DecommissionDetail>;

@@ -1,0 +1,40 @@
+import { z } from "zod";
+import { FAILURE_CLASSES, NEXT_VERBS } from "../failures.ts";
+import { Json } from "../json.ts";
+import { STAGE_EVENT_STATUSES, WorkflowStatus } from "../workflow-status.ts";
+import { Timestamp } from "./values.ts";
+
+export const StageEvent = z.strictObject({
+  id: z.string(),
+  stage: z.string(),
+  attempt: z.int(),
+  status: z.enum(STAGE_EVENT_STATUSES),
+  message: z.string().nullable(),
+  details: Json,
+  occurred_at: Timestamp,
+});
+export type StageEvent = z.output<typeof StageEvent>;
+
+/** How an operation stands, with the diagnostics of lifecycle 4.12: the same members for every kind. */
+export const workflowProgress = {
+  status: WorkflowStatus,
+  current_stage: z.string(),
+  current_attempt: z.int(),
+  /** What the stage waits for, in words, and until when; null when it does not wait. */
+  waiting_for: z.string().nullable(),
+  stage_deadline: Timestamp.nullable(),
+  failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).nullable(),
+  error_code: z.string().nullable(),
+  error_message: z.string().nullable(),
+  error_details: Json,
+  next_action: z.string().nullable(),
+  /** The operator verb that goes on once `next_action` was seen to (lifecycle 4.9). */
+  next_verb: z.enum(NEXT_VERBS).nullable(),
+  requested_by: z.string().nullable(),
+  requested_at: Timestamp,
+  started_at: Timestamp.nullable(),
+  completed_at: Timestamp.nullable(),
+  updated_at: Timestamp,
+};
+const WorkflowProgress = z.strictObject(workflowProgress);
+export type WorkflowProgress = z.output<typeof WorkflowProgress>;

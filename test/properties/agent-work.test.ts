@@ -1,0 +1,176 @@
+import { eq, sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { nodes, tasks, type Workflow as WorkflowRow, workflows } from "../../hub/db/schema/index.ts";
+import { applyForce } from "../../hub/workflows/force-decommission.ts";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import { startDecommission } from "../../hub/workflows/start-decommission.ts";
+import type { NodeId, WorkflowId } from "../../shared/ids.ts";
+import { DECOMMISSION_MODES, type DecommissionMode } from "../../shared/workflow-status.ts";
+import { decommission, playDecommissionedAgent, setConnected } from "../support/decommission-world.ts";
+import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { expectExplained, nextVerbOf } from "./converge.ts";
+import { Driver, plainly } from "./drive.ts";
+
+/** What can become of the agent's task that a drain or a remove owns, and how resume takes it up (state model 8). */
+let rig: OnboardingRig;
+let started = 0;
+beforeAll(async () => {
+  rig = await startOnboardingRig({ machines: 1 });
+});
+afterAll(() => rig?.close());
+
+const db = () => rig.test.database.db;
+const ENDS = { drain: "retired", remove: "deleted" } as const;
+const STAGE = { drain: "drain_node", remove: "remove_gpuaas_node_record" } as const;
+
+const start = (mode: DecommissionMode) => decommission(rig, mode, `${mode}-${++started}`);
+/** `answers` decides whether the agent does what waits for it. */
+const driver = (answers: () => boolean) =>
+  new Driver(rig.test, workflowsOf(rig.services), async (id) => {
+    if (answers()) await playDecommissionedAgent(rig, id);
+  });
+const tasksOf = (id: WorkflowId) => db().select().from(tasks).where(eq(tasks.workflowId, id)).orderBy(tasks.createdAt);
+const statusOf = async (nodeId: NodeId) => (await db().select().from(nodes).where(eq(nodes.id, nodeId)))[0]?.status;
+const force = (id: WorkflowId) =>
+  rig.test.database.inTx((tx) =>
+    applyForce(tx, workflowsOf(rig.services), { workflowId: id, actor: "ann", role: "admin", reason: "gone for good" }),
+  );
+
+/** Drives until the task is queued and looked at once more, then lets `change` happen to it. */
+async function untilQueued(mode: DecommissionMode, change: (id: WorkflowId, nodeId: NodeId) => Promise<void>) {
+  const subject = await start(mode);
+  let answers = false;
+  let looks = 0;
+  const driven = driver(() => answers);
+  const at = (row: WorkflowRow) => async (look: Parameters<typeof plainly>[0]) => {
+    await plainly(look);
+    if (row.stage !== STAGE[mode] || answers) return;
+    looks += 1;
+    if (looks < 2) return;
+    await change(subject.id, subject.nodeId);
+    answers = true;
+  };
+  return { subject, driven, at };
+}
+
+describe.each(DECOMMISSION_MODES)("the agent's task of a %s", (mode) => {
+  it("is queued once, however often the stage looks and resume is asked for", async () => {
+    const { subject, driven, at } = await untilQueued(mode, async (id) => {
+      for (let clicks = 0; clicks < 3; clicks += 1) await driven.verb(id, "resume");
+      expect(await tasksOf(id)).toHaveLength(1);
+    });
+    expect((await driven.drive(subject.id, at)).status).toBe("completed");
+    expect(await tasksOf(subject.id)).toHaveLength(1);
+    expect(await statusOf(subject.nodeId)).toBe(ENDS[mode]);
+  });
+
+  it("is left alone while the agent holds a live lease", async () => {
+    const { subject, driven, at } = await untilQueued(mode, async (id) => {
+      await db()
+        .update(tasks)
+        .set({ state: "running", epoch: 1, leaseUntil: sql`now() + interval '1 hour'` })
+        .where(eq(tasks.workflowId, id));
+      await driven.verb(id, "resume");
+      for (let looks = 0; looks < 3; looks += 1) await plainly(await driven.claim(id));
+      expect(await tasksOf(id)).toMatchObject([{ state: "running", epoch: 1 }]);
+      await db().update(tasks).set({ state: "offered" }).where(eq(tasks.workflowId, id));
+    });
+    expect((await driven.drive(subject.id, at)).status).toBe("completed");
+    expect(await tasksOf(subject.id)).toHaveLength(1);
+  });
+
+  it("is queued again when its lease is stale", async () => {
+    const { subject, driven, at } = await untilQueued(mode, async (id) => {
+      await db()
+        .update(tasks)
+        .set({ state: "offered", epoch: 1, attempts: 1, leaseUntil: sql`now() - interval '1 second'` })
+        .where(eq(tasks.workflowId, id));
+      await driven.verb(id, "resume");
+    });
+    expect((await driven.drive(subject.id, at)).status).toBe("completed");
+    expect(await statusOf(subject.nodeId)).toBe(ENDS[mode]);
+  });
+
+  it("is created anew when it was lost", async () => {
+    const { subject, driven, at } = await untilQueued(mode, async (id) => {
+      await db().delete(tasks).where(eq(tasks.workflowId, id));
+    });
+    expect((await driven.drive(subject.id, at)).status).toBe("completed");
+    expect(await tasksOf(subject.id)).toHaveLength(1);
+  });
+
+  it("is created anew by resume when it has expired or failed, and the failure says why", async () => {
+    for (const state of ["expired", "failed", "cancelled"] as const) {
+      const { subject, driven, at } = await untilQueued(mode, async (id) => {
+        await db()
+          .update(tasks)
+          .set({ state, finishedAt: sql`clock_timestamp()`, errorCode: "x", errorMessage: "the host said no" })
+          .where(eq(tasks.workflowId, id));
+      });
+      // The agent fails each of the engine's own tries as well.
+      const failing = new Driver(rig.test, driven.kinds, async (id) => {
+        await db().execute(sql`
+          update tasks set state = ${state}, finished_at = clock_timestamp(), error_message = 'the host said no'
+          where workflow_id = ${id} and state = 'queued' and epoch = 0 and created_at < now()
+            and exists (select 1 from workflow_events e where e.workflow_id = ${id} and e.status = 'retrying')`);
+      });
+      const end = await failing.drive(subject.id, at);
+      expectExplained({ rig, start: () => Promise.reject(new Error("unused")), close: rig.close }, end, [
+        "upstream_transient",
+        "post_deploy_connectivity_failure",
+        "state_ambiguity",
+      ]);
+      expect(await statusOf(subject.nodeId), "nothing is stranded in removing").toBe(
+        mode === "drain" ? "draining" : "retired",
+      );
+      expect(nextVerbOf(end)).toBe("resume");
+      const before = (await tasksOf(subject.id)).length;
+      await driven.verb(subject.id, "resume");
+      expect((await driver(() => true).drive(subject.id)).status, state).toBe("completed");
+      expect(await tasksOf(subject.id)).toHaveLength(before + 1);
+      expect(await statusOf(subject.nodeId)).toBe(ENDS[mode]);
+    }
+  });
+
+  it("fails with the agent's absence when nobody comes, and goes on by resume, or by force without it", async () => {
+    for (const how of ["resume", "force"] as const) {
+      const subject = await start(mode);
+      await setConnected(rig, subject.nodeId, false);
+      await db()
+        .update(workflows)
+        .set({ input: sql`${workflows.input} || '{"agent_wait_seconds": 0}'` })
+        .where(eq(workflows.id, subject.id));
+      const alone = await driver(() => true).drive(subject.id);
+      expect(alone).toMatchObject({ status: "failed_manual_intervention", failureCode: "agent_unreachable" });
+      expect(alone.evidence).toMatchObject({ agent_connected: false });
+      if (how === "force") await force(subject.id);
+      else {
+        await setConnected(rig, subject.nodeId, true);
+        await driver(() => true).verb(subject.id, "resume");
+      }
+      const end = await driver(() => true).drive(subject.id);
+      expect(end.status, await driver(() => true).story(subject.id)).toBe("completed");
+      expect(await statusOf(subject.nodeId)).toBe(ENDS[mode]);
+    }
+  });
+
+  it("is not forced while a connected agent is at work", async () => {
+    const { subject, driven, at } = await untilQueued(mode, async (id) => {
+      await expect(force(id)).rejects.toMatchObject({ code: "verb_not_allowed" });
+    });
+    expect((await driven.drive(subject.id, at)).status).toBe("completed");
+  });
+
+  it("belongs to one operation at a time, also while that has failed", async () => {
+    const subject = await start(mode);
+    const again = rig.test.database.inTx((tx) =>
+      startDecommission(
+        tx,
+        subject.nodeId,
+        { mode: "drain", reason: "again", agent_wait_seconds: 0, deadline_seconds: 0, force: false },
+        "bob",
+      ),
+    );
+    await expect(again).rejects.toMatchObject({ code: "operation_exists" });
+  });
+});
