@@ -10,6 +10,8 @@ import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./config.
 import { type Database, openDatabase } from "./db/client.ts";
 import { startEmbeddedPostgres } from "./db/embedded/embedded-postgres.ts";
 import { migrate } from "./db/migrate.ts";
+import { EventFeed } from "./events/event-feed.ts";
+import { startWebhookSender } from "./events/webhook-sender.ts";
 import { type AgentListener, startAgentListener } from "./gateway/agent-listener.ts";
 import { openCertificateAuthority } from "./gateway/certificate-authority.ts";
 import { openTaskSigner } from "./gateway/task-signer.ts";
@@ -83,7 +85,12 @@ async function start(config: Config, log: Log, closers: Closer[]): Promise<void>
     firstBoot,
   });
   startLoops(parts, workflows, closers);
+  const events = new EventFeed(db, log.with({ part: "events" }));
+  closers.push(() => events.close());
+  const sender = startWebhookSender({ db, inTx, secrets, feed: events, log: log.with({ part: "webhooks" }) });
+  closers.push(() => sender.close());
   const app = createAdminApp({
+    events,
     db,
     inTx,
     secrets,

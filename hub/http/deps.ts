@@ -1,6 +1,7 @@
 import type { SiteProbe } from "../../shared/api/sites.ts";
 import type { Secret } from "../../shared/secret.ts";
 import type { Db, InTx } from "../db/tx.ts";
+import type { EventFeed } from "../events/event-feed.ts";
 import type { Log } from "../log.ts";
 import type { SecretStore } from "../secrets/port.ts";
 import type { Workflow } from "../workflows/engine/workflow.ts";
@@ -15,6 +16,7 @@ export interface ApiDependencies {
   readonly secrets: SecretStore;
   readonly workflows: readonly Workflow[];
   readonly probe: ProbeMaas;
+  readonly events: EventFeed;
   readonly log: Log;
   readonly status: () => { readonly hub_id: string; readonly version: string; readonly agents: number };
 }

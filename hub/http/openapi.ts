@@ -27,6 +27,7 @@ import {
   SkuCreate,
   SkuPatch,
 } from "../../shared/api/sites.ts";
+import { Webhook, WebhookCreate, WebhookDelivery, WebhookPatch } from "../../shared/api/webhooks.ts";
 import { Inventory } from "../../shared/inventory.ts";
 import { Json } from "../../shared/json.ts";
 import { HUB_VERSION } from "../version.ts";
@@ -62,6 +63,10 @@ const NAMED = {
   NodeSummary,
   NodeDetail,
   TaskCreate,
+  WebhookCreate,
+  WebhookPatch,
+  Webhook,
+  WebhookDelivery,
   Inventory,
   Json,
 } as const satisfies Record<string, z.ZodType>;
@@ -156,7 +161,13 @@ function operation(route: Route): Schema {
         description: "OK",
         ...(route.status === 204
           ? {}
-          : { content: { "application/json": { schema: schemaOf(route.response, "output") } } }),
+          : {
+              content: {
+                [route.stream === undefined ? "application/json" : "text/event-stream"]: {
+                  schema: schemaOf(route.response, "output"),
+                },
+              },
+            }),
       },
       default: problem,
     },

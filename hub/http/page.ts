@@ -45,4 +45,4 @@ export function pageOf<Row, Item>(
   return { items: shown.map(toItem), next_cursor: more ? writeCursor(keysOf(last)) : null };
 }
 
-export const writeCursor = (keys: readonly string[]): string => Buffer.from(JSON.stringify(keys)).toString("base64url");
+const writeCursor = (keys: readonly string[]): string => Buffer.from(JSON.stringify(keys)).toString("base64url");

@@ -30,6 +30,7 @@ export function register(app: Hono<Env>, route: Route, deps: ApiDependencies): v
   app.on(route.method, honoPath(route.path), async (c) => {
     const actor = await authorize(c, route, deps);
     const call = await parseCall(c, route, actor, deps);
+    if (route.stream !== undefined) return answerStream(c, route.stream, call);
     return route.permission === "write" ? answerWrite(c, route, call) : answer(c, route, await route.read?.(call));
   });
 }
@@ -93,6 +94,13 @@ function answer(c: Context<Env>, route: Route, result: unknown): Response {
   if (result instanceof Versioned) c.header("etag", `"${result.etag}"`);
   if (route.status === 204) return c.body(null, 204);
   return c.json(body as object, route.status);
+}
+
+async function answerStream(c: Context<Env>, stream: NonNullable<Route["stream"]>, call: Call): Promise<Response> {
+  const about = { lastEventId: c.req.header("last-event-id"), signal: c.req.raw.signal };
+  const body = await stream(call, about);
+  // A proxy that gathers the answer before it hands it on would hand on nothing.
+  return c.body(body, 200, { "content-type": "text/event-stream", "x-accel-buffering": "no" });
 }
 
 class KeyTaken extends Error {}

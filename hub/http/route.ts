@@ -71,10 +71,25 @@ interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTy
   write(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx, prepared: X): Promise<Written<z.input<R>>>;
 }
 
+/** What a stream is asked for beside its query. */
+export interface StreamCall {
+  readonly lastEventId: string | undefined;
+  /** Aborted when the client is gone. */
+  readonly signal: AbortSignal;
+}
+
+interface StreamRoute<P extends z.ZodType, Q extends z.ZodType, R extends z.ZodType>
+  extends RouteBase<P, Q, z.ZodType, R> {
+  readonly permission: "read";
+  /** Server-sent events; `response` is the schema of each one's data. */
+  stream(call: Call<z.output<P>, z.output<Q>>, about: StreamCall): Promise<ReadableStream<Uint8Array>>;
+}
+
 /** A route as the registrar sees it; its types were checked where it was defined. */
 export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodType> {
   readonly permission: "public" | "read" | "write";
   readonly read?: (call: Call) => Promise<unknown>;
+  readonly stream?: (call: Call, about: StreamCall) => Promise<ReadableStream<Uint8Array>>;
   readonly before?: (call: Call) => Promise<unknown>;
   readonly abandon?: (call: Call, prepared: unknown) => Promise<void>;
   readonly write?: (call: Call, tx: Tx, prepared: unknown) => Promise<Written<unknown>>;
@@ -82,6 +97,9 @@ export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodT
 
 export const readRoute = <P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(
   route: ReadRoute<P, Q, B, R>,
+): Route => route as unknown as Route;
+export const streamRoute = <P extends z.ZodType, Q extends z.ZodType, R extends z.ZodType>(
+  route: StreamRoute<P, Q, R>,
 ): Route => route as unknown as Route;
 export const writeRoute = <
   P extends z.ZodType,

@@ -44,6 +44,7 @@ export const SECRET_PATHS = {
   userData: (nodeId: string) => `kv/nodes/${nodeId}/user-data`,
   certificateAuthority: "kv/muster/certificate-authority",
   taskSigningKey: "kv/muster/task-signing-key",
+  webhookSecret: (webhookId: string) => `kv/muster/webhooks/${webhookId}`,
   /** Id of this store, which the database knows too. */
   storeId: "kv/muster/store-id",
 } as const;

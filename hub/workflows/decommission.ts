@@ -1,7 +1,7 @@
-import type { Failure } from "../../shared/failures.ts";
+import type { EventData, EventType } from "../../shared/events.ts";
 import type { DecommissionMode, WorkflowStatus } from "../../shared/workflow-status.ts";
 import { readDecommissionRows } from "../db/queries/decommissions.ts";
-import { type DomainEventType, recordDomainEvent } from "../db/queries/domain-events.ts";
+import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { isTerminal } from "../db/queries/workflows.ts";
 import type { Node, NodeDecommission, Workflow as WorkflowRow } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
@@ -15,6 +15,7 @@ import {
   DecommissionState,
 } from "./decommission-context.ts";
 import { undoDrain } from "./drain-work.ts";
+import { ending } from "./engine/ending.ts";
 import { defineWorkflow, type Workflow } from "./engine/workflow.ts";
 import { disableNode } from "./stages/disable-node.ts";
 import { drainNode } from "./stages/drain-node.ts";
@@ -42,11 +43,14 @@ const decommissionWorkflow = (services: DecommissionServices, mode: Decommission
     renamed: {},
     buildContext: (run) => buildDecommissionContext(services, run),
     hooks: {
-      onStarted: async (tx, row) => publish(tx, row, "node.decommission.started", {}),
+      onStarted: async (tx, row) =>
+        recordDomainEvent(tx, { type: "node.decommission.started", ...about(row), data: nodeOf(row, mode) }),
       onEnded: async (tx, row, { status, failure }) => {
         const rows = await readDecommissionRows(tx, row.id);
         if (rows !== null) await settleNode(tx, row, status, rows);
-        if (isEnding(status)) await publish(tx, row, EVENTS[status], ending(row, status, failure));
+        if (!isEnding(status)) return;
+        const data = { ...nodeOf(row, mode), ...ending(row, status, failure) };
+        await recordDomainEvent(tx, { type: EVENTS[status], ...about(row), data });
       },
     },
   });
@@ -83,27 +87,14 @@ const EVENTS = {
   cancelled: "node.decommission.cancelled",
   failed_retryable: "node.decommission.failed",
   failed_manual_intervention: "node.decommission.manual_intervention_required",
-} as const satisfies Partial<Record<WorkflowStatus, DomainEventType>>;
+} as const satisfies Partial<Record<WorkflowStatus, EventType>>;
 
 const isEnding = (status: WorkflowStatus): status is keyof typeof EVENTS => status in EVENTS;
 
-async function publish(
-  tx: Tx,
-  row: WorkflowRow,
-  type: DomainEventType,
-  data: Readonly<Record<string, unknown>>,
-): Promise<void> {
-  const input = DecommissionInput.safeParse(row.input);
-  const about = input.success ? { node_id: input.data.node_id } : {};
-  await recordDomainEvent(tx, {
-    type,
-    subject: `decommissions/${row.id}`,
-    data: { decommission_id: row.id, mode: row.kind, site_id: row.siteId, ...about, ...data },
-  });
-}
+const about = (row: WorkflowRow) => ({ subject: `decommissions/${row.id}` });
 
-const ending = (row: WorkflowRow, status: WorkflowStatus, failure: Failure | null): Record<string, unknown> => ({
-  status,
-  stage: row.stage,
-  ...(failure === null ? {} : { failure_class: failure.class, error_code: failure.code, message: failure.message }),
-});
+function nodeOf(row: WorkflowRow, mode: DecommissionMode): EventData<"node.decommission.started"> {
+  const input = DecommissionInput.safeParse(row.input);
+  const node = input.success ? { node_id: input.data.node_id } : {};
+  return { decommission_id: row.id, mode, site_id: row.siteId, ...node };
+}

@@ -1,10 +1,10 @@
-import type { Failure } from "../../shared/failures.ts";
+import type { EventData, EventType } from "../../shared/events.ts";
 import type { WorkflowStatus } from "../../shared/workflow-status.ts";
-import { type DomainEventType, recordDomainEvent } from "../db/queries/domain-events.ts";
+import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { admitOnboardings, releaseDeploySlot } from "../db/queries/onboarding-work.ts";
 import type { Workflow as WorkflowRow } from "../db/schema/index.ts";
-import type { Tx } from "../db/tx.ts";
 import { buildOnboardContext, OnboardInput, type OnboardServices, type OnboardStage } from "./context.ts";
+import { ending } from "./engine/ending.ts";
 import { defineWorkflow, type Workflow } from "./engine/workflow.ts";
 import { observedEvidence } from "./machine.ts";
 import { OnboardState } from "./onboard-state.ts";
@@ -81,7 +81,7 @@ const EVENTS = {
   cancelled: "node.onboarding.cancelled",
   failed_retryable: "node.onboarding.failed",
   failed_manual_intervention: "node.onboarding.manual_intervention_required",
-} as const satisfies Partial<Record<WorkflowStatus, DomainEventType>>;
+} as const satisfies Partial<Record<WorkflowStatus, EventType>>;
 
 const isEnding = (status: WorkflowStatus): status is keyof typeof EVENTS => status in EVENTS;
 
@@ -95,10 +95,13 @@ export function onboardWorkflow(services: OnboardServices): Workflow {
     buildContext: (run) => buildOnboardContext(services, run),
     observedEvidence,
     hooks: {
-      onStarted: (tx, row) => publish(tx, row, "node.onboarding.started", {}),
+      onStarted: (tx, row) =>
+        recordDomainEvent(tx, { type: "node.onboarding.started", ...about(row), data: hostOf(row) }),
       onEnded: async (tx, row, { status, failure }) => {
         await releaseDeploySlot(tx, row.id);
-        if (isEnding(status)) await publish(tx, row, EVENTS[status], ending(row, status, failure));
+        if (!isEnding(status)) return;
+        const data = { ...hostOf(row), ...ending(row, status, failure) };
+        await recordDomainEvent(tx, { type: EVENTS[status], ...about(row), data });
       },
     },
     restartPoint: (verb, stage) => RESTART[verb][stage] ?? stage,
@@ -107,20 +110,10 @@ export function onboardWorkflow(services: OnboardServices): Workflow {
   });
 }
 
-const publish = (tx: Tx, row: WorkflowRow, type: DomainEventType, data: Record<string, unknown>): Promise<void> =>
-  recordDomainEvent(tx, {
-    type,
-    subject: `onboardings/${row.id}`,
-    data: { onboarding_id: row.id, batch_id: row.batchId, site_id: row.siteId, ...hostOf(row), ...data },
-  });
+const about = (row: WorkflowRow) => ({ subject: `onboardings/${row.id}` });
 
-function hostOf(row: WorkflowRow): Record<string, unknown> {
+function hostOf(row: WorkflowRow): EventData<"node.onboarding.started"> {
   const input = OnboardInput.safeParse(row.input);
-  return input.success ? { hostname: input.data.hostname } : {};
+  const host = input.success ? { hostname: input.data.hostname } : {};
+  return { onboarding_id: row.id, batch_id: row.batchId, site_id: row.siteId, ...host };
 }
-
-const ending = (row: WorkflowRow, status: WorkflowStatus, failure: Failure | null): Record<string, unknown> => ({
-  status,
-  stage: row.stage,
-  ...(failure === null ? {} : { failure_class: failure.class, error_code: failure.code, message: failure.message }),
-});

@@ -25,6 +25,7 @@ export const API_ERRORS = {
   onboarding_exists: { status: 409, title: "An onboarding already holds this host" },
   operation_exists: { status: 409, title: "Another operation holds this node" },
   session_stale: { status: 409, title: "A newer session of this node exists" },
+  position_gone: { status: 410, title: "The events after this position are gone" },
   precondition_failed: { status: 412, title: "The resource was changed meanwhile" },
   precondition_required: { status: 428, title: "If-Match is required" },
   body_too_large: { status: 413, title: "The body is too large" },

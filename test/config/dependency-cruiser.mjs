@@ -25,7 +25,7 @@ function never(name, from, to, comment, { except = [] } = {}) {
   return { name, comment, severity: "error", from: { path: from, pathNot: [TESTS, ...except] }, to: { path: to } };
 }
 
-const HUB_ANYWHERE = "^hub/(log|clock|metrics)[.]ts$";
+const HUB_ANYWHERE = "^hub/(log|clock|metrics|bell)[.]ts$";
 const NPM = "node_modules/";
 
 export default {
@@ -181,7 +181,7 @@ export default {
       "^hub/http/",
       [
         "^hub/http/",
-        "^hub/(db|node|tasks|secrets|readiness)/",
+        "^hub/(db|node|tasks|secrets|readiness|events)/",
         "^hub/workflows/(registry[.]ts$|engine/|[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/ui/",
@@ -192,6 +192,12 @@ export default {
         NODE,
       ],
       "Routes record intent and read the read model; they do not talk to MAAS and run no stage.",
+    ),
+    only(
+      "events-imports",
+      "^hub/events/",
+      ["^hub/(events|db|secrets)/", "^hub/version[.]ts$", "^shared/", HUB_ANYWHERE, NPM, NODE],
+      "The outbox on its way out: streams and webhooks. What happened is written by others.",
     ),
     only(
       "gateway-imports",

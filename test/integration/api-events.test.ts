@@ -15,7 +15,11 @@ describe("domain events by API", () => {
   afterAll(() => api.close());
 
   const record = (tx: Tx, subject: string) =>
-    recordDomainEvent(tx, { type: "node.status.changed", subject, data: { to: "active" } });
+    recordDomainEvent(tx, {
+      type: "node.status.changed",
+      subject,
+      data: { node_id: "n", hostname: "h", from: "offline", to: "active", owner: "heartbeat" },
+    });
   const write = (subject: string) => api.database.database.inTx((tx) => record(tx, subject));
   const read = async (query = ""): Promise<Event[]> => (await api.ask("GET", `${EVENTS}${query}`)).body.items;
   const subjects = (events: readonly Event[]) => events.map((event) => event.subject);

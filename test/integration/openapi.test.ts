@@ -1,9 +1,18 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { asyncApiDocument, eventTable } from "../../hub/events/asyncapi.ts";
 import { openApiDocument } from "../../hub/http/openapi.ts";
 import { ROUTES } from "../../hub/http/routes/index.ts";
 
 const COMMITTED = new URL("../../docs/openapi.json", import.meta.url);
+
+describe("the events' description", () => {
+  it("is the committed docs/asyncapi.json and the table of docs/events.md; `npm run asyncapi` writes both anew", () => {
+    const read = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8");
+    expect(JSON.parse(read("asyncapi.json"))).toEqual(JSON.parse(JSON.stringify(asyncApiDocument())));
+    expect(read("events.md")).toContain(eventTable());
+  });
+});
 
 describe("the API's description", () => {
   const document = openApiDocument(ROUTES);

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Database } from "../../hub/db/client.ts";
 import { putApiToken } from "../../hub/db/queries/api-requests.ts";
+import { EventFeed } from "../../hub/events/event-feed.ts";
 import { createAdminApp } from "../../hub/http/app.ts";
 import type { ProbeMaas } from "../../hub/http/deps.ts";
 import { startAdminServer } from "../../hub/http/server.ts";
@@ -119,7 +120,10 @@ export async function startApi(options: { open?: (url: string) => Promise<Databa
       rmSync(folder, { recursive: true, force: true });
     },
   };
+  const events = new EventFeed(db, quietLog);
+  closers.push(async () => events.close());
   const app = createAdminApp({
+    events,
     db,
     inTx,
     secrets,

@@ -176,14 +176,23 @@ async function rememberedPorts(stateDir: string, hubs: number): Promise<Ports> {
   return all;
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      if (address === null || typeof address === "string") return reject(new Error("no port was bound"));
-      server.close(() => resolve(address.port));
-    });
-  });
+/**
+ * Below the range from which the kernel takes the ports of outgoing connections: one that is free now could else be one of those by the time that the
+ * hub wants it.
+ */
+const [LOWEST_PORT, HIGHEST_PORT] = [10_000, 32_000];
+
+async function freePort(): Promise<number> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    const port = LOWEST_PORT + Math.floor(Math.random() * (HIGHEST_PORT - LOWEST_PORT));
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`no port between ${LOWEST_PORT} and ${HIGHEST_PORT} could be bound`);
 }
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });

@@ -18,12 +18,25 @@ export async function listDomainEvents(db: Db, page: { after: bigint; limit: num
     .limit(page.limit);
 }
 
+/** Whether a reader who has read up to there can go on: that event, or an older one, is still there. */
+export async function hasPosition(db: Db, position: bigint): Promise<boolean> {
+  if (position === 0n) return true;
+  const [row] = await db
+    .select({ seq: domainEvents.seq })
+    .from(domainEvents)
+    .where(lte(domainEvents.seq, position))
+    .limit(1);
+  return row !== undefined;
+}
+
 /**
  * Three statements in this order, the last one being the caller's: who marks itself after the number was read gets a higher one; who was marked
  * holds the bound down; and who let go of its mark in between has committed, which only a later statement's snapshot is sure to show.
  */
-async function lastSettled(db: Db): Promise<bigint> {
-  const given = await db.execute<{ seq: string }>(sql`select last_value::text as seq from domain_events_seq_seq`);
+export async function lastSettled(db: Db): Promise<bigint> {
+  const given = await db.execute<{ seq: string }>(
+    sql`select (case when is_called then last_value else 0 end)::text as seq from domain_events_seq_seq`,
+  );
   const marks = await db.execute<{ seq: string | null }>(sql`
     select min((classid::int8 << 32 | objid::int8) & ((1::int8 << 48) - 1))::text as seq from pg_locks
     where locktype = 'advisory' and objsubid = 1 and (classid::int8 >> 16) = ${EVENT_LOCK_SPACE}::int8

@@ -15,6 +15,13 @@ interface RetentionRule {
  * that the node has enrolled.
  */
 export const RETENTION: readonly RetentionRule[] = [
+  // The newest of the outdated ones stays: readers that were there know that they missed none, older ones that they may have.
+  {
+    table: "domain_events",
+    outdated: (cutoff) => sql`t.occurred_at < ${cutoff} and t.seq < (
+      select max(newest.seq) from domain_events newest where newest.occurred_at < ${cutoff})`,
+  },
+  { table: "webhook_deliveries", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
   { table: "readiness_signals", outdated: (cutoff) => sql`t.received_at < ${cutoff}` },
   {
     table: "node_certificates",

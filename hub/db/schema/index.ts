@@ -22,6 +22,7 @@ export * from "./nodes.ts";
 export * from "./readiness-signals.ts";
 export * from "./skus.ts";
 export * from "./tasks.ts";
+export * from "./webhooks.ts";
 export * from "./workflow-events.ts";
 export * from "./workflow-subjects.ts";
 export * from "./workflows.ts";

@@ -11,6 +11,8 @@ import { profileRoutes } from "./profiles.ts";
 import { roceAssignmentRoutes } from "./roce-assignments.ts";
 import { skuRoutes } from "./skus.ts";
 
+import { webhookRoutes } from "./webhooks.ts";
+
 /** Every route of the admin API. */
 export const ROUTES: readonly Route[] = [
   ...maasSiteRoutes,
@@ -23,5 +25,6 @@ export const ROUTES: readonly Route[] = [
   ...nodeRoutes,
   ...nodeOperationRoutes,
   ...eventRoutes,
+  ...webhookRoutes,
   ...healthRoutes,
 ];

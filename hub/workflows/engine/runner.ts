@@ -1,3 +1,4 @@
+import { Bell } from "../../bell.ts";
 import { type Listener, listen } from "../../db/listen.ts";
 import { recordStageEvents } from "../../db/queries/workflow-events.ts";
 import { WORKFLOW_CHANNEL } from "../../db/queries/workflow-wakes.ts";
@@ -11,7 +12,6 @@ import {
 } from "../../db/queries/workflows.ts";
 import { CommitOutcomeUnknownError, type Db, type InTx, type Tx } from "../../db/tx.ts";
 import type { Log } from "../../log.ts";
-import { Bell } from "./bell.ts";
 import { type ClassifyError, execute, type Step } from "./execute.ts";
 import { Leases } from "./leases.ts";
 import type { Workflow } from "./workflow.ts";

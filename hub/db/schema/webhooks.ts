@@ -1,0 +1,59 @@
+import { sql } from "drizzle-orm";
+import {
+  bigint,
+  bigserial,
+  boolean,
+  check,
+  index,
+  integer,
+  pgTable,
+  text,
+  uniqueIndex,
+  uuid,
+} from "drizzle-orm/pg-core";
+import { DELIVERY_STATES } from "../../../shared/api/webhooks.ts";
+import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
+
+/** Who is told of domain events, and which (decision P5). The secret lies in the secret store, under the webhook's id. */
+export const webhooks = pgTable("webhooks", {
+  id: uuid("id").primaryKey().default(sql`gen_random_uuid()`),
+  url: text("url").notNull(),
+  description: text("description").notNull().default(""),
+  /** Event types or patterns. */
+  types: text("types").array().notNull(),
+  active: boolean("active").notNull().default(true),
+  /** Why the hub stopped telling it; null while it does, and where a person stopped it. */
+  disabledReason: text("disabled_reason"),
+  /** Last event for which its deliveries were written. */
+  fannedOutTo: bigint("fanned_out_to", { mode: "bigint" }).notNull(),
+  createdAt: createdAt(),
+  updatedAt: updatedAt(),
+});
+export type Webhook = typeof webhooks.$inferSelect;
+
+/** One event for one webhook. */
+export const webhookDeliveries = pgTable(
+  "webhook_deliveries",
+  {
+    id: bigserial("id", { mode: "bigint" }).primaryKey(),
+    webhookId: uuid("webhook_id")
+      .notNull()
+      .references(() => webhooks.id, { onDelete: "cascade" }),
+    eventSeq: bigint("event_seq", { mode: "bigint" }).notNull(),
+    state: text("state", { enum: DELIVERY_STATES }).notNull().default("pending"),
+    attempts: integer("attempts").notNull().default(0),
+    nextAttemptAt: at("next_attempt_at").notNull().default(sql`now()`),
+    /** Until then a hub is at it. */
+    leaseUntil: at("lease_until"),
+    lastStatus: integer("last_status"),
+    lastError: text("last_error"),
+    createdAt: createdAt(),
+    endedAt: at("ended_at"),
+  },
+  (t) => [
+    check("webhook_deliveries_state_check", oneOf("state", DELIVERY_STATES)),
+    uniqueIndex("webhook_deliveries_event_key").on(t.webhookId, t.eventSeq),
+    index("webhook_deliveries_due_idx").on(t.webhookId, t.nextAttemptAt).where(sql`"state" = 'pending'`),
+  ],
+);
+export type WebhookDelivery = typeof webhookDeliveries.$inferSelect;

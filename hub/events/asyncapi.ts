@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { EVENT_TYPES, EVENTS, type EventType } from "../../shared/events.ts";
+import { HUB_VERSION } from "../version.ts";
+import { CloudEvent } from "./cloud-event.ts";
+
+type Schema = Record<string, unknown>;
+
+const schemaOf = (schema: z.ZodType): Schema => {
+  const { $schema: _dialect, ...json } = z.toJSONSchema(schema, {
+    unrepresentable: "any",
+    target: "draft-2020-12",
+  }) as Schema;
+  return json;
+};
+
+/** The envelope with the type's own data in it. */
+const payloadOf = (type: EventType): Schema =>
+  schemaOf(z.strictObject({ ...CloudEvent.shape, type: z.literal(type), data: EVENTS[type].data }));
+
+const idOf = (type: EventType): string => type.replaceAll(/[._]/g, "-");
+
+/** AsyncAPI 3.0, made from the catalogue itself (decision P5): an event that is not in it is not described, and the other way round. */
+export function asyncApiDocument(): Schema {
+  const messages = Object.fromEntries(
+    EVENT_TYPES.map((type) => [idOf(type), { $ref: `#/components/messages/${idOf(type)}` }]),
+  );
+  const channel = (address: string | null, description: string): Schema => ({ address, description, messages });
+  const sends = (name: string, summary: string): Schema => ({
+    action: "send",
+    channel: { $ref: `#/channels/${name}` },
+    summary,
+  });
+  return {
+    asyncapi: "3.0.0",
+    info: {
+      title: "Muster domain events",
+      version: HUB_VERSION,
+      description:
+        "What happens to nodes and to the operations on them, as CloudEvents 1.0. Delivery is at least once; the id tells a repetition.",
+    },
+    defaultContentType: "application/cloudevents+json",
+    channels: {
+      stream: channel(
+        "/api/v1/admin/events/stream",
+        "Server-sent events; Last-Event-ID or a cursor goes on after an event.",
+      ),
+      webhook: channel(null, "POST requests to the address of each webhook, signed as Standard Webhooks."),
+    },
+    operations: {
+      streamEvents: sends("stream", "Follow events over one HTTP response"),
+      deliverEvents: sends("webhook", "Be told of events by signed requests"),
+    },
+    components: {
+      messages: Object.fromEntries(
+        EVENT_TYPES.map((type) => [
+          idOf(type),
+          {
+            name: type,
+            title: type,
+            summary: EVENTS[type].meaning,
+            description: `Subject: ${EVENTS[type].subject}`,
+            contentType: "application/cloudevents+json",
+            payload: payloadOf(type),
+          },
+        ]),
+      ),
+    },
+  };
+}
+
+/** The catalogue as a table; docs/events.md holds it. */
+export const eventTable = (): string =>
+  [
+    "| type | subject | when |",
+    "|---|---|---|",
+    ...EVENT_TYPES.map((type) => `| \`${type}\` | \`${EVENTS[type].subject}\` | ${EVENTS[type].meaning} |`),
+  ].join("\n");

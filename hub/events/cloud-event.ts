@@ -1,0 +1,36 @@
+import { z } from "zod";
+import { Json } from "../../shared/json.ts";
+import type { DomainEventRow } from "../db/schema/index.ts";
+
+/** A domain event as a CloudEvent 1.0 (decision P5); `cursor` is an extension attribute: a reader that stops here goes on with it later. */
+export const CloudEvent = z.strictObject({
+  specversion: z.literal("1.0"),
+  id: z.string(),
+  source: z.string(),
+  type: z.string(),
+  subject: z.string(),
+  time: z.string(),
+  datacontenttype: z.literal("application/json"),
+  cursor: z.string(),
+  data: Json,
+});
+export type CloudEvent = z.output<typeof CloudEvent>;
+
+/** 18 digits: no more than PostgreSQL's bigint holds. */
+export const Position = z.tuple([z.string().regex(/^\d{1,18}$/)]);
+export const positionOf = (row: DomainEventRow): z.output<typeof Position> => [row.seq.toString()];
+
+/** As every list writes its cursors. */
+const cursorOf = (row: DomainEventRow): string => Buffer.from(JSON.stringify(positionOf(row))).toString("base64url");
+
+export const toCloudEvent = (row: DomainEventRow): CloudEvent => ({
+  specversion: "1.0",
+  id: row.id,
+  source: "muster/hub",
+  type: row.type,
+  subject: row.subject,
+  time: row.occurredAt.toISOString(),
+  datacontenttype: "application/json",
+  cursor: cursorOf(row),
+  data: row.data as Json,
+});

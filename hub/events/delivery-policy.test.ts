@@ -1,0 +1,48 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { judgeAttempt, MOST_ATTEMPTS, reasonOf } from "./delivery-policy.ts";
+
+const answered = (status: number, retryAfterSeconds: number | null = null) =>
+  ({ answered: true, status, retryAfterSeconds }) as const;
+const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+
+describe("what becomes of a delivery", () => {
+  it("property: every 2xx delivers, 410 ends it, and anything else is tried again until the last attempt", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 100, max: 599 }),
+        fc.integer({ min: 1, max: 20 }),
+        random,
+        (status, attempt, dice) => {
+          const { kind } = judgeAttempt(answered(status), attempt, dice);
+          const failed = attempt < MOST_ATTEMPTS ? "retry" : "dead";
+          expect(kind).toBe(status >= 200 && status < 300 ? "delivered" : status === 410 ? "gone" : failed);
+        },
+      ),
+    );
+  });
+
+  it("property: waits longer each time, within a fifth, and at least as long as the receiver asks for, up to a day", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: MOST_ATTEMPTS - 1 }),
+        random,
+        fc.integer({ min: 0, max: 1e9 }),
+        (attempt, dice, asked) => {
+          const wait = judgeAttempt({ answered: false, reason: "x" }, attempt, dice);
+          const longer = judgeAttempt(answered(503, asked), attempt, dice);
+          if (wait.kind !== "retry" || longer.kind !== "retry") throw new Error("no retry");
+          expect(longer.inSeconds).toBeGreaterThanOrEqual(Math.min(asked, 86_400));
+          expect(longer.inSeconds).toBeLessThanOrEqual(Math.max(86_400, wait.inSeconds));
+          const next = judgeAttempt({ answered: false, reason: "x" }, attempt + 1, dice);
+          if (next.kind === "retry") expect(next.inSeconds).toBeGreaterThan(wait.inSeconds);
+        },
+      ),
+    );
+  });
+
+  it("says why an attempt failed", () => {
+    expect(reasonOf(answered(502))).toBe("The receiver answered 502");
+    expect(reasonOf({ answered: false, reason: "no route" })).toBe("no route");
+  });
+});

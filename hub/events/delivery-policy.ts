@@ -1,0 +1,33 @@
+/** Seconds before each further attempt, after the first failed: a receiver that is redeployed is asked soon, one that is down for a day still gets it. */
+const SCHEDULE = [5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000] as const;
+export const MOST_ATTEMPTS = SCHEDULE.length + 1;
+const JITTER = 0.2;
+const LONGEST_RETRY_AFTER = 86_400;
+
+/** How an attempt went: the receiver's status and Retry-After, or why there was no answer. */
+export type Attempted =
+  | { readonly answered: true; readonly status: number; readonly retryAfterSeconds: number | null }
+  | { readonly answered: false; readonly reason: string };
+
+export type Verdict =
+  | { readonly kind: "delivered" }
+  /** `inSeconds` from now. */
+  | { readonly kind: "retry"; readonly inSeconds: number }
+  | { readonly kind: "dead" }
+  /** 410: the receiver wants no more (Standard Webhooks). */
+  | { readonly kind: "gone" };
+
+/** `attempt` is the one that was just made, counted from 1; `random` in [0, 1). */
+export function judgeAttempt(attempted: Attempted, attempt: number, random: number): Verdict {
+  if (attempted.answered && attempted.status >= 200 && attempted.status < 300) return { kind: "delivered" };
+  if (attempted.answered && attempted.status === 410) return { kind: "gone" };
+  const step = SCHEDULE[attempt - 1];
+  if (step === undefined) return { kind: "dead" };
+  const jittered = step * (1 - JITTER + 2 * JITTER * random);
+  const asked = attempted.answered ? Math.min(attempted.retryAfterSeconds ?? 0, LONGEST_RETRY_AFTER) : 0;
+  return { kind: "retry", inSeconds: Math.max(jittered, asked) };
+}
+
+/** What an operator reads of a failed attempt. */
+export const reasonOf = (attempted: Attempted): string =>
+  attempted.answered ? `The receiver answered ${attempted.status}` : attempted.reason;

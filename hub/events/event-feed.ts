@@ -1,0 +1,71 @@
+import { Bell } from "../bell.ts";
+import { lastSettled } from "../db/queries/domain-events-list.ts";
+import type { Db } from "../db/tx.ts";
+import type { Log } from "../log.ts";
+
+const LOOK_EVERY_MS = 250;
+
+/** Tells everybody on this hub who waits for events that there are new ones: one look at the database, however many wait. */
+export class EventFeed {
+  readonly #db: Db;
+  readonly #log: Log;
+  readonly #bells = new Set<Bell>();
+  readonly #closing = new AbortController();
+  #seen = -1n;
+  #timer: NodeJS.Timeout | null = null;
+  #looking = false;
+
+  constructor(db: Db, log: Log) {
+    this.#db = db;
+    this.#log = log;
+  }
+
+  /** Aborted when the hub stops. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  get listeners(): number {
+    return this.#bells.size;
+  }
+
+  /** A bell that rings when there is something new; `leave` ends that. */
+  listen(): { bell: Bell; leave(): void } {
+    const bell = new Bell();
+    this.#bells.add(bell);
+    this.#timer ??= setInterval(() => void this.#look(), LOOK_EVERY_MS);
+    return {
+      bell,
+      leave: () => {
+        this.#bells.delete(bell);
+        if (this.#bells.size === 0) this.#rest();
+      },
+    };
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.#rest();
+    for (const bell of this.#bells) bell.ring();
+  }
+
+  #rest(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  async #look(): Promise<void> {
+    if (this.#looking) return;
+    this.#looking = true;
+    try {
+      const settled = await lastSettled(this.#db);
+      if (settled === this.#seen) return;
+      this.#seen = settled;
+      for (const bell of this.#bells) bell.ring();
+    } catch (error) {
+      this.#log.warn("new events could not be looked for", { error });
+    } finally {
+      this.#looking = false;
+    }
+  }
+}

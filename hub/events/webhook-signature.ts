@@ -1,0 +1,19 @@
+import { createHmac } from "node:crypto";
+import type { Secret } from "../../shared/secret.ts";
+
+/**
+ * The header `webhook-signature` of Standard Webhooks: one `v1,<base64>` for each secret, so that a receiver that knows either of two during a rotation
+ * is content. `sentAt` in whole seconds since 1970, as in the header `webhook-timestamp`.
+ */
+export function signatureOf(
+  secrets: readonly Secret[],
+  message: { readonly id: string; readonly sentAt: number; readonly body: string },
+): string {
+  const signed = `${message.id}.${message.sentAt}.${message.body}`;
+  return secrets
+    .map((secret) => {
+      const key = Buffer.from(secret.reveal().replace(/^whsec_/, ""), "base64");
+      return `v1,${createHmac("sha256", key).update(signed).digest("base64")}`;
+    })
+    .join(" ");
+}

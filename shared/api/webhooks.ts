@@ -1,0 +1,76 @@
+import { z } from "zod";
+import { EventPattern } from "../events.ts";
+import { Timestamp } from "./values.ts";
+
+const url = z
+  .url({ protocol: /^https?$/ })
+  .max(500)
+  .refine(
+    (text) => !URL.canParse(text) || (new URL(text).username === "" && new URL(text).password === ""),
+    "must hold no user name or password; deliveries are signed instead",
+  );
+const types = z.array(EventPattern).min(1).max(20);
+const description = z.string().max(200);
+/** As Standard Webhooks has it, e.g. `whsec_$(openssl rand -base64 32)`. The hub never shows it again. */
+const secret = z
+  .string()
+  .regex(/^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/, "must be whsec_ and 24 to 64 random bytes in base64");
+
+export const WebhookCreate = z.strictObject({
+  url,
+  types: types.default(["*"]),
+  description: description.default(""),
+  secret,
+});
+export type WebhookCreate = z.output<typeof WebhookCreate>;
+
+export const WebhookPatch = z.strictObject({
+  url: url.optional(),
+  types: types.optional(),
+  description: description.optional(),
+  active: z.boolean().optional(),
+});
+
+export const WebhookRotate = z.strictObject({
+  secret,
+  /** How long deliveries are signed with the secret before as well. */
+  overlap_seconds: z.int().min(0).max(604_800).default(86_400),
+});
+
+export const Webhook = z.strictObject({
+  id: z.uuid(),
+  url: z.string(),
+  types: z.array(z.string()),
+  description: z.string(),
+  active: z.boolean(),
+  /** Why the hub stopped telling it; null while it does, and where a person stopped it. */
+  disabled_reason: z.string().nullable(),
+  pending: z.int(),
+  dead: z.int(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
+export type Webhook = z.output<typeof Webhook>;
+
+export const DELIVERY_STATES = ["pending", "delivered", "dead"] as const;
+
+export const WebhookDelivery = z.strictObject({
+  id: z.string(),
+  event_id: z.string().nullable(),
+  event_type: z.string().nullable(),
+  event_subject: z.string().nullable(),
+  state: z.enum(DELIVERY_STATES),
+  attempts: z.int(),
+  next_attempt_at: Timestamp.nullable(),
+  last_status: z.int().nullable(),
+  last_error: z.string().nullable(),
+  created_at: Timestamp,
+  ended_at: Timestamp.nullable(),
+});
+export type WebhookDelivery = z.output<typeof WebhookDelivery>;
+
+export const WebhookReplay = z.union([
+  z.strictObject({ dead: z.literal(true) }),
+  /** Every event after this cursor of the list of events, delivered before or not. */
+  z.strictObject({ cursor: z.string().min(1).max(512) }),
+]);

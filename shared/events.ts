@@ -1,0 +1,118 @@
+import { z } from "zod";
+import { FAILURE_CLASSES } from "./failures.ts";
+import { NODE_STATUSES } from "./node-status.ts";
+import { DECOMMISSION_MODES, WORKFLOW_STATUSES } from "./workflow-status.ts";
+
+/** How an operation ended: the same members for every kind. Failure members only where it failed. */
+const ending = {
+  status: z.enum(WORKFLOW_STATUSES),
+  stage: z.string(),
+  failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).optional(),
+  error_code: z.string().optional(),
+  message: z.string().optional(),
+};
+const onboarding = {
+  onboarding_id: z.string(),
+  batch_id: z.string().nullable(),
+  site_id: z.string().nullable(),
+  hostname: z.string().optional(),
+};
+const decommission = {
+  decommission_id: z.string(),
+  mode: z.enum(DECOMMISSION_MODES),
+  site_id: z.string().nullable(),
+  node_id: z.string().optional(),
+};
+
+const OnboardingStarted = z.strictObject(onboarding);
+const OnboardingEnded = z.strictObject({ ...onboarding, ...ending });
+const DecommissionStarted = z.strictObject(decommission);
+const DecommissionEnded = z.strictObject({ ...decommission, ...ending });
+
+/**
+ * Every domain event (lifecycle 8.0): what it says, and its data. The only list: an event that is not here does not compile. Members are only ever
+ * added, and optional ones; consumers ignore what they do not know.
+ */
+export const EVENTS = {
+  "node.onboarding.started": {
+    subject: "onboardings/{onboarding_id}",
+    meaning: "The onboarding was admitted and its first stage begins.",
+    data: OnboardingStarted,
+  },
+  "node.onboarding.completed": {
+    subject: "onboardings/{onboarding_id}",
+    meaning: "The host is in service; `reconciled` where what was observed was adopted.",
+    data: OnboardingEnded,
+  },
+  "node.onboarding.failed": {
+    subject: "onboardings/{onboarding_id}",
+    meaning: "The onboarding failed and may be retried.",
+    data: OnboardingEnded,
+  },
+  "node.onboarding.manual_intervention_required": {
+    subject: "onboardings/{onboarding_id}",
+    meaning: "The onboarding failed and a person must look before it goes on.",
+    data: OnboardingEnded,
+  },
+  "node.onboarding.cancelled": {
+    subject: "onboardings/{onboarding_id}",
+    meaning: "The onboarding was cancelled, and undone as far as possible.",
+    data: OnboardingEnded,
+  },
+  "node.decommission.started": {
+    subject: "decommissions/{decommission_id}",
+    meaning: "The drain or remove begins.",
+    data: DecommissionStarted,
+  },
+  "node.decommission.completed": {
+    subject: "decommissions/{decommission_id}",
+    meaning: "The node is retired (drain) or deleted (remove).",
+    data: DecommissionEnded,
+  },
+  "node.decommission.failed": {
+    subject: "decommissions/{decommission_id}",
+    meaning: "The drain or remove failed and may be retried.",
+    data: DecommissionEnded,
+  },
+  "node.decommission.manual_intervention_required": {
+    subject: "decommissions/{decommission_id}",
+    meaning: "The drain or remove failed and a person must look before it goes on.",
+    data: DecommissionEnded,
+  },
+  "node.decommission.cancelled": {
+    subject: "decommissions/{decommission_id}",
+    meaning: "The drain or remove was cancelled; the node was given back.",
+    data: DecommissionEnded,
+  },
+  "node.status.changed": {
+    subject: "nodes/{node_id}",
+    meaning: "The node's coarse status changed.",
+    data: z.strictObject({
+      node_id: z.string(),
+      hostname: z.string(),
+      from: z.enum(NODE_STATUSES),
+      to: z.enum(NODE_STATUSES),
+      owner: z.string(),
+    }),
+  },
+  "webhook.tested": {
+    subject: "webhooks/{webhook_id}",
+    meaning: "An operator asked for a test delivery; only that webhook gets it.",
+    data: z.strictObject({ webhook_id: z.string() }),
+  },
+} as const;
+
+export type EventType = keyof typeof EVENTS;
+export type EventData<T extends EventType> = z.input<(typeof EVENTS)[T]["data"]>;
+export const EVENT_TYPES = Object.keys(EVENTS) as EventType[];
+
+/** A type, or the beginning of some with `*` in place of the rest, e.g. `node.onboarding.*`; `*` alone is all. */
+export const EventPattern = z
+  .string()
+  .max(100)
+  .refine((pattern) => EVENT_TYPES.some((type) => matchesPattern(pattern, type)), {
+    message: "matches no event type; docs/events.md lists them",
+  });
+
+export const matchesPattern = (pattern: string, type: string): boolean =>
+  pattern === "*" || pattern === type || (pattern.endsWith(".*") && type.startsWith(pattern.slice(0, -1)));
