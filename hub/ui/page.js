@@ -120,8 +120,9 @@ const classesOf = (failed) => {
 };
 
 async function overview() {
-  const [status, nodes, ...kinds] = await Promise.all([
+  const [status, batches, nodes, ...kinds] = await Promise.all([
     ask("/api/v1/admin/status"),
+    ask(`${BATCHES}?limit=5`),
     ask("/api/v1/admin/nodes?limit=200"),
     ...Object.keys(KINDS).map(async (kind) => ({
       kind,
@@ -139,6 +140,7 @@ async function overview() {
       section(`${KINDS[kind].title}s that ended last`, operations(kind, ended.sort(newest).slice(0, 20))),
     ])
     .concat(
+      section("Newest batches", batchTable(batches.items)),
       section(
         "Nodes",
         table(["Host", "Status", "Schedulable", "SKU", "Address", "Agent", "Last contact"], nodes.items.map(nodeRow)),
@@ -177,13 +179,25 @@ const verbsOf = (one) => {
   const first = one.next_verb ?? "retry";
   return [first, ...Object.keys(VERBS).filter((verb) => verb !== first)];
 };
-const verbButton = (path, recommended) => (verb) => {
-  const button = make("button", words(verb), verb === recommended ? "first" : "");
+const actionButton = (path, title, verb, className) => {
+  const button = make("button", words(verb), className);
   button.type = "button";
-  button.title = VERBS[verb];
-  button.addEventListener("click", () => askReason(`${path}/${verb.replaceAll("_", "-")}`, VERBS[verb]));
+  button.title = title;
+  button.addEventListener("click", () => askReason(`${path}/${verb.replaceAll("_", "-")}`, title));
   return button;
 };
+const verbButton = (path, recommended) => (verb) =>
+  actionButton(path, VERBS[verb], verb, verb === recommended ? "first" : "");
+/** What can be done with a node by its status. */
+const NODE_ACTIONS = {
+  drain: { on: ["active", "offline", "quarantined"], title: "Take the node out of service: cordon, drain, retire" },
+  activate: { on: ["retired"], title: "Put the node into service again" },
+  remove: { on: ["retired"], title: "Uninstall the agent, revoke its certificates and delete the node" },
+};
+const nodeActions = (one) =>
+  Object.entries(NODE_ACTIONS)
+    .filter(([, { on }]) => on.includes(one.status))
+    .map(([verb, { title }]) => actionButton(`/api/v1/admin/nodes/${one.id}`, title, verb, ""));
 
 function askReason(path, title) {
   $("dialog-title").textContent = `${title}?`;
@@ -206,6 +220,10 @@ function askReason(path, title) {
 async function operation(kind, id) {
   const { title, path } = KINDS[kind];
   const { events, error_details: evidence, ...one } = await ask(`${path}/${id}`);
+  const more =
+    kind === "decommissions" && !ENDED.includes(one.status)
+      ? [actionButton(`${path}/${id}`, "Go on without an agent that is gone for good", "force", "")]
+      : [];
   const failed = one.error_code
     ? [
         section(
@@ -221,9 +239,50 @@ async function operation(kind, id) {
       `${title} of ${one.hostname}`,
       make("p", [tag(one.status), " ", progressOf(one), one.waiting_for ? `: ${one.waiting_for}` : ""]),
     ),
-    make("div", verbsOf(one).map(verbButton(`${path}/${id}`, one.next_verb)), "verbs"),
+    make("div", [...verbsOf(one).map(verbButton(`${path}/${id}`, one.next_verb)), ...more], "verbs"),
     ...failed,
     section("History", history(events)),
+    section("Record", facts(one)),
+  ];
+}
+
+const BATCHES = "/api/v1/admin/onboarding-batches";
+const batchRow = (one) =>
+  make("tr", [
+    make("td", link(`#/batches/${one.batch_id}`, time(one.requested_at))),
+    make("td", one.done ? tag("completed") : tag("running")),
+    ...[one.total, one.succeeded, one.failed, one.cancelled].map((count) => make("td", count)),
+    make("td", one.requested_by ?? ""),
+  ]);
+const batchTable = (rows) =>
+  table(["Batch", "Status", "Hosts", "Succeeded", "Failed", "Cancelled", "Requested by"], rows.map(batchRow));
+
+async function batch(id) {
+  const [{ failures, ...one }, hosts] = await Promise.all([
+    ask(`${BATCHES}/${id}`),
+    ask(`/api/v1/admin/onboardings?batch_id=${id}&limit=200`),
+  ]);
+  const failureRow = (failure) =>
+    make("tr", [
+      make("td", make("code", `${failure.failure_class}/${failure.error_code}`)),
+      make("td", failure.hosts.length),
+      make("td", failure.next_verb ? words(failure.next_verb) : "-"),
+      make("td", failure.next_action ?? "", "why"),
+      make(
+        "td",
+        failure.hosts.map((host) => link(`#/onboardings/${host.onboarding_id}`, `${host.hostname} `)),
+      ),
+    ]);
+  const buttons = [
+    ...(one.failed > 0
+      ? [actionButton(`${BATCHES}/${id}`, "Take up each host that failed, by its recommended verb", "recover", "first")]
+      : []),
+    ...(one.done ? [] : [actionButton(`${BATCHES}/${id}`, "Cancel what is under way", "cancel", "")]),
+  ];
+  return [
+    section("Batch", batchTable([one]), make("div", buttons, "verbs")),
+    section("What failed", table(["Failure", "Hosts", "Next verb", "Next", "Which"], failures.map(failureRow))),
+    section("Its hosts", operations("onboardings", hosts.items)),
     section("Record", facts(one)),
   ];
 }
@@ -245,7 +304,7 @@ async function node(id) {
       make("td", event.message, "why"),
     ]);
   return [
-    section(`Node ${one.hostname}`, make("p", tag(one.status)), facts(one)),
+    section(`Node ${one.hostname}`, make("p", tag(one.status)), make("div", nodeActions(one), "verbs"), facts(one)),
     section("Conditions", table(["Condition", "Status", "Why", "Observed"], conditions.map(conditionRow))),
     section("As MAAS sees it", facts(maas ?? { machine: "not bound to one" })),
     section("Inventory", facts(inventory ?? { inventory: "not reported yet" })),
@@ -256,6 +315,7 @@ async function node(id) {
 const viewOf = (hash) => {
   const [, kind, id] = hash.split("/");
   if (id !== undefined && Object.hasOwn(KINDS, kind)) return operation(kind, id);
+  if (kind === "batches" && id !== undefined) return batch(id);
   return kind === "nodes" && id !== undefined ? node(id) : overview();
 };
 

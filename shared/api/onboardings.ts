@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { NEXT_VERBS } from "../failures.ts";
 import { BatchId, NodeId, ProfileId, SiteId, WorkflowId } from "../ids.ts";
 import { ONBOARDING_STAGES, WorkflowStatus } from "../workflow-status.ts";
 import { SkuId } from "./sites.ts";
@@ -37,15 +38,53 @@ export const BatchCreated = z.strictObject({
   onboardings: z.array(z.strictObject({ hostname: Hostname, onboarding_id: WorkflowId, node_id: NodeId })),
 });
 export type BatchCreated = z.output<typeof BatchCreated>;
+/** How a batch stands (lifecycle 4.4). `done`: nothing of it moves by itself any more. */
 export const Batch = z.strictObject({
   batch_id: BatchId,
   site_id: SiteId,
+  requested_by: z.string().nullable(),
   requested_at: Timestamp,
+  started_at: Timestamp.nullable(),
+  /** When the last of it ended; null until it is done. */
+  ended_at: Timestamp.nullable(),
   total: z.int(),
+  succeeded: z.int(),
+  failed: z.int(),
+  cancelled: z.int(),
   counts: z.partialRecord(WorkflowStatus, z.int()),
   done: z.boolean(),
 });
 export type Batch = z.output<typeof Batch>;
+
+/** The hosts of a batch that failed in the same way, and what to do about them. */
+export const BatchFailure = z.strictObject({
+  failure_class: z.string(),
+  error_code: z.string(),
+  next_action: z.string().nullable(),
+  next_verb: z.enum(NEXT_VERBS).nullable(),
+  hosts: z.array(z.strictObject({ onboarding_id: WorkflowId, hostname: Hostname, message: z.string().nullable() })),
+});
+export type BatchFailure = z.output<typeof BatchFailure>;
+export const BatchDetail = z.strictObject({ ...Batch.shape, failures: z.array(BatchFailure) });
+export type BatchDetail = z.output<typeof BatchDetail>;
+
+/** What became of a verb for each onboarding of a batch that it was meant for. */
+export const BatchVerbResult = z.strictObject({
+  batch_id: BatchId,
+  applied: z.int(),
+  skipped: z.int(),
+  results: z.array(
+    z.strictObject({
+      onboarding_id: WorkflowId,
+      hostname: Hostname,
+      verb: z.string().nullable(),
+      status: WorkflowStatus,
+      /** Why nothing was done; null where it was. */
+      skipped_because: z.string().nullable(),
+    }),
+  ),
+});
+export type BatchVerbResult = z.output<typeof BatchVerbResult>;
 
 /** The read model of lifecycle 4.2.1 with the diagnostics of 4.12. */
 export const Onboarding = z.strictObject({

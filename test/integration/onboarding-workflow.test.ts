@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { listOnboardings, readBatch, readOnboarding } from "../../hub/db/queries/onboardings.ts";
+import { readBatch } from "../../hub/db/queries/onboarding-batches.ts";
+import { listOnboardings, readOnboarding } from "../../hub/db/queries/onboardings.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { domainEvents, nodes, workflowEvents, workflowSubjects, workflows } from "../../hub/db/schema/index.ts";
 import { startWatcher, type Watcher } from "../../hub/watcher/watcher.ts";

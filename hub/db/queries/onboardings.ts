@@ -1,18 +1,15 @@
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
-import type { Batch, Onboarding, OnboardingDetail } from "../../../shared/api/onboardings.ts";
+import type { Onboarding, OnboardingDetail } from "../../../shared/api/onboardings.ts";
 import type { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { OnboardingStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
-import { type NodeOnboarding, nodeOnboardings, onboardingBatches, type Workflow, workflows } from "../schema/index.ts";
+import { type NodeOnboarding, nodeOnboardings, type Workflow, workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { listStageEvents } from "./workflow-events.ts";
 import { beforeCursor, cursorOf, toProgress, toStageEvent } from "./workflow-views.ts";
-import { isEnded } from "./workflows.ts";
 
 type Row = { onboarding: NodeOnboarding; workflow: Workflow };
 
 const columns = { onboarding: nodeOnboardings, workflow: workflows };
-
-const iso = (date: Date): string => date.toISOString();
 
 /** The read model of lifecycle 4.2.1: what the onboarding is about, and the workflow row that is its progress. */
 function toOnboarding({ onboarding, workflow }: Row): Onboarding {
@@ -79,23 +76,5 @@ export async function listOnboardings(
   return {
     items: items.map(toOnboarding),
     next_cursor: more ? cursorOf(last.at, last.workflow.id) : null,
-  };
-}
-
-export async function readBatch(db: Db | Tx, id: BatchId): Promise<Batch | null> {
-  const [batch] = await db.select().from(onboardingBatches).where(eq(onboardingBatches.id, id));
-  if (batch === undefined) return null;
-  const rows = await db
-    .select({ status: workflows.status, count: sql<number>`count(*)::int` })
-    .from(workflows)
-    .where(eq(workflows.batchId, id))
-    .groupBy(workflows.status);
-  return {
-    batch_id: batch.id,
-    site_id: batch.siteId,
-    requested_at: iso(batch.requestedAt),
-    total: rows.reduce((sum, row) => sum + row.count, 0),
-    counts: Object.fromEntries(rows.map((row) => [row.status, row.count])),
-    done: rows.every((row) => isEnded(row.status)),
   };
 }

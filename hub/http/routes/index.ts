@@ -5,6 +5,7 @@ import { healthRoutes } from "./health.ts";
 import { maasSiteRoutes } from "./maas-sites.ts";
 import { nodeOperationRoutes } from "./node-operations.ts";
 import { nodeRoutes } from "./nodes.ts";
+import { onboardingBatchRoutes } from "./onboarding-batches.ts";
 import { onboardingRoutes } from "./onboardings.ts";
 import { powerOverrideRoutes } from "./power-overrides.ts";
 import { profileRoutes } from "./profiles.ts";
@@ -21,6 +22,7 @@ export const ROUTES: readonly Route[] = [
   ...roceAssignmentRoutes,
   ...powerOverrideRoutes,
   ...onboardingRoutes,
+  ...onboardingBatchRoutes,
   ...decommissionRoutes,
   ...nodeRoutes,
   ...nodeOperationRoutes,

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import {
-  Batch,
   BatchCreate,
   BatchCreated,
   Onboarding,
@@ -13,7 +12,7 @@ import {
 import { Hostname } from "../../../shared/api/values.ts";
 import { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { WorkflowStatus } from "../../../shared/workflow-status.ts";
-import { listOnboardings, readBatch, readOnboarding } from "../../db/queries/onboardings.ts";
+import { listOnboardings, readOnboarding } from "../../db/queries/onboardings.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import { applyVerb } from "../../workflows/engine/apply-verb.ts";
 import { VERBS, type Verb } from "../../workflows/engine/recovery.ts";
@@ -114,23 +113,6 @@ const getOnboarding = readRoute({
   read: ({ params, deps }) => mustFindOnboarding(deps.db, params.id),
 });
 
-const getBatch = readRoute({
-  operationId: "getOnboardingBatch",
-  method: "GET",
-  path: "/api/v1/admin/onboarding-batches/{id}",
-  tag,
-  summary: "Read how a batch stands",
-  permission: "read",
-  params: z.strictObject({ id: BatchId }),
-  status: 200,
-  response: Batch,
-  read: async ({ params, deps }) => {
-    const batch = await readBatch(deps.db, params.id);
-    if (batch === null) throw new ApiError("not_found", `There is no onboarding batch ${params.id}.`);
-    return batch;
-  },
-});
-
 /** Lifecycle 4.9, 4.15: each verb is a route of its own; it answers with the resulting onboarding and may be repeated (decision W1). */
 const verbRoute = (verb: Verb) =>
   writeRoute({
@@ -166,6 +148,6 @@ export const onboardingRoutes = [
   createOnboardingBatch,
   listAllOnboardings,
   getOnboarding,
-  getBatch,
+
   ...VERBS.map(verbRoute),
 ];

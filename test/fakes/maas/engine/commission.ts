@@ -3,6 +3,7 @@ import { SCRIPT_STATUS } from "../state/model.ts";
 import { allows, STATUS } from "../state/statuses.ts";
 import { learnHardware } from "./inventory.ts";
 import { clearLinks } from "./links.ts";
+import { planOf } from "./plans.ts";
 import { requireBmc, setPower } from "./power.ts";
 import { badFields } from "./refusal.ts";
 import type { Region } from "./region.ts";
@@ -66,7 +67,7 @@ export async function commission(
 
 export function finishCommissioning(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.commissioning) return;
-  const outcome = region.state.plans[machine.systemId]?.commission.shift() ?? "pass";
+  const outcome = planOf(region, machine)?.commission.shift() ?? "pass";
   if (outcome === "fail") {
     endScriptSet(region, machine, "commissioning", SCRIPT_STATUS.failed);
     endScriptSet(region, machine, "testing", SCRIPT_STATUS.failed);

@@ -3,6 +3,7 @@ import { SCRIPT_STATUS } from "../state/model.ts";
 import { newKey } from "../state/seed.ts";
 import { allows, STATUS, STATUS_LABEL } from "../state/statuses.ts";
 import { assignAutoAddresses } from "./links.ts";
+import { planOf } from "./plans.ts";
 import { bmcOf, requireBmc, setPower } from "./power.ts";
 import { badFields, notOneOf, stateConflict } from "./refusal.ts";
 import type { Region } from "./region.ts";
@@ -128,7 +129,7 @@ function startInstall(region: Region, machine: Machine): void {
 /** The installer is done: the box reboots into its own system, or as the plan says. */
 export function finishInstall(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.deploying) return;
-  const outcome = region.state.plans[machine.systemId]?.deploy.shift() ?? "pass";
+  const outcome = planOf(region, machine)?.deploy.shift() ?? "pass";
   if (outcome === "install_failure") {
     endScriptSet(region, machine, "installation", SCRIPT_STATUS.failed);
     region.event(machine, "ERROR", "Node installation failure", "'curtin' curtin command install", "");

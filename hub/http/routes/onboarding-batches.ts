@@ -1,0 +1,106 @@
+import { z } from "zod";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { Batch, BatchDetail, BatchVerbResult, page } from "../../../shared/api/onboardings.ts";
+import { FAILURE_CLASSES } from "../../../shared/failures.ts";
+import { BatchId, SiteId } from "../../../shared/ids.ts";
+import { listBatches, readBatch } from "../../db/queries/onboarding-batches.ts";
+import { cancelBatch, recoverBatch } from "../../workflows/batch-verbs.ts";
+import { pageOf, pageQuery, readCursor } from "../page.ts";
+import { readRoute, writeRoute } from "../route.ts";
+
+const BatchParams = z.strictObject({ id: BatchId });
+const path = "/api/v1/admin/onboarding-batches";
+const tag = "onboardings";
+const reason = z.string().min(1).max(512);
+/** PostgreSQL's text of a time in UTC, and an id. */
+const Before = z.tuple([
+  z.string().refine((text) => z.iso.datetime().safeParse(text.replace(" ", "T").replace(/\+00$/, "Z")).success),
+  z.uuid(),
+]);
+
+const listOnboardingBatches = readRoute({
+  operationId: "listOnboardingBatches",
+  method: "GET",
+  path,
+  tag,
+  summary: "List batches, newest first, with how many hosts succeeded and failed",
+  permission: "read",
+  query: z.strictObject({ ...pageQuery, site_id: SiteId.optional() }),
+  status: 200,
+  response: page(Batch),
+  read: async ({ query, deps }) => {
+    const before = readCursor(query.cursor, Before);
+    const rows = await listBatches(
+      deps.db,
+      { siteId: query.site_id },
+      { before: before === null ? null : [before[0] ?? "", before[1] ?? ""], limit: query.limit + 1 },
+    );
+    return pageOf(
+      rows,
+      query.limit,
+      ({ batch, at }) => [at, batch.batch_id],
+      ({ batch }) => batch,
+    );
+  },
+});
+
+const getOnboardingBatch = readRoute({
+  operationId: "getOnboardingBatch",
+  method: "GET",
+  path: `${path}/{id}`,
+  tag,
+  summary: "Read how a batch stands, its failures grouped by what went wrong and what to do next",
+  permission: "read",
+  params: BatchParams,
+  status: 200,
+  response: BatchDetail,
+  read: async ({ params, deps }) => {
+    const batch = await readBatch(deps.db, params.id);
+    if (batch === null) throw new ApiError("not_found", `There is no onboarding batch ${params.id}.`);
+    return batch;
+  },
+});
+
+const cancel = writeRoute({
+  operationId: "cancelOnboardingBatch",
+  method: "POST",
+  path: `${path}/{id}/cancel`,
+  tag,
+  summary: "Cancel what of a batch is under way; with failed also what has failed",
+  permission: "write",
+  params: BatchParams,
+  body: z.strictObject({ reason, failed: z.boolean().default(false) }),
+  status: 200,
+  response: BatchVerbResult,
+  write: async ({ params, body, actor, requestId, deps }, tx) => {
+    const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
+    const result = await cancelBatch(tx, deps.workflows, params.id, { ...by, failed: body.failed });
+    return { body: result, audit: auditOf(result, body) };
+  },
+});
+
+const recover = writeRoute({
+  operationId: "recoverOnboardingBatch",
+  method: "POST",
+  path: `${path}/{id}/recover`,
+  tag,
+  summary: "Take up what of a batch has failed, each host by the verb that its failure recommends",
+  permission: "write",
+  params: BatchParams,
+  body: z.strictObject({ reason, failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).optional() }),
+  status: 200,
+  response: BatchVerbResult,
+  write: async ({ params, body, actor, requestId, deps }, tx) => {
+    const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
+    const result = await recoverBatch(tx, deps.workflows, params.id, { ...by, failureClass: body.failure_class });
+    return { body: result, audit: auditOf(result, body) };
+  },
+});
+
+const auditOf = (result: BatchVerbResult, body: { readonly reason: string }) => ({
+  target: `onboarding-batches/${result.batch_id}`,
+  reason: body.reason,
+  details: { applied: result.applied, skipped: result.skipped },
+});
+
+export const onboardingBatchRoutes = [listOnboardingBatches, getOnboardingBatch, cancel, recover];

@@ -1,0 +1,232 @@
+import { randomUUID } from "node:crypto";
+import { and, eq, inArray } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { listBatches, readBatch } from "../../hub/db/queries/onboarding-batches.ts";
+import { auditLogs, workflows } from "../../hub/db/schema/index.ts";
+import { startWatcher, type Watcher } from "../../hub/watcher/watcher.ts";
+import { cancelBatch, recoverBatch } from "../../hub/workflows/batch-verbs.ts";
+import { classifyError } from "../../hub/workflows/classify-error.ts";
+import { startWorkflowRunner, type WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
+import type { Workflow } from "../../hub/workflows/engine/workflow.ts";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import { startOnboardingBatch } from "../../hub/workflows/start-onboarding.ts";
+import { bmcAddress } from "../fakes/maas/state/site.ts";
+import { quietLog } from "../support/log.ts";
+import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { until } from "../support/until.ts";
+
+const HOSTS = 200;
+const AT_ONCE = 24;
+/** Of each kind so many hosts, spread by their number; the rest are well. */
+const EACH = 8;
+type Fault = "commissioning" | "install" | "datasource once" | "datasource for good" | "bmc" | "no boot disk";
+const FAULTS: readonly Fault[] = [
+  "commissioning",
+  "install",
+  "datasource once",
+  "datasource for good",
+  "bmc",
+  "no boot disk",
+];
+
+/** Which fault the n-th host, counted from 1, suffers: a seeded shuffle, the same at every run. */
+function faultsOfHosts(): Map<number, Fault> {
+  let seed = 20_261_121;
+  const random = () => {
+    seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
+    return seed / 2 ** 32;
+  };
+  const numbers = Array.from({ length: HOSTS }, (_, index) => index + 1)
+    .map((n) => [random(), n] as const)
+    .toSorted(([a], [b]) => a - b)
+    .map(([, n]) => n);
+  return new Map(
+    FAULTS.flatMap((fault, kind) => numbers.slice(kind * EACH, (kind + 1) * EACH).map((n) => [n, fault] as const)),
+  );
+}
+
+describe("a batch of 200 hosts over night", () => {
+  let rig: OnboardingRig;
+  let kinds: readonly Workflow[];
+  let watcher: Watcher;
+  const hubs: WorkflowRunner[] = [];
+  let playing = true;
+  let played: Promise<void>;
+  const faults = faultsOfHosts();
+  const ann = { actor: "ann", role: "admin", reason: "the morning after" } as const;
+  const db = () => rig.services.db;
+
+  /** The agents of those hosts that somebody waits for. */
+  async function playAgents(): Promise<void> {
+    while (playing) {
+      const waiting = await db()
+        .select({ id: workflows.id })
+        .from(workflows)
+        .where(
+          and(
+            eq(workflows.status, "running"),
+            inArray(workflows.stage, [
+              "ensure_hardware_sync_configured",
+              "wait_for_hardware_sync_healthy",
+              "wait_for_agent_enrollment",
+            ]),
+          ),
+        );
+      for (const { id } of waiting) await rig.playAgent(id);
+      await new Promise((resolve) => setTimeout(resolve, 30));
+    }
+  }
+
+  function suffer(n: number, fault: Fault): void {
+    const { state } = rig.maas.sim.region;
+    const box = state.hardware.find((one) => one.bmcAddress === bmcAddress(n));
+    if (box === undefined) throw new Error(`no box ${n}`);
+    const plan = { commission: [], deploy: [] } as (typeof state.plans)[string];
+    if (fault === "commissioning") plan.commission.push("fail");
+    if (fault === "install") plan.deploy.push("install_failure");
+    if (fault === "datasource once") plan.deploy.push("datasource_failure");
+    if (fault === "datasource for good")
+      plan.deploy.push(...Array.from({ length: 9 }, () => "datasource_failure" as const));
+    if (fault === "bmc") box.bmcReachable = false;
+    if (fault === "no boot disk") for (const disk of box.disks) disk.model = disk.model.replace(/boss/i, "Unknown");
+    state.plans[`night-${n}`] = plan;
+  }
+
+  /** What a technician mends before the morning's second try. */
+  function mend(): void {
+    const { state } = rig.maas.sim.region;
+    for (const [n] of faults) {
+      state.plans[`night-${n}`] = { commission: [], deploy: [] };
+      const box = state.hardware.find((one) => one.bmcAddress === bmcAddress(n));
+      if (box === undefined) continue;
+      box.bmcReachable = true;
+      for (const disk of box.disks) disk.model = disk.model.replace("Unknown", "BOSS");
+      for (const machine of state.machines.filter((one) => one.hardwareId === box.id))
+        for (const device of machine.blockDevices) device.model = device.model?.replace("Unknown", "BOSS") ?? null;
+    }
+  }
+
+  beforeAll(async () => {
+    rig = await startOnboardingRig({ machines: HOSTS + 20 });
+    kinds = workflowsOf(rig.services);
+    const { db: database, inTx } = rig.services;
+    const watch = { pollIntervalMs: 100, sweepIntervalMs: 5_000, log: quietLog, hubId: randomUUID() };
+    watcher = startWatcher({ db: database, inTx, clientFor: rig.services.maas, ...watch });
+    for (let hub = 0; hub < 2; hub += 1)
+      hubs.push(
+        startWorkflowRunner({
+          ...rig.test.database,
+          hubId: randomUUID(),
+          workflows: kinds,
+          classifyError,
+          log: quietLog,
+          databaseUrl: rig.test.url,
+          pollMs: 100,
+        }),
+      );
+    played = playAgents();
+  });
+  afterAll(async () => {
+    playing = false;
+    await played;
+    await Promise.all(hubs.map((hub) => hub.close()));
+    await watcher?.close();
+    await rig?.close();
+  });
+
+  const startBatch = async (from: number, hosts: number, profile: string, name: string) => {
+    const profileId = await rig.addProfile(profile, { batch_max_parallel: AT_ONCE, deploy_max_parallel: AT_ONCE });
+    const nodes = Array.from({ length: hosts }, (_, index) => ({
+      hostname: `${name}-${from + index}`,
+      ipmi_ip: bmcAddress(from + index),
+    }));
+    const request = { site_id: rig.siteId, profile_id: profileId, sku_id: SKU, nodes };
+    return rig.services.inTx((tx) => startOnboardingBatch(tx, { request, requestedBy: "ann" }));
+  };
+  const done = (id: Awaited<ReturnType<typeof startBatch>>["batch_id"]) =>
+    until(
+      "the batch to be done",
+      async () => {
+        const batch = await readBatch(db(), id);
+        return batch?.done ? batch : undefined;
+      },
+      { timeoutMs: 240_000, everyMs: 250 },
+    );
+
+  it("ends with the right tally, its failures told apart, and no host in another's way; what was mended goes on", {
+    timeout: 300_000,
+  }, async () => {
+    for (const [n, fault] of faults) suffer(n, fault);
+    const { batch_id } = await startBatch(1, HOSTS, "night", "night");
+    const night = await done(batch_id);
+    const broken = EACH * (FAULTS.length - 1);
+    expect(night).toMatchObject({ total: HOSTS, succeeded: HOSTS - broken, failed: broken, cancelled: 0 });
+    const told = night.failures.map(
+      ({ error_code, next_verb, hosts }) => [error_code, next_verb, hosts.length] as const,
+    );
+    expect(told.toSorted(([a], [b]) => (a < b ? -1 : 1))).toEqual([
+      ["boss_disk_missing", "resume", EACH],
+      ["commissioning_failed", "resume", EACH],
+      ["datasource_retry_exhausted", "rerun", EACH],
+      ["deploy_failed", "rerun", EACH],
+      ["power_action_failed", "resume", EACH],
+    ]);
+    for (const { hosts, next_action } of night.failures) {
+      expect(next_action?.length).toBeGreaterThan(20);
+      for (const { message } of hosts) expect(message?.length).toBeGreaterThan(20);
+    }
+    await expectLimitKept(batch_id);
+
+    mend();
+    const recovered = await rig.services.inTx((tx) => recoverBatch(tx, kinds, batch_id, ann));
+    expect(recovered).toMatchObject({ applied: broken, skipped: 0 });
+    const audits = await db().select().from(auditLogs).where(eq(auditLogs.reason, ann.reason));
+    expect(audits).toHaveLength(broken);
+    const again = await rig.services.inTx((tx) => recoverBatch(tx, kinds, batch_id, ann));
+    expect(again.applied, "a second click finds nothing that has failed").toBe(0);
+    const morning = await done(batch_id);
+    expect(morning, JSON.stringify(morning.failures.slice(0, 3))).toMatchObject({ succeeded: HOSTS, failed: 0 });
+    for (const machine of rig.maas.sim.region.state.machines) {
+      const { deploy = 0, release = 0 } = rig.maas.sim.region.state.counters[machine.systemId] ?? {};
+      expect({ host: machine.hostname, kept: deploy - release }).toEqual({ host: machine.hostname, kept: 1 });
+    }
+  });
+
+  /** By the database's own history: how many of the batch were ever admitted and not over at the same moment. */
+  async function expectLimitKept(batchId: string): Promise<void> {
+    const { rows } = await rig.test.database.pool.query<{ most: number }>(
+      `with moments as (
+         select started_at as at, 1 as step from workflows where batch_id = $1
+         union all select completed_at, -1 from workflows where batch_id = $1)
+       select max(running)::int as most from (select sum(step) over (order by at, step) as running from moments) m`,
+      [batchId],
+    );
+    expect(rows[0]?.most).toBeLessThanOrEqual(AT_ONCE);
+    expect(rows[0]?.most).toBeGreaterThan(AT_ONCE / 2);
+  }
+
+  it("is cancelled as a whole: what runs is undone, what waits never begins, and a second click changes nothing", async () => {
+    const { batch_id } = await startBatch(HOSTS + 1, 20, "cancelled", "cancelled");
+    await until("some of it to deploy", async () => {
+      const batch = await readBatch(db(), batch_id);
+      return (batch?.counts.running ?? 0) > 0 ? true : undefined;
+    });
+    const first = await rig.services.inTx((tx) => cancelBatch(tx, kinds, batch_id, { ...ann, failed: true }));
+    const second = await rig.services.inTx((tx) => cancelBatch(tx, kinds, batch_id, { ...ann, failed: true }));
+    expect(first.applied).toBeGreaterThan(0);
+    expect(second.results.every((one) => one.skipped_because === null)).toBe(true);
+    const batch = await done(batch_id);
+    expect(batch.cancelled + batch.succeeded).toBe(20);
+    expect(batch.failed).toBe(0);
+    for (const machine of rig.maas.sim.region.state.machines.filter((one) => one.hostname.startsWith("cancelled-")))
+      if (machine.status !== 6) expect(machine.owner, machine.hostname).toBeNull();
+  });
+
+  it("is listed, newest first", async () => {
+    const rows = await listBatches(db(), { siteId: rig.siteId }, { before: null, limit: 10 });
+    expect(rows.map(({ batch }) => batch.total)).toEqual([20, HOSTS]);
+    const [newest] = rows;
+    const older = await listBatches(db(), {}, { before: [newest?.at ?? "", newest?.batch.batch_id ?? ""], limit: 10 });
+    expect(older.map(({ batch }) => batch.total)).toEqual([HOSTS]);
+  });
+});
