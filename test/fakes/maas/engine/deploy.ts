@@ -130,6 +130,7 @@ function startInstall(region: Region, machine: Machine): void {
 export function finishInstall(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.deploying) return;
   const outcome = planOf(region, machine)?.deploy.shift() ?? "pass";
+  if (outcome === "hang") return;
   if (outcome === "install_failure") {
     endScriptSet(region, machine, "installation", SCRIPT_STATUS.failed);
     region.event(machine, "ERROR", "Node installation failure", "'curtin' curtin command install", "");

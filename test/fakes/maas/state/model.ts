@@ -260,8 +260,8 @@ export interface Hardware {
   nics: HardwareNic[];
 }
 
-export const COMMISSION_OUTCOMES = ["pass", "fail"] as const;
-export const DEPLOY_OUTCOMES = ["pass", "datasource_failure", "install_failure"] as const;
+export const COMMISSION_OUTCOMES = ["pass", "fail", "hang"] as const;
+export const DEPLOY_OUTCOMES = ["pass", "datasource_failure", "install_failure", "hang"] as const;
 export type CommissionOutcome = (typeof COMMISSION_OUTCOMES)[number];
 export type DeployOutcome = (typeof DEPLOY_OUTCOMES)[number];
 
