@@ -19,7 +19,7 @@ import type { Tx } from "../db/tx.ts";
 import { ONBOARD } from "./onboard.ts";
 
 type Selectors = Pick<OnboardingCreate, "site_id" | "profile_id" | "sku_id">;
-type Host = Pick<OnboardingCreate, "hostname" | "ipmi_ip">;
+type Host = Pick<OnboardingCreate, "hostname" | "ipmi_ip" | "pxe_mac">;
 /** JSON pointer of a host's fields in the request: empty for a single one, `/nodes/<n>` in a batch. */
 type Placed = Host & { readonly pointer: string };
 
@@ -94,6 +94,7 @@ async function start(
       skuId: selectors.sku_id,
       hostname: host.hostname,
       ipmiIp: host.ipmi_ip,
+      pxeMac: host.pxe_mac ?? null,
     })),
   );
   await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);

@@ -7,7 +7,16 @@ import { Hostname, IpAddress, MacAddress, Timestamp } from "./values.ts";
 import { StageEvent, workflowProgress } from "./workflow-progress.ts";
 
 const selectors = { site_id: SiteId, profile_id: ProfileId, sku_id: SkuId };
-const host = { ipmi_ip: IpAddress, hostname: Hostname };
+const host = {
+  ipmi_ip: IpAddress,
+  hostname: Hostname,
+  /** Of the NIC that boots from the network: finds a machine that MAAS knows under another name and BMC (lifecycle 4.16). */
+  pxe_mac: z
+    .string()
+    .transform((mac) => mac.toLowerCase())
+    .pipe(MacAddress)
+    .optional(),
+};
 
 /** Lifecycle 4.1. */
 export const OnboardingCreate = z.strictObject({ ...selectors, ...host });
@@ -18,11 +27,13 @@ export type OnboardingCreated = z.output<typeof OnboardingCreated>;
 export const BatchCreate = z
   .strictObject({ ...selectors, nodes: z.array(z.strictObject(host)).min(1).max(1000) })
   .superRefine((batch, ctx) => {
-    for (const key of ["hostname", "ipmi_ip"] as const) {
+    for (const key of ["hostname", "ipmi_ip", "pxe_mac"] as const) {
       const seen = new Map<string, number>();
       batch.nodes.forEach((node, index) => {
-        const first = seen.get(node[key]);
-        if (first === undefined) seen.set(node[key], index);
+        const value = node[key];
+        if (value === undefined) return;
+        const first = seen.get(value);
+        if (first === undefined) seen.set(value, index);
         else
           ctx.addIssue({
             code: "custom",

@@ -1,0 +1,128 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import { startOnboarding } from "../../hub/workflows/start-onboarding.ts";
+import { OnboardingCreate } from "../../shared/api/onboardings.ts";
+import type { ProfileId } from "../../shared/ids.ts";
+import { Secret } from "../../shared/secret.ts";
+import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
+import { nextVerbOf } from "../properties/converge.ts";
+import { Driver } from "../properties/drive.ts";
+import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
+
+/** Which machine of MAAS an onboarding takes for its host, rule by rule of lifecycle 4.16. */
+let rig: OnboardingRig;
+let driver: Driver;
+beforeEach(async () => {
+  rig = await startOnboardingRig({ machines: 6 });
+  driver = new Driver(rig.test, workflowsOf(rig.services), (id) => rig.playAgent(id));
+});
+afterEach(() => rig?.close());
+
+const machines = () => rig.maas.sim.region.state.machines;
+const box = (n: number) => {
+  const found = rig.maas.sim.region.state.hardware.find((one) => one.bmcAddress === bmcAddress(n));
+  if (found === undefined) throw new Error(`no box ${n}`);
+  return found;
+};
+/** Somebody else's record of a machine in MAAS, commissioned by nobody. */
+const record = async (hostname: string, bmc: string) =>
+  (await rig.services.maas(rig.siteId)).createMachine({
+    hostname,
+    architecture: "amd64/generic",
+    power: { address: bmc, user: SITE_BMC_USER, pass: new Secret(SITE_BMC_PASSWORD) },
+  });
+/** The box boots from the network and MAAS makes a record of it by itself. */
+const enlist = async (n: number): Promise<string> => {
+  const answer = await fetch(`${rig.maas.controlUrl}/hardware/${box(n).id}/enlist`, { method: "POST" });
+  return ((await answer.json()) as { system_id: string }).system_id;
+};
+async function onboard(n: number, fields: { pxe_mac?: string; profile?: ProfileId } = {}) {
+  const { profile = rig.profileId, ...more } = fields;
+  const request = OnboardingCreate.parse({
+    site_id: rig.siteId,
+    profile_id: profile,
+    sku_id: SKU,
+    hostname: `host-${n}`,
+    ipmi_ip: bmcAddress(n),
+    ...more,
+  });
+  const { onboarding_id: id } = await rig.services.inTx((tx) => startOnboarding(tx, { request, requestedBy: "ann" }));
+  return { id, end: await driver.drive(id) };
+}
+const systemIdOf = (row: { state: unknown }) => (row.state as { maas_system_id?: string }).maas_system_id;
+
+describe("the machine of an onboarding", () => {
+  it("is the one of its name", async () => {
+    const { systemId } = await record("host-1", "10.99.9.9");
+    const known = machines().find((one) => one.systemId === systemId);
+    if (known !== undefined) known.powerParameters["power_address"] = bmcAddress(1);
+    const { end } = await onboard(1);
+    expect([systemIdOf(end), machines().length]).toEqual([systemId, 1]);
+  });
+
+  it("else the one with its BMC, and gets its name", async () => {
+    const { systemId } = await record("some-other-name", bmcAddress(1));
+    const { end } = await onboard(1);
+    expect([systemIdOf(end), end.status]).toEqual([systemId, "completed"]);
+    expect(machines().map((one) => one.hostname)).toEqual(["host-1"]);
+  });
+
+  it("else the one with the MAC address that the request names", async () => {
+    const systemId = await enlist(1);
+    const enlisted = machines().find((one) => one.systemId === systemId);
+    // MAAS could not find out the BMC.
+    if (enlisted !== undefined) enlisted.powerParameters["power_address"] = "";
+    const mac = box(1).nics.find((nic) => nic.pxe)?.mac ?? "";
+    const { end } = await onboard(1, { pxe_mac: mac.toUpperCase() });
+    expect([systemIdOf(end), end.status]).toEqual([systemId, "completed"]);
+    expect(machines()).toHaveLength(1);
+  });
+
+  it("else a new one, and MAAS's other new machines are left alone", async () => {
+    const other = await enlist(2);
+    const { end } = await onboard(1);
+    expect(end.status).toBe("completed");
+    expect(systemIdOf(end)).not.toBe(other);
+    expect(machines().find((one) => one.systemId === other)).toMatchObject({ status: 0 });
+  });
+
+  it("is nobody's choice when two fit: it fails closed, names both, and goes on once one is gone", async () => {
+    const byName = await record("host-1", "10.99.9.9");
+    const byBmc = await record("some-other-name", bmcAddress(1));
+    const { id, end } = await onboard(1);
+    expect(end).toMatchObject({
+      status: "failed_manual_intervention",
+      failureClass: "state_ambiguity",
+      failureCode: "conflicting_candidates",
+    });
+    const named = JSON.stringify(end.evidence);
+    for (const { systemId } of [byName, byBmc]) {
+      expect(named).toContain(systemId);
+      expect(end.failureMessage).toContain(systemId);
+    }
+    expect(machines()).toHaveLength(2);
+    for (const machine of machines()) expect(machine).toMatchObject({ status: 0, owner: null });
+    const { state } = rig.maas.sim.region;
+    state.machines = state.machines.filter((one) => one.systemId !== byName.systemId);
+    await driver.verb(id, nextVerbOf(end));
+    const after = await driver.drive(id);
+    expect([systemIdOf(after), after.status]).toEqual([byBmc.systemId, "completed"]);
+  });
+
+  it("may be the sole new one where the profile allows to claim it, and only there", async () => {
+    const sole = await enlist(2);
+    const profile = await rig.addProfile("claiming", { auto_claim_single_new_machine: true });
+    const row = await onboard(1, { profile });
+    expect(systemIdOf(row.end)).toBe(sole);
+    expect(machines()).toHaveLength(1);
+  });
+
+  it("is none of two new ones, even where one might be claimed", async () => {
+    const both = [await enlist(2), await enlist(3)];
+    const profile = await rig.addProfile("claiming", { auto_claim_single_new_machine: true });
+    const { end } = await onboard(1, { profile });
+    expect(end).toMatchObject({ failureClass: "state_ambiguity", failureCode: "conflicting_candidates" });
+    for (const systemId of both) expect(end.failureMessage).toContain(systemId);
+    for (const machine of machines()) expect(machine).toMatchObject({ status: 0, owner: null });
+  });
+});
