@@ -20,7 +20,7 @@ import type { Task } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { readTask } from "../tasks/queue.ts";
-import { endingOf, retryDelaySeconds } from "./reply.ts";
+import { endingOf } from "./reply.ts";
 import type { Session, Sessions } from "./session.ts";
 import type { TaskSigner } from "./task-signer.ts";
 
@@ -35,6 +35,9 @@ export interface DispatchDependencies {
   readonly resolveInput: InputResolvers;
   readonly log: Log;
 }
+
+/** How soon an input that cannot be had right now is asked for again. */
+const INPUT_RETRY_SECONDS = 5;
 
 type TaskFrame = Extract<AgentFrame, { task_id: unknown }>;
 
@@ -199,7 +202,8 @@ export class Dispatcher {
         state: "queued",
         errorCode: "input_unavailable",
         errorMessage,
-        delaySeconds: retryDelaySeconds(task.attempts),
+        delaySeconds: INPUT_RETRY_SECONDS,
+        unoffered: true,
       });
     }
   }

@@ -179,18 +179,22 @@ describe("a secret that a task needs", () => {
     expect((await row(task.id)).input).toMatchObject({ machine_token: null });
   });
 
-  it("that cannot be had sends the task back to the queue with a pause, and counts", async () => {
-    readToken.mockRejectedValueOnce(new Error("MAAS is away"));
+  it("that cannot be had sends the task back to the queue with a pause, and is no attempt however often that is so", async () => {
+    const times = 8;
+    for (let time = 0; time < times; time += 1) readToken.mockRejectedValueOnce(new Error("MAAS is away"));
     const agent = await connect();
     const { task } = await reseed();
-    const queued = await until("the task is back in the queue", async () => {
-      const now = await row(task.id);
-      return now.state === "queued" && now.attempts === 1 ? now : undefined;
-    });
-    expect(queued).toMatchObject({ errorCode: "input_unavailable", epoch: 1 });
-    expect(queued.notBefore.getTime()).toBeGreaterThan(queued.updatedAt.getTime());
-    await change(task.id, { notBefore: ago(1) });
-    expect((await agent.next("task.offer")).order.epoch).toBe(2);
+    for (let epoch = 1; epoch <= times; epoch += 1) {
+      const queued = await until("the task is back in the queue", async () => {
+        const now = await row(task.id);
+        return now.state === "queued" && now.epoch === epoch ? now : undefined;
+      });
+      expect(queued).toMatchObject({ errorCode: "input_unavailable", attempts: 0 });
+      expect(queued.notBefore.getTime()).toBeGreaterThan(queued.updatedAt.getTime());
+      await change(task.id, { notBefore: ago(1) });
+    }
+    expect((await agent.next("task.offer")).order.epoch).toBe(times + 1);
+    expect(await row(task.id)).toMatchObject({ attempts: 1 });
   });
 });
 

@@ -100,6 +100,8 @@ export type TaskEnding =
       readonly errorCode: string;
       readonly errorMessage: string;
       readonly delaySeconds: number;
+      /** The agent never saw it: that was no attempt, and only the task's own deadline ends it. */
+      readonly unoffered?: boolean;
     };
 
 /**
@@ -114,7 +116,10 @@ export async function endDelivery(
   ending: TaskEnding,
 ): Promise<Task | null> {
   const retry = ending.state === "queued";
-  const spent = sql`(${tasks.attempts} >= ${tasks.maxAttempts} or ${tasks.deadline} <= now())`;
+  const unoffered = ending.state === "queued" && ending.unoffered === true;
+  const spent = unoffered
+    ? sql`${tasks.deadline} <= now()`
+    : sql`(${tasks.attempts} >= ${tasks.maxAttempts} or ${tasks.deadline} <= now())`;
   const final = retry
     ? sql`case when ${tasks.state} = 'cancelling' then 'cancelled' when ${spent} then 'failed' else 'queued' end`
     : ending.state === "succeeded" && ending.unlessCancelling === true
@@ -131,6 +136,7 @@ export async function endDelivery(
       leaseUntil: null,
       ...(retry
         ? {
+            ...(unoffered ? { attempts: sql`${tasks.attempts} - 1` } : {}),
             notBefore: sql`now() + make_interval(secs => ${ending.delaySeconds})`,
             finishedAt: sql`case when ${spent} or ${tasks.state} = 'cancelling' then now() end`,
           }
