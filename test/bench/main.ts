@@ -2,14 +2,12 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
-import { startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
-import { migrate } from "../../hub/db/migrate.ts";
-import { quietLog } from "../support/log.ts";
 import { measureAgentMemory } from "./agent-memory.ts";
 import { printFigure } from "./figure.ts";
 import { measureMaasRequests } from "./maas-requests.ts";
 import { describeMachine } from "./machine.ts";
 import { measureStageMoves } from "./stage-moves.ts";
+import { measureTakeover } from "./takeover.ts";
 
 const stateDir = resolve(".muster/bench");
 rmSync(stateDir, { recursive: true, force: true });
@@ -27,20 +25,14 @@ const freePort = (): Promise<number> =>
     });
   });
 
-async function stageMoves() {
-  const postgres = await startEmbeddedPostgres({ stateDir: join(stateDir, "moves"), log: quietLog });
-  try {
-    await migrate(postgres.url);
-    return await measureStageMoves(postgres.url);
-  } finally {
-    await postgres.stop();
-  }
-}
-
 process.stdout.write(`${describeMachine()}\n\n`);
 for (const measure of [
-  stageMoves,
-  () => measureMaasRequests(join(stateDir, "maas")),
+  () => measureStageMoves(join(stateDir, "moves")),
+  // Both wait nearly all the time, so they wait together.
+  async () =>
+    (
+      await Promise.all([measureTakeover(join(stateDir, "takeover")), measureMaasRequests(join(stateDir, "maas"))])
+    ).flat(),
   async () => measureAgentMemory(join(stateDir, "memory"), await freePort()),
 ]) {
   for (const figure of await measure()) process.stdout.write(`${printFigure(figure)}\n`);

@@ -1,102 +1,109 @@
-import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
-import { z } from "zod";
-import { openDatabase } from "../../hub/db/client.ts";
-import { workflowEvents, workflows } from "../../hub/db/schema/index.ts";
-import { createLog } from "../../hub/log.ts";
-import { startWorkflowRunner } from "../../hub/workflows/engine/runner.ts";
-import type { Stage, StageRun } from "../../hub/workflows/engine/stage.ts";
-import { defineWorkflow } from "../../hub/workflows/engine/workflow.ts";
-import { failure } from "../../shared/failures.ts";
-import type { WorkflowId } from "../../shared/ids.ts";
 import { until } from "../support/until.ts";
+import { type Bench, insertRows, percentile, startEngineHub, withDatabase } from "./bench-hubs.ts";
+import { STAGES, TIMED } from "./bench-workflow.ts";
 import type { Figure } from "./figure.ts";
 
-const STAGES = 16;
 const WORKFLOWS = 400;
-const Facts = z.record(z.string(), z.unknown());
-type Run = StageRun<Record<string, unknown>, Record<string, unknown>>;
+const TIMED_ROWS = 300;
+const TIMED_OVER_MS = 6_000;
+const IDLE_MS = 1_500;
 
-/** A stage that does nothing outside: what is left is the engine's own price of a move. */
-const idle = (name: string): Stage<Run, Record<string, unknown>> => ({
-  name,
-  title: "Does nothing",
-  reentry: { rule: "from_top" },
-  timeout: {
-    seconds: () => 3600,
-    failure: () => failure("upstream_transient", "hub_internal_error", "The bench's stage ran out of time."),
-  },
-  retry: { maxAttempts: 1, baseSeconds: 1, maxSeconds: 1 },
-  run: async () => ({ kind: "done", message: "Nothing to do" }),
-});
+interface Measured {
+  readonly hubs: number;
+  readonly movesPerSecond: number;
+  readonly statementsPerMove: number;
+  readonly idlePerSecond: number;
+  readonly late: readonly number[];
+}
 
-const workflow = defineWorkflow<Run, Record<string, unknown>, Record<string, unknown>>({
-  kind: "bench",
-  stages: Array.from({ length: STAGES }, (_, index) => idle(`stage_${index + 1}`)),
-  input: Facts,
-  state: Facts,
-  renamed: {},
-  buildContext: async (run) => run,
-  hooks: {},
-});
-
-/** How fast the engine moves rows when the outside costs nothing: claim, run, one transaction, next stage. */
-export async function measureStageMoves(databaseUrl: string): Promise<Figure[]> {
-  const log = createLog("error");
-  const database = openDatabase({ url: databaseUrl, poolSize: 12, applicationName: "muster-bench", log });
-  const ids = Array.from({ length: WORKFLOWS }, () => randomUUID() as WorkflowId);
-  await database.inTx(async (tx) => {
-    await tx.insert(workflows).values(
-      ids.map((id) => ({
-        id,
-        kind: "bench",
-        status: "pending" as const,
-        stage: "stage_1",
-        input: {},
-        wakeAt: sql`now()`,
+/** How fast hubs move rows when the outside costs nothing (claim, run, one transaction, next stage), and how soon a due row is started. */
+export async function measureStageMoves(stateDir: string): Promise<Figure[]> {
+  const measured: Measured[] = [];
+  await withDatabase(stateDir, async (bench) => {
+    for (const hubs of [1, 2, 4]) measured.push(await measureHubs(bench, hubs));
+  });
+  const [one] = measured;
+  const ratio = (value: number, of: number | undefined): string =>
+    `ratio to one hub ${(value / (of ?? value)).toFixed(2)}`;
+  return [
+    ...measured.map((m) => ({
+      name: `stage moves per second, ${m.hubs} hub${m.hubs > 1 ? "s" : ""}`,
+      value: m.movesPerSecond,
+      unit: "moves/s",
+      note: `${WORKFLOWS} workflows x ${STAGES} stages, fsync on; ${ratio(m.movesPerSecond, one?.movesPerSecond)}`,
+    })),
+    ...measured.map((m) => ({
+      name: `SQL statements per move, ${m.hubs} hub${m.hubs > 1 ? "s" : ""}`,
+      value: m.statementsPerMove,
+      unit: "statements",
+      note: `counted at the driver of each hub, BEGIN and COMMIT too; ${ratio(m.statementsPerMove, one?.statementsPerMove)}`,
+    })),
+    ...measured.map((m) => ({
+      name: `SQL statements per second and idle hub, ${m.hubs} hub${m.hubs > 1 ? "s" : ""}`,
+      value: m.idlePerSecond,
+      unit: "statements/s",
+      note: "nothing is due: the poll for due rows and for admission",
+    })),
+    ...measured.flatMap((m) =>
+      [50, 99].map((part) => ({
+        name: `due to started, p${part}, ${m.hubs} hub${m.hubs > 1 ? "s" : ""}`,
+        value: percentile(m.late, part / 100),
+        unit: "ms",
+        note: `${TIMED_ROWS} rows due at random within ${TIMED_OVER_MS / 1000} s, by the database's clock`,
       })),
-    );
-  });
-  const began = performance.now();
-  const runner = startWorkflowRunner({
-    db: database.db,
-    inTx: database.inTx,
-    hubId: randomUUID(),
-    workflows: [workflow],
-    classifyError: () => ({
-      failure: failure("upstream_transient", "hub_internal_error", "bench"),
-      retryAfterSeconds: null,
-    }),
-    log,
-    databaseUrl,
-    concurrency: 32,
-  });
-  await until(
+    ),
+  ];
+}
+
+async function measureHubs(bench: Bench, count: number): Promise<Measured> {
+  const { db } = bench.database;
+  await db.execute(sql`truncate bench_hubs, workflows, workflow_events cascade`);
+  const hubs = await Promise.all(Array.from({ length: count }, () => startEngineHub(bench)));
+  await sleep(IDLE_MS);
+  await insertRows(
+    bench,
+    "stage_1",
+    Array.from({ length: WORKFLOWS }, () => 0),
+  );
+  await completed(bench, WORKFLOWS);
+  const { rows: took } = await db.execute<{ moves: number; seconds: number }>(sql`
+    select count(*)::int as moves, extract(epoch from max(occurred_at) - min(claimed_at))::float8 as seconds
+    from workflow_events where status = 'succeeded'`);
+  const moves = took[0]?.moves ?? 0;
+  if (moves !== WORKFLOWS * STAGES) throw new Error(`expected ${WORKFLOWS * STAGES} moves, the history holds ${moves}`);
+
+  const ids = await insertRows(
+    bench,
+    TIMED,
+    Array.from({ length: TIMED_ROWS }, () => 300 + Math.random() * TIMED_OVER_MS),
+  );
+  await completed(bench, WORKFLOWS + TIMED_ROWS);
+  const { rows: late } = await db.execute<{ late: number }>(
+    sql`select (state->>'late_ms')::float8 as late from workflows where id = any(${sql.param(ids)}::uuid[])`,
+  );
+  await Promise.all(hubs.map((hub) => hub.child.stop()));
+  const { rows: counted } = await db.execute<{ statements: number; idle: number }>(
+    sql`select sum(statements)::int as statements, avg(idle_per_second)::float8 as idle from bench_hubs`,
+  );
+  return {
+    hubs: count,
+    movesPerSecond: moves / (took[0]?.seconds ?? Number.NaN),
+    statementsPerMove: (counted[0]?.statements ?? Number.NaN) / moves,
+    idlePerSecond: counted[0]?.idle ?? Number.NaN,
+    late: late.map((row) => row.late),
+  };
+}
+
+const completed = (bench: Bench, count: number): Promise<true> =>
+  until(
     "all bench workflows are completed",
     async () => {
-      const [row] = await database.db
-        .select({ open: sql<number>`count(*)::int` })
-        .from(workflows)
-        .where(sql`status <> 'completed'`);
-      return row?.open === 0 ? true : undefined;
+      const { rows } = await bench.database.db.execute<{ done: number }>(
+        sql`select count(*)::int as done from workflows where status = 'completed'`,
+      );
+      return rows[0]?.done === count ? true : undefined;
     },
     { timeoutMs: 600_000, everyMs: 100 },
   );
-  const seconds = (performance.now() - began) / 1000;
-  await runner.close();
-  const [events] = await database.db
-    .select({ count: sql<number>`count(*)::int` })
-    .from(workflowEvents)
-    .where(sql`status = 'succeeded'`);
-  await database.close();
-  const moves = events?.count ?? 0;
-  if (moves !== WORKFLOWS * STAGES) throw new Error(`expected ${WORKFLOWS * STAGES} moves, the history holds ${moves}`);
-  return [
-    {
-      name: "stage moves per second, one hub",
-      value: moves / seconds,
-      unit: "moves/s",
-      note: `${WORKFLOWS} workflows x ${STAGES} stages without outside work, 32 at once, fsync on`,
-    },
-  ];
-}

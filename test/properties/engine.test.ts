@@ -95,13 +95,13 @@ describe("the runner", () => {
     const workflow = toyWorkflow([
       toyStage("one", async () => {
         runs += 1;
-        await new Promise((resolve) => setTimeout(resolve, 1500));
+        await new Promise((resolve) => setTimeout(resolve, 3_500));
         return { kind: "done", message: "done" };
       }),
     ]);
     const id = await insertToy(engine.db(), "one");
-    engine.run(workflow, { leaseSeconds: 0.5 });
-    engine.run(workflow, { leaseSeconds: 0.5 });
+    engine.run(workflow, { leaseSeconds: 1.5 });
+    engine.run(workflow, { leaseSeconds: 1.5 });
     await engine.reach(id, "completed");
     expect(runs).toBe(1);
   });

@@ -4,14 +4,16 @@
  */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-export type Fate = "pass" | "lost_before" | "lost_after";
+/** `stalled`: from now on the connection carries nothing and stays open, as behind a firewall that forgot it. */
+export type Fate = "pass" | "lost_before" | "lost_after" | "stalled";
+type Fault = Exclude<Fate, "pass">;
 export type Moment = "commit" | "statement";
 
 export interface PostgresProxy {
   /** The database's URL with the proxy's address. */
   readonly url: string;
   /** How often each fate but `pass` was met. */
-  readonly met: Readonly<Record<Moment, Record<"lost_before" | "lost_after", number>>>;
+  readonly met: Readonly<Record<Moment, Record<Fault, number>>>;
   /** Asked at each COMMIT and each end of another statement. */
   decide: (moment: Moment) => Fate;
   cutAll(): void;
@@ -24,10 +26,12 @@ const SYNC = "S".charCodeAt(0);
 export async function startPostgresProxy(databaseUrl: string): Promise<PostgresProxy> {
   const target = new URL(databaseUrl);
   const open = new Set<Socket>();
-  const met = { commit: { lost_before: 0, lost_after: 0 }, statement: { lost_before: 0, lost_after: 0 } };
+  const none = { lost_before: 0, lost_after: 0, stalled: 0 };
+  const met = { commit: { ...none }, statement: { ...none } };
   const server = createServer((client) => {
     const upstream = connect(Number(target.port), target.hostname);
     let answersLost = false;
+    let stalled = false;
     const cut = (): void => {
       client.destroy();
       upstream.destroy();
@@ -43,10 +47,15 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
     const messages = new Messages();
     client.on("data", (chunk: Buffer) => {
       for (const message of messages.take(chunk)) {
+        if (stalled) return;
         const moment = momentOf(message);
         const fate = moment === null || answersLost ? "pass" : proxy.decide(moment);
         if (moment !== null && fate !== "pass") met[moment][fate] += 1;
         if (fate === "lost_before") return cut();
+        if (fate === "stalled") {
+          stalled = true;
+          return;
+        }
         if (fate === "lost_after") answersLost = true;
         upstream.write(message);
       }

@@ -1,0 +1,81 @@
+/**
+ * A hub without its listeners: engine, site watcher and pool as hub/main.ts starts them, on a workflow whose stages cost nothing outside.
+ * Reads DATABASE_URL, and MAAS_URL with MAAS_KEY where it is to watch sites; writes what it has counted into `bench_hubs` at SIGTERM.
+ */
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { sql } from "drizzle-orm";
+import { Client } from "pg";
+import { openDatabase } from "../../hub/db/client.ts";
+import { createLog } from "../../hub/log.ts";
+import { createMaasClient } from "../../hub/maas/client.ts";
+import { startWatcher } from "../../hub/watcher/watcher.ts";
+import { startWorkflowRunner } from "../../hub/workflows/engine/runner.ts";
+import { failure } from "../../shared/failures.ts";
+import { Secret } from "../../shared/secret.ts";
+import { benchWorkflow } from "./bench-workflow.ts";
+
+const databaseUrl = process.env["DATABASE_URL"] ?? "";
+const maasUrl = process.env["MAAS_URL"];
+const hubId = randomUUID();
+const log = createLog("error");
+
+/** Every statement of this process, BEGIN and COMMIT among them. */
+let statements = 0;
+const query = Client.prototype.query;
+Client.prototype.query = function counted(this: Client, ...args: unknown[]) {
+  statements += 1;
+  return Reflect.apply(query, this, args);
+} as typeof query;
+
+const startedAt = performance.now();
+let first: { statements: number; at: number } | null = null;
+let last = 0;
+
+const database = openDatabase({ url: databaseUrl, poolSize: 12, applicationName: "muster-bench", log });
+const runner = startWorkflowRunner({
+  db: database.db,
+  inTx: database.inTx,
+  hubId,
+  workflows: [
+    benchWorkflow({
+      ran: () => {
+        first ??= { statements, at: performance.now() };
+        last = statements;
+      },
+      hold: (signal) => sleep(600_000, undefined, { signal }),
+    }),
+  ],
+  classifyError: () => ({
+    failure: failure("upstream_transient", "hub_internal_error", "bench"),
+    retryAfterSeconds: null,
+  }),
+  log,
+  databaseUrl,
+});
+const watcher =
+  maasUrl === undefined
+    ? null
+    : startWatcher({
+        db: database.db,
+        inTx: database.inTx,
+        hubId,
+        clientFor: async () =>
+          createMaasClient({ baseUrl: maasUrl, apiKey: new Secret(process.env["MAAS_KEY"] ?? "") }),
+        log,
+        pollIntervalMs: 5_000,
+        sweepIntervalMs: 3_600_000,
+      });
+
+process.once("SIGTERM", async () => {
+  const idle = first ?? { statements, at: performance.now() };
+  const idlePerSecond = idle.statements / ((idle.at - startedAt) / 1000);
+  await watcher?.close();
+  await runner.close();
+  await database.db.execute(
+    sql`insert into bench_hubs values (${hubId}, ${Math.max(0, last - idle.statements)}, ${idlePerSecond})`,
+  );
+  await database.close();
+  process.exit(0);
+});
+process.stdout.write(`${JSON.stringify({ listening: hubId })}\n`);

@@ -1,0 +1,220 @@
+/** What a lease promises and what only the fence can: a hub without its database stops in time, one that stood still cannot. */
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { eq, sql } from "drizzle-orm";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { openDatabase } from "../../hub/db/client.ts";
+import { keepWatches } from "../../hub/db/queries/maas-site-watches.ts";
+import { readWorkflow } from "../../hub/db/queries/workflows.ts";
+import { maasSites, maasSiteWatches, workflowEvents, workflows } from "../../hub/db/schema/index.ts";
+import { startWorkflowRunner } from "../../hub/workflows/engine/runner.ts";
+import type { WorkflowId } from "../../shared/ids.ts";
+import { type Child, startChild } from "../support/child.ts";
+import { findHistoryFaults } from "../support/claim-history.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { quietLog } from "../support/log.ts";
+import { startPostgresProxy } from "../support/postgres-proxy.ts";
+import { insertToy, toyStage, toyWorkflow } from "../support/toy-workflow.ts";
+import { until } from "../support/until.ts";
+
+let test: TestDatabase;
+beforeAll(async () => {
+  test = await createTestDatabase();
+  await test.database.db.execute(sql`create table effects (workflow_id uuid, hub_id uuid)`);
+});
+afterEach(() => test.database.db.execute(sql`truncate effects, workflows, workflow_events cascade`));
+afterAll(() => test?.drop());
+
+describe("a lease on a workflow", () => {
+  it("ends the run in time although no statement has failed, when the database answers no more", async () => {
+    const proxy = await startPostgresProxy(test.url);
+    const database = openDatabase({ url: proxy.url, poolSize: 4, applicationName: "stalled", log: quietLog });
+    const [entered, aborted] = [Promise.withResolvers<void>(), Promise.withResolvers<unknown>()];
+    const runner = startWorkflowRunner({
+      ...database,
+      hubId: randomUUID(),
+      workflows: [
+        toyWorkflow([
+          toyStage("one", async ({ signal }) => {
+            entered.resolve();
+            await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+            aborted.resolve(signal.reason);
+            return { kind: "done", message: "too late" };
+          }),
+        ]),
+      ],
+      classifyError: () => null,
+      log: quietLog,
+      leaseSeconds: 1,
+      drainMs: 10,
+    });
+    const id = await insertToy(test.database.db, "one");
+    await entered.promise;
+    proxy.decide = () => "stalled";
+    expect(String(await aborted.promise)).toContain("the lease lapses");
+    expect((await readWorkflow(test.database.db, id))?.status).toBe("running");
+    proxy.decide = () => "pass";
+    proxy.cutAll();
+    await runner.close();
+    await database.close();
+    await proxy.close();
+  });
+
+  it("is overrun by a hub that stood still, whose result the fence drops", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "muster-paused-"));
+    const start = (name: string): Child =>
+      startChild({
+        name,
+        script: "test/support/toy-hub.ts",
+        env: { DATABASE_URL: test.url, HOLD_MS: "1000" },
+        logFile: join(folder, `${name}.log`),
+      });
+    const first = start("paused");
+    await first.ready;
+    const id = await insertToy(test.database.db, "hold");
+    const claimed = await until("the first hub runs it", async () => {
+      const row = await readWorkflow(test.database.db, id);
+      return row?.leaseOwner === null ? undefined : row;
+    });
+    first.kill("SIGSTOP");
+    const second = start("other");
+    const completed = await until("the other hub has done it", async () => {
+      const row = await readWorkflow(test.database.db, id);
+      return row?.status === "completed" ? row : undefined;
+    });
+    first.kill("SIGCONT");
+    // By now its run has ended, and it has shown that it works: what it brought was dropped.
+    const next = await insertToy(test.database.db, "hold");
+    await second.stop();
+    await until("the paused hub works again", async () =>
+      (await readWorkflow(test.database.db, next))?.status === "completed" ? true : undefined,
+    );
+    await first.stop();
+    const hubs = [completed.fence, claimed?.fence];
+    expect(hubs).toEqual([2, 1]);
+    const { rows } = await test.database.pool.query("select hub_id from effects where workflow_id = $1", [id]);
+    expect(rows).toEqual([{ hub_id: (await second.ready)["listening"] }]);
+    expect(await findHistoryFaults(test.database.pool)).toEqual([]);
+    rmSync(folder, { recursive: true, force: true });
+  });
+});
+
+describe("the proof by history", () => {
+  const id = randomUUID() as WorkflowId;
+  const at = (seconds: number): Date => new Date(Date.UTC(2026, 0, 1, 0, 0, seconds));
+  const write = (
+    fence: number,
+    hubId: string | null,
+    claimed: number | null,
+    occurred: number,
+    status: "succeeded" | "started" = "succeeded",
+  ) =>
+    test.database.db.insert(workflowEvents).values({
+      workflowId: id,
+      stage: `stage ${fence}`,
+      attempt: 1,
+      status,
+      fence,
+      hubId,
+      claimedAt: claimed === null ? null : at(claimed),
+      occurredAt: at(occurred),
+    });
+  const [a, b] = [randomUUID(), randomUUID()];
+  const faults = async (): Promise<string[]> =>
+    [...new Set((await findHistoryFaults(test.database.pool)).map(({ fault }) => fault))].sort();
+
+  it("passes claims one after the other, and names every way in which they are not", async () => {
+    const begin = async (fence: number): Promise<void> => {
+      await test.database.db.execute(sql`truncate workflows, workflow_events cascade`);
+      await test.database.db
+        .insert(workflows)
+        .values({ id, kind: "toy", status: "running", stage: "x", input: {}, fence });
+    };
+    await begin(3);
+    await write(0, null, null, 0, "started");
+    await write(1, a, 1, 2);
+    await write(3, b, 3, 4);
+    expect(await faults()).toEqual([]);
+
+    await begin(2);
+    await write(1, a, 1, 4);
+    await write(2, b, 3, 5);
+    expect(await faults()).toEqual(["claims overlap"]);
+
+    await begin(2);
+    await write(2, b, 5, 6);
+    await write(1, a, 1, 2);
+    expect(await faults()).toEqual(["fences do not rise with the history"]);
+
+    await begin(1);
+    await write(1, a, 1, 2, "started");
+    await write(1, b, 1, 2);
+    expect(await faults()).toEqual(["one fence, two claims"]);
+
+    await begin(1);
+    await write(1, a, 1, 2);
+    await write(1, a, 1, 3);
+    expect(await faults()).toEqual(["a stage ended twice in one claim", "one claim, two commits"]);
+
+    await begin(0);
+    await write(1, null, null, 2);
+    expect(await faults()).toEqual(["a move without its claim", "history above the row's fence"]);
+  });
+});
+
+describe("the leases on sites", () => {
+  it("are kept in one statement: ours renewed, free and lapsed ones taken with a new fence, others' only read", async () => {
+    const { db } = test.database;
+    const [us, them] = [randomUUID(), randomUUID()];
+    const names = ["ours", "theirs", "lapsed", "free", "disabled"];
+    const sites = await db
+      .insert(maasSites)
+      .values(
+        names.map((name) => ({
+          name,
+          regionCode: "r",
+          apiBaseUrl: "http://region.invalid/MAAS",
+          pxeIface: "ens19",
+          pxeVlanVid: 310,
+          nodePxeIface: "eno8303",
+          deployUser: "u",
+          deploySshIface: "eno8303",
+          upstreamDnsServers: ["1.1.1.1"],
+          ...(name === "disabled" ? { status: "disabled" as const } : {}),
+        })),
+      )
+      .returning();
+    const idOf = (name: string) => sites.find((site) => site.name === name)?.id ?? sites[0]?.id;
+    const lease = async (name: string, owner: string, seconds: number, more = {}): Promise<void> => {
+      const siteId = idOf(name);
+      if (siteId === undefined) throw new Error(`no site ${name}`);
+      const leaseUntil = sql`now() + make_interval(secs => ${seconds})`;
+      await db.insert(maasSiteWatches).values({ siteId, leaseOwner: owner, leaseUntil, fence: 7, ...more });
+    };
+    await lease("ours", us, 1, { wakeRequestedAt: sql`now()`, lastErrorAt: sql`now() - interval '1 minute'` });
+    await lease("theirs", them, 2, { wakeRequestedAt: sql`now() - interval '1 minute'`, lastErrorAt: sql`now()` });
+    await lease("lapsed", them, -1);
+
+    const seen = await keepWatches(db, us, 30);
+    const kept = new Map(seen.map((site) => [site.siteId, site]));
+    expect(seen).toHaveLength(4);
+    const of = (name: string) => kept.get(idOf(name) ?? ("" as never));
+    expect(["ours", "theirs", "lapsed", "free"].map((name) => of(name)?.ours)).toEqual([true, false, true, true]);
+    expect([of("ours")?.wake, of("theirs")?.wake]).toEqual([true, false]);
+    expect(of("theirs")?.lapsesInMs).toBeGreaterThan(0);
+    expect(of("theirs")?.lapsesInMs).toBeLessThanOrEqual(2_000);
+    const fences = await db
+      .select({ name: maasSites.name, fence: maasSiteWatches.fence, owner: maasSiteWatches.leaseOwner })
+      .from(maasSiteWatches)
+      .innerJoin(maasSites, eq(maasSites.id, maasSiteWatches.siteId))
+      .orderBy(maasSites.name);
+    expect(fences).toEqual([
+      { name: "free", fence: 1, owner: us },
+      { name: "lapsed", fence: 8, owner: us },
+      { name: "ours", fence: 7, owner: us },
+      { name: "theirs", fence: 7, owner: them },
+    ]);
+  });
+});
