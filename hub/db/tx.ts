@@ -113,3 +113,9 @@ async function rollBack(client: PoolClient, cause: unknown): Promise<Error | und
     return error instanceof Error ? error : fallback;
   }
 }
+
+/** PostgreSQL undid the whole transaction to end a deadlock; nothing of it was written, and it may run again. */
+export function wasDeadlock(error: unknown): boolean {
+  const cause = error instanceof Error && !(error instanceof DatabaseError) ? error.cause : error;
+  return cause instanceof DatabaseError && cause.code === "40P01";
+}

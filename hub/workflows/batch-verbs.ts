@@ -4,7 +4,13 @@ import type { BatchVerbResult } from "../../shared/api/onboardings.ts";
 import type { BatchId } from "../../shared/ids.ts";
 import type { WorkflowStatus } from "../../shared/workflow-status.ts";
 import { nextVerbOf } from "../db/queries/workflows.ts";
-import { nodeOnboardings, onboardingBatches, type Workflow as WorkflowRow, workflows } from "../db/schema/index.ts";
+import {
+  maasSites,
+  nodeOnboardings,
+  onboardingBatches,
+  type Workflow as WorkflowRow,
+  workflows,
+} from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { applyVerb, type VerbRequest } from "./engine/apply-verb.ts";
 import type { Verb } from "./engine/recovery.ts";
@@ -49,6 +55,8 @@ async function applyToEach(
 ): Promise<BatchVerbResult> {
   const [batch] = await tx.select().from(onboardingBatches).where(eq(onboardingBatches.id, batchId));
   if (batch === undefined) throw new ApiError("not_found", `There is no onboarding batch ${batchId}.`);
+  // The lock that admission takes: a host that waits is not admitted while it is being cancelled, nor are two batches of a site in each other's way.
+  await tx.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.id, batch.siteId)).for("no key update");
   const rows = await tx
     .select({ row: workflows, hostname: nodeOnboardings.hostname })
     .from(workflows)
