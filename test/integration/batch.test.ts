@@ -10,13 +10,17 @@ import { startWorkflowRunner, type WorkflowRunner } from "../../hub/workflows/en
 import type { Workflow } from "../../hub/workflows/engine/workflow.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { startOnboardingBatch } from "../../hub/workflows/start-onboarding.ts";
-import { bmcAddress } from "../fakes/maas/state/site.ts";
+import { Secret } from "../../shared/secret.ts";
+import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { quietLog } from "../support/log.ts";
 import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { until } from "../support/until.ts";
 
 const HOSTS = 200;
 const AT_ONCE = 24;
+/** Boxes that batches take; behind them come those that MAAS knows and nobody asked for. */
+const IN_BATCHES = HOSTS + 20;
+const STRANGERS = 5;
 /** Of each kind so many hosts, spread by their number; the rest are well. */
 const EACH = 8;
 type Fault = "commissioning" | "install" | "datasource once" | "datasource for good" | "bmc" | "no boot disk";
@@ -55,6 +59,19 @@ describe("a batch of 200 hosts over night", () => {
   const faults = faultsOfHosts();
   const ann = { actor: "ann", role: "admin", reason: "the morning after" } as const;
   const db = () => rig.services.db;
+
+  const strangers = () => {
+    const { machines, counters } = rig.maas.sim.region.state;
+    const known = machines.filter((one) => one.hostname.startsWith("stranger-"));
+    return structuredClone(known.map((machine) => ({ machine, counted: counters[machine.systemId] })));
+  };
+  async function enlistStrangers(): Promise<void> {
+    const maas = await rig.services.maas(rig.siteId);
+    for (let n = IN_BATCHES + 1; n <= IN_BATCHES + STRANGERS; n += 1) {
+      const power = { address: bmcAddress(n), user: SITE_BMC_USER, pass: new Secret(SITE_BMC_PASSWORD) };
+      await maas.createMachine({ hostname: `stranger-${n}`, architecture: "amd64/generic", power });
+    }
+  }
 
   /** The agents of those hosts that somebody waits for. */
   async function playAgents(): Promise<void> {
@@ -107,7 +124,8 @@ describe("a batch of 200 hosts over night", () => {
   }
 
   beforeAll(async () => {
-    rig = await startOnboardingRig({ machines: HOSTS + 20 });
+    rig = await startOnboardingRig({ machines: IN_BATCHES + STRANGERS });
+    await enlistStrangers();
     kinds = workflowsOf(rig.services);
     const { db: database, inTx } = rig.services;
     const watch = { pollIntervalMs: 100, sweepIntervalMs: 5_000, log: quietLog, hubId: randomUUID() };
@@ -157,6 +175,8 @@ describe("a batch of 200 hosts over night", () => {
     timeout: 300_000,
   }, async () => {
     for (const [n, fault] of faults) suffer(n, fault);
+    const untouched = strangers();
+    expect(untouched).toHaveLength(STRANGERS);
     const { batch_id } = await startBatch(1, HOSTS, "night", "night");
     const night = await done(batch_id);
     const broken = EACH * (FAULTS.length - 1);
@@ -186,7 +206,8 @@ describe("a batch of 200 hosts over night", () => {
     expect(again.applied, "a second click finds nothing that has failed").toBe(0);
     const morning = await done(batch_id);
     expect(morning, JSON.stringify(morning.failures.slice(0, 3))).toMatchObject({ succeeded: HOSTS, failed: 0 });
-    for (const machine of rig.maas.sim.region.state.machines) {
+    expect(strangers(), "machines that are in no batch stay as they were").toEqual(untouched);
+    for (const machine of rig.maas.sim.region.state.machines.filter((one) => !one.hostname.startsWith("stranger-"))) {
       const { deploy = 0, release = 0 } = rig.maas.sim.region.state.counters[machine.systemId] ?? {};
       expect({ host: machine.hostname, kept: deploy - release }).toEqual({ host: machine.hostname, kept: 1 });
     }
