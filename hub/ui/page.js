@@ -282,7 +282,10 @@ async function batch(id) {
   return [
     section("Batch", batchTable([one]), make("div", buttons, "verbs")),
     section("What failed", table(["Failure", "Hosts", "Next verb", "Next", "Which"], failures.map(failureRow))),
-    section("Its hosts", operations("onboardings", hosts.items)),
+    section(
+      hosts.items.length < one.total ? `Its hosts: ${hosts.items.length} of ${one.total}` : "Its hosts",
+      operations("onboardings", hosts.items),
+    ),
     section("Record", facts(one)),
   ];
 }
