@@ -116,7 +116,7 @@ export function fail(row: ClaimedWorkflow, met: FailureMet, rules: Rules): Workf
       events: [{ ...event, status: "retrying" }],
     };
   }
-  const { endsAs } = ruleOf(failure);
+  const endsAs = rules.stage.overrides?.[failure.class]?.endsAs ?? ruleOf(failure).endsAs;
   const failed = { ...event, status: "failed" } as const;
   const undo = compensates(rules.stage, failure) ? stagesToUndo(rules) : [];
   if (undo.length > 0) {

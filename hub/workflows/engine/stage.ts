@@ -68,7 +68,13 @@ export type Compensation<State> = Done<State> | Skipped<State> | Wait<State> | F
 export type StageOverrides = Partial<
   Record<
     FailureClass,
-    { readonly retry?: "never" | "bounded"; readonly compensate?: boolean; readonly maxAttempts?: number }
+    {
+      readonly retry?: "never" | "bounded";
+      readonly compensate?: boolean;
+      readonly maxAttempts?: number;
+      /** Only ever to a person's hands. */
+      readonly endsAs?: "failed_manual_intervention";
+    }
   >
 >;
 

@@ -16,7 +16,11 @@ export const recoverForDatasourceRetry: OnboardStage = {
     "Releasing the machine for another deploy",
   ),
   retry: { maxAttempts: 2, baseSeconds: 5, maxSeconds: 60 },
-  overrides: { deploy_cloud_init_failure: { retry: "never" } },
+  overrides: {
+    deploy_cloud_init_failure: { retry: "never" },
+    // Lifecycle 4.6: when the recovery itself fails, a person looks.
+    upstream_transient: { endsAs: "failed_manual_intervention" },
+  },
   async run(context) {
     const failed = context.state.deploy_failure;
     if (failed === null || failed === undefined) return { kind: "skipped", message: "The machine is deployed" };
