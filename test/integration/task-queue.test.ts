@@ -180,7 +180,7 @@ describe("a secret that a task needs", () => {
   });
 
   it("that cannot be had sends the task back to the queue with a pause, and is no attempt however often that is so", async () => {
-    const times = 8;
+    const times = 6;
     for (let time = 0; time < times; time += 1) readToken.mockRejectedValueOnce(new Error("MAAS is away"));
     const agent = await connect();
     const { task } = await reseed();
