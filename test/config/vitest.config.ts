@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 const exclude = ["**/node_modules/**", "**/.muster/**"];
@@ -6,6 +7,8 @@ const exclude = ["**/node_modules/**", "**/.muster/**"];
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,
+    // Most suites wait more than they compute, so a third one keeps two cores busy.
+    maxWorkers: Math.max(3, availableParallelism()),
     globalSetup: new URL("../support/database-server.ts", import.meta.url).pathname,
     projects: [
       {
