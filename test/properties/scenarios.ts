@@ -2,11 +2,11 @@ import { eq } from "drizzle-orm";
 import { expect } from "vitest";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { nodeCertificates, nodes, type Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
+import type { OnboardServices } from "../../hub/workflows/context.ts";
 import { ONBOARD } from "../../hub/workflows/onboard.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
-import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
 import { decommission, playDecommissionedAgent } from "../support/decommission-world.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
@@ -68,12 +68,19 @@ async function expectActive(rig: OnboardingRig, { nodeId, hostname }: Subject): 
   expect(rig.secrets.entries.has(`kv/nodes/${nodeId}/user-data`), "the first boot's copy is removed").toBe(false);
 }
 
+/** From the registry, so that a new stage is a new case. */
+function stagesOf(kind: string, except: readonly string[] = []): readonly string[] {
+  const known = workflowsOf({} as OnboardServices).find((one) => one.kind === kind);
+  if (known === undefined) throw new Error(`no workflow of kind ${kind} is registered`);
+  return known.stageNames.filter((stage) => !except.includes(stage));
+}
+
 const AFTER_A_FAILED_DEPLOY = ["classify_deploy_failure", "recover_for_datasource_retry"];
 
 const onboarding: Scenario = {
   kind: ONBOARD,
   name: "an onboarding",
-  stages: ONBOARDING_STAGES.filter((stage) => !AFTER_A_FAILED_DEPLOY.includes(stage)),
+  stages: stagesOf(ONBOARD, AFTER_A_FAILED_DEPLOY),
   outside: { commission: 1, deploy: 1, release: 0, abort: 0 },
   start: (rig, n) => rig.start(n),
   play: (rig, id) => rig.playAgent(id),
@@ -108,7 +115,7 @@ async function expectNode(rig: OnboardingRig, { nodeId }: Subject, status: NodeS
 const draining: Scenario = {
   kind: "drain",
   name: "a drain",
-  stages: ["disable_node", "drain_node", "retire_gpuaas_node"],
+  stages: stagesOf("drain"),
   outside: NOTHING,
   start: (rig, n) => decommission(rig, "drain", `drained-${n}`),
   play: playDecommissionedAgent,
@@ -125,7 +132,7 @@ const removing: Scenario = {
   ...draining,
   kind: "remove",
   name: "a remove",
-  stages: ["remove_gpuaas_node_record"],
+  stages: stagesOf("remove"),
   start: (rig, n) => decommission(rig, "remove", `removed-${n}`),
   expectEnd: (rig, subject) => expectNode(rig, subject, "deleted"),
   expectCancelled: (rig, subject) => expectNode(rig, subject, "retired"),
