@@ -86,8 +86,8 @@ StartLimitIntervalSec=0
 ExecStart=/usr/bin/muster-agent --config /etc/muster/agent.json
 Restart=always
 RestartSec=5
-# The agent has removed itself.
-RestartPreventExitStatus=79
+# A configuration that cannot be used, and an agent that has removed itself.
+RestartPreventExitStatus=78 79
 UMask=0077
 NoNewPrivileges=yes
 LockPersonality=yes
