@@ -7,8 +7,8 @@ const exclude = ["**/node_modules/**", "**/.muster/**"];
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,
-    // Most suites wait more than they compute, so a third one keeps two cores busy.
-    maxWorkers: Math.max(3, availableParallelism()),
+    // Most suites wait more than they compute: two cores are for two of them.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     globalSetup: new URL("../support/database-server.ts", import.meta.url).pathname,
     projects: [
       {

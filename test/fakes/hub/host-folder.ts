@@ -1,4 +1,14 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createLog } from "../../../agent/log.ts";
@@ -24,8 +34,11 @@ export class HostFolder {
   }
   write(name: string, text: string, mode = 0o644): void {
     mkdirSync(dirname(this.path(name)), { recursive: true });
-    writeFileSync(this.path(name), text);
-    chmodSync(this.path(name), mode);
+    // In one step: a tool of the host that reads it just now sees the old text or the new one, never an empty file.
+    const next = `${this.path(name)}.next`;
+    writeFileSync(next, text);
+    chmodSync(next, mode);
+    renameSync(next, this.path(name));
   }
   read(name: string): string {
     return readFileSync(this.path(name), "utf8");
