@@ -11,7 +11,7 @@ type Machines = Pick<
   | "listMachines"
   | "findByHostname"
   | "findByMac"
-  | "findByPowerAddress"
+  | "powerAddresses"
   | "createMachine"
   | "updateMachine"
   | "getMachineToken"
@@ -31,18 +31,6 @@ const ipmiForm = (power: IpmiPower): Record<string, FormValue> => ({
   power_parameters_power_user: power.user,
   power_parameters_power_pass: power.pass,
 });
-
-/** One spelling an address: IPv6 as the URL parser writes it, anything else in lower case. */
-export function sameAddress(a: string, b: string): boolean {
-  const normal = (address: string): string => {
-    const bare = address
-      .trim()
-      .toLowerCase()
-      .replace(/^\[(.*)\]$/, "$1");
-    return bare.includes(":") && URL.canParse(`http://[${bare}]`) ? new URL(`http://[${bare}]`).hostname : bare;
-  };
-  return normal(a) === normal(b);
-}
 
 export function machines(http: Transport): Machines {
   const list = (query: Readonly<Record<string, string | readonly string[]>>) =>
@@ -67,11 +55,9 @@ export function machines(http: Transport): Machines {
       (await list({ mac_address: mac.toLowerCase() })).filter((machine) =>
         machine.macAddresses.includes(mac.toLowerCase()),
       ),
-    findByPowerAddress: async (address) => {
+    powerAddresses: async () => {
       const powers = await http.json({ method: "GET", path: "machines/", op: "power_parameters" }, PowerAddresses);
-      return Object.entries(powers).flatMap(([systemId, power]) =>
-        power.power_address && sameAddress(power.power_address, address) ? [systemId] : [],
-      );
+      return new Map(Object.entries(powers).map(([systemId, power]) => [systemId, power.power_address ?? ""]));
     },
     createMachine: (input) =>
       http.json(

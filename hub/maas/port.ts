@@ -21,8 +21,8 @@ export interface MaasPort {
   /** Exact host part; the answer is checked against the filter, since MAAS ignores unknown filters. */
   findByHostname(hostname: string): Promise<readonly MaasMachine[]>;
   findByMac(mac: string): Promise<readonly MaasMachine[]>;
-  /** System ids whose BMC has this address (decision M6). Passwords in MAAS's answer are dropped at the parser. */
-  findByPowerAddress(powerAddress: string): Promise<readonly string[]>;
+  /** System id -> BMC address as MAAS spells it, "" where it knows none (decision M6). Passwords in MAAS's answer are dropped at the parser. */
+  powerAddresses(): Promise<ReadonlyMap<string, string>>;
 
   /** Never commissions by itself. */
   createMachine(input: { hostname: string; architecture: string; power: IpmiPower }): Promise<MaasMachine>;

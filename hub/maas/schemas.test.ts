@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sameAddress } from "./machines.ts";
+import { sameAddress } from "./power-address.ts";
 import { Events, Interface, Machine, MachineTokenAnswer, PowerAddresses } from "./schemas.ts";
 
 const least = { system_id: "abc123", status: 4 };

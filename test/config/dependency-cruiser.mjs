@@ -156,7 +156,7 @@ export default {
       [
         "^hub/workflows/(engine|stages)/",
         "^hub/workflows/(?!registry)[^/]+[.]ts$", // What several stages share; a list of stages there would be a cycle.
-        "^hub/maas/(port|status|schemas)[.]ts$",
+        "^hub/maas/(port|power-address|status|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
         "^hub/(node|tasks|readiness)/",
         "^hub/db/",
@@ -222,7 +222,7 @@ export default {
       "^hub/(watcher|reconciler|repair|readiness)/",
       [
         "^hub/(watcher|reconciler|repair|readiness|node|db)/",
-        "^hub/maas/(port|status|schemas)[.]ts$",
+        "^hub/maas/(port|power-address|status|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
         "^hub/workflows/(registry|[^/]+)[.]ts$",
         "^hub/workflows/engine/",

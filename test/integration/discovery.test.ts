@@ -36,6 +36,13 @@ const enlist = async (n: number): Promise<string> => {
   const answer = await fetch(`${rig.maas.controlUrl}/hardware/${box(n).id}/enlist`, { method: "POST" });
   return ((await answer.json()) as { system_id: string }).system_id;
 };
+/** MAAS could not find out the BMC. */
+const forgetBmc = (systemId: string, bmc = ""): void => {
+  const enlisted = machines().find((one) => one.systemId === systemId);
+  if (enlisted === undefined) throw new Error(`no machine ${systemId}`);
+  enlisted.powerParameters["power_address"] = bmc;
+};
+const claiming = () => rig.addProfile("claiming", { auto_claim_single_new_machine: true });
 async function onboard(n: number, fields: { pxe_mac?: string; profile?: ProfileId } = {}) {
   const { profile = rig.profileId, ...more } = fields;
   const request = OnboardingCreate.parse({
@@ -69,9 +76,7 @@ describe("the machine of an onboarding", () => {
 
   it("else the one with the MAC address that the request names", async () => {
     const systemId = await enlist(1);
-    const enlisted = machines().find((one) => one.systemId === systemId);
-    // MAAS could not find out the BMC.
-    if (enlisted !== undefined) enlisted.powerParameters["power_address"] = "";
+    forgetBmc(systemId);
     const mac = box(1).nics.find((nic) => nic.pxe)?.mac ?? "";
     const { end } = await onboard(1, { pxe_mac: mac.toUpperCase() });
     expect([systemIdOf(end), end.status]).toEqual([systemId, "completed"]);
@@ -109,18 +114,36 @@ describe("the machine of an onboarding", () => {
     expect([systemIdOf(after), after.status]).toEqual([byBmc.systemId, "completed"]);
   });
 
-  it("may be the sole new one where the profile allows to claim it, and only there", async () => {
-    const sole = await enlist(2);
-    const profile = await rig.addProfile("claiming", { auto_claim_single_new_machine: true });
-    const row = await onboard(1, { profile });
-    expect(systemIdOf(row.end)).toBe(sole);
+  it("may be the sole new one of unknown BMC where the profile allows to claim it, and only there", async () => {
+    const sole = await enlist(1);
+    forgetBmc(sole);
+    const row = await onboard(1, { profile: await claiming() });
+    expect([systemIdOf(row.end), row.end.status]).toEqual([sole, "completed"]);
+    expect(machines()).toHaveLength(1);
+  });
+
+  it("is never one that MAAS knows by another BMC: claiming it would take somebody else's host", async () => {
+    const other = await enlist(2);
+    const { end } = await onboard(1, { profile: await claiming() });
+    expect(end.status).toBe("completed");
+    expect(systemIdOf(end)).not.toBe(other);
+    const untouched = machines().find((one) => one.systemId === other);
+    expect(untouched).toMatchObject({ status: 0, owner: null, powerParameters: { power_address: bmcAddress(2) } });
+  });
+
+  it("is not claimed while MAAS knows its BMC by a name only", async () => {
+    const sole = await enlist(1);
+    forgetBmc(sole, "bmc-7.example.net");
+    const { end } = await onboard(1, { profile: await claiming() });
+    expect(end).toMatchObject({ failureClass: "state_ambiguity", failureCode: "conflicting_candidates" });
+    expect(end.failureMessage).toContain(`${sole} (status New, BMC bmc-7.example.net)`);
     expect(machines()).toHaveLength(1);
   });
 
   it("is none of two new ones, even where one might be claimed", async () => {
     const both = [await enlist(2), await enlist(3)];
-    const profile = await rig.addProfile("claiming", { auto_claim_single_new_machine: true });
-    const { end } = await onboard(1, { profile });
+    for (const systemId of both) forgetBmc(systemId);
+    const { end } = await onboard(1, { profile: await claiming() });
     expect(end).toMatchObject({ failureClass: "state_ambiguity", failureCode: "conflicting_candidates" });
     for (const systemId of both) expect(end.failureMessage).toContain(systemId);
     for (const machine of machines()) expect(machine).toMatchObject({ status: 0, owner: null });

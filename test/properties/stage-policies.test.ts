@@ -20,7 +20,7 @@ interface Row {
   readonly plan?: Plan;
   /** From when the stage is entered, for good. */
   readonly fault?: Pick<Fault, "match" | "kind"> & Partial<Fault>;
-  readonly before?: (machine: Machine | undefined, row: WorkflowRow) => Promise<unknown> | void;
+  readonly before?: (machine: Machine | undefined, row: WorkflowRow) => unknown;
   readonly ends:
     | { readonly tries: number; readonly failure: string; readonly status: string; readonly machine: number | null }
     /** It is no failure: the onboarding goes on to the end. */

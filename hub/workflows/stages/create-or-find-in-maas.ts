@@ -1,6 +1,8 @@
+import { isIP } from "node:net";
 import { failure } from "../../../shared/failures.ts";
 import { holdMachine, machinesHeldByOthers } from "../../db/queries/onboarding-work.ts";
 import { MaasError, type MaasPort } from "../../maas/port.ts";
+import { sameAddress } from "../../maas/power-address.ts";
 import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, UPSTREAM_RETRY } from "../context.ts";
 import type { Done, Failed, Outcome, Wait } from "../engine/stage.ts";
 import type { OnboardState } from "../onboard-state.ts";
@@ -28,22 +30,30 @@ export const createOrFindInMaas: OnboardStage = {
     const known = context.state.maas_system_id;
     if (typeof known === "string" && (await maas.readMachine(known)) !== null)
       return adopt(context, known, "as before");
-    const candidates = await findCandidates(maas, context);
+    const powers = await maas.powerAddresses();
+    const candidates = await findCandidates(maas, context, powers);
     const [systemId, ...others] = candidates.keys();
     if (others.length > 0) return conflicting(context, candidates);
     if (systemId !== undefined) return adopt(context, systemId, `by ${candidates.get(systemId)?.join(" and ")}`);
-    return (await claimSoleNew(maas, context)) ?? create(maas, context);
+    return (await claimSoleNew(maas, context, powers)) ?? create(maas, context);
   },
 };
 
+/** System id -> BMC address, "" where MAAS knows none. */
+type Powers = ReadonlyMap<string, string>;
+
 /** System id -> what it was found by. */
-async function findCandidates(maas: MaasPort, { onboarding }: OnboardContext): Promise<Map<string, string[]>> {
+async function findCandidates(
+  maas: MaasPort,
+  { onboarding }: OnboardContext,
+  powers: Powers,
+): Promise<Map<string, string[]>> {
   const found = new Map<string, string[]>();
   const add = (systemId: string, by: string): void => {
     found.set(systemId, [...(found.get(systemId) ?? []), by]);
   };
   for (const machine of await maas.findByHostname(onboarding.hostname)) add(machine.systemId, "hostname");
-  for (const systemId of await maas.findByPowerAddress(onboarding.ipmiIp)) add(systemId, "BMC address");
+  for (const [systemId, address] of powers) if (sameAddress(address, onboarding.ipmiIp)) add(systemId, "BMC address");
   if (onboarding.pxeMac !== null) {
     for (const machine of await maas.findByMac(onboarding.pxeMac)) add(machine.systemId, "MAC address");
   }
@@ -70,22 +80,36 @@ function conflicting(
 ): Failed<OnboardState> {
   const list = [...candidates].map(([systemId, by]) => `${systemId} (${by.join(", ")})`);
   const { hostname, ipmiIp } = context.onboarding;
-  const message = `MAAS has ${list.length} machines that may be ${hostname} with BMC ${ipmiIp}: ${list.join("; ")}. Remove or rename the wrong ones in MAAS, then resume.`;
+  const message = `MAAS has ${list.length} ${list.length === 1 ? "machine" : "machines"} that may be ${hostname} with BMC ${ipmiIp}: ${list.join("; ")}. Remove or rename the wrong ones in MAAS, or correct their BMC address, then resume.`;
   return {
     kind: "failed",
     failure: failure("state_ambiguity", "conflicting_candidates", message, { candidates: list.slice(0, 20) }),
   };
 }
 
-/** Only where the site's profile allows it: a machine that MAAS discovered by itself and nobody asked for (lifecycle 4.16, 6). */
-async function claimSoleNew(maas: MaasPort, context: OnboardContext): Promise<Outcome<OnboardState> | null> {
+/**
+ * Only where the site's profile allows it: a machine that MAAS discovered by itself and nobody asked for (lifecycle 4.16, 6). One that MAAS
+ * knows by another BMC address is another host: claiming it would write this host's BMC over the other's. A BMC that MAAS knows by a name,
+ * not an address, may be either, so nobody chooses.
+ */
+async function claimSoleNew(
+  maas: MaasPort,
+  context: OnboardContext,
+  powers: Powers,
+): Promise<Outcome<OnboardState> | null> {
   if (!context.profile.autoClaimSingleNewMachine) return null;
   const held = await machinesHeldByOthers(context.services.db, context.workflowId, context.site.id);
-  const fresh = (await maas.listMachines()).filter((machine) => machine.status === NEW && !held.has(machine.systemId));
+  const bmcOf = (systemId: string): string => powers.get(systemId) ?? "";
+  const fresh = (await maas.listMachines()).filter(
+    ({ status, systemId }) => status === NEW && !held.has(systemId) && isIP(bmcOf(systemId)) === 0,
+  );
   const [sole, ...others] = fresh;
   if (sole === undefined) return null;
-  if (others.length > 0) return conflicting(context, new Map(fresh.map(({ systemId }) => [systemId, ["status New"]])));
-  return adopt(context, sole.systemId, "as the only new one, which the profile allows to claim");
+  const bmc = bmcOf(sole.systemId);
+  if (others.length === 0 && bmc === "")
+    return adopt(context, sole.systemId, "as the only new one of unknown BMC, which the profile allows to claim");
+  const how = (systemId: string): string => `status New, BMC ${bmcOf(systemId) || "unknown"}`;
+  return conflicting(context, new Map(fresh.map(({ systemId }) => [systemId, [how(systemId)]])));
 }
 
 /** With an architecture and without commissioning: what MAAS does otherwise loses options (contract 2.2). */
