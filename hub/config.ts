@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { z } from "zod";
 import { Secret } from "../shared/secret.ts";
 import { LOG_LEVELS } from "./log.ts";
@@ -24,6 +24,8 @@ const Env = z.object({
   MUSTER_STATE_DIR: z.string().min(1).default(".muster/hub"),
   /** Sealed secrets and admin token, the same folder for all hubs of one database; by default the state folder. */
   MUSTER_SHARED_DIR: z.string().min(1).optional(),
+  /** Debian packages of the agent that hosts fetch at first boot; by default `agent-packages` in the shared folder. */
+  MUSTER_AGENT_PACKAGE_DIR: z.string().min(1).optional(),
   /** Admin API and page. Clear-text HTTP: put a TLS proxy before it when it is not on loopback. */
   MUSTER_HTTP_HOST: z.string().min(1).default("127.0.0.1"),
   MUSTER_HTTP_PORT: port(8480),
@@ -53,6 +55,7 @@ export interface Config {
   readonly sharedDir: string;
   readonly http: { readonly host: string; readonly port: number };
   readonly agent: { readonly host: string; readonly port: number; readonly url: string | null };
+  readonly agentPackageDir: string;
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly watchIntervalMs: number;
   readonly sweepIntervalMs: number;
@@ -76,12 +79,14 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     throw new ConfigError(`The hub's settings are not valid. ${faults.join("; ")}. See docs/settings.md.`);
   }
   const e = parsed.data;
+  const sharedDir = resolve(e.MUSTER_SHARED_DIR ?? e.MUSTER_STATE_DIR);
   return {
     databaseUrl: e.DATABASE_URL === undefined ? null : new Secret(e.DATABASE_URL),
     embedded: { binDir: e.MUSTER_POSTGRES_BIN ?? null, runAs: e.MUSTER_POSTGRES_USER },
     databasePoolSize: e.MUSTER_DATABASE_POOL_SIZE,
     stateDir: resolve(e.MUSTER_STATE_DIR),
-    sharedDir: resolve(e.MUSTER_SHARED_DIR ?? e.MUSTER_STATE_DIR),
+    sharedDir,
+    agentPackageDir: resolve(e.MUSTER_AGENT_PACKAGE_DIR ?? join(sharedDir, "agent-packages")),
     http: { host: e.MUSTER_HTTP_HOST, port: e.MUSTER_HTTP_PORT },
     agent: { host: e.MUSTER_AGENT_HOST, port: e.MUSTER_AGENT_PORT, url: e.MUSTER_AGENT_URL ?? null },
     logLevel: e.MUSTER_LOG_LEVEL,

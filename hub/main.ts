@@ -13,6 +13,8 @@ import { migrate } from "./db/migrate.ts";
 import { EventFeed } from "./events/event-feed.ts";
 import { startWebhookSender } from "./events/webhook-sender.ts";
 import { type AgentListener, startAgentListener } from "./gateway/agent-listener.ts";
+import { agentPackageUrl } from "./gateway/agent-package-route.ts";
+import { AgentPackages } from "./gateway/agent-packages.ts";
 import { openCertificateAuthority } from "./gateway/certificate-authority.ts";
 import { openTaskSigner } from "./gateway/task-signer.ts";
 import { ensureAdminToken } from "./http/admin-token.ts";
@@ -122,6 +124,7 @@ async function startAgents(parts: Parts, closers: Closer[]): Promise<{ agents: A
     await tx.execute(sql`select pg_advisory_xact_lock(${FIRST_START_LOCK})`);
     return { ca: await openCertificateAuthority(secrets), signer: await openTaskSigner(secrets) };
   });
+  const packages = new AgentPackages(config.agentPackageDir, log.with({ part: "gateway" }));
   const agents = await startAgentListener({
     db,
     inTx,
@@ -135,12 +138,21 @@ async function startAgents(parts: Parts, closers: Closer[]): Promise<{ agents: A
     port: config.agent.port,
     heartbeatMinTtlMs: config.heartbeatMinTtlMs,
     resolveInput: inputResolvers(db, parts.maas),
+    packages,
     log: log.with({ part: "gateway" }),
   });
   closers.push(() => agents.close());
   return {
     agents,
-    firstBoot: { agentUrl, caBundlePem: ca.caPem, taskSigningPublicKey: signer.publicKey, agentPackage: null },
+    firstBoot: {
+      agentUrl,
+      caBundlePem: ca.caPem,
+      taskSigningPublicKey: signer.publicKey,
+      agentPackage: async (architecture) => {
+        const newest = await packages.newest(architecture);
+        return newest && { url: agentPackageUrl(agentUrl, newest.sha256), sha256: newest.sha256 };
+      },
+    },
   };
 }
 

@@ -47,7 +47,8 @@ async function build(): Promise<void> {
   if (values.help) return void process.stdout.write(`${USAGE}\n`);
   const architecture: Architecture = oneOf("arch", values.arch, ARCHITECTURES);
   const compression: Compression = oneOf("compress", values.compress, COMPRESSIONS);
-  const specs = PACKAGES.filter((spec) => values.only === undefined || spec.name === values.only);
+  const wanted = PACKAGES.filter((spec) => values.only === undefined || spec.name === values.only);
+  const specs = PACKAGES.filter((spec) => wanted.some((one) => one === spec || one.carries.includes(spec.name)));
   if (specs.length === 0) throw new Error(`--only takes ${PACKAGES.map((spec) => spec.name).join(" or ")}`);
   const out = resolve(values.out);
   await mkdir(out, { recursive: true });
@@ -58,7 +59,7 @@ async function build(): Promise<void> {
     try {
       await chmod(root, 0o755);
       const stage = { repository: REPOSITORY, root, spec, architecture, version: HUB_VERSION };
-      await stageFiles(stage);
+      await stageFiles(stage, made);
       const file = await packDeb({ ...stage, sourceDateEpoch, compression }, out);
       process.stdout.write(`${file} (${((await stat(file)).size / 2 ** 20).toFixed(1)} MiB)\n`);
       made.push(file);

@@ -15,6 +15,8 @@ export interface PackageSpec {
   readonly commands: Readonly<Record<string, string>>;
   /** Files of `packaging/<home>/` -> where they go. */
   readonly files: Readonly<Record<string, string>>;
+  /** Packages of this repository that come inside this one, in /usr/share/muster/packages; they are built before it. */
+  readonly carries: readonly string[];
   /** Below /etc: an upgrade keeps what the operator changed. */
   readonly conffiles: readonly string[];
   readonly depends: readonly string[];

@@ -20,8 +20,11 @@ interface Stage {
   readonly version: string;
 }
 
-/** Lays the package's files below `root` as they are to lie on the host. Contents and modes depend on the repository alone. */
-export async function stageFiles(stage: Stage): Promise<void> {
+/**
+ * Lays the package's files below `root` as they are to lie on the host; `built` are the packages that were made before this one. Contents and
+ * modes depend on the repository alone.
+ */
+export async function stageFiles(stage: Stage, built: readonly string[]): Promise<void> {
   const { repository, root, spec } = stage;
   const home = join(root, "usr/lib/muster", spec.home);
   await mkdir(home, { recursive: true });
@@ -40,6 +43,11 @@ export async function stageFiles(stage: Stage): Promise<void> {
   for (const [file, target] of Object.entries(spec.files)) {
     await mkdir(dirname(join(root, target)), { recursive: true });
     await cp(join(repository, "packaging", spec.home, file), join(root, target));
+  }
+  for (const name of spec.carries) {
+    const file = built.find((one) => basename(one).startsWith(`${name}_`));
+    if (file === undefined) throw new Error(`${spec.name} carries ${name}, which was not built before it`);
+    await cp(file, join(root, "usr/share/muster/packages", basename(file)));
   }
   await writeCopyright(stage);
   await normalizeModes(root);

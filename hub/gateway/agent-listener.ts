@@ -11,6 +11,7 @@ import { SESSION_CHANNEL } from "../db/queries/agent-sessions.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { TASK_CHANNEL } from "../tasks/queue.ts";
+import type { AgentPackages } from "./agent-packages.ts";
 import type { CertificateAuthority } from "./certificate-authority.ts";
 import { Dispatcher, type InputResolvers } from "./dispatch.ts";
 import { Gateway } from "./gateway.ts";
@@ -35,6 +36,7 @@ export interface AgentListenerOptions {
   readonly port: number;
   readonly heartbeatMinTtlMs: number;
   readonly resolveInput: InputResolvers;
+  readonly packages: AgentPackages;
   readonly log: Log;
 }
 export interface AgentListener {

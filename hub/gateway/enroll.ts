@@ -28,7 +28,7 @@ export function refuseOldProtocol(version: number): void {
   );
 }
 
-const unknownToken = (): ApiError =>
+export const unknownToken = (): ApiError =>
   new ApiError(
     "token_unknown",
     "The enrollment token is not known, or a newer one has replaced it. Deploy the host again, or ask an operator for a new token.",

@@ -10,6 +10,8 @@ import { NodeId } from "../../shared/ids.ts";
 import { AgentFrame, Hello } from "../../shared/protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 import type { Log } from "../log.ts";
+import { PACKAGES_PATH, sendAgentPackage } from "./agent-package-route.ts";
+import type { AgentPackages } from "./agent-packages.ts";
 import { type AuthenticatedNode, authenticate } from "./authenticate.ts";
 import { type EnrollDependencies, enroll, renew } from "./enroll.ts";
 import { parseJson } from "./json-text.ts";
@@ -17,6 +19,7 @@ import type { PollChannels } from "./poll-channels.ts";
 
 export interface AgentRouteDependencies extends EnrollDependencies {
   readonly polls: PollChannels;
+  readonly packages: AgentPackages;
   readonly log: Log;
 }
 type Env = { Bindings: HttpBindings };
@@ -46,6 +49,9 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
     identify(deps, c.env.incoming, c.req.param("id") ?? "", use);
 
   app.get("/healthz", (c) => c.json({ status: "ok" }));
+  app.get(`${PACKAGES_PATH}/:sha256`, (c) =>
+    sendAgentPackage(deps, c.req.header("authorization"), c.req.param("sha256")),
+  );
   app.post("/internal/v1/nodes/enroll", async (c) => c.json(await enroll(deps, await body(c, EnrollRequest))));
   app.post("/internal/v1/nodes/:id/certificate", async (c) => {
     const caller = await node(c, "renewal");

@@ -18,8 +18,8 @@ export interface FirstBoot {
   readonly caBundlePem: string;
   /** Base64url of the raw Ed25519 key. */
   readonly taskSigningPublicKey: string;
-  /** Where hosts fetch the agent, where the image does not bring it. */
-  readonly agentPackage: { readonly url: string; readonly sha256: string } | null;
+  /** Where hosts of an architecture (Debian's name) fetch the agent; null where their image must bring it. */
+  readonly agentPackage: (architecture: string) => Promise<{ readonly url: string; readonly sha256: string } | null>;
 }
 
 /** What the stages of an onboarding use; composed once, in the hub's main. */

@@ -26,6 +26,7 @@ export async function renderUserData(
   const { firstBoot, db } = context.services;
   const { onboarding, site, profile } = context;
   const roce = profile.enablePhase2Roce ? await listRoceOfHost(db, site.id, onboarding.hostname) : [];
+  const agentPackage = await firstBoot.agentPackage(profile.architecture.split("/", 1)[0] ?? "");
   const composed = composeUserData({
     hostname: onboarding.hostname,
     nodeId: enrollment.nodeId,
@@ -36,10 +37,7 @@ export async function renderUserData(
       taskSigningPublicKey: firstBoot.taskSigningPublicKey,
     },
     enrollmentToken: enrollment.token.reveal(),
-    agent:
-      firstBoot.agentPackage === null
-        ? {}
-        : { packageUrl: firstBoot.agentPackage.url, packageSha256: firstBoot.agentPackage.sha256 },
+    agent: agentPackage === null ? {} : { packageUrl: agentPackage.url, packageSha256: agentPackage.sha256 },
     ...siteBootstrap(profile.siteBootstrapBundleRef),
     hardwareSync: {
       enabled: profile.requireHwSync,

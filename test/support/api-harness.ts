@@ -62,6 +62,13 @@ export const GOOD_PROBE: ApiHarness["probeAnswer"] = {
   checks: [{ name: "token", status: "ok", message: "fine" }],
 };
 
+const FIRST_BOOT = {
+  agentUrl: "https://127.0.0.1:1",
+  caBundlePem: "",
+  taskSigningPublicKey: "",
+  agentPackage: async () => null,
+};
+
 /** `open`: how the API itself reaches the test's database, where that is to be in the way. */
 export async function startApi(options: { open?: (url: string) => Promise<Database> } = {}): Promise<ApiHarness> {
   const database = await createTestDatabase();
@@ -69,7 +76,6 @@ export async function startApi(options: { open?: (url: string) => Promise<Databa
   const secrets = await openSealedFileStore({ directory: join(folder, "secrets") });
   const own = await options.open?.(database.url);
   const { db, inTx } = own ?? database.database;
-  const firstBoot = { agentUrl: "https://127.0.0.1:1", caBundlePem: "", taskSigningPublicKey: "", agentPackage: null };
   const maas = () => Promise.reject(new Error("the API talks to no MAAS"));
   const closers: (() => Promise<void> | undefined)[] = [];
   const harness: ApiHarness = {
@@ -127,7 +133,7 @@ export async function startApi(options: { open?: (url: string) => Promise<Databa
     db,
     inTx,
     secrets,
-    workflows: workflowsOf({ db, inTx, log: quietLog, secrets, maas, firstBoot }),
+    workflows: workflowsOf({ db, inTx, log: quietLog, secrets, maas, firstBoot: FIRST_BOOT }),
     probe: async () => harness.probeAnswer,
     log: quietLog,
     status: () => ({ hub_id: "test", version: "test", agents: 0 }),

@@ -4,6 +4,7 @@ import { request as httpsRequest } from "node:https";
 import { eq, sql } from "drizzle-orm";
 import { nodeCertificates, nodes, workflows } from "../../hub/db/schema/index.ts";
 import { type AgentListener, type AgentListenerOptions, startAgentListener } from "../../hub/gateway/agent-listener.ts";
+import { AgentPackages } from "../../hub/gateway/agent-packages.ts";
 import { type CertificateAuthority, openCertificateAuthority } from "../../hub/gateway/certificate-authority.ts";
 import { openTaskSigner, type TaskSigner } from "../../hub/gateway/task-signer.ts";
 import { KEY_ALGORITHM, SIGNING_ALGORITHM, serialOf, x509 } from "../../hub/gateway/x509.ts";
@@ -80,7 +81,9 @@ const WATCHED = [
   "readiness_signals",
   "domain_events",
 ];
-export type HubOptions = Partial<Pick<AgentListenerOptions, "resolveInput" | "heartbeatMinTtlMs" | "hubId" | "log">>;
+export type HubOptions = Partial<
+  Pick<AgentListenerOptions, "resolveInput" | "heartbeatMinTtlMs" | "hubId" | "log" | "packages">
+>;
 
 export class GatewayRig {
   readonly database: TestDatabase;
@@ -124,6 +127,7 @@ export class GatewayRig {
       port: 0,
       heartbeatMinTtlMs: 60_000,
       resolveInput: {},
+      packages: new AgentPackages("/nonexistent", quietLog),
       log: quietLog,
       ...more,
     };

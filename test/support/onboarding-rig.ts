@@ -33,7 +33,7 @@ export const FIRST_BOOT: FirstBoot = {
   agentUrl: "https://hub.example:8443",
   caBundlePem: CA,
   taskSigningPublicKey: "A".repeat(43),
-  agentPackage: null,
+  agentPackage: async () => null,
 };
 
 /** A secret store in memory that can be away for so many of its next calls; `entries` shows what lies in it. */

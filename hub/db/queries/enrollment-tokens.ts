@@ -11,6 +11,18 @@ export async function knowsToken(db: Db, tokenSha256: string): Promise<boolean> 
   return rows.length > 0;
 }
 
+/** What a token is worth now; null when it is not known. */
+export async function readToken(db: Db, tokenSha256: string): Promise<{ revoked: boolean; expired: boolean } | null> {
+  const [found] = await db
+    .select({
+      revoked: sql<boolean>`${enrollmentTokens.revokedAt} is not null`,
+      expired: sql<boolean>`${enrollmentTokens.expiresAt} <= now()`,
+    })
+    .from(enrollmentTokens)
+    .where(eq(enrollmentTokens.tokenSha256, tokenSha256));
+  return found ?? null;
+}
+
 /** Holds the token until the end of the transaction: of two that use it at once, the second sees what the first did. */
 export async function lockToken(
   tx: Tx,
