@@ -2,6 +2,7 @@
  * Transactions of our own instead of drizzle's `db.transaction()`: that one sends BEGIN before its `try`, so a
  * connection cut at that moment leaks the client, and after `max` cuts the pool is lost (decision P6, docs/decisions.md).
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";
 
 import type { Pool, PoolClient } from "pg";
@@ -20,7 +21,11 @@ export type TxOptions = {
   readOnly?: boolean;
 };
 
-/** Opens a transaction, runs `fn`, commits. `fn` throwing rolls back and rethrows. No network call belongs inside `fn`. */
+/**
+ * Opens a transaction, runs `fn`, commits. `fn` throwing rolls back and rethrows. Where PostgreSQL undoes the transaction to end a deadlock, `fn` runs
+ * again: what a stage commits and what an agent reports lock the same rows in other orders, and neither should fail for it. So `fn` changes nothing but
+ * rows, and no network call belongs inside it.
+ */
 export type InTx = <T>(fn: (tx: Tx) => Promise<T>, options?: TxOptions) => Promise<T>;
 
 /**
@@ -55,8 +60,12 @@ export class TransactionRolledBackError extends Error {
   }
 }
 
+const MOST_TRIES = 5;
+/** So that two that met once do not meet again at once. */
+const PAUSE_MS = 20;
+
 export function transactionsOn(pool: Pool): InTx {
-  return async (fn, options = {}) => {
+  const once = async <T>(fn: (tx: Tx) => Promise<T>, options: TxOptions): Promise<T> => {
     const client = await pool.connect().catch(unavailable);
     let broken: Error | undefined;
     try {
@@ -70,6 +79,16 @@ export function transactionsOn(pool: Pool): InTx {
     } finally {
       // An argument makes the pool destroy the client instead of lending it again in an unknown state.
       client.release(broken);
+    }
+  };
+  return async (fn, options = {}) => {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await once(fn, options);
+      } catch (error) {
+        if (tries === MOST_TRIES || !wasDeadlock(error)) throw error;
+        await sleep(Math.random() * PAUSE_MS * tries);
+      }
     }
   };
 }
@@ -115,7 +134,7 @@ async function rollBack(client: PoolClient, cause: unknown): Promise<Error | und
 }
 
 /** PostgreSQL undid the whole transaction to end a deadlock; nothing of it was written, and it may run again. */
-export function wasDeadlock(error: unknown): boolean {
+function wasDeadlock(error: unknown): boolean {
   const cause = error instanceof Error && !(error instanceof DatabaseError) ? error.cause : error;
   return cause instanceof DatabaseError && cause.code === "40P01";
 }

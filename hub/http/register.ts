@@ -10,7 +10,7 @@ import {
   lockIdempotencyKey,
   recordAudit,
 } from "../db/queries/api-requests.ts";
-import { CommitOutcomeUnknownError, type InTx, type Tx, wasDeadlock } from "../db/tx.ts";
+import { CommitOutcomeUnknownError, type Tx } from "../db/tx.ts";
 import type { ApiDependencies } from "./deps.ts";
 import { parse } from "./problem.ts";
 import { type Actor, type Call, type Route, Versioned } from "./route.ts";
@@ -105,19 +105,6 @@ async function answerStream(c: Context<Env>, stream: NonNullable<Route["stream"]
 
 class KeyTaken extends Error {}
 
-const WRITE_TRIES = 4;
-
-/** A write over many rows, e.g. a batch's, may meet hubs that lock the same rows in another order; who asked for it shall not have to ask again. */
-async function inTxDespiteDeadlock<T>(inTx: InTx, act: (tx: Tx) => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await inTx(act);
-    } catch (error) {
-      if (tries === WRITE_TRIES || !wasDeadlock(error)) throw error;
-    }
-  }
-}
-
 async function answerWrite(c: Context<Env>, route: Route, call: Call): Promise<Response> {
   const { deps, actor } = call;
   const key = keyOf(c, route);
@@ -156,7 +143,7 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call): Promise<R
     return body;
   };
   try {
-    return answer(c, route, await inTxDespiteDeadlock(deps.inTx, act));
+    return answer(c, route, await deps.inTx(act));
   } catch (error) {
     // With an unknown outcome the rows may be there, and must not lose what they point at.
     if (!(error instanceof CommitOutcomeUnknownError)) await abandon(route, call, prepared);

@@ -93,6 +93,28 @@ describe("a transaction", () => {
     expect(rows).toEqual([{ transaction_isolation: "serializable" }]);
   });
 
+  it("runs again when PostgreSQL undid it to end a deadlock, so that both of two that met succeed", async () => {
+    const { inTx } = test.database;
+    await inTx((tx) => tx.execute(sql`insert into note values (11, ''), (12, '')`));
+    const held: (() => void)[] = [];
+    let runs = 0;
+    const bothHold = new Promise<void>((resolve) => {
+      held.push(() => undefined, resolve);
+    });
+    const lockBoth = (first: number, second: number) =>
+      inTx(async (tx) => {
+        runs += 1;
+        await tx.execute(sql`update note set text = text || 'x' where id = ${first}`);
+        held.shift()?.();
+        await bothHold;
+        await tx.execute(sql`update note set text = text || 'x' where id = ${second}`);
+      });
+    await Promise.all([lockBoth(11, 12), lockBoth(12, 11)]);
+    expect(runs).toBe(3);
+    const { rows } = await admin.query<{ text: string }>("delete from note where id > 10 returning text");
+    expect(rows).toEqual([{ text: "xx" }, { text: "xx" }]);
+  });
+
   it("gives its connection back after every one of these", () => {
     expect(test.database.pool.idleCount).toBe(test.database.pool.totalCount);
   });
