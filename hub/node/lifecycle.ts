@@ -3,6 +3,7 @@ import type { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import { revokeCertificates } from "../db/queries/node-certificates.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
+import { unbindNode } from "../db/queries/node-machines.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { nodes } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
@@ -109,12 +110,16 @@ export async function leaveRemoving(tx: Tx, nodeId: NodeId, operationId: string,
   return true;
 }
 
-/** The end of a node: its certificates and tokens are void, its sessions are closed, its identity is never used again (state model 3.3). */
+/**
+ * The end of a node: its certificates and tokens are void, its sessions are closed, its identity is never used again (state model 3.3). Its
+ * machine is: it may be onboarded as another node.
+ */
 export async function deleteNode(tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<Step> {
   const entered = await enterRemoving(tx, nodeId, operationId, reason);
   if (entered.kind === "refused" || entered.status === "deleted") return entered;
   await revokeCertificates(tx, nodeId, "all", reason);
   await revokeEnrollmentTokens(tx, nodeId);
+  await unbindNode(tx, nodeId);
   await moveNode(tx, nodeId, { from: "removing", to: "deleted", owner: "remove" }, reason);
   return { kind: "moved", status: "deleted" };
 }

@@ -4,6 +4,7 @@ import { ApiError, type Problem } from "../../shared/api/errors.ts";
 import type { BatchCreate, BatchCreated, OnboardingCreate, OnboardingCreated } from "../../shared/api/onboardings.ts";
 import { BatchId, NodeId, type SiteId, WorkflowId } from "../../shared/ids.ts";
 import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
+import { type BoundNode, nodesOfBmcs } from "../db/queries/node-machines.ts";
 import { WORKFLOW_CHANNEL } from "../db/queries/workflow-wakes.ts";
 import {
   maasSiteProfiles,
@@ -63,7 +64,15 @@ async function start(
   await checkSelectors(tx, selectors);
   const siteId = selectors.site_id;
   const known = await knownNodes(tx, siteId, hosts);
-  refuseNodesInService(hosts, known);
+  refuseNodesInService(
+    hosts,
+    known,
+    await nodesOfBmcs(
+      tx,
+      siteId,
+      hosts.map((host) => host.ipmi_ip),
+    ),
+  );
   const created = hosts.map((host) => ({
     id: WorkflowId.parse(randomUUID()),
     nodeId: known.get(host.hostname)?.id ?? NodeId.parse(randomUUID()),
@@ -151,20 +160,33 @@ async function knownNodes(tx: Tx, siteId: SiteId, hosts: readonly Host[]): Promi
   return new Map(rows.map((row) => [row.hostname, row]));
 }
 
-/** A node that an earlier onboarding left enrolling is taken up again (lifecycle 4.6); one in service is not touched. */
-function refuseNodesInService(hosts: readonly Placed[], known: ReadonlyMap<string, KnownNode>): void {
+/**
+ * A node that an earlier onboarding left enrolling is taken up again (lifecycle 4.6); one in service is not touched, and neither is a machine
+ * that is a node under another name.
+ */
+function refuseNodesInService(
+  hosts: readonly Placed[],
+  known: ReadonlyMap<string, KnownNode>,
+  bound: readonly BoundNode[],
+): void {
   const refused = hosts.flatMap((host) => {
-    const node = known.get(host.hostname);
-    return node === undefined || node.status === "enrolling" ? [] : [{ host, node }];
+    const named = known.get(host.hostname);
+    const other = bound.find((node) => node.ipmiIp === host.ipmi_ip && node.hostname !== host.hostname);
+    return [
+      ...(named === undefined || named.status === "enrolling" ? [] : [{ host, field: "hostname", node: named }]),
+      ...(other === undefined ? [] : [{ host, field: "ipmi_ip", node: other }]),
+    ];
   });
   const [first] = refused;
   if (first === undefined) return;
+  const count = new Set(refused.map(({ host }) => host)).size;
+  const example = `${first.field === "hostname" ? first.host.hostname : `BMC ${first.host.ipmi_ip}`} is node ${first.node.hostname}, which is ${first.node.status}`;
   throw new ApiError(
     "conflict",
-    `${refused.length === 1 ? `Host ${first.host.hostname} is` : `${refused.length} hosts are`} a node already, e.g. ${first.host.hostname} is ${first.node.status}. Decommission a node before it is onboarded again.`,
+    `${count === 1 ? "The host is" : `${count} hosts are`} a node already: ${example}. Decommission a node before its host is onboarded again.`,
     {
-      errors: refused.map(({ host, node }) =>
-        at(`${host.pointer}/hostname`, `is node ${node.id}, which is ${node.status}`),
+      errors: refused.map(({ host, field, node }) =>
+        at(`${host.pointer}/${field}`, `is node ${node.id}, which is ${node.status}`),
       ),
       context: { node_id: first.node.id },
     },

@@ -16,7 +16,6 @@ import {
   type NodeOnboarding,
   nodeCertificates,
   nodeConditions,
-  nodeMaasState,
   nodeOnboardings,
   nodes,
   type Sku,
@@ -170,19 +169,6 @@ export async function nextGeneration(tx: Tx, nodeId: NodeId): Promise<number> {
     .returning({ generation: nodes.generation });
   if (row === undefined) throw new Error(`node ${nodeId} is gone`);
   return row.generation;
-}
-
-export async function bindNodeToMachine(
-  tx: Tx,
-  binding: { nodeId: NodeId; siteId: SiteId; maasSystemId: string; ipmiIp: string },
-): Promise<void> {
-  await tx
-    .insert(nodeMaasState)
-    .values(binding)
-    .onConflictDoUpdate({
-      target: nodeMaasState.nodeId,
-      set: { siteId: binding.siteId, maasSystemId: binding.maasSystemId, ipmiIp: binding.ipmiIp },
-    });
 }
 
 /** The node's session if it is open and of this generation. */

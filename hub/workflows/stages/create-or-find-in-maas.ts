@@ -5,6 +5,7 @@ import { MaasError, type MaasPort } from "../../maas/port.ts";
 import { sameAddress } from "../../maas/power-address.ts";
 import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, UPSTREAM_RETRY } from "../context.ts";
 import type { Done, Failed, Outcome, Wait } from "../engine/stage.ts";
+import { mustBeNoOtherNode } from "../machine.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
 import { StageFailure } from "../stage-failure.ts";
@@ -67,6 +68,7 @@ function adopt(context: OnboardContext, systemId: string, how: string, created =
     patch: { maas_system_id: systemId, machine_created: created || context.state.machine_created === true },
     details: { maas_system_id: systemId },
     commit: async (tx) => {
+      await mustBeNoOtherNode(tx, context, systemId);
       if (await holdMachine(tx, context.workflowId, context.site.id, systemId)) return;
       const message = `Machine ${systemId} belongs to another onboarding of site ${context.site.name}. Look which host has BMC ${context.onboarding.ipmiIp}, correct the request, then resume.`;
       throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, { candidates: [systemId] }));

@@ -1,4 +1,5 @@
-import { bindNodeToMachine, deleteNodeThatNeverEnrolled, nextGeneration } from "../../db/queries/onboarding-work.ts";
+import { bindNodeToMachine } from "../../db/queries/node-machines.ts";
+import { deleteNodeThatNeverEnrolled, nextGeneration } from "../../db/queries/onboarding-work.ts";
 import type { Tx } from "../../db/tx.ts";
 import { createNode } from "../../node/create-node.ts";
 import { issueEnrollmentToken, revokeEnrollmentTokens } from "../../node/enrollment-tokens.ts";
@@ -13,7 +14,7 @@ import {
 } from "../context.ts";
 import type { CompensationCause } from "../engine/stage.ts";
 import { renderUserData } from "../first-boot.ts";
-import { freshMachine, judgeMachine, waitForMachine } from "../machine.ts";
+import { freshMachine, judgeMachine, mustBeNoOtherNode, waitForMachine } from "../machine.ts";
 import { stepBackToReady } from "../release.ts";
 
 const OWNER = "onboarding";
@@ -96,6 +97,7 @@ async function openAttempt(tx: Tx, context: OnboardContext, macs: readonly strin
     owner: OWNER,
   });
   const maasSystemId = systemIdOf(context);
+  await mustBeNoOtherNode(tx, context, maasSystemId);
   await bindNodeToMachine(tx, { nodeId, siteId: site.id, maasSystemId, ipmiIp: onboarding.ipmiIp });
   const generation = await nextGeneration(tx, nodeId);
   const { token } = await issueEnrollmentToken(tx, {

@@ -1,0 +1,73 @@
+import { and, eq, inArray, ne, sql } from "drizzle-orm";
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { type Node, nodeMaasState, nodes } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+/** Which node is which machine in MAAS. A machine is at most one node that is not deleted; a deleted node is none. */
+export type BoundNode = Pick<Node, "id" | "hostname" | "status"> & { readonly ipmiIp: string };
+
+const bound = { id: nodes.id, hostname: nodes.hostname, status: nodes.status, ipmiIp: nodeMaasState.ipmiIp };
+
+/** The node other than this one that the machine is; null when there is none. */
+export async function otherNodeOfMachine(
+  db: Db | Tx,
+  nodeId: NodeId,
+  siteId: SiteId,
+  systemId: string,
+): Promise<BoundNode | null> {
+  const [node] = await db
+    .select(bound)
+    .from(nodeMaasState)
+    .innerJoin(nodes, eq(nodes.id, nodeMaasState.nodeId))
+    .where(
+      and(
+        eq(nodeMaasState.siteId, siteId),
+        eq(nodeMaasState.maasSystemId, systemId),
+        ne(nodeMaasState.nodeId, nodeId),
+        ne(nodes.status, "deleted"),
+      ),
+    );
+  return node ?? null;
+}
+
+/** The nodes whose machines have one of these BMCs. */
+export async function nodesOfBmcs(db: Db | Tx, siteId: SiteId, ipmiIps: readonly string[]): Promise<BoundNode[]> {
+  return db
+    .select(bound)
+    .from(nodeMaasState)
+    .innerJoin(nodes, eq(nodes.id, nodeMaasState.nodeId))
+    .where(
+      and(eq(nodeMaasState.siteId, siteId), inArray(nodeMaasState.ipmiIp, [...ipmiIps]), ne(nodes.status, "deleted")),
+    );
+}
+
+/**
+ * Binds the node to its machine, and to no other any more. A binding that a deleted node has left, e.g. one that an older hub removed, is
+ * dropped. The caller has seen that no other node is the machine.
+ */
+export async function bindNodeToMachine(
+  tx: Tx,
+  binding: { nodeId: NodeId; siteId: SiteId; maasSystemId: string; ipmiIp: string },
+): Promise<void> {
+  await tx
+    .delete(nodeMaasState)
+    .where(
+      and(
+        eq(nodeMaasState.siteId, binding.siteId),
+        eq(nodeMaasState.maasSystemId, binding.maasSystemId),
+        sql`${nodeMaasState.nodeId} in (select n.id from ${nodes} n where n.status = 'deleted')`,
+      ),
+    );
+  await tx
+    .insert(nodeMaasState)
+    .values(binding)
+    .onConflictDoUpdate({
+      target: nodeMaasState.nodeId,
+      set: { siteId: binding.siteId, maasSystemId: binding.maasSystemId, ipmiIp: binding.ipmiIp },
+    });
+}
+
+/** The machine is free for another node. */
+export async function unbindNode(tx: Tx, nodeId: NodeId): Promise<void> {
+  await tx.delete(nodeMaasState).where(eq(nodeMaasState.nodeId, nodeId));
+}
