@@ -204,6 +204,54 @@ describe("operator verbs", () => {
     await engine.reach(id, "reconciled");
   });
 
+  it("undoes what was done when it is cancelled or restarted while it waits for its place again", async () => {
+    const undone: string[] = [];
+    const one = toyStage("one", async () => ({ kind: "done", message: "made", patch: { value: 1 } }), {
+      compensate: async ({ state }, cause) => {
+        undone.push(`${cause} ${state.value}`);
+        return { kind: "done", message: "undone" };
+      },
+    });
+    let healed = false;
+    const two = toyStage("two", async () =>
+      healed
+        ? { kind: "done", message: "done" }
+        : { kind: "failed", failure: failure("hardware_mismatch", "boss_disk_missing", "no disk") },
+    );
+    const workflow = toyWorkflow([one, two]);
+    const [cancelled, restarted] = [await insertToy(engine.db(), "one"), await insertToy(engine.db(), "one")];
+    const runner = engine.run(workflow);
+    for (const id of [cancelled, restarted]) await engine.reach(id, "failed_manual_intervention");
+    await runner.close();
+    for (const id of [cancelled, restarted]) expect((await engine.verb(workflow, id, "retry")).status).toBe("pending");
+    expect((await engine.verb(workflow, cancelled, "cancel")).status).toBe("compensating");
+    expect((await engine.verb(workflow, restarted, "restart_clean")).status).toBe("compensating");
+    healed = true;
+    engine.run(workflow);
+    await engine.reach(cancelled, "cancelled");
+    await engine.reach(restarted, "completed");
+    expect(undone.sort()).toEqual(["cancel 1", "restart 1"]);
+  });
+
+  it("ends as reconciled also when it is told to adopt while it waits for its place again", async () => {
+    let healed = false;
+    const one = toyStage("one", async () =>
+      healed
+        ? { kind: "done", message: "there" }
+        : { kind: "failed", failure: failure("state_ambiguity", "machine_locked", "?") },
+    );
+    const workflow = toyWorkflow([one]);
+    const id = await insertToy(engine.db(), "one");
+    const runner = engine.run(workflow);
+    await engine.reach(id, "failed_manual_intervention");
+    await runner.close();
+    healed = true;
+    await engine.verb(workflow, id, "resume");
+    await engine.verb(workflow, id, "adopt");
+    engine.run(workflow);
+    await engine.reach(id, "reconciled");
+  });
+
   it("refuses what the table refuses", async () => {
     const workflow = toyWorkflow([toyStage("one", done)]);
     const id = await insertToy(engine.db(), "one");

@@ -1,4 +1,4 @@
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import type { CompensationPlan } from "../../hub/db/queries/workflows.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
@@ -25,15 +25,16 @@ const plan = (cause: CompensationPlan["cause"]): CompensationPlan => ({
   startedAt: null,
 });
 const targets: VerbTarget[] = WORKFLOW_STATUSES.flatMap((status): VerbTarget[] => {
+  const target = { status, ran: true, adopting: false, frozen: false, undoing: null };
   if (status === "compensating")
-    return (["failure", "cancel", "restart"] as const).map((undoing) => ({ status, frozen: false, undoing }));
-  if (status === "failed_manual_intervention")
-    return [true, false].map((frozen) => ({ status, frozen, undoing: null }));
-  return [{ status, frozen: false, undoing: null }];
+    return (["failure", "cancel", "restart"] as const).map((undoing) => ({ ...target, undoing }));
+  if (status === "failed_manual_intervention") return [true, false].map((frozen) => ({ ...target, frozen }));
+  if (status === "pending") return [{ ...target, ran: false }, target, { ...target, adopting: true }];
+  return [target];
 });
 const cases = VERBS.flatMap((verb) => targets.map((target) => ({ verb, ...target })));
 
-async function rowIn({ status, frozen, undoing }: VerbTarget): Promise<WorkflowId> {
+async function rowIn({ status, ran, adopting, frozen, undoing }: VerbTarget): Promise<WorkflowId> {
   const id = await insertToy(engine.db(), "one");
   const failed = status.startsWith("failed_") || undoing === "failure";
   await engine
@@ -41,7 +42,8 @@ async function rowIn({ status, frozen, undoing }: VerbTarget): Promise<WorkflowI
     .update(workflows)
     .set({
       status,
-      state: frozen ? { $engine: { frozen: true } } : {},
+      startedAt: ran ? sql`now()` : null,
+      state: frozen || adopting ? { $engine: { frozen, adopting } } : {},
       compensation: undoing === null ? null : plan(undoing),
       ...(failed
         ? { failureClass: "hardware_mismatch", failureCode: FAILURES.hardware_mismatch.codes[0], failureMessage: "m" }
@@ -52,7 +54,7 @@ async function rowIn({ status, frozen, undoing }: VerbTarget): Promise<WorkflowI
 }
 
 describe.each(cases)(
-  "$verb of a workflow that is $status (frozen $frozen, undoing $undoing)",
+  "$verb of a workflow that is $status (ran $ran, adopting $adopting, frozen $frozen, undoing $undoing)",
   ({ verb, ...target }) => {
     it("takes effect once under a double click, or is refused twice, and says in the audit which", async () => {
       const id = await rowIn(target);

@@ -68,6 +68,8 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
 
 const verbTarget = (row: WorkflowRow): VerbTarget => ({
   status: row.status,
+  ran: row.startedAt !== null,
+  adopting: engineFacts(row.state).adopting === true,
   frozen: engineFacts(row.state).frozen === true,
   undoing: row.status === "compensating" ? ((row.compensation as CompensationPlan | null)?.cause ?? null) : null,
 });

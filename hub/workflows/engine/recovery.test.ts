@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
-import { effectOf as effectOn, RECOVERY, VERBS, type Verb, type VerbTarget } from "./recovery.ts";
+import { effectOf as effectOn, RECOVERY, STANDINGS, VERBS, type Verb, type VerbTarget } from "./recovery.ts";
 
 const effectOf = (verb: Verb, status: VerbTarget["status"], more: Partial<VerbTarget> = {}) =>
-  effectOn(verb, { status, frozen: false, undoing: null, ...more });
+  effectOn(verb, { status, ran: status !== "pending", adopting: false, frozen: false, undoing: null, ...more });
 
 describe("the verbs' table", () => {
-  it("knows every verb in every status", () => {
-    for (const verb of VERBS) expect(Object.keys(RECOVERY[verb]).sort()).toEqual([...WORKFLOW_STATUSES].sort());
+  it("knows every verb in every standing", () => {
+    for (const verb of VERBS) expect(Object.keys(RECOVERY[verb]).sort()).toEqual([...STANDINGS].sort());
   });
 
   it.each(["completed", "reconciled"] as const)("moves nothing that is %s", (status) => {
@@ -40,6 +39,18 @@ describe("the verbs' table", () => {
     expect(effectOf("cancel", "running")).toBe("request_cancel");
     expect(effectOf("cancel", "compensating")).toBe("end_as_cancelled");
     expect(effectOf("cancel", "pending")).toBe("cancel_now");
+  });
+
+  it("undoes what a pending workflow did before it was taken up again, and only where it did anything", () => {
+    expect(effectOf("cancel", "pending", { ran: true })).toBe("undo_and_cancel");
+    expect(effectOf("restart_clean", "pending", { ran: true })).toBe("undo_and_restart");
+    for (const verb of ["retry", "resume", "rerun"] as const)
+      expect(effectOf(verb, "pending", { ran: true })).toBe("already");
+  });
+
+  it("has a workflow that waits for its place again adopt what it finds, once", () => {
+    expect(effectOf("adopt", "pending", { ran: true })).toBe("adopt_observed");
+    expect(effectOf("adopt", "pending", { ran: true, adopting: true })).toBe("already");
   });
 
   it("freezes what has failed, so that nothing takes it up by itself", () => {

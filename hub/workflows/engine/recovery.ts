@@ -1,4 +1,4 @@
-import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { WORKFLOW_STATUSES, type WorkflowStatus } from "../../../shared/workflow-status.ts";
 
 /** Operator verbs of lifecycle 4.9 and decision W1. */
 export const VERBS = [
@@ -38,10 +38,21 @@ export type Effect =
   /** Nothing but a person's verb moves the row any more; a row that is frozen stays as it is. */
   | "freeze";
 
-type Row = Readonly<Record<WorkflowStatus, Effect>>;
+/** How a row stands for the table: a pending one that has run before may have acted outside, unlike one that never did. */
+export const STANDINGS = [...WORKFLOW_STATUSES, "pending_again"] as const;
+export type Standing = (typeof STANDINGS)[number];
 
-const live = (effect: { running: Effect; failed: Effect; pending?: Effect; compensating?: Effect }): Row => ({
+type Row = Readonly<Record<Standing, Effect>>;
+
+const live = (effect: {
+  running: Effect;
+  failed: Effect;
+  pending?: Effect;
+  again?: Effect;
+  compensating?: Effect;
+}): Row => ({
   pending: effect.pending ?? effect.running,
+  pending_again: effect.again ?? effect.running,
   running: effect.running,
   compensating: effect.compensating ?? "refused",
   failed_retryable: effect.failed,
@@ -55,34 +66,48 @@ export const RECOVERY = {
   retry: live({ running: "already", failed: "retry_stage" }),
   resume: live({ running: "already", failed: "resume_from_checkpoint" }),
   rerun: live({ running: "already", failed: "rerun_from_top" }),
-  restart_clean: live({ running: "undo_and_restart", failed: "undo_and_restart", pending: "already" }),
+  restart_clean: live({
+    pending: "already",
+    again: "undo_and_restart",
+    running: "undo_and_restart",
+    failed: "undo_and_restart",
+  }),
   cancel: {
     ...live({
       pending: "cancel_now",
+      again: "undo_and_cancel",
       running: "request_cancel",
       compensating: "end_as_cancelled",
       failed: "undo_and_cancel",
     }),
     cancelled: "already",
   },
-  adopt: { ...live({ running: "already", failed: "adopt_observed" }), reconciled: "already" },
+  adopt: { ...live({ running: "already", again: "adopt_observed", failed: "adopt_observed" }), reconciled: "already" },
   mark_manual_intervention: live({ running: "freeze", compensating: "freeze", failed: "freeze" }),
 } as const satisfies Record<Verb, Row>;
 
 /** What the table needs of a row beside its status to know a double click when it sees one. */
 export interface VerbTarget {
   readonly status: WorkflowStatus;
+  /** It was worked on at least once, so that something of it may be there outside. */
+  readonly ran: boolean;
+  /** It takes what it finds already. */
+  readonly adopting: boolean;
   /** A person said that nothing may move it but a person. */
   readonly frozen: boolean;
   /** Why it is being undone; null while it is not. */
   readonly undoing: "failure" | "cancel" | "restart" | null;
 }
 
+const standingOf = (row: Pick<VerbTarget, "status" | "ran">): Standing =>
+  row.status === "pending" && row.ran ? "pending_again" : row.status;
+
 /** The table's effect; `already` also where the same verb is what the row is about just now. */
 export function effectOf(verb: Verb, row: VerbTarget): Effect {
   const same =
     (verb === "restart_clean" && row.undoing === "restart") ||
     (verb === "cancel" && row.undoing === "cancel") ||
+    (verb === "adopt" && row.adopting && row.status === "pending") ||
     (verb === "mark_manual_intervention" && row.frozen && row.status === "failed_manual_intervention");
-  return same ? "already" : RECOVERY[verb][row.status];
+  return same ? "already" : RECOVERY[verb][standingOf(row)];
 }
