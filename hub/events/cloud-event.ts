@@ -21,7 +21,8 @@ export const Position = z.tuple([z.string().regex(/^\d{1,18}$/)]);
 export const positionOf = (row: DomainEventRow): z.output<typeof Position> => [row.seq.toString()];
 
 /** As every list writes its cursors. */
-const cursorOf = (row: DomainEventRow): string => Buffer.from(JSON.stringify(positionOf(row))).toString("base64url");
+export const cursorOf = (row: DomainEventRow): string =>
+  Buffer.from(JSON.stringify(positionOf(row))).toString("base64url");
 
 export const toCloudEvent = (row: DomainEventRow): CloudEvent => ({
   specversion: "1.0",

@@ -97,10 +97,13 @@ function answer(c: Context<Env>, route: Route, result: unknown): Response {
 }
 
 async function answerStream(c: Context<Env>, stream: NonNullable<Route["stream"]>, call: Call): Promise<Response> {
-  const about = { lastEventId: c.req.header("last-event-id"), signal: c.req.raw.signal };
-  const body = await stream(call, about);
   // A proxy that gathers the answer before it hands it on would hand on nothing.
-  return c.body(body, 200, { "content-type": "text/event-stream", "x-accel-buffering": "no" });
+  const headers = { "content-type": "text/event-stream", "x-accel-buffering": "no" };
+  // The body of an answer to HEAD is dropped unread: a stream that was begun for it would have no reader to end it.
+  if (c.req.method === "HEAD") return c.body(null, 200, headers);
+  // An EventSource that has seen nothing may send the header empty.
+  const lastEventId = c.req.header("last-event-id") || undefined;
+  return c.body(await stream(call, { lastEventId, signal: c.req.raw.signal }), 200, headers);
 }
 
 class KeyTaken extends Error {}

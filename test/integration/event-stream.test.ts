@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordDomainEvent } from "../../hub/db/queries/domain-events.ts";
+import { lastSettled } from "../../hub/db/queries/domain-events-list.ts";
 import { removeOutdated } from "../../hub/db/queries/retention.ts";
+import { EventFeed } from "../../hub/events/event-feed.ts";
+import { eventStream } from "../../hub/events/event-stream.ts";
 import { type ApiHarness, startApi } from "../support/api-harness.ts";
+import { quietLog } from "../support/log.ts";
 import { until } from "../support/until.ts";
 
 interface Seen {
@@ -52,7 +56,8 @@ class Reader {
     );
     if (fields["id"] === undefined) return;
     this.lastId = fields["id"];
-    const { subject, type } = JSON.parse(fields["data"] ?? "{}") as Seen;
+    if (fields["data"] === undefined) return;
+    const { subject, type } = JSON.parse(fields["data"]) as Seen;
     this.seen.push({ id: fields["id"], subject, type });
   }
 
@@ -139,6 +144,73 @@ describe("the stream of domain events", () => {
     expect((await ask("?cursor=nonsense")).problem.code).toBe("validation_failed");
     const without = await fetch(`${hubs[0]}/api/v1/admin/events/stream`);
     expect(without.status).toBe(401);
+  });
+
+  it("holds no place for HEAD requests, whose answer has no body that could end", async () => {
+    const url = `${hubs[0]}/api/v1/admin/events/stream`;
+    const headers = { authorization: `Bearer ${api.viewer}` };
+    for (let asked = 0; asked < 101; asked += 1) {
+      const head = await fetch(url, { method: "HEAD", headers });
+      expect([head.status, head.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+    }
+    const one = reader();
+    expect((await one.open()).status).toBe(200);
+    await write("nodes/after-head");
+    await until("the event", async () => (subjectsOf(one).includes("nodes/after-head") ? true : undefined));
+    one.close();
+  });
+
+  it("gives its place back when it ends, whether or not its reader still reads", async () => {
+    await write("nodes/unread");
+    const { db } = api.database.database;
+    const feed = new EventFeed(db, quietLog);
+    const from = { after: 0n, types: [], subject: undefined };
+    const times = { heartbeatMs: 60_000, longestMs: 200 };
+    const gone = new AbortController();
+    const unread = eventStream(db, feed, { ...from, signal: gone.signal });
+    const cancelled = eventStream(db, feed, { ...from, signal: gone.signal });
+    eventStream(db, feed, { ...from, signal: new AbortController().signal }, times);
+    expect(feed.listeners).toBe(3);
+    await until("the longest time", async () => (feed.listeners === 2 ? true : undefined));
+    await cancelled.cancel();
+    gone.abort();
+    expect(feed.listeners).toBe(0);
+    for await (const _chunk of unread);
+    feed.close();
+  });
+
+  it("says that it lives, and moves the cursor on, while only others' events happen", async () => {
+    const { db } = api.database.database;
+    const feed = new EventFeed(db, quietLog);
+    const times = { heartbeatMs: 50, longestMs: 60_000 };
+    const after = await lastSettled(db);
+    const wanted = { types: ["node.onboarding.*"], subject: undefined };
+    const stream = eventStream(db, feed, { after, ...wanted, signal: new AbortController().signal }, times);
+    let writing = true;
+    const writer = (async () => {
+      while (writing) await write("nodes/of-others");
+    })();
+    const heard: string[] = [];
+    for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
+      heard.push(chunk);
+      if (chunk.includes("id: ")) break;
+    }
+    writing = false;
+    await writer;
+    expect(heard.at(-1)).toMatch(/^: still here\nid: [\w-]+\n\n$/);
+    const cursor = heard.at(-1)?.match(/id: ([\w-]+)/)?.[1];
+    const { body } = await api.ask("GET", `/api/v1/admin/events?limit=1&cursor=${cursor}`);
+    const [position] = JSON.parse(Buffer.from(cursor ?? "", "base64url").toString()) as [string];
+    expect(BigInt(position)).toBeGreaterThan(after);
+    expect(body.items.length).toBeLessThanOrEqual(1);
+    feed.close();
+  });
+
+  it("takes an empty Last-Event-ID for none", async () => {
+    const one = reader();
+    one.lastId = "";
+    expect((await one.open()).status).toBe(200);
+    one.close();
   });
 
   it("says that what a reader missed is gone, instead of leaving it out", async () => {
