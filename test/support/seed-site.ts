@@ -37,6 +37,7 @@ export async function seedSite(
   api: HubApi,
   maas: { url: string; apiKey: string },
   hosts: readonly DemoHost[],
+  profileFields: Readonly<Record<string, unknown>> = {},
 ): Promise<SeededSite> {
   const site = await ensureSite(api, maas.url);
   const sites = `/api/v1/admin/maas-sites/${site.id}`;
@@ -58,7 +59,7 @@ export async function seedSite(
   }
   const probe = await api.call(SiteProbe, "POST", `${sites}/probe`);
   if (!probe.ok) throw new Error(`The site's probe failed: ${JSON.stringify(probe.checks)}`);
-  const profile = await ensureProfile(api, sites, site.id);
+  const profile = await ensureProfile(api, sites, site.id, profileFields);
   await api.call(z.unknown(), "POST", `${sites}/roce-assignments`, { items: roceRows(hosts) });
   return { siteId: site.id, profileId: profile.id, skuId: SKU };
 }
@@ -76,7 +77,12 @@ async function ensureSite(api: HubApi, maasUrl: string): Promise<Site> {
   });
 }
 
-async function ensureProfile(api: HubApi, sites: string, siteId: string): Promise<Profile> {
+async function ensureProfile(
+  api: HubApi,
+  sites: string,
+  siteId: string,
+  fields: Readonly<Record<string, unknown>>,
+): Promise<Profile> {
   const existing = (await api.profiles(siteId)).find((profile) => profile.name === "gpu");
   if (existing !== undefined) return existing;
   return api.call(Profile, "POST", `${sites}/profiles`, {
@@ -84,6 +90,7 @@ async function ensureProfile(api: HubApi, sites: string, siteId: string): Promis
     description: "GPU hosts of the demo",
     hardware_sync_interval_seconds: 900,
     batch_max_parallel: 8,
+    ...fields,
   });
 }
 

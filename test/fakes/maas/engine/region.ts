@@ -56,6 +56,8 @@ export class Region {
   readonly speed: number;
   readonly timings: Timings;
   hooks: HostHooks = { boot: null, halt: () => undefined, resume: () => undefined };
+  /** What deployed systems told of their boot, in order; a restart forgets it. */
+  readonly bootReports: { systemId: string; name: string; result: string | null }[] = [];
   readonly #store: StateStore;
   readonly #onJob: JobHandler;
   #timer: NodeJS.Timeout | null = null;

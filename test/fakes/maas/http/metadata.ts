@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { z } from "zod";
 import { endDeployment } from "../engine/deploy.ts";
 import { Refusal } from "../engine/refusal.ts";
 import type { Region } from "../engine/region.ts";
@@ -42,6 +43,26 @@ async function signal(region: Region, machine: Machine, request: IncomingMessage
   return plain("OK");
 }
 
+const BootReport = z.object({
+  name: z.string(),
+  description: z.string().default(""),
+  event_type: z.enum(["start", "finish"]),
+  result: z.string().optional(),
+});
+
+/** cloud-init tells each of its stages by a webhook. Only a failure of the last one is noted by the region; the status stays as it is. */
+function reportOfBoot(region: Region, machine: Machine, body: Buffer): Reply {
+  const report = BootReport.parse(JSON.parse(body.toString("utf8")));
+  region.bootReports.push({ systemId: machine.systemId, name: report.name, result: report.result ?? null });
+  if (report.name === "modules-final" && report.result === "FAIL") {
+    region.event(machine, "ERROR", "Node post-installation failure", `'cloudinit' ${report.description}`);
+    region.changed();
+  }
+  return plain("", 204);
+}
+
+const urlOf = (request: IncomingMessage): string => `http://${request.headers.host ?? "127.0.0.1"}/MAAS`;
+
 /** What a booted machine asks for and reports, signed with its own token. */
 export async function answerMetadata(region: Region, request: IncomingMessage, url: URL, body: Buffer): Promise<Reply> {
   const method = request.method ?? "GET";
@@ -49,7 +70,7 @@ export async function answerMetadata(region: Region, request: IncomingMessage, u
   const status = /^\/MAAS\/metadata\/status\/([^/]+)\/?$/.exec(url.pathname);
   if (status !== null) {
     if (status[1] !== machine.systemId) throw new Refusal(403, "");
-    return plain("", 204);
+    return reportOfBoot(region, machine, body);
   }
   const path = url.pathname.startsWith(ROOT) ? url.pathname.slice(ROOT.length).replace(/\/$/, "") : null;
   if (method === "POST" && path === "") {
@@ -59,6 +80,12 @@ export async function answerMetadata(region: Region, request: IncomingMessage, u
     throw new Refusal(400, `Unrecognised signature: method=POST op=${op ?? "None"}`);
   }
   switch (method === "GET" ? path : null) {
+    case "meta-data/instance-id":
+      return plain(machine.systemId);
+    case "meta-data/local-hostname":
+      return plain(machine.hostname);
+    case "meta-data/vendor-data":
+      return plain(JSON.stringify({ "cloud-init": vendorData(machine, urlOf(request)) }));
     case "meta-data":
       return plain(`instance-id: ${machine.systemId}\nlocal-hostname: ${machine.hostname}\n`);
     case "user-data": {
@@ -68,7 +95,7 @@ export async function answerMetadata(region: Region, request: IncomingMessage, u
     }
     case "vendor-data":
       return {
-        ...plain(vendorData(machine, `http://${request.headers.host ?? "127.0.0.1"}/MAAS`)),
+        ...plain(vendorData(machine, urlOf(request))),
         contentType: "text/plain; charset=utf-8",
       };
     case "maas-scripts":

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { createServer } from "node:http";
 import { Refusal } from "../engine/refusal.ts";
@@ -80,11 +81,13 @@ async function answerApi(region: Region, request: IncomingMessage, url: URL, bod
   return handler(call);
 }
 
+/** What a deployed machine's sync service fetches and runs; hosts in a folder report without it. */
+const RUN_SCRIPTS = readFileSync(new URL("../host/maas-run-scripts.py", import.meta.url), "utf8");
+
 async function answer(parts: ServerParts, request: IncomingMessage, url: URL, body: Buffer): Promise<Reply> {
   try {
     if (url.pathname.startsWith("/_sim/")) return await parts.control.answer(request, url, body);
-    if (url.pathname === "/MAAS/maas-run-scripts")
-      return plain("#!/bin/sh\n# The simulated host reports its hardware itself.\nexit 0\n");
+    if (url.pathname === "/MAAS/maas-run-scripts") return plain(RUN_SCRIPTS);
     if (url.pathname.startsWith("/MAAS/metadata/")) return await answerMetadata(parts.region, request, url, body);
     if (url.pathname === "/MAAS/api/version/") return plain("2.0");
     if (url.pathname.startsWith("/MAAS/api/1.0/")) return plain("The 1.0 API is no longer available.", 410);

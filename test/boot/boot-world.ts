@@ -1,0 +1,146 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { execa } from "execa";
+import { type MaasSimulator, startMaasSimulator } from "../fakes/maas/simulator.ts";
+import { type Child, startChild } from "../support/child.ts";
+import { HubApi } from "../support/hub-api.ts";
+import { type DemoHost, demoHosts, type SeededSite, seedSite } from "../support/seed-site.ts";
+import { until } from "../support/until.ts";
+import type { ContainerHost } from "./container-host.ts";
+import { bootCache, bootImage } from "./image/boot-image.ts";
+import { Lxd } from "./lxd.ts";
+import { ContainerHosts } from "./maas-hosts.ts";
+
+const REPOSITORY = new URL("../..", import.meta.url).pathname;
+
+/** A hub process, a simulated region, and containers that the region's machines boot as: on one bridge, with no other network. */
+export interface BootWorld {
+  readonly api: HubApi;
+  readonly maas: MaasSimulator;
+  readonly hosts: ContainerHosts;
+  readonly site: SeededSite;
+  readonly boxes: readonly DemoHost[];
+  readonly hubLog: string;
+  readonly folder: string;
+  /** Onboards the n-th box, counted from 1, and answers the onboarding's id. */
+  onboard(n: number): Promise<{ id: string; host: ContainerHost }>;
+  /** Waits until the onboarding moves no more by itself. */
+  ended(id: string, timeoutMs?: number): ReturnType<HubApi["onboarding"]>;
+  stop(): Promise<void>;
+}
+
+export interface BootOptions {
+  readonly boxes: number;
+  readonly profile?: Readonly<Record<string, unknown>>;
+}
+
+export async function startBootWorld(options: BootOptions): Promise<BootWorld> {
+  const image = await bootImage();
+  mkdirSync(join(bootCache(), "runs"), { recursive: true });
+  const folder = mkdtempSync(join(bootCache(), "runs", "run-"));
+  const closers: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
+  const stop = async (): Promise<void> => {
+    for (const close of closers.splice(0).reverse()) await close();
+  };
+  try {
+    const packages = join(folder, "agent-packages");
+    await buildAgent(packages);
+    const lxd = await Lxd.start(join(bootCache(), "lxd"), image);
+    closers.push(() => lxd.stop());
+    const maas = await startMaasSimulator({ host: lxd.gateway, machines: options.boxes, speed: 300 });
+    closers.push(() => maas.close());
+    const hosts = new ContainerHosts(lxd, folder, () => maas.url);
+    hosts.attach(maas.sim.region);
+    const hubLog = join(folder, "hub.log");
+    const { hub, api } = await startHub(folder, lxd.gateway, packages, hubLog);
+    closers.push(() => hub.stop());
+    const boxes = demoHosts(options.boxes);
+    const site = await seedSite(api, maas, boxes, options.profile);
+    return { ...worldOf({ api, hosts, site, boxes }), api, maas, hosts, site, boxes, hubLog, folder, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function worldOf(parts: Pick<BootWorld, "api" | "hosts" | "site" | "boxes">): Pick<BootWorld, "onboard" | "ended"> {
+  const { api, hosts, site, boxes } = parts;
+  return {
+    onboard: async (n) => {
+      const box = boxes[n - 1];
+      if (box === undefined) throw new Error(`there is no box ${n}`);
+      const { onboarding_id: id } = await api.onboard({
+        site_id: site.siteId,
+        profile_id: site.profileId,
+        sku_id: site.skuId,
+        ...box,
+      });
+      return { id, host: hosts.of(box.hostname) };
+    },
+    ended: (id, timeoutMs = 240_000) =>
+      until(
+        `onboarding ${id} to end`,
+        async () => {
+          await hosts.settle();
+          const onboarding = await api.onboarding(id);
+          return ["pending", "running", "compensating"].includes(onboarding.status) ? undefined : onboarding;
+        },
+        { timeoutMs, everyMs: 300 },
+      ),
+  };
+}
+
+/** The package as a site gets it, but packed quickly. */
+async function buildAgent(out: string): Promise<void> {
+  const key = join(out, "..", "key.pem");
+  const words = [
+    "packaging/main.ts",
+    "--only",
+    "muster-agent",
+    "--compress",
+    "zstd",
+    "--out",
+    out,
+    "--signing-key",
+    key,
+  ];
+  await execa(process.execPath, words, { cwd: REPOSITORY });
+}
+
+async function startHub(
+  folder: string,
+  gateway: string,
+  packages: string,
+  logFile: string,
+): Promise<{ hub: Child; api: HubApi }> {
+  const agentPort = await freePort(gateway);
+  const hub = startChild({
+    name: "hub",
+    script: "hub/main.ts",
+    env: {
+      MUSTER_STATE_DIR: join(folder, "hub"),
+      MUSTER_HTTP_PORT: "0",
+      MUSTER_AGENT_HOST: gateway,
+      MUSTER_AGENT_PORT: String(agentPort),
+      MUSTER_AGENT_URL: `https://${gateway}:${agentPort}`,
+      MUSTER_AGENT_PACKAGE_DIR: packages,
+      MUSTER_WATCH_INTERVAL_MS: "500",
+      MUSTER_HEARTBEAT_MIN_TTL_MS: "3000",
+    },
+    logFile,
+  });
+  const { listening } = (await hub.ready) as { listening: string };
+  const token = readFileSync(join(folder, "hub/admin-token"), "utf8").trim();
+  return { hub, api: new HubApi(listening, token) };
+}
+
+const freePort = (host: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, host, () => {
+      const address = server.address();
+      server.close(() => (address === null || typeof address === "string" ? reject() : resolve(address.port)));
+    });
+  });

@@ -1,0 +1,107 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { until } from "../support/until.ts";
+import { BASE, type Lxd } from "./lxd.ts";
+
+export interface ContainerNic {
+  readonly name: string;
+  readonly mac: string;
+  /** On the bridge to hub and MAAS; the others lead nowhere. */
+  readonly onBridge: boolean;
+}
+export interface HostFile {
+  readonly path: string;
+  readonly mode: number;
+  readonly content: string;
+}
+
+/** A system container with Debian's own systemd and cloud-init: a host as far as a container can be one. */
+export class ContainerHost {
+  readonly #lxd: Lxd;
+  readonly #scratch: string;
+  readonly name: string;
+
+  constructor(lxd: Lxd, scratch: string, name: string) {
+    this.#lxd = lxd;
+    this.#scratch = scratch;
+    this.name = name;
+  }
+
+  /** A new operating system: what was there is gone. */
+  async install(nics: readonly ContainerNic[], files: readonly HostFile[]): Promise<void> {
+    await this.remove();
+    const config = ["security.privileged=true", "security.nesting=true"].flatMap((one) => ["-c", one]);
+    await this.#lxd.lxc("init", BASE, this.name, ...config);
+    for (const [at, nic] of nics.entries()) {
+      const link = nic.onBridge ? ["nictype=bridged", `parent=${this.#lxd.bridge}`] : ["nictype=p2p"];
+      const more = [...link, `name=${nic.name}`, `hwaddr=${nic.mac}`];
+      await this.#lxd.lxc("config", "device", "add", this.name, `nic${at}`, "nic", ...more);
+    }
+    for (const file of files) await this.put(file);
+  }
+
+  async put({ path, mode, content }: HostFile): Promise<void> {
+    const local = join(this.#scratch, `${this.name}.file`);
+    writeFileSync(local, content, { mode: 0o600 });
+    await this.#lxd.lxc("file", "push", "-p", `--mode=0${mode.toString(8)}`, local, `${this.name}/${path}`);
+  }
+
+  /** Adds a block device of this machine under the same path. */
+  async addDisk(device: string): Promise<void> {
+    const name = device.split("/").at(-1) ?? device;
+    await this.#lxd.lxc("config", "device", "add", this.name, name, "unix-block", `source=${device}`, `path=${device}`);
+  }
+
+  start = (): Promise<string> => this.#lxd.lxc("start", this.name);
+  /** As when the power goes: nothing is told. */
+  powerCut = (): Promise<string> => this.#lxd.lxc("stop", "--force", this.name);
+  reboot = (): Promise<string> => this.#lxd.lxc("restart", this.name);
+
+  async isRunning(): Promise<boolean> {
+    return (await this.#lxd.lxc("list", this.name, "--format", "csv", "-c", "ns"))
+      .split("\n")
+      .includes(`${this.name},RUNNING`);
+  }
+
+  async remove(): Promise<void> {
+    const known = (await this.#lxd.lxc("list", "--format", "csv", "-c", "n")).split("\n");
+    if (known.includes(this.name)) await this.#lxd.lxc("delete", "--force", this.name);
+  }
+
+  run = (...command: string[]) => this.#lxd.run(this.name, command);
+
+  /** What a shell line prints; throws when it fails. */
+  async shell(line: string): Promise<string> {
+    const { exitCode, stdout, stderr } = await this.run("bash", "-c", line);
+    if (exitCode !== 0) throw new Error(`${this.name}: ${line}: status ${exitCode}: ${stderr}`);
+    return stdout;
+  }
+
+  /** The file's text, or null where there is none. */
+  async read(path: string): Promise<string | null> {
+    const { exitCode, stdout } = await this.run("cat", path);
+    return exitCode === 0 ? stdout : null;
+  }
+
+  /** What a person would look at first when the boot did not do what it should. */
+  async explain(): Promise<string> {
+    const { stdout } = await this.run(
+      "bash",
+      "-c",
+      "tail -n 1 /var/lib/muster/bootstrap/*.status; tail -n 40 /var/log/cloud-init-output.log; journalctl -u muster-agent -n 20 --no-pager",
+    );
+    return stdout;
+  }
+
+  /** Waits for cloud-init's own word that the boot is over, and answers `done` or `error`. */
+  bootEnded(): Promise<string> {
+    return until(
+      `cloud-init of ${this.name} to end`,
+      async () => {
+        const { stdout } = await this.run("cloud-init", "status");
+        return /^status: (done|error|degraded)/m.exec(stdout)?.[1];
+      },
+      { timeoutMs: 180_000, everyMs: 500 },
+    );
+  }
+}

@@ -1,0 +1,37 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { execa } from "execa";
+
+const BUILD = new URL("build.sh", import.meta.url).pathname;
+
+/** Outside the repository, shared by all clones; `MUSTER_BOOT_CACHE` moves it. */
+export const bootCache = (): string =>
+  process.env["MUSTER_BOOT_CACHE"] ?? join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "muster-boot");
+
+/** What was built from Debian's packages, once for each content of the build script. */
+export interface BootImage {
+  readonly folder: string;
+  readonly rootfs: string;
+  readonly metadata: string;
+  readonly disk: string;
+  readonly kernel: string;
+}
+
+/** Builds the image when the cache has none: some minutes, at most once a machine. */
+export async function bootImage(): Promise<BootImage> {
+  const key = createHash("sha256").update(readFileSync(BUILD)).digest("hex").slice(0, 16);
+  const folder = join(bootCache(), `debian-${key}`);
+  if (!existsSync(folder)) {
+    mkdirSync(bootCache(), { recursive: true });
+    await execa(BUILD, [folder], { all: true });
+  }
+  return {
+    folder,
+    rootfs: join(folder, "rootfs.tar.zst"),
+    metadata: join(folder, "metadata.tar"),
+    disk: join(folder, "disk.raw"),
+    kernel: join(folder, "vmlinuz"),
+  };
+}

@@ -1,0 +1,112 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import { execa } from "execa";
+import { until } from "../support/until.ts";
+import type { BootImage } from "./image/boot-image.ts";
+
+/** The name of the image in the daemon. */
+export const BASE = "base";
+const BRIDGE = "musterboot0";
+
+/** An LXD daemon of the suite's own, with one bridge that leads nowhere but to this machine. */
+export class Lxd {
+  readonly #folder: string;
+  readonly #daemon: ChildProcess;
+  /** This machine's address on the bridge. */
+  readonly gateway: string;
+  readonly bridge = BRIDGE;
+
+  private constructor(folder: string, daemon: ChildProcess, gateway: string) {
+    this.#folder = folder;
+    this.#daemon = daemon;
+    this.gateway = gateway;
+  }
+
+  /** Starts in an empty folder; what a killed run left there is ended first. */
+  static async start(folder: string, image: BootImage): Promise<Lxd> {
+    await endLeftovers(folder);
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(join(folder, "client"), { recursive: true });
+    const log = openSync(join(folder, "lxd.log"), "a");
+    const daemon = spawn("lxd", ["--group", "root"], {
+      env: { ...process.env, LXD_DIR: folder },
+      stdio: ["ignore", log, log],
+      detached: true,
+    });
+    writeFileSync(join(folder, "pid"), String(daemon.pid));
+    const lxd = new Lxd(folder, daemon, `${await freeNetwork()}.1`);
+    await until("LXD answers", async () => {
+      if (daemon.exitCode !== null) throw new Error(`lxd ended with ${daemon.exitCode}; read ${folder}/lxd.log`);
+      return existsSync(join(folder, "unix.socket")) ? await lxd.lxc("list", "--format", "csv") : undefined;
+    });
+    const preseed = {
+      storage_pools: [{ name: "default", driver: "dir" }],
+      profiles: [{ name: "default", devices: { root: { path: "/", pool: "default", type: "disk" } } }],
+    };
+    await execa("lxd", ["init", "--preseed"], { env: lxd.#env(), input: JSON.stringify(preseed) });
+    await lxd.lxc("image", "import", image.metadata, image.rootfs, "--alias", BASE);
+    const settings = [`ipv4.address=${lxd.gateway}/24`, "ipv4.nat=false", "ipv4.dhcp=true", "ipv6.address=none"];
+    // Names of the world outside are refused at once, as there is none.
+    await lxd.lxc("network", "create", BRIDGE, ...settings, "raw.dnsmasq=no-resolv");
+    return lxd;
+  }
+
+  #env(): Record<string, string> {
+    return { LXD_DIR: this.#folder, LXD_CONF: join(this.#folder, "client") };
+  }
+
+  /** Runs `lxc`, and answers what it printed; throws with what it complained of. */
+  async lxc(...words: string[]): Promise<string> {
+    return (await execa("lxc", words, { env: this.#env(), timeout: 120_000, stdin: "ignore" })).stdout;
+  }
+
+  /** Runs a command in a container; its status is the caller's to judge. */
+  run(container: string, command: readonly string[], input = "") {
+    return execa("lxc", ["exec", container, "-T", "--", ...command], {
+      env: this.#env(),
+      input,
+      reject: false,
+      timeout: 120_000,
+    });
+  }
+
+  async stop(): Promise<void> {
+    await endDaemon(this.#folder, this.#env());
+    if (this.#daemon.exitCode === null) this.#daemon.kill("SIGKILL");
+    await execa("ip", ["link", "delete", BRIDGE], { reject: false });
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+async function endDaemon(folder: string, env: Record<string, string>): Promise<void> {
+  const { stdout } = await execa("lxc", ["list", "--format", "csv", "-c", "n"], {
+    env,
+    reject: false,
+    timeout: 20_000,
+  });
+  for (const name of stdout.split("\n").filter((line) => line !== ""))
+    await execa("lxc", ["delete", "--force", name], { env, reject: false, timeout: 60_000 });
+  await execa("lxc", ["network", "delete", BRIDGE], { env, reject: false, timeout: 20_000 });
+  await execa("lxd", ["shutdown", "--timeout", "30"], { env: { ...env, LXD_DIR: folder }, reject: false });
+}
+
+async function endLeftovers(folder: string): Promise<void> {
+  const file = join(folder, "pid");
+  if (!existsSync(file)) return;
+  const pid = readFileSync(file, "utf8");
+  if (existsSync(`/proc/${pid}/cmdline`) && readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith("lxd\0"))
+    await endDaemon(folder, { LXD_DIR: folder, LXD_CONF: join(folder, "client") });
+  await execa("ip", ["link", "delete", BRIDGE], { reject: false });
+}
+
+/** The first three numbers of a network that this machine has no address in. */
+async function freeNetwork(): Promise<string> {
+  const taken = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map((one) => one.address));
+  for (let third = 1; third < 255; third += 1) {
+    const network = `10.231.${third}`;
+    if (!taken.some((address) => address.startsWith(`${network}.`))) return network;
+  }
+  throw new Error("no network of 10.231.0.0/16 is free");
+}

@@ -1,0 +1,13 @@
+import { defineConfig } from "vitest/config";
+
+/** `npm run test:boot`: real boots, one file after the other, since each takes the machine's cores. */
+export default defineConfig({
+  test: {
+    root: new URL("../..", import.meta.url).pathname,
+    include: ["test/boot/**/*.test.ts"],
+    exclude: ["**/node_modules/**", "**/.muster/**"],
+    fileParallelism: false,
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
+  },
+});
