@@ -1,4 +1,4 @@
-import { and, eq, inArray, sql } from "drizzle-orm";
+import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { NodeId, TaskId, WorkflowId } from "../../shared/ids.ts";
 import { TASKS, type TaskInput, type TaskType } from "../../shared/tasks/index.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
@@ -58,7 +58,17 @@ export async function readTask(db: Db | Tx, id: TaskId): Promise<Task | null> {
 
 /** A queued task is cancelled at once; one that an agent has is `cancelling` until the agent says how it went. Null: it was over already. */
 export async function cancelTask(tx: Tx, id: TaskId): Promise<Task | null> {
-  const [cancelled] = await tx
+  const [task] = await cancelTasks(tx, eq(tasks.id, id));
+  return task ?? null;
+}
+
+/** The same for every task of the type that the node has, whoever queued it. */
+export async function cancelTasksOf(tx: Tx, nodeId: NodeId, type: TaskType): Promise<void> {
+  await cancelTasks(tx, and(eq(tasks.nodeId, nodeId), eq(tasks.type, type)));
+}
+
+async function cancelTasks(tx: Tx, which: SQL | undefined): Promise<Task[]> {
+  const cancelled = await tx
     .update(tasks)
     .set({
       state: sql`case when ${tasks.state} = 'queued' then 'cancelled' else 'cancelling' end`,
@@ -66,10 +76,12 @@ export async function cancelTask(tx: Tx, id: TaskId): Promise<Task | null> {
       errorCode: sql`case when ${tasks.state} = 'queued' then 'cancelled' end`,
       updatedAt: sql`now()`,
     })
-    .where(and(eq(tasks.id, id), inArray(tasks.state, ["queued", "offered", "running"])))
+    .where(and(which, inArray(tasks.state, ["queued", "offered", "running"])))
     .returning();
-  if (cancelled === undefined) return null;
-  await tx.execute(sql`select pg_notify(${TASK_CHANNEL}, ${cancelled.nodeId})`);
-  if (cancelled.state === "cancelled") await wakeWorkflows(tx, [waitKey.task(id)]);
+  for (const { nodeId } of cancelled) await tx.execute(sql`select pg_notify(${TASK_CHANNEL}, ${nodeId})`);
+  await wakeWorkflows(
+    tx,
+    cancelled.filter(({ state }) => state === "cancelled").map(({ id }) => waitKey.task(id)),
+  );
   return cancelled;
 }

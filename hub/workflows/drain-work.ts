@@ -1,16 +1,16 @@
 import { failure } from "../../shared/failures.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { TASKS } from "../../shared/tasks/index.ts";
+import { closedHosts } from "../db/queries/closed-hosts.ts";
+import { lockNode } from "../db/queries/nodes.ts";
 import type { Task } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
-import { enqueueTask } from "../tasks/queue.ts";
+import { openHost } from "../tasks/open-host.ts";
 import { type AgentWork, cancelWork } from "./agent-work.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
 /** Beyond the sessions' deadline: deliveries that were lost and made again. */
 const DRAIN_MARGIN_SECONDS = 1_800;
-/** An agent that is away for longer finds its host as it was drained; the node must then be onboarded anew. */
-const UNDRAIN_DEADLINE_SECONDS = 7 * 86_400;
 
 const isForced = (context: DecommissionContext): boolean => context.decommission.forcedAt !== null;
 
@@ -47,16 +47,14 @@ function remainingUsers(task: Task): readonly string[] {
   return progress.success ? progress.data.remaining_users.slice(0, 20) : [];
 }
 
-/** Takes the drain back: what is open of it ends, and a host that may have been marked lets people in again once its agent hears of it. */
+/**
+ * Takes the drain back: what is open of it ends, and a host that may have been marked lets people in again once its agent hears of it. Only while
+ * the operation owns the node's draining: a host of another state stays as it is.
+ */
 export async function undoDrain(tx: Tx, workflowId: WorkflowId, nodeId: NodeId, reason: string): Promise<void> {
-  const task = await cancelWork(tx, workflowId, DRAIN);
-  if (task === null || task.attempts === 0) return;
-  await enqueueTask(tx, {
-    nodeId,
-    workflowId,
-    type: "node.undrain",
-    input: { reason },
-    idempotencyKey: `node.undrain/${task.id}`,
-    deadlineSeconds: UNDRAIN_DEADLINE_SECONDS,
-  });
+  await cancelWork(tx, workflowId, DRAIN);
+  const node = await lockNode(tx, nodeId);
+  if (node?.status !== "draining" || node.operationId !== workflowId) return;
+  const closed = await closedHosts(tx, [nodeId]);
+  if (closed.has(nodeId)) await openHost(tx, { nodeId, workflowId, reason });
 }

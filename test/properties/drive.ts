@@ -79,6 +79,13 @@ export class Driver {
     };
   }
 
+  /** One look, as `drive` makes them. */
+  async step(id: WorkflowId): Promise<void> {
+    const row = await readWorkflow(this.#db, id);
+    if (row?.status === "pending") await this.#admit(id);
+    await plainly(await this.claim(id));
+  }
+
   /** Drives the row until it ends; `at` decides how each look goes. */
   async drive(id: WorkflowId, at: (row: WorkflowRow) => Interrupt = () => plainly): Promise<WorkflowRow> {
     for (let looks = 0; looks < MOST_LOOKS; looks += 1) {

@@ -1,4 +1,5 @@
 import { enterDraining, leaveDraining } from "../../node/lifecycle.ts";
+import { cancelTasksOf } from "../../tasks/queue.ts";
 import { type DecommissionStageOf, RECORD_RETRY, recordTimeout, stateConflict } from "../decommission-context.ts";
 import { StageFailure } from "../stage-failure.ts";
 
@@ -19,6 +20,8 @@ export const disableNode: DecommissionStageOf = {
       const { node, workflowId, decommission } = context;
       const step = await enterDraining(tx, node.id, workflowId, decommission.reason);
       if (step.kind === "refused") throw new StageFailure(stateConflict(context, step.actual, "drained"));
+      // An undrain of before that still waits, e.g. for its next try, would open the host behind this drain's back.
+      await cancelTasksOf(tx, node.id, "node.undrain");
     },
   }),
   compensate: async (context, cause) => ({

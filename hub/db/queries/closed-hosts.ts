@@ -1,0 +1,41 @@
+import { and, desc, eq, gt, inArray, or } from "drizzle-orm";
+import type { NodeId } from "../../../shared/ids.ts";
+import { tasks } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+/**
+ * Which of these hosts may keep people out: an agent was given a drain, or an undrain was asked for, and no undrain has succeeded since. What was
+ * cancelled or has failed proves nothing, so such a host counts as closed.
+ */
+export async function closedHosts(db: Db | Tx, nodeIds: readonly NodeId[]): Promise<ReadonlySet<NodeId>> {
+  if (nodeIds.length === 0) return new Set();
+  const newest = await db
+    .selectDistinctOn([tasks.nodeId], { nodeId: tasks.nodeId, type: tasks.type, state: tasks.state })
+    .from(tasks)
+    .where(
+      and(
+        inArray(tasks.nodeId, [...nodeIds]),
+        or(eq(tasks.type, "node.undrain"), and(eq(tasks.type, "node.drain"), gt(tasks.attempts, 0))),
+      ),
+    )
+    .orderBy(tasks.nodeId, desc(tasks.createdAt), desc(tasks.id));
+  return new Set(
+    newest.flatMap(({ nodeId, type, state }) => (type === "node.undrain" && state === "succeeded" ? [] : [nodeId])),
+  );
+}
+
+/** An undrain that will still be carried out. */
+export async function hasWaitingUndrain(tx: Tx, nodeId: NodeId): Promise<boolean> {
+  const rows = await tx
+    .select({ id: tasks.id })
+    .from(tasks)
+    .where(
+      and(
+        eq(tasks.nodeId, nodeId),
+        eq(tasks.type, "node.undrain"),
+        inArray(tasks.state, ["queued", "offered", "running"]),
+      ),
+    )
+    .limit(1);
+  return rows.length > 0;
+}

@@ -1,0 +1,118 @@
+import { eq, sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { claimTasks, endDelivery, type TaskEnding } from "../../hub/db/queries/tasks.ts";
+import { nodes, type Task, tasks } from "../../hub/db/schema/index.ts";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import { startDecommission } from "../../hub/workflows/start-decommission.ts";
+import type { NodeId, WorkflowId } from "../../shared/ids.ts";
+import { decommission } from "../support/decommission-world.ts";
+import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { Driver } from "./drive.ts";
+
+/** Whom a host lets in must follow what its node is: a drain closes it, and what takes the drain back opens it, in that order. */
+let rig: OnboardingRig;
+let started = 0;
+beforeAll(async () => {
+  rig = await startOnboardingRig({ machines: 1 });
+});
+afterAll(() => rig?.close());
+
+const db = () => rig.test.database.db;
+const driver = () => new Driver(rig.test, workflowsOf(rig.services), async () => undefined);
+const statusOf = async (nodeId: NodeId) => (await db().select().from(nodes).where(eq(nodes.id, nodeId)))[0]?.status;
+
+async function drainAgain(nodeId: NodeId): Promise<WorkflowId> {
+  const request = {
+    mode: "drain",
+    reason: "again",
+    agent_wait_seconds: 900,
+    deadline_seconds: 0,
+    force: false,
+  } as const;
+  const created = await rig.test.database.inTx((tx) => startDecommission(tx, nodeId, request, "ann"));
+  return created.decommission_id;
+}
+
+/** Looks until the drain's task is queued. */
+async function untilTask(driven: Driver, id: WorkflowId): Promise<void> {
+  for (let looks = 0; looks < 10; looks += 1) {
+    const open = await db().select().from(tasks).where(eq(tasks.workflowId, id));
+    if (open.some((task) => task.type === "node.drain" && task.state === "queued")) return;
+    await driven.step(id);
+  }
+  throw new Error(`no drain was queued\n${await driven.story(id)}`);
+}
+
+/** What the hub offers the node's agent next. */
+async function offered(nodeId: NodeId): Promise<Task> {
+  const [task] = await claimTasks(db(), [nodeId]);
+  if (task === undefined) throw new Error("nothing is offered");
+  return task;
+}
+const ends = (task: Task, ending: TaskEnding) => endDelivery(db(), task.id, task.nodeId, task.epoch, ending);
+const DRAINED = { state: "succeeded", result: { drained: true, sessions_closed: 0, remaining_users: [] } } as const;
+const CANCELLED = { state: "cancelled", errorCode: "cancelled", errorMessage: "Cancelled before it ended" } as const;
+const UNMARK_FAILED = {
+  state: "queued",
+  errorCode: "unmark_failed",
+  errorMessage: "The file system is read-only",
+  delaySeconds: 3_600,
+} as const;
+/** A pause before the next try is over at once. */
+const noPauses = (nodeId: NodeId) => db().update(tasks).set({ notBefore: sql`now()` }).where(eq(tasks.nodeId, nodeId));
+
+async function start() {
+  const driven = driver();
+  const subject = await decommission(rig, "drain", `drained-again-${++started}`);
+  await untilTask(driven, subject.id);
+  return { driven, ...subject };
+}
+
+/** A drain that the agent had begun and that was cancelled; its undrain has failed once and waits for its next try. */
+async function withUndrainThatWaits() {
+  const subject = await start();
+  const { driven, id, nodeId } = subject;
+  const drain = await offered(nodeId);
+  await driven.verb(id, "cancel");
+  await driven.drive(id);
+  await ends(drain, CANCELLED);
+  const undrain = await offered(nodeId);
+  expect(undrain.type).toBe("node.undrain");
+  await ends(undrain, UNMARK_FAILED);
+  return subject;
+}
+
+describe("an undrain that is not done yet", () => {
+  it("is given up when the node is drained anew, so that it never opens a retired host", async () => {
+    const { driven, nodeId } = await withUndrainThatWaits();
+    const again = await drainAgain(nodeId);
+    await untilTask(driven, again);
+    await ends(await offered(nodeId), DRAINED);
+    expect((await driven.drive(again)).status).toBe("completed");
+    await noPauses(nodeId);
+    expect(await claimTasks(db(), [nodeId]), "nothing is left that would open the host").toEqual([]);
+    expect(await statusOf(nodeId)).toBe("retired");
+  });
+
+  it("is queued anew when that drain is cancelled before its agent heard of it", async () => {
+    const { driven, nodeId } = await withUndrainThatWaits();
+    const again = await drainAgain(nodeId);
+    await untilTask(driven, again);
+    await driven.verb(again, "cancel");
+    expect((await driven.drive(again)).status).toBe("cancelled");
+    expect((await offered(nodeId)).type).toBe("node.undrain");
+  });
+});
+
+it("a remove that is cancelled leaves its retired host closed", async () => {
+  const { driven, id, nodeId } = await start();
+  await ends(await offered(nodeId), DRAINED);
+  await driven.drive(id);
+  const request = { mode: "remove", reason: "old", agent_wait_seconds: 900 } as const;
+  const remove = await rig.test.database.inTx((tx) => startDecommission(tx, nodeId, request, "ann"));
+  for (let looks = 0; looks < 2; looks += 1) await driven.step(remove.decommission_id);
+  await driven.verb(remove.decommission_id, "cancel");
+  expect((await driven.drive(remove.decommission_id)).status).toBe("cancelled");
+  expect(await statusOf(nodeId)).toBe("retired");
+  expect(await claimTasks(db(), [nodeId])).toEqual([]);
+});
