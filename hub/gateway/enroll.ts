@@ -3,13 +3,14 @@ import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { isSupportedProtocol, OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from "../../shared/protocol/version.ts";
 import { knowsToken, lockToken, markTokenUsed } from "../db/queries/enrollment-tokens.ts";
-import { isKeyRevoked, keepCertificate, revokeCertificates } from "../db/queries/node-certificates.ts";
+import { isKeyRevoked, isRevoked, keepCertificate, revokeCertificates } from "../db/queries/node-certificates.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { EnrollmentToken, Node } from "../db/schema/index.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
+import type { AuthenticatedNode } from "./authenticate.ts";
 import type { CertificateAuthority, CheckedRequest, SignedNodeCertificate } from "./certificate-authority.ts";
 import type { TaskSigner } from "./task-signer.ts";
 
@@ -110,13 +111,16 @@ function refuseOtherHost(token: EnrollmentToken, request: EnrollRequest): void {
     );
 }
 
-/** A new certificate for the caller, who has proven one that is still accepted (see `authenticate`), in that one's generation. */
+/**
+ * A new certificate for the caller, who has proven one that was accepted a moment ago (see `authenticate`), in that one's generation. Whether it is
+ * accepted still is read again while the node is held, as whoever revokes certificates holds it too: no renewal outlives a revocation.
+ */
 export async function renew(
   deps: EnrollDependencies,
-  caller: { readonly nodeId: NodeId; readonly generation: number },
+  caller: AuthenticatedNode,
   csrPem: string,
 ): Promise<EnrollResponse> {
-  const { nodeId, generation } = caller;
+  const { nodeId, generation, serial } = caller;
   const checked = await deps.ca.checkRequest(csrPem, nodeId);
   const signed = await deps.ca.signNode(nodeId, checked);
   await deps.inTx(async (tx) => {
@@ -125,6 +129,11 @@ export async function renew(
       throw new ApiError(
         "certificate_rejected",
         "The client certificate is not accepted: the node was provisioned anew since; enroll with the new token.",
+      );
+    if (await isRevoked(tx, serial))
+      throw new ApiError(
+        "certificate_rejected",
+        "The client certificate is not accepted: it was revoked. An operator can start a new provisioning.",
       );
     await keepCertificate(tx, certificateOf(node, signed));
     await recordNodeEvent(tx, {

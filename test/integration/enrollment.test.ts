@@ -1,5 +1,5 @@
 import { webcrypto, X509Certificate } from "node:crypto";
-import { and, eq } from "drizzle-orm";
+import { and, eq, isNull, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { revokeCertificates } from "../../hub/db/queries/node-certificates.ts";
 import { enrollmentTokens, nodeCertificates, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
@@ -7,6 +7,7 @@ import { KEY_ALGORITHM, SIGNING_ALGORITHM, x509 } from "../../hub/gateway/x509.t
 import { EnrollResponse, nodeUri } from "../../shared/api/enroll.ts";
 import { API_ERRORS, type ApiErrorCode, Problem } from "../../shared/api/errors.ts";
 import { type Answer, GatewayRig, makeKey } from "../support/gateway-rig.ts";
+import { until } from "../support/until.ts";
 
 let rig: GatewayRig;
 beforeAll(async () => {
@@ -289,6 +290,29 @@ describe("renewal", () => {
     const body = { csr_pem: await (await makeKey()).csr(nodeUri(other.nodeId)) };
     const refused = await expectRefused("certificate_rejected", () => rig.ask("POST", otherPath, { as: other, body }));
     expect(refused.detail).toContain("lost");
+  });
+
+  it("is refused when the certificate is revoked after it was accepted and before the new one is kept", async () => {
+    const identity = await rig.enrolled();
+    const path = `/internal/v1/nodes/${identity.nodeId}/certificate`;
+    const body = { csr_pem: await (await makeKey()).csr(nodeUri(identity.nodeId)) };
+    const asked = await rig.inTx(async (tx) => {
+      await revokeCertificates(tx, identity.nodeId, "all", "stolen");
+      const asking = rig.ask("POST", path, { as: identity, body });
+      await until("the renewal waits for the node", async () => {
+        const { rows } = await rig.db.execute(
+          sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        );
+        return rows.length > 0 ? true : undefined;
+      });
+      return { asking };
+    });
+    expect(await asked.asking).toMatchObject({ status: 403, code: "certificate_rejected" });
+    const valid = await rig.db
+      .select()
+      .from(nodeCertificates)
+      .where(and(eq(nodeCertificates.nodeId, identity.nodeId), isNull(nodeCertificates.revokedAt)));
+    expect(valid).toEqual([]);
   });
 
   it("is refused for a request that names another node, is none, or holds an unknown field", async () => {

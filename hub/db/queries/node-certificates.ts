@@ -3,6 +3,7 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { type Node, type NodeCertificate, nodeCertificates, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { SESSION_CHANNEL } from "./agent-sessions.ts";
+import { lockNode } from "./nodes.ts";
 
 export type NewCertificate = Omit<NodeCertificate, "issuedAt" | "revokedAt" | "revokeReason">;
 
@@ -28,7 +29,7 @@ export async function readCertificate(
 
 /**
  * Puts certificates of the node on the deny list: all of them, or those below a generation. Sessions that were opened with one are closed,
- * on whichever hub they are.
+ * on whichever hub they are. The node is held for it: a renewal that is under way is seen, or sees this.
  */
 export async function revokeCertificates(
   tx: Tx,
@@ -36,6 +37,7 @@ export async function revokeCertificates(
   which: "all" | { readonly belowGeneration: number },
   reason: string,
 ): Promise<void> {
+  await lockNode(tx, nodeId);
   const revoked = await tx
     .update(nodeCertificates)
     .set({ revokedAt: sql`now()`, revokeReason: reason })
@@ -48,6 +50,15 @@ export async function revokeCertificates(
     )
     .returning({ serial: nodeCertificates.serial });
   if (revoked.length > 0) await tx.execute(sql`select pg_notify(${SESSION_CHANNEL}, ${nodeId})`);
+}
+
+/** True when the certificate is on the deny list, and when there is no such certificate. */
+export async function isRevoked(tx: Tx, serial: string): Promise<boolean> {
+  const valid = await tx
+    .select({ serial: nodeCertificates.serial })
+    .from(nodeCertificates)
+    .where(and(eq(nodeCertificates.serial, serial), isNull(nodeCertificates.revokedAt)));
+  return valid.length === 0;
 }
 
 /** True when a certificate for this key of the node was revoked in the present generation: the key itself is banned. */
