@@ -47,7 +47,6 @@ export default {
           "[.]d[.]ts$",
           "(^|/)main[.]ts$",
           "^test/config/",
-          "^test/boot/vitest[.]config[.]ts$",
           "^hub/db/migrations/",
           "[.]test[.]ts$",
           "^test/fakes/maas/host/systemctl[.]ts$",
