@@ -7,9 +7,11 @@ import type { NodeStatus } from "../../shared/node-status.ts";
 import type { DecommissionMode } from "../../shared/workflow-status.ts";
 import { readMaasSystemId } from "../db/queries/decommissions.ts";
 import { lockNode } from "../db/queries/nodes.ts";
+import { onboardingOfHost } from "../db/queries/onboarding-work.ts";
 import { WORKFLOW_CHANNEL } from "../db/queries/workflow-wakes.ts";
 import { type Node, nodeDecommissions, workflowSubjects, workflows } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
+import { moveNode } from "../node/move-node.ts";
 import { firstStageOf } from "./decommission.ts";
 
 export type DecommissionRequest =
@@ -18,12 +20,12 @@ export type DecommissionRequest =
 
 /**
  * THE table of what a mode may begin with; the text is why not, and what to do. A node that an earlier operation left in the middle, held by
- * nobody, is taken over.
+ * nobody, is taken over; so is one that is enrolling, once its onboarding is over (`leaveEnrolling`).
  */
 const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, true | string>>>> = {
   drain: {
     bootstrap_issued: "It has not enrolled yet: let its token lapse instead.",
-    enrolling: "It is being onboarded: cancel the onboarding, or wait until it is active.",
+    enrolling: true,
     active: true,
     offline: true,
     quarantined: true,
@@ -34,7 +36,7 @@ const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, t
   },
   remove: {
     bootstrap_issued: "Only a retired node is removed.",
-    enrolling: "Only a retired node is removed: cancel the onboarding first.",
+    enrolling: "Only a retired node is removed: cancel its onboarding, and drain the node that it leaves.",
     active: "Only a retired node is removed: drain it first.",
     offline: "Only a retired node is removed: drain it first.",
     quarantined: "Only a retired node is removed: drain it first.",
@@ -62,6 +64,7 @@ export async function startDecommission(
     const message = `Node ${node.hostname} is ${node.status}, so no ${mode} can begin. ${may}`;
     throw new ApiError("conflict", message, { context: { node_id: nodeId, node_status: node.status } });
   }
+  const priorStatus = node.status === "enrolling" ? await leaveEnrolling(tx, node, request.reason) : node.status;
   await tx.insert(workflows).values({
     id,
     kind: mode,
@@ -80,10 +83,24 @@ export async function startDecommission(
     maasSystemId: await readMaasSystemId(tx, nodeId),
     mode,
     reason: request.reason,
-    priorStatus: node.status,
+    priorStatus,
   });
   await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
   return { decommission_id: id, node_id: nodeId, mode, status: "pending" };
+}
+
+/** An onboarding that is not over owns its node, a failed one as well. A node that none owns is on its way out from here on. */
+async function leaveEnrolling(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
+  const onboarding = node.siteId === null ? null : await onboardingOfHost(tx, node.siteId, node.hostname);
+  if (onboarding !== null) {
+    throw new ApiError(
+      "conflict",
+      `Node ${node.hostname} is being onboarded, so no drain can begin. Wait until it is active, or cancel onboarding ${onboarding}.`,
+      { context: { node_id: node.id, node_status: node.status, onboarding_id: onboarding } },
+    );
+  }
+  await moveNode(tx, node.id, { from: "enrolling", to: "quarantined", owner: "operator" }, reason);
+  return "quarantined";
 }
 
 const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({

@@ -5,6 +5,7 @@ import type { BatchCreate, BatchCreated, OnboardingCreate, OnboardingCreated } f
 import { BatchId, NodeId, type SiteId, WorkflowId } from "../../shared/ids.ts";
 import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 import { type BoundNode, nodesOfBmcs } from "../db/queries/node-machines.ts";
+import { hostSubject } from "../db/queries/onboarding-work.ts";
 import { WORKFLOW_CHANNEL } from "../db/queries/workflow-wakes.ts";
 import {
   maasSiteProfiles,
@@ -200,7 +201,7 @@ async function holdSubjects(
   created: readonly { id: WorkflowId; host: Placed }[],
 ): Promise<void> {
   const wanted = created.flatMap(({ id, host }) => [
-    { subject: `host:${siteId}/${host.hostname}`, workflowId: id, pointer: `${host.pointer}/hostname` },
+    { subject: hostSubject(siteId, host.hostname), workflowId: id, pointer: `${host.pointer}/hostname` },
     { subject: `bmc:${siteId}/${host.ipmi_ip}`, workflowId: id, pointer: `${host.pointer}/ipmi_ip` },
   ]);
   // In one order for everybody, or two batches could wait for each other.

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { expect } from "vitest";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
-import { nodeCertificates, nodes, type Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
+import { enrollmentTokens, nodeCertificates, nodes, type Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
 import type { OnboardServices } from "../../hub/workflows/context.ts";
 import { ONBOARD } from "../../hub/workflows/onboard.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
@@ -68,6 +68,20 @@ async function expectActive(rig: OnboardingRig, { nodeId, hostname }: Subject): 
   expect(rig.secrets.entries.has(`kv/nodes/${nodeId}/user-data`), "the first boot's copy is removed").toBe(false);
 }
 
+/** Nothing that the host carries lets its agent in any more, and a node that is left is not one that nobody owns. */
+async function expectNoWayIn(rig: OnboardingRig, { id, nodeId }: Subject): Promise<void> {
+  const { db } = rig.test.database;
+  const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
+  const deployed = typeof (await readWorkflow(db, id).then((row) => row?.state as { deployed_at?: unknown }))
+    .deployed_at;
+  expect([undefined, deployed === "string" ? "quarantined" : "enrolling"]).toContain(node?.status);
+  const certificates = await db.select().from(nodeCertificates).where(eq(nodeCertificates.nodeId, nodeId));
+  expect(certificates.filter((certificate) => certificate.revokedAt === null)).toEqual([]);
+  const tokens = await db.select().from(enrollmentTokens).where(eq(enrollmentTokens.nodeId, nodeId));
+  expect(tokens.filter((token) => token.revokedAt === null && token.usedAt === null)).toEqual([]);
+  expect(rig.secrets.entries.has(`kv/nodes/${nodeId}/user-data`)).toBe(false);
+}
+
 /** From the registry, so that a new stage is a new case. */
 function stagesOf(kind: string, except: readonly string[] = []): readonly string[] {
   const known = workflowsOf({} as OnboardServices).find((one) => one.kind === kind);
@@ -85,6 +99,7 @@ const onboarding: Scenario = {
   start: (rig, n) => rig.start(n),
   play: (rig, id) => rig.playAgent(id),
   expectEnd: expectActive,
+  expectCancelled: expectNoWayIn,
 };
 
 const withoutDatasource: Scenario = {

@@ -116,6 +116,18 @@ export async function releaseDeploySlot(tx: Tx, id: WorkflowId): Promise<void> {
   );
 }
 
+/** What an onboarding holds until it is over, so that two can never work on one host. */
+export const hostSubject = (siteId: SiteId, hostname: string): string => `host:${siteId}/${hostname}`;
+
+/** The onboarding of the host that is not over; null when there is none. */
+export async function onboardingOfHost(tx: Tx, siteId: SiteId, hostname: string): Promise<WorkflowId | null> {
+  const [holder] = await tx
+    .select({ id: workflowSubjects.workflowId })
+    .from(workflowSubjects)
+    .where(eq(workflowSubjects.subject, hostSubject(siteId, hostname)));
+  return holder?.id ?? null;
+}
+
 /** Binds the machine to the onboarding; false when another one that is not over holds it. */
 export async function holdMachine(tx: Tx, id: WorkflowId, siteId: SiteId, systemId: string): Promise<boolean> {
   const subject = `machine:${siteId}/${systemId}`;

@@ -1,8 +1,12 @@
+import { failure } from "../../../shared/failures.ts";
+import { revokeCertificates } from "../../db/queries/node-certificates.ts";
 import { bindNodeToMachine } from "../../db/queries/node-machines.ts";
+import { lockNode } from "../../db/queries/nodes.ts";
 import { deleteNodeThatNeverEnrolled, nextGeneration } from "../../db/queries/onboarding-work.ts";
 import type { Tx } from "../../db/tx.ts";
 import { createNode } from "../../node/create-node.ts";
 import { issueEnrollmentToken, revokeEnrollmentTokens } from "../../node/enrollment-tokens.ts";
+import { moveNode } from "../../node/move-node.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
 import {
   inFencedTx,
@@ -16,6 +20,7 @@ import type { CompensationCause } from "../engine/stage.ts";
 import { renderUserData } from "../first-boot.ts";
 import { freshMachine, judgeMachine, mustBeNoOtherNode, waitForMachine } from "../machine.ts";
 import { stepBackToReady } from "../release.ts";
+import { StageFailure } from "../stage-failure.ts";
 
 const OWNER = "onboarding";
 
@@ -96,6 +101,8 @@ async function openAttempt(tx: Tx, context: OnboardContext, macs: readonly strin
     onboardingMode: "maas",
     owner: OWNER,
   });
+  const node = await lockNode(tx, nodeId);
+  if (node?.status !== "enrolling") throw notEnrolling(context, node?.status ?? null);
   const maasSystemId = systemIdOf(context);
   await mustBeNoOtherNode(tx, context, maasSystemId);
   await bindNodeToMachine(tx, { nodeId, siteId: site.id, maasSystemId, ipmiIp: onboarding.ipmiIp });
@@ -111,21 +118,45 @@ async function openAttempt(tx: Tx, context: OnboardContext, macs: readonly strin
   return { generation, token };
 }
 
-/** After a failed deploy the token dies and the node stays for the next try; a cancel also takes back a node that never enrolled. */
+/** Somebody moved the node meanwhile: it gets no new identity while it is what only a person may end. */
+function notEnrolling({ onboarding }: OnboardContext, actual: string | null): StageFailure {
+  const message = `Node ${onboarding.hostname} is ${actual ?? "gone"} instead of enrolling, so its host is not deployed. Cancel the onboarding; once the node is removed, start a new one.`;
+  const evidence = { node_id: onboarding.nodeId, node_status: actual };
+  return new StageFailure(failure("state_ambiguity", "node_state_conflict", message, evidence));
+}
+
+/**
+ * After a failed deploy the token dies and the node stays for the next try. Whoever cancels or begins again ends the attempt for good: nothing
+ * that the host carries lets its agent in any more, and a node that never enrolled is taken back. One that did enroll keeps its record: the
+ * host's next onboarding takes it up, but while MAAS still has the host deployed it is quarantined, so that a person decides (lifecycle 4.6).
+ */
 async function undo(context: OnboardContext, cause: CompensationCause) {
   const { nodeId } = context.onboarding;
-  if (typeof context.state.deployed_at === "string" && cause !== "restart") {
+  const deployed = typeof context.state.deployed_at === "string";
+  if (deployed && cause === "failure") {
     return { kind: "skipped", message: "The host is deployed; its node is left alone" } as const;
   }
   await context.services.secrets.remove(SECRET_PATHS.userData(nodeId));
   return {
     kind: "done",
     message:
-      cause === "failure" ? "Token and user-data are void" : "Token, user-data and a node that never enrolled are gone",
+      cause === "failure" ? "Token and user-data are void" : "Token, user-data and the agent's identity are void",
     patch: { user_data_sha256: null },
     commit: async (tx: Tx) => {
-      await revokeEnrollmentTokens(tx, nodeId);
-      if (cause !== "failure") await deleteNodeThatNeverEnrolled(tx, nodeId);
+      if (cause === "failure") await revokeEnrollmentTokens(tx, nodeId);
+      else await endIdentity(tx, context, deployed && cause === "cancel");
     },
   } as const;
+}
+
+async function endIdentity(tx: Tx, { onboarding }: OnboardContext, staysDeployed: boolean): Promise<void> {
+  const { nodeId } = onboarding;
+  // Before its token, as an enrollment does: either the agent has enrolled by now, or it cannot any more.
+  await lockNode(tx, nodeId);
+  await revokeEnrollmentTokens(tx, nodeId);
+  if (await deleteNodeThatNeverEnrolled(tx, nodeId)) return;
+  await revokeCertificates(tx, nodeId, "all", "the onboarding was given up");
+  if (!staysDeployed) return;
+  const why = "The onboarding was cancelled with the host deployed. Drain and remove the node, and release its machine";
+  await moveNode(tx, nodeId, { from: "enrolling", to: "quarantined", owner: "onboarding" }, why);
 }

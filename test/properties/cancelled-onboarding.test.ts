@@ -1,0 +1,168 @@
+import { and, eq, isNull } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { enrollmentTokens, nodeCertificates, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
+import { moveNode } from "../../hub/node/move-node.ts";
+import { applyForce } from "../../hub/workflows/force-decommission.ts";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import { startDecommission } from "../../hub/workflows/start-decommission.ts";
+import type { NodeId, WorkflowId } from "../../shared/ids.ts";
+import type { DecommissionMode, OnboardingStage } from "../../shared/workflow-status.ts";
+import { setConnected } from "../support/decommission-world.ts";
+import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { until } from "../support/until.ts";
+import { Driver, plainly } from "./drive.ts";
+import { machineOf } from "./scenarios.ts";
+
+/** What a cancelled onboarding leaves of its node: nothing that nobody owns, and no way in for its agent. */
+let rig: OnboardingRig;
+let withAgent: Driver;
+let withoutAgent: Driver;
+beforeAll(async () => {
+  rig = await startOnboardingRig({ machines: 8 });
+  const kinds = workflowsOf(rig.services);
+  withAgent = new Driver(rig.test, kinds, (id) => rig.playAgent(id));
+  withoutAgent = new Driver(rig.test, kinds, async () => undefined);
+});
+afterAll(() => rig?.close());
+const db = () => rig.test.database.db;
+
+const nodeOf = async (nodeId: NodeId) => (await db().select().from(nodes).where(eq(nodes.id, nodeId)))[0];
+const waysIn = async (nodeId: NodeId) => ({
+  tokens: (
+    await db()
+      .select()
+      .from(enrollmentTokens)
+      .where(and(eq(enrollmentTokens.nodeId, nodeId), isNull(enrollmentTokens.revokedAt)))
+  ).length,
+  certificates: (
+    await db()
+      .select()
+      .from(nodeCertificates)
+      .where(and(eq(nodeCertificates.nodeId, nodeId), isNull(nodeCertificates.revokedAt)))
+  ).length,
+  userData: rig.secrets.entries.has(`kv/nodes/${nodeId}/user-data`),
+});
+const NONE = { tokens: 0, certificates: 0, userData: false };
+
+/** Does something once, when the row has come to the stage. */
+const onceAt = (stage: OnboardingStage, act: () => Promise<unknown>): Parameters<Driver["drive"]>[1] => {
+  let acted = false;
+  return (row) => async (look) => {
+    await plainly(look);
+    if (row.stage !== stage || acted) return;
+    acted = true;
+    await act();
+  };
+};
+async function cancelledAt(stage: OnboardingStage, n: number, driver: Driver) {
+  const started = await rig.start(n);
+  const end = await driver.drive(
+    started.id,
+    onceAt(stage, () => driver.verb(started.id, "cancel")),
+  );
+  expect(end.status, await driver.story(started.id)).toBe("cancelled");
+  const machine = machineOf(rig, end);
+  if (machine === undefined) throw new Error("no machine was found");
+  return { ...started, machine };
+}
+
+const begin = (nodeId: NodeId, mode: DecommissionMode): Promise<WorkflowId> => {
+  const asked = { reason: "gone", agent_wait_seconds: 900 };
+  const request =
+    mode === "drain" ? ({ mode, ...asked, deadline_seconds: 0, force: true } as const) : ({ mode, ...asked } as const);
+  return rig.test.database.inTx(async (tx) => (await startDecommission(tx, nodeId, request, "ann")).decommission_id);
+};
+async function forcedThrough(nodeId: NodeId, mode: DecommissionMode): Promise<void> {
+  const workflowId = await begin(nodeId, mode);
+  const who = { workflowId, actor: "ann", role: "admin", reason: "the agent cannot come" };
+  await rig.test.database.inTx((tx) => applyForce(tx, withoutAgent.kinds, who));
+  expect((await withoutAgent.drive(workflowId)).status).toBe("completed");
+}
+
+async function onboardedOnceReleased(n: number, systemId: string): Promise<void> {
+  await (await rig.services.maas(rig.siteId)).release(systemId, { comment: "by a person" });
+  await until("the machine to be Ready", () => rig.maas.sim.region.findMachine(systemId)?.status === 4 || undefined);
+  const again = await rig.start(n);
+  expect((await withAgent.drive(again.id)).status, await withAgent.story(again.id)).toBe("completed");
+}
+
+describe("an onboarding that is cancelled after the deploy", () => {
+  it("leaves no node where the agent never enrolled, and the host deployed", async () => {
+    const { nodeId, machine } = await cancelledAt("ensure_hardware_sync_configured", 1, withoutAgent);
+    expect(await nodeOf(nodeId)).toBeUndefined();
+    expect(await waysIn(nodeId)).toEqual(NONE);
+    expect(machine.status).toBe(6);
+    await onboardedOnceReleased(1, machine.systemId);
+  });
+
+  it("quarantines a node whose agent has enrolled, and it is drained and removed like any other", async () => {
+    const { nodeId, machine } = await cancelledAt("wait_for_hardware_sync_healthy", 2, withAgent);
+    expect(await nodeOf(nodeId)).toMatchObject({ status: "quarantined" });
+    expect(await waysIn(nodeId)).toEqual(NONE);
+    expect(machine.status).toBe(6);
+    // The gateway ends sessions of revoked certificates.
+    await setConnected(rig, nodeId, false);
+    await forcedThrough(nodeId, "drain");
+    await forcedThrough(nodeId, "remove");
+    expect(await nodeOf(nodeId)).toMatchObject({ status: "deleted" });
+    await onboardedOnceReleased(2, machine.systemId);
+  });
+});
+
+describe("a node that was left enrolling", () => {
+  /** As an older hub left it: its onboarding is over, and its agent may be connected. */
+  async function leftEnrolling(n: number) {
+    const left = await cancelledAt("wait_for_hardware_sync_healthy", n, withAgent);
+    await db().update(nodes).set({ status: "enrolling" }).where(eq(nodes.id, left.nodeId));
+    return left;
+  }
+
+  it("is drained by way of quarantine once no onboarding holds it", async () => {
+    const { nodeId } = await leftEnrolling(3);
+    await setConnected(rig, nodeId, false);
+    await forcedThrough(nodeId, "drain");
+    expect(await nodeOf(nodeId)).toMatchObject({ status: "retired" });
+    const moves = await db().select().from(nodeEvents).where(eq(nodeEvents.nodeId, nodeId)).orderBy(nodeEvents.id);
+    const statuses = moves.flatMap((event) => event.toStatus ?? []);
+    expect(statuses.slice(-3)).toEqual(["quarantined", "draining", "retired"]);
+  });
+
+  it("is not drained while an onboarding holds it", async () => {
+    const { id, nodeId } = await rig.start(4);
+    let refused = false;
+    const end = await withAgent.drive(
+      id,
+      onceAt("wait_for_deployed", async () => {
+        await expect(begin(nodeId, "drain")).rejects.toMatchObject({
+          code: "conflict",
+          context: { node_id: nodeId, onboarding_id: id },
+        });
+        refused = true;
+      }),
+    );
+    expect(refused).toBe(true);
+    expect(end.status).toBe("completed");
+  });
+
+  it("gets no new identity by an onboarding that comes too late for it", async () => {
+    const { nodeId, hostname, machine } = await leftEnrolling(5);
+    await (await rig.services.maas(rig.siteId)).release(machine.systemId, { comment: "by a person" });
+    await until("the machine to be Ready", () => machine.status === 4 || undefined);
+    const again = await rig.start(5);
+    expect(again).toMatchObject({ nodeId, hostname });
+    const { inTx } = rig.test.database;
+    const end = await withAgent.drive(
+      again.id,
+      onceAt("configure_storage", () =>
+        inTx((tx) => moveNode(tx, nodeId, { from: "enrolling", to: "quarantined", owner: "operator" }, "suspicious")),
+      ),
+    );
+    expect(end).toMatchObject({
+      status: "failed_manual_intervention",
+      stage: "render_cloud_init",
+      failureCode: "node_state_conflict",
+      evidence: { node_id: nodeId, node_status: "quarantined" },
+    });
+    expect(await waysIn(nodeId)).toEqual(NONE);
+  });
+});
