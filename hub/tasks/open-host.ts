@@ -4,8 +4,8 @@ import { hasWaitingUndrain } from "../db/queries/closed-hosts.ts";
 import type { Tx } from "../db/tx.ts";
 import { cancelTasksOf, enqueueTask } from "./queue.ts";
 
-/** An agent that is away for longer finds its host as it was left; activating the node again queues another try. */
-const AGENT_MAY_RETURN_SECONDS = 7 * 86_400;
+/** How long a task waits that only brings the host to what its node is already; an agent that is away for longer finds the host as it was left. */
+export const AGENT_MAY_RETURN_SECONDS = 7 * 86_400;
 
 /**
  * Has the host let people in again: what is open of a drain ends, and an undrain is queued unless one is under way. Harmless where nothing was

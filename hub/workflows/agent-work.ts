@@ -18,6 +18,8 @@ export interface AgentWork<T extends TaskType> {
   readonly undoneBy: TaskType | null;
   input(context: DecommissionContext): TaskInput<T>;
   deadlineSeconds(context: DecommissionContext): number;
+  /** Whether the task is what would be asked for now; one of before an operator's override is replaced. */
+  isAskedFor(context: DecommissionContext, task: Task): boolean;
   /** What it means that the task ended without success. */
   failed(context: DecommissionContext, task: Task, evidence: Evidence): Failure;
   /** While the agent has it, in words, e.g. `The agent to end its sessions`. */
@@ -61,7 +63,7 @@ export function judgeTask<T extends TaskType>(
   work: AgentWork<T>,
   task: Task | null,
 ): Wait<DecommissionState> | Failed<DecommissionState> | null {
-  if (task === null) return null;
+  if (task === null || !work.isAskedFor(context, task)) return null;
   if (isOpen(task)) return unreachable(context, task) ?? waitFor(context, work, task);
   if (isHistory(context, task)) return null;
   if (task.state === "expired") return { kind: "failed", failure: agentUnreachable(context, task) };
@@ -124,20 +126,32 @@ export async function startWork<T extends TaskType>(
 ): Promise<Wait<DecommissionState>> {
   const task = await inFencedTx(context, async (tx) => {
     await before(tx);
-    const queued = await currentTask(tx, context.workflowId, work);
-    if (queued !== null && isOpen(queued)) return queued;
-    const number = (await countTasksOf(tx, context.workflowId, work.type)) + 1;
-    const { task: next } = await enqueueTask(tx, {
-      nodeId: context.node.id,
-      workflowId: context.workflowId,
-      type: work.type,
-      input: work.input(context),
-      idempotencyKey: `${work.type}/${context.workflowId}/${number}`,
-      deadlineSeconds: work.deadlineSeconds(context),
-    });
-    return next;
+    return queueWork(tx, context, work);
   });
   return waitFor(context, work, task);
+}
+
+/** The open task of the work, or a new one; one that is not what is asked for any more ends first, as an agent is given one at a time. */
+export async function queueWork<T extends TaskType>(
+  tx: Tx,
+  context: DecommissionContext,
+  work: AgentWork<T>,
+): Promise<Task> {
+  const queued = await currentTask(tx, context.workflowId, work);
+  if (queued !== null && isOpen(queued)) {
+    if (work.isAskedFor(context, queued)) return queued;
+    await cancelTask(tx, queued.id);
+  }
+  const number = (await countTasksOf(tx, context.workflowId, work.type)) + 1;
+  const { task } = await enqueueTask(tx, {
+    nodeId: context.node.id,
+    workflowId: context.workflowId,
+    type: work.type,
+    input: work.input(context),
+    idempotencyKey: `${work.type}/${context.workflowId}/${number}`,
+    deadlineSeconds: work.deadlineSeconds(context),
+  });
+  return task;
 }
 
 /** Ends what is still open of the work. Returns the task as it is then. */

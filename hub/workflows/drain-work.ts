@@ -5,7 +5,7 @@ import { closedHosts } from "../db/queries/closed-hosts.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import type { Task } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
-import { openHost } from "../tasks/open-host.ts";
+import { AGENT_MAY_RETURN_SECONDS, openHost } from "../tasks/open-host.ts";
 import { type AgentWork, cancelWork } from "./agent-work.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
@@ -25,7 +25,12 @@ export const DRAIN: AgentWork<"node.drain"> = {
     deadline_seconds: isForced(context) ? 0 : context.input.deadline_seconds,
     force: context.input.force || isForced(context),
   }),
-  deadlineSeconds: drainSeconds,
+  // A forced drain that nobody waits for is carried out whenever the agent comes back.
+  deadlineSeconds: (context) => (isForced(context) ? AGENT_MAY_RETURN_SECONDS : drainSeconds(context)),
+  isAskedFor: (context, task) => {
+    const input = TASKS["node.drain"].input.safeParse(task.input);
+    return !isForced(context) || (input.success && input.data.force && input.data.deadline_seconds === 0);
+  },
   failed: (context, task, evidence) => {
     const told = { ...evidence, remaining_users: remainingUsers(task) };
     const why = task.errorMessage ?? `the task is ${task.state}`;

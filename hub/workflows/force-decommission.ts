@@ -8,7 +8,7 @@ import type { Workflow } from "./engine/workflow.ts";
 
 /**
  * The explicit override of lifecycle 5.8. The operation goes on without an agent that is not connected; of one that is, sessions that are left
- * are ended. What has failed is resumed by it. While a connected agent is at work there is nothing to override. Asked twice, the
+ * are ended: a drain that it has already is replaced by a forced one. What has failed is resumed by it. While a connected agent is at work there is nothing to override. Asked twice, the
  * first decision stays. Throws ApiError `verb_not_allowed`.
  */
 export async function applyForce(

@@ -13,6 +13,7 @@ export const UNINSTALL: AgentWork<"node.uninstall"> = {
   undoneBy: null,
   input: (context) => ({ reason: context.decommission.reason }),
   deadlineSeconds: uninstallSeconds,
+  isAskedFor: () => true,
   // Nothing is gone from the host before the hub has accepted the agent's result, so a lost delivery may be made again.
   failed: (context, task, evidence): Failure =>
     failure(

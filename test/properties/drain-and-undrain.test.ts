@@ -2,10 +2,11 @@ import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { claimTasks, endDelivery, type TaskEnding } from "../../hub/db/queries/tasks.ts";
 import { nodes, type Task, tasks } from "../../hub/db/schema/index.ts";
+import { applyForce } from "../../hub/workflows/force-decommission.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { startDecommission } from "../../hub/workflows/start-decommission.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
-import { decommission } from "../support/decommission-world.ts";
+import { decommission, setConnected } from "../support/decommission-world.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { Driver } from "./drive.ts";
 
@@ -20,6 +21,11 @@ afterAll(() => rig?.close());
 const db = () => rig.test.database.db;
 const driver = () => new Driver(rig.test, workflowsOf(rig.services), async () => undefined);
 const statusOf = async (nodeId: NodeId) => (await db().select().from(nodes).where(eq(nodes.id, nodeId)))[0]?.status;
+
+const force = (id: WorkflowId) =>
+  rig.test.database.inTx((tx) =>
+    applyForce(tx, workflowsOf(rig.services), { workflowId: id, actor: "ann", role: "admin", reason: "end them" }),
+  );
 
 async function drainAgain(nodeId: NodeId): Promise<WorkflowId> {
   const request = {
@@ -115,4 +121,40 @@ it("a remove that is cancelled leaves its retired host closed", async () => {
   expect((await driven.drive(remove.decommission_id)).status).toBe("cancelled");
   expect(await statusOf(nodeId)).toBe("retired");
   expect(await claimTasks(db(), [nodeId])).toEqual([]);
+});
+
+describe("a forced drain", () => {
+  const FORCED = { reason: "old", deadline_seconds: 0, force: true };
+
+  it("replaces the one that a connected agent is at: whoever is logged in is told to go at once", async () => {
+    const { driven, id, nodeId } = await start();
+    const patient = await offered(nodeId);
+    expect(patient.input).toMatchObject({ force: false });
+    await driven.verb(id, "mark_manual_intervention");
+    await force(id);
+    for (let looks = 0; looks < 3; looks += 1) await driven.step(id);
+    await ends(patient, CANCELLED);
+    const forced = await offered(nodeId);
+    expect(forced).toMatchObject({ type: "node.drain", input: FORCED });
+    // Looking again and again replaces it no more.
+    for (let looks = 0; looks < 3; looks += 1) await driven.step(id);
+    await ends(forced, DRAINED);
+    expect((await driven.drive(id)).status).toBe("completed");
+    expect(await statusOf(nodeId)).toBe("retired");
+  });
+
+  it("goes on without an agent that is away, and closes the host when that comes back", async () => {
+    const { driven, id, nodeId } = await start();
+    const patient = await offered(nodeId);
+    await setConnected(rig, nodeId, false);
+    await force(id);
+    expect((await driven.drive(id)).status).toBe("completed");
+    expect(await statusOf(nodeId)).toBe("retired");
+    // The agent hears that the drain that it was at is over, which opens the host, and is given the forced one.
+    await ends(patient, CANCELLED);
+    const forced = await offered(nodeId);
+    expect(forced).toMatchObject({ type: "node.drain", input: FORCED });
+    await ends(forced, DRAINED);
+    expect(await claimTasks(db(), [nodeId])).toEqual([]);
+  });
 });

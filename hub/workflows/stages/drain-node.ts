@@ -1,5 +1,5 @@
 import { failure } from "../../../shared/failures.ts";
-import { cancelWork, judgeTask, settledTask, startWork } from "../agent-work.ts";
+import { judgeTask, queueWork, settledTask, startWork } from "../agent-work.ts";
 import {
   type DecommissionContext,
   type DecommissionStageOf,
@@ -21,7 +21,8 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     return {
       kind: "skipped",
       message: `Went on without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`,
-      commit: async (tx) => void (await cancelWork(tx, context.workflowId, DRAIN)),
+      // Not cancelled, which would have an agent that was at it open the host again: when it comes back it closes the host and ends what is left.
+      commit: async (tx) => void (await queueWork(tx, context, DRAIN)),
     };
   }
   return judgeTask(context, DRAIN, task) ?? { kind: "not_started" };
