@@ -3,7 +3,7 @@ import { NODE_STATUSES } from "../../shared/node-status.ts";
 import { type ConditionFacts, type SchedulingFacts, schedulability } from "./schedulable.ts";
 
 const NOW = new Date("2030-01-01T00:00:00Z");
-const NODE: SchedulingFacts = { status: "active", cordonReason: null, generation: 2 };
+const NODE: SchedulingFacts = { status: "active", cordonReason: null, generation: 2, hostClosed: false };
 const condition = (type: string, more: Partial<ConditionFacts> = {}): ConditionFacts => ({
   type,
   status: "True",
@@ -33,6 +33,12 @@ describe("a node is schedulable", () => {
   });
 
   it.each([
+    [
+      "on a host that is closed still",
+      { hostClosed: true },
+      GOOD,
+      "its host lets nobody in since it was drained: node.undrain has not succeeded; activate it again to retry",
+    ],
     ["cordoned", { cordonReason: "soft reset" }, GOOD, "cordoned: soft reset"],
     [
       "silent on its health",

@@ -4,6 +4,8 @@ export interface SchedulingFacts {
   readonly status: NodeStatus;
   readonly cordonReason: string | null;
   readonly generation: number;
+  /** A drain closed the host, and nothing has shown since that it is open. */
+  readonly hostClosed: boolean;
 }
 export interface ConditionFacts {
   readonly type: string;
@@ -24,6 +26,10 @@ export function schedulability(
 ): { schedulable: boolean; reasons: string[] } {
   const reasons: string[] = [];
   if (node.status !== "active") reasons.push(`the node is ${node.status}`);
+  if (node.status === "active" && node.hostClosed)
+    reasons.push(
+      "its host lets nobody in since it was drained: node.undrain has not succeeded; activate it again to retry",
+    );
   if (node.cordonReason !== null) reasons.push(`cordoned: ${node.cordonReason}`);
   for (const type of REQUIRED_CONDITIONS) {
     const condition = conditions.find((one) => one.type === type);

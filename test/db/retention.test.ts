@@ -34,18 +34,19 @@ it("removes what is older than it is kept, and nothing that something may still 
   const running = randomUUID();
   await db.execute(sql`insert into workflows (id, kind, status, stage, input, completed_at) values
     (${running}, 'onboard', 'running', 's', '{}', null)`);
-  const task = (workflow: string | null, finished: boolean) =>
+  const task = (workflow: string | null, finished: boolean, type = "node.drain") =>
     db.execute(sql`insert into tasks (node_id, workflow_id, type, input, idempotency_key, deadline, state, finished_at)
-      values (${node}, ${workflow}, 'node.drain', '{}', ${randomUUID()}, ${old}, 'succeeded', ${finished ? old : sql`null`})`);
+      values (${node}, ${workflow}, ${type}, '{}', ${randomUUID()}, ${old}, 'succeeded', ${finished ? old : sql`null`})`);
   await task(null, true);
   await task(running, true);
   await task(null, false);
+  await task(null, true, "node.undrain");
 
   const removed = await removeOutdated(db, 90);
 
   expect(Object.keys(removed).sort()).toEqual(RETENTION.map((rule) => rule.table).sort());
   expect(removed).toMatchObject({ readiness_signals: 12_000, node_certificates: 1, tasks: 1, enrollment_tokens: 0 });
-  expect([await count("readiness_signals"), await count("node_certificates"), await count("tasks")]).toEqual([1, 2, 2]);
+  expect([await count("readiness_signals"), await count("node_certificates"), await count("tasks")]).toEqual([1, 2, 3]);
   const { rows } = await db.execute<{ serial: string }>(sql`select serial from node_certificates order by serial`);
   expect(rows.map((row) => row.serial)).toEqual(["newer of two", "the only one"]);
   expect(await removeOutdated(db, 90)).toMatchObject({ readiness_signals: 0, tasks: 0 });

@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { maasMachines, nodeConditions, nodeInventories, nodeMaasState } from "../../hub/db/schema/index.ts";
+import { maasMachines, nodeConditions, nodeInventories, nodeMaasState, tasks } from "../../hub/db/schema/index.ts";
 import { createNode } from "../../hub/node/create-node.ts";
+import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { moveNode } from "../../hub/node/move-node.ts";
+import { enqueueTask } from "../../hub/tasks/queue.ts";
 import { NodeId, SiteId } from "../../shared/ids.ts";
 import type { Inventory } from "../../shared/inventory.ts";
 import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
@@ -98,6 +100,72 @@ describe("nodes and their tasks by API", () => {
     expect((await api.ask("POST", `${task}/cancel`)).body.state).toBe("cancelled");
     expect((await api.ask("POST", `${task}/cancel`)).body.state).toBe("cancelled");
     expect((await api.ask("GET", task)).body.state).toBe("cancelled");
+  });
+
+  it("activates a retired node, and calls it schedulable only once its host is open again", async () => {
+    const id = await addNode("c05u01");
+    const { db, inTx } = api.database.database;
+    const retireIt = () =>
+      inTx(async (tx) => {
+        await enterDraining(tx, id, randomUUID(), "old");
+        await retire(tx, id, "old");
+      });
+    await inTx((tx) => moveNode(tx, id, { from: "enrolling", to: "active", owner: "onboarding" }, "ready"));
+    // One request id for all of them, as a script of an operator may send.
+    const activate = () =>
+      api.ask("POST", `${NODES}/${id}/activate`, { reason: "needed" }, { "x-request-id": "job-7" });
+    const undrains = () =>
+      db
+        .select()
+        .from(tasks)
+        .where(and(eq(tasks.nodeId, id), eq(tasks.type, "node.undrain")))
+        .orderBy(tasks.createdAt);
+    const end = (state: "succeeded" | "failed") =>
+      db
+        .update(tasks)
+        .set({ state })
+        .where(and(eq(tasks.nodeId, id), eq(tasks.state, "queued")));
+    const closed = expect.stringContaining("lets nobody in");
+    const reasons = async () => (await api.ask("GET", `${NODES}/${id}`)).body.unschedulable_reasons;
+
+    await retireIt();
+    // What a forced drain has left for an agent that is away.
+    await inTx((tx) =>
+      enqueueTask(tx, {
+        nodeId: id,
+        type: "node.drain",
+        input: { reason: "old", deadline_seconds: 0, force: true },
+        idempotencyKey: "left",
+        deadlineSeconds: 60,
+      }),
+    );
+    expect((await activate()).body.status).toBe("active");
+    const left = await db.select().from(tasks).where(eq(tasks.idempotencyKey, "left"));
+    expect(left).toMatchObject([{ state: "cancelled" }]);
+    expect(await reasons()).toContainEqual(closed);
+    expect((await activate()).status).toBe(200);
+    expect(await undrains(), "one that waits is enough").toHaveLength(1);
+    await end("failed");
+    expect(await reasons()).toContainEqual(closed);
+    expect((await activate()).status).toBe(200);
+    expect(await undrains(), "asking again tries again").toHaveLength(2);
+    await end("succeeded");
+    expect(await reasons()).not.toContainEqual(closed);
+    expect((await activate()).status).toBe(200);
+    expect(await undrains(), "an open host needs no other").toHaveLength(2);
+
+    await retireIt();
+    expect((await activate()).body.status).toBe("active");
+    expect(await undrains(), "each drain is taken back by an undrain of its own").toHaveLength(3);
+  });
+
+  it("queues one task a request, also where two requests name the same id", async () => {
+    const id = await addNode("c06u01");
+    const [first, second] = [
+      await check(id, { "x-request-id": "job-8" }),
+      await check(id, { "x-request-id": "job-8" }),
+    ];
+    expect(second.body.id).not.toBe(first.body.id);
   });
 
   it("takes of tasks only what the catalogue lets an operator queue, and names what is wrong", async () => {

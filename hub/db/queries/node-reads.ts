@@ -16,6 +16,7 @@ import {
   nodes,
 } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
+import { closedHosts } from "./closed-hosts.ts";
 
 /** A node with what a list shows of it. */
 export interface NodeRow {
@@ -23,11 +24,12 @@ export interface NodeRow {
   readonly session: Pick<AgentSession, "agentVersion"> | null;
   readonly maasSystemId: string | null;
   readonly conditions: readonly NodeConditionRow[];
+  readonly hostClosed: boolean;
 }
 
 const EVENTS_SHOWN = 50;
 
-/** Ordered by hostname, then id; two statements however long the page. */
+/** Ordered by hostname, then id; three statements however long the page. */
 export async function listNodeRows(
   db: Db,
   filter: { status?: NodeStatus | undefined; siteId?: SiteId | undefined; id?: NodeId | undefined },
@@ -63,8 +65,10 @@ export async function listNodeRows(
           .from(nodeConditions)
           .where(inArray(nodeConditions.nodeId, ids))
           .orderBy(asc(nodeConditions.type));
+  const closed = await closedHosts(db, ids);
   return rows.map((row) => ({
     ...row,
+    hostClosed: closed.has(row.node.id),
     conditions: conditions.filter((condition) => condition.nodeId === row.node.id),
   }));
 }

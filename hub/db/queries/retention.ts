@@ -12,7 +12,7 @@ interface RetentionRule {
 
 /**
  * Records that only grow and that nothing decides by once they are old. History of nodes and workflows, and the audit, are kept. A node's newest certificate stays: it says
- * that the node has enrolled.
+ * that the node has enrolled. So does its newest task of each type: a drain and its undrain say whether the host is closed.
  */
 export const RETENTION: readonly RetentionRule[] = [
   // The newest of the outdated ones stays: readers that were there know that they missed none, older ones that they may have.
@@ -35,7 +35,8 @@ export const RETENTION: readonly RetentionRule[] = [
   {
     table: "tasks",
     outdated: (cutoff) => sql`t.finished_at < ${cutoff} and not exists (
-      select 1 from workflows w where w.id = t.workflow_id and w.completed_at is null)`,
+      select 1 from workflows w where w.id = t.workflow_id and w.completed_at is null)
+      and exists (select 1 from tasks newer where newer.node_id = t.node_id and newer.type = t.type and newer.created_at > t.created_at)`,
   },
 ];
 

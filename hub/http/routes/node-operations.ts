@@ -3,12 +3,13 @@ import { Reason } from "../../../shared/api/decommissions.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { NodeStatus } from "../../../shared/node-status.ts";
+import { closedHosts } from "../../db/queries/closed-hosts.ts";
 import { revokeCertificates } from "../../db/queries/node-certificates.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
 import type { Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { activate } from "../../node/lifecycle.ts";
-import { enqueueTask } from "../../tasks/queue.ts";
+import { openHost } from "../../tasks/open-host.ts";
 import { heldError, holderOf } from "../../workflows/start-decommission.ts";
 import { writeRoute } from "../route.ts";
 
@@ -16,8 +17,6 @@ const NodeParams = z.strictObject({ id: NodeId });
 const NodeState = z.strictObject({ node_id: NodeId, status: NodeStatus });
 const path = "/api/v1/admin/nodes/{id}";
 const tag = "nodes";
-/** A host that is off for longer finds people locked out until it is drained or activated again. */
-const UNDRAIN_DEADLINE_SECONDS = 7 * 86_400;
 
 async function lockedNode(tx: Tx, id: NodeId): Promise<Node> {
   const node = await lockNode(tx, id);
@@ -36,7 +35,7 @@ const activateNode = writeRoute({
   body: z.strictObject({ reason: Reason }),
   status: 200,
   response: NodeState,
-  write: async ({ params, body, requestId }, tx) => {
+  write: async ({ params, body }, tx) => {
     const node = await lockedNode(tx, params.id);
     const holder = await holderOf(tx, node.id);
     if (holder !== null) throw heldError(node, holder, "it cannot be activated");
@@ -45,14 +44,9 @@ const activateNode = writeRoute({
       const message = `Node ${node.hostname} is ${node.status}; only a retired node is activated.`;
       throw new ApiError("conflict", message, { context: { node_id: node.id, node_status: node.status } });
     }
-    if (step.kind === "moved")
-      await enqueueTask(tx, {
-        nodeId: node.id,
-        type: "node.undrain",
-        input: { reason: body.reason },
-        idempotencyKey: `activate:${requestId}`,
-        deadlineSeconds: UNDRAIN_DEADLINE_SECONDS,
-      });
+    // A node that is active already may have a host that its last undrain could not open: asking again is the way to try again.
+    const closed = await closedHosts(tx, [node.id]);
+    if (step.kind === "moved" || closed.has(node.id)) await openHost(tx, { nodeId: node.id, reason: body.reason });
     return {
       body: { node_id: node.id, status: step.status },
       audit: { target: `nodes/${node.id}`, reason: body.reason, details: { prior: { status: node.status } } },

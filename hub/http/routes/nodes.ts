@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { NodeDetail, NodeSummary, TaskCreate } from "../../../shared/api/nodes.ts";
@@ -21,8 +22,8 @@ const path = "/api/v1/admin/nodes";
 /** A check that no agent answers is of no use later. */
 const CHECK_DEADLINE_SECONDS = 300;
 
-function toSummary({ node, session, maasSystemId, conditions }: NodeRow): z.input<typeof NodeSummary> {
-  const { schedulable, reasons } = schedulability(node, conditions, new Date());
+function toSummary({ node, session, maasSystemId, conditions, hostClosed }: NodeRow): z.input<typeof NodeSummary> {
+  const { schedulable, reasons } = schedulability({ ...node, hostClosed }, conditions, new Date());
   return {
     id: node.id,
     hostname: node.hostname,
@@ -160,12 +161,12 @@ const createTask = writeRoute({
   status: 202,
   response: TaskView,
   before: ({ params, deps }) => mustFindNode(deps.db, params.id),
-  write: async ({ params, body, requestId }, tx) => {
+  write: async ({ params, body }, tx) => {
     const { task } = await enqueueTask(tx, {
       nodeId: params.id,
       type: body.type,
       input: body.input,
-      idempotencyKey: `api:${requestId}`,
+      idempotencyKey: `api:${randomUUID()}`,
       deadlineSeconds: CHECK_DEADLINE_SECONDS,
     });
     return {
