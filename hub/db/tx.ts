@@ -3,8 +3,8 @@
  * connection cut at that moment leaks the client, and after `max` cuts the pool is lost (decision P6, docs/decisions.md).
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { sql } from "drizzle-orm";
 import type { NodePgDatabase } from "drizzle-orm/node-postgres";
-
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "pg";
 import { drizzleOn } from "./drizzle.ts";
@@ -130,6 +130,20 @@ async function rollBack(client: PoolClient, cause: unknown): Promise<Error | und
     return undefined;
   } catch (error) {
     return error instanceof Error ? error : fallback;
+  }
+}
+
+/** A part of a transaction: when `fn` throws, what it wrote is taken back and the error thrown on, and the transaction may go on without it. */
+export async function inSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
+  await tx.execute(sql`savepoint part`);
+  try {
+    const result = await fn();
+    await tx.execute(sql`release savepoint part`);
+    return result;
+  } catch (error) {
+    // Failing at this leaves nothing that could be committed, and is what the caller hears instead.
+    await tx.execute(sql`rollback to savepoint part; release savepoint part`);
+    throw error;
   }
 }
 

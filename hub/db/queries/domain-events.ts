@@ -7,13 +7,15 @@ import type { Tx } from "../tx.ts";
 export const EVENT_LOCK_SPACE = 0x4d45;
 
 /**
- * Until it ends, the transaction is marked with the last number given out before its own, so that readers wait for it (`listDomainEvents`). The
- * mark is shared: no writer waits for another.
+ * Until it ends, the transaction is marked with the last number given out before its first one, so that readers wait for it (`listDomainEvents`). The
+ * mark is shared: no writer waits for another. One is enough, since the lowest is what counts, and more would fill the server's table of locks. That it
+ * is held is remembered in the transaction itself, so that a savepoint which takes back the one takes back the other.
  */
 async function markWriter(tx: Tx): Promise<void> {
-  await tx.execute(
-    sql`select pg_advisory_xact_lock_shared((${EVENT_LOCK_SPACE}::int8 << 48) | (select case when is_called then last_value else 0 end from domain_events_seq_seq))`,
-  );
+  await tx.execute(sql`
+    select set_config('muster.writes_events', 'yes', true),
+      pg_advisory_xact_lock_shared((${EVENT_LOCK_SPACE}::int8 << 48) | (select case when is_called then last_value else 0 end from domain_events_seq_seq))
+    where current_setting('muster.writes_events', true) is distinct from 'yes'`);
 }
 
 /** Written in the transaction that makes the event true; `subject` is e.g. `nodes/<id>` or `onboardings/<id>`. Never a secret in `data`. */
