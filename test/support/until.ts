@@ -1,12 +1,16 @@
-/** Polls until `look` gives something else than undefined; a deadline here is a test's patience, never an assertion on speed. */
+/**
+ * Polls until `look` gives something else than undefined; a deadline here is a test's patience, never an assertion on speed. `signal` ends the wait at
+ * once with its own reason, e.g. when a part of the test has failed without which what is waited for cannot come.
+ */
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined> | T | undefined,
-  options: { timeoutMs?: number; everyMs?: number } = {},
+  options: { timeoutMs?: number; everyMs?: number; signal?: AbortSignal } = {},
 ): Promise<T> {
   const deadline = Date.now() + (options.timeoutMs ?? 60_000);
   let lastError: unknown;
   for (;;) {
+    options.signal?.throwIfAborted();
     try {
       const seen = await look();
       if (seen !== undefined) return seen;

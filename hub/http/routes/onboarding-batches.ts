@@ -72,11 +72,12 @@ const cancel = writeRoute({
   body: z.strictObject({ reason, failed: z.boolean().default(false) }),
   status: 200,
   response: BatchVerbResult,
-  write: async ({ params, body, actor, requestId, deps }, tx) => {
+  // In transactions of its own, a few hosts each (see `cancelBatch`); what is left of it for this one is to say what came of it.
+  before: async ({ params, body, actor, requestId, deps }) => {
     const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
-    const result = await cancelBatch(tx, deps.workflows, params.id, { ...by, failed: body.failed });
-    return { body: result, audit: auditOf(result, body) };
+    return cancelBatch(deps.inTx, deps.workflows, params.id, { ...by, failed: body.failed });
   },
+  write: async ({ body }, _tx, result) => ({ body: result, audit: auditOf(result, body) }),
 });
 
 const recover = writeRoute({
@@ -90,11 +91,12 @@ const recover = writeRoute({
   body: z.strictObject({ reason, failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).optional() }),
   status: 200,
   response: BatchVerbResult,
-  write: async ({ params, body, actor, requestId, deps }, tx) => {
+  // In transactions of its own, a few hosts each (see `recoverBatch`); what is left of it for this one is to say what came of it.
+  before: async ({ params, body, actor, requestId, deps }) => {
     const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
-    const result = await recoverBatch(tx, deps.workflows, params.id, { ...by, failureClass: body.failure_class });
-    return { body: result, audit: auditOf(result, body) };
+    return recoverBatch(deps.inTx, deps.workflows, params.id, { ...by, failureClass: body.failure_class });
   },
+  write: async ({ body }, _tx, result) => ({ body: result, audit: auditOf(result, body) }),
 });
 
 const auditOf = (result: BatchVerbResult, body: { readonly reason: string }) => ({
