@@ -174,3 +174,35 @@ describe.each(DECOMMISSION_MODES)("the agent's task of a %s", (mode) => {
     await expect(again).rejects.toMatchObject({ code: "operation_exists" });
   });
 });
+
+describe("a remove whose uninstall the hub has accepted", () => {
+  /** Accepted, and not yet finished by the hub. */
+  async function accepted() {
+    const subject = await start("remove");
+    const driven = driver(() => false);
+    for (let looks = 0; looks < 2; looks += 1) await driven.step(subject.id);
+    await playDecommissionedAgent(rig, subject.id);
+    return { driven, ...subject };
+  }
+
+  it.each(["restart_clean"] as const)("goes on by resume after a %s that came too late", async (verb) => {
+    const { driven, id, nodeId } = await accepted();
+    await driven.verb(id, verb);
+    const end = await driven.drive(id);
+    expect(end).toMatchObject({ status: "failed_manual_intervention", failureCode: "uninstall_accepted" });
+    expect(end.nextAction).toContain("resume to finish");
+    expect(nextVerbOf(end)).toBe("resume");
+    await driven.verb(id, "resume");
+    expect((await driven.drive(id)).status, await driven.story(id)).toBe("completed");
+    expect(await statusOf(nodeId)).toBe("deleted");
+  });
+
+  it("is told as too late, not as what it had failed with before", async () => {
+    const { driven, id } = await accepted();
+    await driven.verb(id, "mark_manual_intervention");
+    await driven.verb(id, "cancel");
+    const end = await driven.drive(id);
+    expect(end).toMatchObject({ failureCode: "uninstall_accepted" });
+    expect(nextVerbOf(end)).toBe("resume");
+  });
+});

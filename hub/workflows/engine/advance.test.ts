@@ -222,6 +222,13 @@ describe("compensate", () => {
     expect(given).toMatchObject({ status: "failed_manual_intervention", failure: { code: "maas_timeout" } });
   });
 
+  it("ends with how to go on where it is too late to undo, whatever it had failed with before", () => {
+    const accepted = failure("state_ambiguity", "uninstall_accepted", "m");
+    const cancelling = plan({ cause: "cancel", endsAs: "cancelled" });
+    const move = compensate(failedRow, cancelling, { kind: "too_late", failure: accepted }, rules());
+    expect(move).toMatchObject({ status: "failed_manual_intervention", failure: accepted, compensation: null });
+  });
+
   it("names the ambiguity when a cancel could not be undone in time and no failure is known", () => {
     const row = claimed({ status: "compensating" });
     const wait: Compensation<Facts> = { kind: "wait", reason: "releasing", seconds: 15 };

@@ -187,6 +187,15 @@ export function compensate(
         wakeInSeconds: wakeAfterWait(verdict, { waitOn: row.waitOn, now: row.now, deadline: rules.stage.deadline }),
         events: verdict.reason === row.waitReason ? [] : [event("waiting", verdict.reason)],
       };
+    case "too_late":
+      return {
+        ...base,
+        status: ruleOf(verdict.failure).endsAs,
+        failure: verdict.failure,
+        compensation: null,
+        wakeInSeconds: null,
+        events: [event("failed", verdict.failure.message)],
+      };
     case "failed": {
       const retry = decideRetry(rules.stage, verdict.failure, plan.attempt, rules.random, retryAfterSeconds);
       if (!retry.retry || isPast(rules.stage.deadline, row.now)) {

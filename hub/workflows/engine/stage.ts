@@ -63,7 +63,9 @@ export interface RetryPolicy {
 /** `restart`: everything is undone, a success included, because the workflow begins again. */
 export type CompensationCause = "failure" | "cancel" | "restart";
 /** `done` also when there was nothing to undo: compensation must be safe when `run` never began. */
-export type Compensation<State> = Done<State> | Skipped<State> | Wait<State> | Failed<State>;
+export type Compensation<State> = Done<State> | Skipped<State> | Wait<State> | Failed<State> | TooLate<State>;
+/** What the stage did cannot be undone any more, and nothing is wrong with that: the failure says how the workflow goes on. */
+export type TooLate<State> = Verdict<State> & { readonly kind: "too_late"; readonly failure: Failure };
 
 export type StageOverrides = Partial<
   Record<

@@ -50,7 +50,7 @@ async function giveUp(context: DecommissionContext): Promise<Compensation<Decomm
   if (task?.state === "succeeded" || context.node.status === "deleted") {
     const message = `The agent of ${context.node.hostname} removes itself already, so the remove cannot be cancelled any more. Resume to finish it.`;
     return {
-      kind: "failed",
+      kind: "too_late",
       failure: failure("state_ambiguity", "uninstall_accepted", message, { node_id: context.node.id }),
     };
   }
