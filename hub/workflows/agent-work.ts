@@ -66,7 +66,8 @@ export function judgeTask<T extends TaskType>(
   if (task === null || !work.isAskedFor(context, task)) return null;
   if (isOpen(task)) return unreachable(context, task) ?? waitFor(context, work, task);
   if (isHistory(context, task)) return null;
-  if (task.state === "expired") return { kind: "failed", failure: agentUnreachable(context, task) };
+  if (task.state === "expired" && (task.attempts === 0 || context.session === null))
+    return { kind: "failed", failure: agentUnreachable(context, task) };
   const evidence = evidenceOf(context, task);
   return { kind: "failed", failure: work.failed(context, task, evidence), patch: { failed_task_id: task.id } };
 }
@@ -103,7 +104,9 @@ const agentUnreachable = (context: DecommissionContext, task: Task): Failure =>
   failure(
     "post_deploy_connectivity_failure",
     "agent_unreachable",
-    `The agent of ${context.node.hostname} did not come to take ${task.type} within ${context.input.agent_wait_seconds} s. Bring it back and resume.`,
+    task.state === "expired"
+      ? `The agent of ${context.node.hostname} did not carry out ${task.type} before ${task.deadline.toISOString()}, and nothing was heard of it. Bring it back and resume.`
+      : `The agent of ${context.node.hostname} did not come to take ${task.type} within ${context.input.agent_wait_seconds} s. Bring it back and resume.`,
     evidenceOf(context, task),
   );
 

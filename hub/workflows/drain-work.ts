@@ -35,8 +35,10 @@ export const DRAIN: AgentWork<"node.drain"> = {
     const told = { ...evidence, remaining_users: remainingUsers(task) };
     const why = task.errorMessage ?? `the task is ${task.state}`;
     const message = `Host ${context.node.hostname} was not drained: ${why}`;
+    // The agent's own word; the hub says `deadline_passed` too, of a task that has expired.
     const byPeople =
-      task.state === "cancelled" || ["deadline_passed", "session_survived"].includes(task.errorCode ?? "");
+      task.state === "cancelled" ||
+      (task.state === "failed" && ["deadline_passed", "session_survived"].includes(task.errorCode ?? ""));
     return byPeople
       ? failure("state_ambiguity", "drain_incomplete", message, told)
       : failure("upstream_transient", "drain_failed", message, told);

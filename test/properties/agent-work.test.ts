@@ -1,4 +1,4 @@
-import { eq, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodes, tasks, type Workflow as WorkflowRow, workflows } from "../../hub/db/schema/index.ts";
 import { applyForce } from "../../hub/workflows/force-decommission.ts";
@@ -35,6 +35,10 @@ const force = (id: WorkflowId) =>
   rig.test.database.inTx((tx) =>
     applyForce(tx, workflowsOf(rig.services), { workflowId: id, actor: "ann", role: "admin", reason: "gone for good" }),
   );
+
+/** Whether the engine has begun to try again. */
+const isRetrying = (id: WorkflowId) =>
+  sql`exists (select 1 from workflow_events e where e.workflow_id = ${id} and e.status = 'retrying')`;
 
 /** Drives until the task is queued and looked at once more, then lets `change` happen to it. */
 async function untilQueued(mode: DecommissionMode, change: (id: WorkflowId, nodeId: NodeId) => Promise<void>) {
@@ -130,6 +134,29 @@ describe.each(DECOMMISSION_MODES)("the agent's task of a %s", (mode) => {
       expect(await tasksOf(subject.id)).toHaveLength(before + 1);
       expect(await statusOf(subject.nodeId)).toBe(ENDS[mode]);
     }
+  });
+
+  it("fails with the agent's absence when its time passed only where no agent had it or the agent is gone", async () => {
+    const expire = async (attempts: number, connected: boolean) => {
+      const { subject, driven, at } = await untilQueued(mode, async (id, nodeId) => {
+        await setConnected(rig, nodeId, connected);
+        await db()
+          .update(tasks)
+          .set({ state: "expired", attempts, finishedAt: sql`clock_timestamp()`, errorCode: "deadline_passed" })
+          .where(eq(tasks.workflowId, id));
+      });
+      // Nobody does the next ones either.
+      const alone = new Driver(rig.test, driven.kinds, async (id) => {
+        await db()
+          .update(tasks)
+          .set({ state: "expired", attempts, finishedAt: sql`clock_timestamp()`, errorCode: "deadline_passed" })
+          .where(and(eq(tasks.workflowId, id), eq(tasks.state, "queued"), isRetrying(id)));
+      });
+      return (await alone.drive(subject.id, at)).failureCode;
+    };
+    expect(await expire(0, true)).toBe("agent_unreachable");
+    expect(await expire(1, false)).toBe("agent_unreachable");
+    expect(await expire(1, true)).toBe(mode === "drain" ? "drain_failed" : "uninstall_failed");
   });
 
   it("fails with the agent's absence when nobody comes, and goes on by resume, or by force without it", async () => {
