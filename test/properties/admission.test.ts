@@ -1,0 +1,162 @@
+/** Who of the hosts that wait may begin, over mixed queues of several profiles and sites, asked by several hubs at once (lifecycle 4.4). */
+import { randomUUID } from "node:crypto";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { admitOnboardings } from "../../hub/db/queries/onboarding-work.ts";
+import { ONBOARD } from "../../hub/workflows/onboard.ts";
+import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
+import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
+
+const STATUSES = ["pending", "pending", "pending", "running", "compensating", "failed_retryable", "completed"] as const;
+interface Host {
+  readonly id: string;
+  /** Index of the profile; each belongs to one site. */
+  readonly profile: number;
+  readonly status: (typeof STATUSES)[number];
+  readonly priority: number;
+  /** When it was asked for, in minutes. */
+  readonly minute: number;
+}
+const SITE_OF = [0, 0, 0, 1, 1];
+const isBusy = (host: Host): boolean => host.status === "running" || host.status === "compensating";
+const byTurn = (a: Host, b: Host): number =>
+  b.priority - a.priority || a.minute - b.minute || (a.id < b.id ? -1 : Number(a.id > b.id));
+
+/**
+ * The rule, one host at a time: it begins while its profile has fewer at work than the profile's limit, and its site fewer than the largest limit among
+ * the profiles that have hosts at work or waiting there. One that may not yet is passed over.
+ */
+function allowed(hosts: readonly Host[], limits: readonly number[]): Set<string> {
+  const admitted = new Set<string>();
+  for (const site of new Set(SITE_OF)) {
+    const here = hosts.filter((host) => SITE_OF[host.profile] === site && (isBusy(host) || host.status === "pending"));
+    const most = Math.max(...here.map((host) => limits[host.profile] ?? 0));
+    const busy = here.filter(isBusy);
+    for (const host of here.filter((one) => one.status === "pending").toSorted(byTurn)) {
+      const ofProfile = busy.filter((one) => one.profile === host.profile).length;
+      if (ofProfile >= (limits[host.profile] ?? 0) || busy.length >= most) continue;
+      admitted.add(host.id);
+      busy.push(host);
+    }
+  }
+  return admitted;
+}
+
+describe("admission", () => {
+  let api: ApiHarness;
+  let sites: string[];
+  let profiles: string[];
+  const query = async (text: string, values: unknown[] = []) =>
+    (await api.database.database.pool.query(text, values)).rows;
+  const admit = async (): Promise<string[]> =>
+    (await api.database.database.inTx((tx) => admitOnboardings(tx, ONBOARD))).map((row) => row.id);
+  const byThreeHubs = async (): Promise<string[]> => (await Promise.all([admit(), admit(), admit()])).flat();
+
+  beforeAll(async () => {
+    api = await startApi();
+    const seeded = [await seedApi(api, "dc1"), await seedApi(api, "dc2")];
+    sites = seeded.map((site) => site.siteId);
+    profiles = [];
+    for (const [index, site] of SITE_OF.entries()) {
+      const path = `/api/v1/admin/maas-sites/${sites[site]}/profiles`;
+      profiles.push((await api.ask("POST", path, { name: `profile-${index}` })).body.id);
+    }
+  });
+  afterAll(() => api?.close());
+
+  async function stage(hosts: readonly Host[], limits: readonly number[]): Promise<void> {
+    await query("truncate workflows, node_onboardings, workflow_events cascade");
+    for (const [index, limit] of limits.entries())
+      await query("update maas_site_profiles set batch_max_parallel = $2 where id = $1", [profiles[index], limit]);
+    await arrive(hosts);
+  }
+  async function arrive(hosts: readonly Host[]): Promise<void> {
+    const rows = hosts.map((host) => ({
+      ...host,
+      site: sites[SITE_OF[host.profile] ?? 0],
+      profile_id: profiles[host.profile],
+    }));
+    await query(
+      `with hosts as (select * from json_to_recordset($1) as h(
+         id uuid, site uuid, profile_id uuid, status text, priority int, minute int)),
+       made as (insert into workflows (id, kind, status, site_id, stage, input, priority, requested_at)
+         select id, $2, status, site, $3, '{}', priority, now() + minute * interval '1 minute' from hosts)
+       insert into node_onboardings (onboarding_id, node_id, site_id, profile_id, sku_id, hostname, ipmi_ip)
+         select id, gen_random_uuid(), site, profile_id, 'sku', id::text, id::text from hosts`,
+      [JSON.stringify(rows), ONBOARD, ONBOARDING_STAGES[0]],
+    );
+  }
+  const waiting = (profile: number, count: number, minute: number): Host[] =>
+    Array.from({ length: count }, () => ({ id: randomUUID(), profile, status: "pending", priority: 0, minute }));
+  const host = fc.record({
+    id: fc.uuid(),
+    profile: fc.nat(SITE_OF.length - 1),
+    status: fc.constantFrom(...STATUSES),
+    priority: fc.nat(1),
+    minute: fc.nat(3),
+  });
+
+  it("lets begin, whatever waits and runs, just those whom the site's and their profile's limits allow, each by one hub", async () => {
+    const queues = fc.tuple(
+      fc.uniqueArray(host, { maxLength: 40, selector: (one) => one.id }),
+      fc.tuple(...SITE_OF.map(() => fc.integer({ min: 1, max: 6 }))),
+    );
+    await fc.assert(
+      fc.asyncProperty(queues, async ([hosts, limits]) => {
+        await stage(hosts, limits);
+        expect((await byThreeHubs()).toSorted()).toEqual([...allowed(hosts, limits)].toSorted());
+        expect(await admit(), "a second look finds no further place").toEqual([]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it("lets a wide profile's hosts begin behind the long queue of a narrow one", async () => {
+    const [narrow, wide] = [waiting(0, 12, 0), waiting(1, 5, 1)];
+    await stage([...narrow, ...wide], [1, 10, 1, 1, 1]);
+    const begun = await byThreeHubs();
+    const ofWide = new Set(wide.map((one) => one.id));
+    expect(begun.filter((id) => ofWide.has(id))).toHaveLength(5);
+    expect(begun).toHaveLength(6);
+  });
+
+  it("admits nobody where another hub is admitting, not even one who has come since and goes first", async () => {
+    const limits = [1, 1, 1, 1, 1];
+    await stage(waiting(0, 2, 0), limits);
+    await api.database.database.inTx(async (tx) => {
+      expect(await admitOnboardings(tx, ONBOARD)).toHaveLength(1);
+      await arrive(waiting(0, 1, 0).map((one) => ({ ...one, priority: 1 })));
+      const [elsewhere] = waiting(3, 1, 0);
+      if (elsewhere !== undefined) await arrive([elsewhere]);
+      expect(await admit(), "the other site's alone").toEqual([elsewhere?.id]);
+    });
+    expect(await admit()).toEqual([]);
+  });
+
+  it("keeps every limit while hosts end and others begin, and comes to all of them, the narrow profile's before those behind it", async () => {
+    const limits = [1, 4, 2, 3, 1];
+    const hosts = SITE_OF.flatMap((_, profile) => waiting(profile, 9, profile % 2));
+    const wideForever = waiting(1, 60, 2);
+    await stage([...hosts, ...wideForever], limits);
+    const profileOf = new Map([...hosts, ...wideForever].map((one) => [one.id, one.profile]));
+    const running: string[] = [];
+    const begun: string[] = [];
+    while (begun.length < profileOf.size) {
+      const admitted = await byThreeHubs();
+      running.push(...admitted);
+      begun.push(...admitted);
+      expect(running.length, `at work after ${begun.length} began`).toBeGreaterThan(0);
+      const count = (of: (profile: number) => boolean) => running.filter((id) => of(profileOf.get(id) ?? -1)).length;
+      for (const [profile, limit] of limits.entries())
+        expect(count((one) => one === profile)).toBeLessThanOrEqual(limit);
+      expect(count((one) => SITE_OF[one] === 0)).toBeLessThanOrEqual(4);
+      expect(count((one) => SITE_OF[one] === 1)).toBeLessThanOrEqual(3);
+      const ended = running.shift();
+      await query("update workflows set status = 'completed' where id = $1", [ended]);
+    }
+    expect(new Set(begun).size).toBe(begun.length);
+    const lastNarrow = begun.findLastIndex((id) => profileOf.get(id) === 0);
+    const lastWide = begun.findLastIndex((id) => profileOf.get(id) === 1);
+    expect(lastNarrow, "those of the narrow profile do not wait for the end of the wide one's").toBeLessThan(lastWide);
+  });
+});
