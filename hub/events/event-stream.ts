@@ -1,6 +1,6 @@
 import { matchesPattern } from "../../shared/events.ts";
 import type { Bell } from "../bell.ts";
-import { listDomainEvents } from "../db/queries/domain-events-list.ts";
+import { hasPosition, listDomainEvents } from "../db/queries/domain-events-list.ts";
 import type { DomainEventRow } from "../db/schema/index.ts";
 import type { Db } from "../db/tx.ts";
 import { cursorOf, toCloudEvent } from "./cloud-event.ts";
@@ -94,6 +94,9 @@ function messages(
     while (!ends.aborted) {
       const rows = await listDomainEvents(db, { after, limit: AT_ONCE });
       const last = rows.at(-1);
+      // A reader that takes its time may be overtaken by what is too old to be kept; it then begins anew, and is told why.
+      if (read !== undefined && last !== undefined && !(await hasPosition(db, after)))
+        throw new Error("events were removed before the stream's reader took them");
       if (last !== undefined) {
         after = last.seq;
         read = last;

@@ -3,6 +3,7 @@ import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { RETENTION, removeOutdated } from "../../hub/db/queries/retention.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { until } from "../support/until.ts";
 
 let test: TestDatabase;
 beforeAll(async () => {
@@ -50,4 +51,32 @@ it("removes what is older than it is kept, and nothing that something may still 
   const { rows } = await db.execute<{ serial: string }>(sql`select serial from node_certificates order by serial`);
   expect(rows.map((row) => row.serial)).toEqual(["newer of two", "the only one"]);
   expect(await removeOutdated(db, 90)).toMatchObject({ readiness_signals: 0, tasks: 0 });
+});
+
+it("removes events from the oldest on and without a gap, also while another removes some", async () => {
+  const { db, pool } = test.database;
+  const ages = [100, 100, 100, 1, 100, 1];
+  for (const [index, age] of ages.entries())
+    await db.execute(sql`insert into domain_events (seq, type, subject, data, occurred_at)
+      values (${index + 1}, 'node.status.changed', 'nodes/n', '{}', now() - make_interval(days => ${age}))`);
+  const left = async () => {
+    const { rows } = await db.execute<{ seq: string }>(sql`select seq::text from domain_events order by seq`);
+    return rows.map(({ seq }) => Number(seq));
+  };
+  const other = await pool.connect();
+  await other.query("begin");
+  await other.query("select 1 from domain_events where seq = 1 for update");
+  const removing = removeOutdated(db, 90);
+  await until("it waits for the other", async () => {
+    const { rows } = await db.execute(
+      sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return rows.length > 0 ? true : undefined;
+  });
+  expect(await left()).toEqual([1, 2, 3, 4, 5, 6]);
+  await other.query("commit");
+  other.release();
+  expect(await removing).toMatchObject({ domain_events: 2 });
+  // The newest that is outdated stays, and so does the old one after a young one.
+  expect(await left()).toEqual([3, 4, 5, 6]);
 });

@@ -6,6 +6,8 @@ const AT_ONCE = 5_000;
 
 interface RetentionRule {
   readonly table: string;
+  /** Column by which the rows go, the lowest first, whoever else is removing them; without one any go, and none is waited for. */
+  readonly order?: string;
   /** What may go, of rows that are older than the cutoff. */
   readonly outdated: (cutoff: SQL) => SQL;
 }
@@ -15,11 +17,14 @@ interface RetentionRule {
  * that the node has enrolled. So does its newest task of each type: a drain and its undrain say whether the host is closed.
  */
 export const RETENTION: readonly RetentionRule[] = [
-  // The newest of the outdated ones stays: readers that were there know that they missed none, older ones that they may have.
+  // Only from the beginning and without a gap, so that the oldest one tells readers whether they missed any. The newest of the outdated ones stays: those
+  // that were there know that they missed none.
   {
     table: "domain_events",
-    outdated: (cutoff) => sql`t.occurred_at < ${cutoff} and t.seq < (
-      select max(newest.seq) from domain_events newest where newest.occurred_at < ${cutoff})`,
+    order: "seq",
+    outdated: (cutoff) => sql`t.seq < (
+      select max(last.seq) from domain_events last where last.seq < coalesce(
+        (select min(young.seq) from domain_events young where young.occurred_at >= ${cutoff}), 9223372036854775807))`,
   },
   { table: "webhook_deliveries", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
   { table: "readiness_signals", outdated: (cutoff) => sql`t.received_at < ${cutoff}` },
@@ -46,10 +51,14 @@ export async function removeOutdated(db: Db, days: number): Promise<Readonly<Rec
   const removed: Record<string, number> = {};
   for (const rule of RETENTION) {
     const table = sql.identifier(rule.table);
+    const locked =
+      rule.order === undefined
+        ? sql`limit ${AT_ONCE} for update skip locked`
+        : sql`order by t.${sql.identifier(rule.order)} limit ${AT_ONCE} for update`;
     for (let last = AT_ONCE; last === AT_ONCE; removed[rule.table] = (removed[rule.table] ?? 0) + last) {
       const { rowCount } = await db.execute(sql`
         delete from ${table} where ctid = any(array(
-          select t.ctid from ${table} t where ${rule.outdated(cutoff)} limit ${AT_ONCE} for update skip locked))`);
+          select t.ctid from ${table} t where ${rule.outdated(cutoff)} ${locked}))`);
       last = rowCount ?? 0;
     }
   }

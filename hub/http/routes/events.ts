@@ -2,28 +2,16 @@ import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { EventPattern } from "../../../shared/events.ts";
-import { hasPosition, lastSettled, listDomainEvents } from "../../db/queries/domain-events-list.ts";
-import type { Db } from "../../db/tx.ts";
-import { CloudEvent, Position, positionOf, toCloudEvent } from "../../events/cloud-event.ts";
+import { lastSettled, listDomainEvents } from "../../db/queries/domain-events-list.ts";
+import { CloudEvent, positionOf, toCloudEvent } from "../../events/cloud-event.ts";
 import { eventStream } from "../../events/event-stream.ts";
-import { PageQuery, pageOf, readCursor } from "../page.ts";
+import { PageQuery, pageOf } from "../page.ts";
 import { readRoute, streamRoute } from "../route.ts";
+import { mustHavePosition, positionOfCursor } from "./event-position.ts";
 
 const tag = "events";
 /** Of one hub: each holds a connection and asks the database when there is news. */
 const MOST_STREAMS = 100;
-
-/** The position that a reader goes on from; 0 without a cursor. Throws `position_gone` when what came after it may have been removed. */
-async function positionAfter(db: Db, cursor: string | undefined): Promise<bigint> {
-  const [after] = readCursor(cursor, Position) ?? [];
-  if (after === undefined) return 0n;
-  const position = BigInt(after);
-  if (await hasPosition(db, position)) return position;
-  throw new ApiError(
-    "position_gone",
-    "The events after this cursor were removed, as they were too old. Read the state that you keep anew, then begin without a cursor.",
-  );
-}
 
 const listEvents = readRoute({
   operationId: "listDomainEvents",
@@ -36,8 +24,10 @@ const listEvents = readRoute({
   status: 200,
   response: page(CloudEvent),
   read: async ({ query, deps }) => {
-    const after = await positionAfter(deps.db, query.cursor);
+    const after = positionOfCursor(query.cursor);
     const rows = await listDomainEvents(deps.db, { after, limit: query.limit + 1 });
+    // After they were read: none of them was removed meanwhile.
+    await mustHavePosition(deps.db, after);
     return pageOf(rows, query.limit, positionOf, toCloudEvent);
   },
 });
@@ -68,7 +58,8 @@ const streamEvents = streamRoute({
       throw new ApiError("unavailable", `This hub serves ${MOST_STREAMS} streams already. Try again, or another hub.`);
     const cursor = lastEventId ?? query.cursor;
     const fresh = cursor === undefined && query.from === "now";
-    const after = fresh ? await lastSettled(deps.db) : await positionAfter(deps.db, cursor);
+    const after = fresh ? await lastSettled(deps.db) : positionOfCursor(cursor);
+    if (!fresh) await mustHavePosition(deps.db, after);
     return eventStream(deps.db, deps.events, { after, types: query.types ?? [], subject: query.subject, signal });
   },
 });

@@ -1,0 +1,18 @@
+import { ApiError } from "../../../shared/api/errors.ts";
+import { hasPosition } from "../../db/queries/domain-events-list.ts";
+import type { Db, Tx } from "../../db/tx.ts";
+import { Position } from "../../events/cloud-event.ts";
+import { readCursor } from "../page.ts";
+
+/** The position that a cursor of the list of events stands for; 0 without one. */
+export const positionOfCursor = (cursor: string | undefined): bigint =>
+  BigInt(readCursor(cursor, Position)?.[0] ?? "0");
+
+/** Throws `position_gone` when what came after the position may have been removed, or the position is not one of this database. */
+export async function mustHavePosition(db: Db | Tx, position: bigint): Promise<void> {
+  if (await hasPosition(db, position)) return;
+  throw new ApiError(
+    "position_gone",
+    "The events after this cursor were removed, as they were too old, or the cursor is of another database. Read the state that you keep anew, then begin without a cursor.",
+  );
+}
