@@ -88,7 +88,6 @@ async function start(config: Config, log: Log, closers: Closer[]): Promise<void>
   });
   startLoops(parts, workflows, closers);
   const events = new EventFeed(db, log.with({ part: "events" }));
-  closers.push(() => events.close());
   const sender = startWebhookSender({ db, inTx, secrets, feed: events, log: log.with({ part: "webhooks" }) });
   closers.push(() => sender.close());
   const app = createAdminApp({
@@ -103,6 +102,8 @@ async function start(config: Config, log: Log, closers: Closer[]): Promise<void>
   });
   const server = await startAdminServer(app, config.http);
   closers.push(() => server.close());
+  // Before the server, which waits for the streams that this ends.
+  closers.push(() => events.close());
   const host = config.http.host.includes(":") ? `[${config.http.host}]` : config.http.host;
   const started = { agent_url: firstBoot.agentUrl, admin_token_file: adminTokenFile, database: store.kind };
   log.info("hub started", { version: HUB_VERSION, hub_id: hubId, ...started });
