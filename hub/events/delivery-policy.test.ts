@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { judgeAttempt, MOST_ATTEMPTS, reasonOf } from "./delivery-policy.ts";
+import { judgeAttempt, MOST_ATTEMPTS, reasonOf, retryAfterSeconds } from "./delivery-policy.ts";
 
 const answered = (status: number, retryAfterSeconds: number | null = null) =>
   ({ answered: true, status, retryAfterSeconds }) as const;
@@ -39,6 +39,15 @@ describe("what becomes of a delivery", () => {
         },
       ),
     );
+  });
+
+  it("reads Retry-After as seconds and as an HTTP date", () => {
+    const now = new Date("2026-01-01T00:00:00Z");
+    const asked = (header: string | undefined) => retryAfterSeconds(header, now);
+    expect(asked("120")).toBe(120);
+    expect(asked("Thu, 01 Jan 2026 02:00:00 GMT")).toBe(7200);
+    expect(asked("Wed, 31 Dec 2025 23:00:00 GMT")).toBe(0);
+    for (const unreadable of [undefined, "", "soon", "1e9", "-5", "GMT"]) expect(asked(unreadable)).toBeNull();
   });
 
   it("says why an attempt failed", () => {

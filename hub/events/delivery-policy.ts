@@ -17,6 +17,14 @@ export type Verdict =
   /** 410: the receiver wants no more (Standard Webhooks). */
   | { readonly kind: "gone" };
 
+/** Seconds that a `Retry-After` asks to wait, be it a number or an HTTP date; null without one that can be read. */
+export function retryAfterSeconds(header: string | undefined, now: Date): number | null {
+  const text = header?.trim() ?? "";
+  if (/^\d+$/.test(text)) return Number(text);
+  const at = / GMT$/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? null : Math.max(0, (at - now.getTime()) / 1000);
+}
+
 /** `attempt` is the one that was just made, counted from 1; `random` in [0, 1). */
 export function judgeAttempt(attempted: Attempted, attempt: number, random: number): Verdict {
   if (attempted.answered && attempted.status >= 200 && attempted.status < 300) return { kind: "delivered" };

@@ -1,22 +1,33 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { eq } from "drizzle-orm";
-import { z } from "zod";
-import { Secret } from "../../shared/secret.ts";
-import { type ClaimedDelivery, claimDeliveries, disableWebhook, endAttempt, fanOut } from "../db/queries/webhooks.ts";
-import { domainEvents } from "../db/schema/index.ts";
+import type { Secret } from "../../shared/secret.ts";
+import { Bell } from "../bell.ts";
+import {
+  type ClaimedDelivery,
+  claimDeliveries,
+  type DeliveryEnding,
+  endAttempt,
+  putBack,
+} from "../db/queries/webhook-attempts.ts";
+import { fanOut } from "../db/queries/webhook-fan-out.ts";
+import { disableWebhook, lockWebhook } from "../db/queries/webhooks.ts";
+import { type DomainEventRow, domainEvents } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
-import { SECRET_PATHS, type SecretStore } from "../secrets/port.ts";
+import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts";
 import { toCloudEvent } from "./cloud-event.ts";
 import { type Attempted, judgeAttempt, reasonOf } from "./delivery-policy.ts";
 import type { EventFeed } from "./event-feed.ts";
+import { WebhookClient } from "./webhook-request.ts";
+import { signingKeys } from "./webhook-secret.ts";
 import { signatureOf } from "./webhook-signature.ts";
 
-const ANSWER_WITHIN_MS = 15_000;
 /** Longer than an attempt may take. */
 const LEASE_SECONDS = 60;
 const PER_WEBHOOK = 4;
 const LOOK_EVERY_MS = 1_000;
+/** After the secret store failed. */
+const SECRET_AGAIN_SECONDS = 30;
 
 export interface WebhookSenderOptions {
   readonly db: Db;
@@ -26,120 +37,128 @@ export interface WebhookSenderOptions {
   readonly log: Log;
 }
 
-/** The two secrets of a rotation; `previous_until` in ISO 8601. */
-const Kept = z.object({ secret: z.string(), previous: z.string().optional(), previous_until: z.string().optional() });
+/** What an attempt needs beside the delivery; `closing` is aborted when the hub stops. */
+interface Sending extends WebhookSenderOptions {
+  readonly client: WebhookClient;
+  readonly closing: AbortSignal;
+}
 
 /**
  * Tells webhooks of domain events, at least once each (decision P5). Any number of hubs share the work; what one was at when it was killed is made again
- * by any, with the same `webhook-id`.
+ * by any, with the same `webhook-id`. Deliveries are written and sent by two loops that do not wait for each other: neither a flow of events nor one
+ * webhook's backlog keeps what is written from being sent.
  */
 export function startWebhookSender(options: WebhookSenderOptions): { close(): Promise<void> } {
   const { db, inTx, feed, log } = options;
-  const { bell, leave } = feed.listen();
+  const { bell: news, leave } = feed.listen();
+  const due = new Bell();
+  const closing = new AbortController();
+  const client = new WebhookClient();
+  const sending: Sending = { ...options, client, closing: closing.signal };
   const atWork = new Set<Promise<void>>();
-  let closed = false;
-  const turn = async (): Promise<boolean> => {
-    let busy = false;
-    while (!closed && (await fanOut(db, inTx))) busy = true;
-    const claimed = closed ? [] : await claimDeliveries(db, { perWebhook: PER_WEBHOOK, leaseSeconds: LEASE_SECONDS });
+  const write = async (): Promise<boolean> => {
+    const written = await fanOut(db, inTx);
+    if (written) due.ring();
+    return written;
+  };
+  const send = async (): Promise<boolean> => {
+    const claimed = await claimDeliveries(inTx, { perWebhook: PER_WEBHOOK, leaseSeconds: LEASE_SECONDS });
     for (const one of claimed) {
-      const work = deliver(options, one)
+      const work = deliver(sending, one)
         .catch((error: unknown) => log.warn("a delivery could not be recorded", { webhook: one.webhook.id, error }))
         .finally(() => {
           atWork.delete(work);
-          bell.ring();
+          due.ring();
         });
       atWork.add(work);
     }
-    return busy || claimed.length > 0;
+    return claimed.length > 0;
   };
-  const loop = async (): Promise<void> => {
-    while (!closed) {
+  const loop = async (step: () => Promise<boolean>, bell: Bell): Promise<void> => {
+    while (!closing.signal.aborted) {
       try {
-        if (!(await turn())) await bell.heard(LOOK_EVERY_MS);
+        if (!(await step())) await bell.heard(LOOK_EVERY_MS);
       } catch (error) {
         log.warn("webhooks could not be told", { error });
-        await pause(LOOK_EVERY_MS);
+        await pause(LOOK_EVERY_MS, undefined, { signal: closing.signal }).catch(() => undefined);
       }
     }
   };
-  const looping = loop();
+  const loops = [loop(write, news), loop(send, due)];
   return {
     close: async () => {
-      closed = true;
-      bell.ring();
-      await looping;
+      closing.abort();
+      for (const bell of [news, due]) bell.ring();
+      await Promise.all(loops);
       await Promise.allSettled(atWork);
+      client.close();
       leave();
     },
   };
 }
 
-async function deliver(options: WebhookSenderOptions, { delivery, webhook }: ClaimedDelivery): Promise<void> {
-  const { db, inTx, log } = options;
+async function deliver(sending: Sending, { delivery, webhook }: ClaimedDelivery): Promise<void> {
+  const { db, inTx, log } = sending;
   const [event] = await db.select().from(domainEvents).where(eq(domainEvents.seq, delivery.eventSeq));
   if (event === undefined) {
     const gone = { state: "dead", lastStatus: null, lastError: "The event was removed, as it was too old" } as const;
     return void (await inTx((tx) => endAttempt(tx, delivery, gone)));
   }
-  const attempted = await attempt(options, webhook.id, webhook.url, event.id, JSON.stringify(toCloudEvent(event)));
-  const verdict = judgeAttempt(attempted, delivery.attempts, Math.random());
+  const keys = await readKeys(sending, webhook.id);
+  if (keys === null) {
+    const why = "The hub could not read the webhook's secret; its log says why";
+    return inTx((tx) => putBack(tx, delivery, { inSeconds: SECRET_AGAIN_SECONDS, why }));
+  }
+  const attempted = await sending.client.post(webhook.url, signed(event, keys), sending.closing);
+  if (!attempted.answered && sending.closing.aborted)
+    return inTx((tx) => putBack(tx, delivery, { inSeconds: 0, why: "The hub stopped before the receiver answered" }));
+  const ending = endingOf(attempted, delivery.attempts);
+  const failed = await inTx(async (tx) => {
+    const current = ending.gone ? await lockWebhook(tx, webhook.id) : null;
+    // Said by an address that the webhook has no longer: the one that it has is asked.
+    const byFormer = ending.gone && current?.url !== webhook.url;
+    const held = await endAttempt(tx, delivery, byFormer ? { ...ending, state: "pending", inSeconds: 0 } : ending);
+    if (held && ending.gone && !byFormer)
+      await disableWebhook(tx, webhook.id, "The receiver answered 410: it wants no more");
+    return held && !byFormer && ending.state === "dead";
+  });
+  if (failed)
+    log.warn("a delivery failed for good", { webhook: webhook.id, event: event.id, reason: ending.lastError });
+}
+
+function endingOf(attempted: Attempted, attempt: number): DeliveryEnding & { readonly gone: boolean } {
+  const verdict = judgeAttempt(attempted, attempt, Math.random());
   const told = {
     lastStatus: attempted.answered ? attempted.status : null,
     lastError: verdict.kind === "delivered" ? null : reasonOf(attempted),
+    gone: verdict.kind === "gone",
   };
-  await inTx(async (tx) => {
-    if (verdict.kind === "delivered") await endAttempt(tx, delivery, { ...told, state: "delivered" });
-    else if (verdict.kind === "retry")
-      await endAttempt(tx, delivery, { ...told, state: "pending", inSeconds: verdict.inSeconds });
-    else if (await endAttempt(tx, delivery, { ...told, state: "dead" })) {
-      log.warn("a delivery failed for good", { webhook: webhook.id, event: event.id, ...told });
-      if (verdict.kind === "gone") await disableWebhook(tx, webhook.id, "The receiver answered 410: it wants no more");
-    }
-  });
+  if (verdict.kind === "retry") return { ...told, state: "pending", inSeconds: verdict.inSeconds };
+  return { ...told, state: verdict.kind === "delivered" ? "delivered" : "dead" };
 }
 
-async function attempt(
-  { secrets }: WebhookSenderOptions,
-  webhookId: string,
-  url: string,
-  id: string,
-  body: string,
-): Promise<Attempted> {
+/** Null when the secret store fails: the receiver is not to blame. */
+async function readKeys({ secrets, log }: Sending, webhookId: string): Promise<Secret[] | null> {
   try {
-    const keys = signingKeys(Kept.parse(await secrets.read(SECRET_PATHS.webhookSecret(webhookId))), new Date());
-    const sentAt = Math.floor(Date.now() / 1000);
-    const answer = await fetch(url, {
-      method: "POST",
-      headers: {
-        "content-type": "application/cloudevents+json; charset=utf-8",
-        "user-agent": "muster-hub",
-        "webhook-id": id,
-        "webhook-timestamp": String(sentAt),
-        "webhook-signature": signatureOf(keys, { id, sentAt, body }),
-      },
-      body,
-      // A redirect would carry the signed event to somebody whom no operator named.
-      redirect: "manual",
-      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
-    });
-    await answer.body?.cancel();
-    const seconds = Number(answer.headers.get("retry-after") ?? Number.NaN);
-    return { answered: true, status: answer.status, retryAfterSeconds: Number.isFinite(seconds) ? seconds : null };
+    return signingKeys(await secrets.read(SECRET_PATHS.webhookSecret(webhookId)), new Date());
   } catch (error) {
-    return { answered: false, reason: whyNot(error) };
+    if (!(error instanceof SecretError)) throw error;
+    log.warn("a webhook's secret could not be read", { webhook: webhookId, error });
+    return null;
   }
 }
 
-const signingKeys = ({ secret, previous, previous_until: until }: z.output<typeof Kept>, now: Date): Secret[] =>
-  previous !== undefined && until !== undefined && new Date(until) > now
-    ? [new Secret(secret), new Secret(previous)]
-    : [new Secret(secret)];
-
-/** Never with what was sent. */
-function whyNot(error: unknown): string {
-  if (!(error instanceof Error)) return "The receiver could not be asked";
-  if (error.name === "TimeoutError") return `The receiver did not answer within ${ANSWER_WITHIN_MS / 1000} s`;
-  const cause = error.cause instanceof Error ? error.cause.message : error.message;
-  return `The receiver could not be asked: ${cause}`;
+function signed(event: DomainEventRow, keys: readonly Secret[]) {
+  const body = JSON.stringify(toCloudEvent(event));
+  const sentAt = Math.floor(Date.now() / 1000);
+  return {
+    body,
+    headers: {
+      "content-type": "application/cloudevents+json; charset=utf-8",
+      "user-agent": "muster-hub",
+      "webhook-id": event.id,
+      "webhook-timestamp": String(sentAt),
+      "webhook-signature": signatureOf(keys, { id: event.id, sentAt, body }),
+    },
+  };
 }

@@ -1,63 +1,7 @@
-import { createHmac, randomBytes } from "node:crypto";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { recordDomainEvent } from "../../hub/db/queries/domain-events.ts";
-import { EventFeed } from "../../hub/events/event-feed.ts";
-import { startWebhookSender } from "../../hub/events/webhook-sender.ts";
 import { type ApiHarness, startApi } from "../support/api-harness.ts";
-import { quietLog } from "../support/log.ts";
 import { until } from "../support/until.ts";
-
-interface Received {
-  readonly id: string;
-  readonly signatures: readonly string[];
-  readonly timestamp: string;
-  readonly body: string;
-  readonly subject: string;
-}
-
-/** A receiver as an outside program is one; `answer` decides its status, and may keep it waiting. */
-class Receiver {
-  readonly received: Received[] = [];
-  answer: (nth: number, one: Received) => number | null = () => 204;
-  #server: Server | null = null;
-
-  async start(): Promise<string> {
-    const server = createServer(async (request, response) => {
-      let body = "";
-      for await (const chunk of request) body += chunk;
-      const header = (name: string) => String(request.headers[name] ?? "");
-      const one = {
-        id: header("webhook-id"),
-        signatures: header("webhook-signature").split(" "),
-        timestamp: header("webhook-timestamp"),
-        body,
-        subject: (JSON.parse(body) as { subject: string }).subject,
-      };
-      this.received.push(one);
-      const status = this.answer(this.received.length, one);
-      if (status === null) return;
-      response.writeHead(status, status >= 300 && status < 400 ? { location: "/elsewhere" } : {});
-      response.end();
-    });
-    this.#server = server;
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
-  }
-
-  stop(): void {
-    this.#server?.closeAllConnections();
-    this.#server?.close();
-  }
-}
-
-const newSecret = () => `whsec_${randomBytes(32).toString("base64")}`;
-const signs = (secret: string, one: Received): boolean => {
-  const key = Buffer.from(secret.slice("whsec_".length), "base64");
-  const expected = createHmac("sha256", key).update(`${one.id}.${one.timestamp}.${one.body}`).digest("base64");
-  return one.signatures.includes(`v1,${expected}`);
-};
+import { HOOKS, newSecret, Receiver, signs, startSender, writeEvent } from "../support/webhook-receiver.ts";
 
 describe("webhooks", () => {
   let api: ApiHarness;
@@ -65,30 +9,14 @@ describe("webhooks", () => {
   beforeAll(async () => {
     api = await startApi();
     // Two hubs share the work.
-    for (let hub = 0; hub < 2; hub += 1) {
-      const { db, inTx } = api.database.database;
-      const feed = new EventFeed(db, quietLog);
-      const sender = startWebhookSender({ db, inTx, secrets: api.secrets, feed, log: quietLog });
-      closers.push(async () => {
-        await sender.close();
-        feed.close();
-      });
-    }
+    for (const sender of [startSender(api), startSender(api)]) closers.push(() => sender.close());
   });
   afterAll(async () => {
     for (const close of closers.splice(0).reverse()) await close();
     await api.close();
   });
 
-  const write = (subject: string) =>
-    api.database.database.inTx((tx) =>
-      recordDomainEvent(tx, {
-        type: "node.status.changed",
-        subject,
-        data: { node_id: "n", hostname: "h", from: "offline", to: "active", owner: "heartbeat" },
-      }),
-    );
-  const HOOKS = "/api/v1/admin/webhooks";
+  const write = (subject: string) => writeEvent(api.database.database.inTx, subject);
   async function hook(fields: object = {}) {
     const receiver = new Receiver();
     const url = await receiver.start();

@@ -1,117 +1,24 @@
 import { and, desc, eq, lt, sql } from "drizzle-orm";
-import { matchesPattern } from "../../../shared/events.ts";
 import { domainEvents, type Webhook, type WebhookDelivery, webhookDeliveries, webhooks } from "../schema/index.ts";
-import type { Db, InTx, Tx } from "../tx.ts";
-import { lastSettled, listDomainEvents } from "./domain-events-list.ts";
+import type { Db, Tx } from "../tx.ts";
+import { lastSettled } from "./domain-events-list.ts";
+import { isTold } from "./webhook-fan-out.ts";
 
-const FANNED_AT_ONCE = 500;
-
-/** Whether the webhook is told of the event; a test reaches only the one that is tested. */
-const isTold = (webhook: Pick<Webhook, "id" | "types">, event: { type: string; subject: string }): boolean =>
-  event.type === "webhook.tested"
-    ? event.subject === `webhooks/${webhook.id}`
-    : webhook.types.some((pattern) => matchesPattern(pattern, event.type));
-
-/**
- * Writes the deliveries of the events that came since, for one webhook that lags behind. The position moves in the same transaction, so however many hubs
- * do this, and whenever one is killed, each event has one delivery. False when there was nothing to do.
- */
-export async function fanOut(db: Db, inTx: InTx): Promise<boolean> {
-  const settled = await lastSettled(db);
-  return inTx(async (tx) => {
-    const [webhook] = await tx
-      .select()
-      .from(webhooks)
-      .where(and(eq(webhooks.active, true), lt(webhooks.fannedOutTo, settled)))
-      .orderBy(webhooks.fannedOutTo)
-      .limit(1)
-      .for("no key update", { skipLocked: true });
-    if (webhook === undefined) return false;
-    const rows = await listDomainEvents(db, { after: webhook.fannedOutTo, limit: FANNED_AT_ONCE });
-    const told = rows.filter((row) => isTold(webhook, row));
-    if (told.length > 0)
-      await tx
-        .insert(webhookDeliveries)
-        .values(told.map((row) => ({ webhookId: webhook.id, eventSeq: row.seq })))
-        .onConflictDoNothing();
-    const reached = rows.length < FANNED_AT_ONCE ? settled : (rows.at(-1)?.seq ?? settled);
-    await tx
-      .update(webhooks)
-      .set({ fannedOutTo: sql`greatest(${webhooks.fannedOutTo}, ${reached.toString()}::bigint)` })
-      .where(eq(webhooks.id, webhook.id));
-    return true;
-  });
-}
-
-export interface ClaimedDelivery {
-  readonly delivery: WebhookDelivery;
-  readonly webhook: Webhook;
-}
-
-/**
- * Takes due deliveries, a few of each webhook, so that one that answers slowly holds up none of the others. The attempt is counted when it is taken: one
- * whose hub was killed is an attempt as well, and is made again once its lease is over.
- */
-export async function claimDeliveries(
-  db: Db,
-  { perWebhook, leaseSeconds }: { perWebhook: number; leaseSeconds: number },
-): Promise<ClaimedDelivery[]> {
-  const { rows } = await db.execute<{ id: string }>(sql`
-    update webhook_deliveries set attempts = attempts + 1, lease_until = now() + make_interval(secs => ${leaseSeconds})
-    where id in (
-      select due.id from webhooks w cross join lateral (
-        select d.id from webhook_deliveries d
-        where d.webhook_id = w.id and d.state = 'pending' and d.next_attempt_at <= now()
-          and (d.lease_until is null or d.lease_until <= now())
-        order by d.next_attempt_at, d.id
-        limit greatest(0, ${perWebhook} - (
-          select count(*) from webhook_deliveries held
-          where held.webhook_id = w.id and held.state = 'pending' and held.lease_until > now()))
-        for update skip locked) due
-      where w.active)
-    returning id::text as id`);
-  if (rows.length === 0) return [];
-  const ids = rows.map((row) => row.id);
-  return db
-    .select({ delivery: webhookDeliveries, webhook: webhooks })
-    .from(webhookDeliveries)
-    .innerJoin(webhooks, eq(webhooks.id, webhookDeliveries.webhookId))
-    .where(sql`${webhookDeliveries.id} = any(${sql.param(ids)}::bigint[])`);
-}
-
-export type DeliveryEnding = { readonly lastStatus: number | null; readonly lastError: string | null } & (
-  | { readonly state: "delivered" | "dead" }
-  | { readonly state: "pending"; readonly inSeconds: number }
-);
-
-/** Only for the attempt that is told: one that was taken over meanwhile ends nothing. */
-export async function endAttempt(tx: Tx, delivery: WebhookDelivery, ending: DeliveryEnding): Promise<boolean> {
-  const ended = ending.state !== "pending";
-  const rows = await tx
-    .update(webhookDeliveries)
-    .set({
-      state: ending.state,
-      leaseUntil: null,
-      lastStatus: ending.lastStatus,
-      lastError: ending.lastError?.slice(0, 300) ?? null,
-      endedAt: ended ? sql`now()` : null,
-      ...(ending.state === "pending" ? { nextAttemptAt: sql`now() + make_interval(secs => ${ending.inSeconds})` } : {}),
-    })
-    .where(
-      and(
-        eq(webhookDeliveries.id, delivery.id),
-        eq(webhookDeliveries.state, "pending"),
-        eq(webhookDeliveries.attempts, delivery.attempts),
-      ),
-    )
-    .returning({ id: webhookDeliveries.id });
-  return rows.length > 0;
+/** Held until the transaction ends; null when there is none. Taken before its deliveries, as a delete takes them. */
+export async function lockWebhook(tx: Tx, id: string): Promise<Webhook | null> {
+  const [row] = await tx.select().from(webhooks).where(eq(webhooks.id, id)).for("no key update");
+  return row ?? null;
 }
 
 export async function disableWebhook(tx: Tx, id: string, reason: string): Promise<void> {
   await tx
     .update(webhooks)
-    .set({ active: false, disabledReason: reason.slice(0, 300), updatedAt: sql`now()` })
+    .set({
+      active: false,
+      disabledReason: reason.slice(0, 300),
+      version: sql`${webhooks.version} + 1`,
+      updatedAt: sql`now()`,
+    })
     .where(eq(webhooks.id, id));
 }
 
@@ -120,13 +27,17 @@ export async function readWebhook(db: Db | Tx, id: string): Promise<Webhook | nu
   return row ?? null;
 }
 
-/** Deliveries that are not over, or failed for good, by webhook. */
-export async function countOpen(db: Db | Tx): Promise<ReadonlyMap<string, { pending: number; dead: number }>> {
-  const { rows } = await db.execute<{ id: string; pending: number; dead: number }>(sql`
-    select webhook_id::text as id, count(*) filter (where state = 'pending')::int as pending,
-      count(*) filter (where state = 'dead')::int as dead
-    from webhook_deliveries where state <> 'delivered' group by webhook_id`);
-  return new Map(rows.map(({ id, pending, dead }) => [id, { pending, dead }]));
+type OpenDeliveries = { readonly pending: number; readonly dead: number };
+
+/** Deliveries that are not over, or failed for good, by webhook: of one, or of all. */
+export async function countOpen(db: Db | Tx, webhookId?: string): Promise<ReadonlyMap<string, OpenDeliveries>> {
+  // The id itself where there is one: the planner then knows how many deliveries to expect.
+  const id = webhookId === undefined ? sql`w.id` : sql`${webhookId}::uuid`;
+  const count = (state: "pending" | "dead") =>
+    sql`(select count(*) from webhook_deliveries d where d.webhook_id = ${id} and d.state = ${sql.raw(`'${state}'`)})::int`;
+  const { rows } = await db.execute<{ id: string } & OpenDeliveries>(sql`
+    select w.id::text as id, ${count("pending")} as pending, ${count("dead")} as dead from webhooks w where w.id = ${id}`);
+  return new Map(rows.map(({ id: of, pending, dead }) => [of, { pending, dead }]));
 }
 
 export async function listDeliveries(
@@ -153,7 +64,14 @@ export async function listDeliveries(
 export async function replayDeliveries(tx: Tx, webhookId: string, which: "dead" | bigint): Promise<number> {
   const rows = await tx
     .update(webhookDeliveries)
-    .set({ state: "pending", attempts: 0, nextAttemptAt: sql`now()`, leaseUntil: null, endedAt: null })
+    .set({
+      state: "pending",
+      attempts: 0,
+      claim: sql`${webhookDeliveries.claim} + 1`,
+      nextAttemptAt: sql`now()`,
+      leaseUntil: null,
+      endedAt: null,
+    })
     .where(
       and(
         eq(webhookDeliveries.webhookId, webhookId),
@@ -164,20 +82,22 @@ export async function replayDeliveries(tx: Tx, webhookId: string, which: "dead" 
   return rows.length;
 }
 
-/** Everything after the position once more, also what was delivered: the deliveries are forgotten, and written again. */
-export async function replayFrom(tx: Tx, webhookId: string, position: bigint): Promise<number> {
-  const rows = await tx
+/**
+ * Everything after the position once more, also what was delivered: the deliveries are forgotten, and written again. Returns of how many events the
+ * webhook is told by that.
+ */
+export async function replayFrom(tx: Tx, webhook: Webhook, position: bigint): Promise<number> {
+  const after = position.toString();
+  await tx
     .delete(webhookDeliveries)
-    .where(
-      and(
-        eq(webhookDeliveries.webhookId, webhookId),
-        sql`${webhookDeliveries.eventSeq} > ${position.toString()}::bigint`,
-      ),
-    )
-    .returning({ id: webhookDeliveries.id });
+    .where(and(eq(webhookDeliveries.webhookId, webhook.id), sql`${webhookDeliveries.eventSeq} > ${after}::bigint`));
   await tx
     .update(webhooks)
-    .set({ fannedOutTo: sql`least(${webhooks.fannedOutTo}, ${position.toString()}::bigint)` })
-    .where(eq(webhooks.id, webhookId));
-  return rows.length;
+    .set({ fannedOutTo: sql`least(${webhooks.fannedOutTo}, ${after}::bigint)` })
+    .where(eq(webhooks.id, webhook.id));
+  const settled = await lastSettled(tx);
+  const { rows } = await tx.execute<{ type: string; subject: string; events: number }>(sql`
+    select type, case when type = 'webhook.tested' then subject else '' end as subject, count(*)::int as events
+    from domain_events where seq > ${after}::bigint and seq <= ${settled.toString()}::bigint group by 1, 2`);
+  return rows.reduce((sum, row) => sum + (isTold(webhook, row) ? row.events : 0), 0);
 }

@@ -26,6 +26,8 @@ export const webhooks = pgTable("webhooks", {
   disabledReason: text("disabled_reason"),
   /** Last event for which its deliveries were written. */
   fannedOutTo: bigint("fanned_out_to", { mode: "bigint" }).notNull(),
+  /** Counts what people and receivers change; the position above is the hub's own and moves with every event. */
+  version: integer("version").notNull().default(1),
   createdAt: createdAt(),
   updatedAt: updatedAt(),
 });
@@ -41,7 +43,10 @@ export const webhookDeliveries = pgTable(
       .references(() => webhooks.id, { onDelete: "cascade" }),
     eventSeq: bigint("event_seq", { mode: "bigint" }).notNull(),
     state: text("state", { enum: DELIVERY_STATES }).notNull().default("pending"),
+    /** Of the budget, which a replay gives anew. */
     attempts: integer("attempts").notNull().default(0),
+    /** Only ever counts up: who holds another number than this has lost the delivery, to another hub or to a replay. */
+    claim: integer("claim").notNull().default(0),
     nextAttemptAt: at("next_attempt_at").notNull().default(sql`now()`),
     /** Until then a hub is at it. */
     leaseUntil: at("lease_until"),
@@ -53,7 +58,13 @@ export const webhookDeliveries = pgTable(
   (t) => [
     check("webhook_deliveries_state_check", oneOf("state", DELIVERY_STATES)),
     uniqueIndex("webhook_deliveries_event_key").on(t.webhookId, t.eventSeq),
-    index("webhook_deliveries_due_idx").on(t.webhookId, t.nextAttemptAt).where(sql`"state" = 'pending'`),
+    index("webhook_deliveries_due_idx").on(t.webhookId, t.nextAttemptAt, t.id).where(sql`"state" = 'pending'`),
+    index("webhook_deliveries_leased_idx")
+      .on(t.webhookId, t.leaseUntil)
+      .where(sql`"state" = 'pending' and "lease_until" is not null`),
+    index("webhook_deliveries_dead_idx").on(t.webhookId, t.id).where(sql`"state" = 'dead'`),
+    index("webhook_deliveries_page_idx").on(t.webhookId, t.id),
+    index("webhook_deliveries_ended_idx").on(t.endedAt).where(sql`"ended_at" is not null`),
   ],
 );
 export type WebhookDelivery = typeof webhookDeliveries.$inferSelect;

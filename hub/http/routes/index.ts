@@ -11,7 +11,7 @@ import { powerOverrideRoutes } from "./power-overrides.ts";
 import { profileRoutes } from "./profiles.ts";
 import { roceAssignmentRoutes } from "./roce-assignments.ts";
 import { skuRoutes } from "./skus.ts";
-
+import { webhookDeliveryRoutes } from "./webhook-deliveries.ts";
 import { webhookRoutes } from "./webhooks.ts";
 
 /** Every route of the admin API. */
@@ -28,5 +28,6 @@ export const ROUTES: readonly Route[] = [
   ...nodeOperationRoutes,
   ...eventRoutes,
   ...webhookRoutes,
+  ...webhookDeliveryRoutes,
   ...healthRoutes,
 ];

@@ -1,0 +1,99 @@
+import { and, eq, sql } from "drizzle-orm";
+import { type Webhook, type WebhookDelivery, webhookDeliveries, webhooks } from "../schema/index.ts";
+import type { InTx, Tx } from "../tx.ts";
+
+/** Any number: hubs claim one after the other, as each must count what the others hold. */
+const CLAIM_LOCK = 74_103;
+
+export interface ClaimedDelivery {
+  readonly delivery: WebhookDelivery;
+  readonly webhook: Webhook;
+}
+
+/**
+ * Takes due deliveries, a few of each webhook, so that one that answers slowly holds up none of the others. The attempt is counted when it is taken: one
+ * whose hub was killed is an attempt as well, and is made again once its lease is over.
+ */
+export function claimDeliveries(
+  inTx: InTx,
+  { perWebhook, leaseSeconds }: { perWebhook: number; leaseSeconds: number },
+): Promise<ClaimedDelivery[]> {
+  return inTx(async (tx) => {
+    // A statement of its own: the next one then sees what the hub before has claimed.
+    await tx.execute(sql`select pg_advisory_xact_lock(${CLAIM_LOCK})`);
+    const { rows } = await tx.execute<{ id: string }>(sql`
+      select due.id::text as id from webhooks w cross join lateral (
+        select d.id from webhook_deliveries d
+        where d.webhook_id = w.id and d.state = 'pending' and d.next_attempt_at <= now()
+          and (d.lease_until is null or d.lease_until <= now())
+        order by d.next_attempt_at, d.id
+        limit greatest(0, ${perWebhook} - (
+          select count(*) from webhook_deliveries held
+          where held.webhook_id = w.id and held.state = 'pending' and held.lease_until > now()))
+        for update skip locked) due
+      where w.active`);
+    if (rows.length === 0) return [];
+    // By their ids, and not with the search in one statement: its planner cannot tell how few they are, and reads the whole table.
+    const ids = sql`any(${sql.param(rows.map((row) => row.id))}::bigint[])`;
+    await tx
+      .update(webhookDeliveries)
+      .set({
+        attempts: sql`${webhookDeliveries.attempts} + 1`,
+        claim: sql`${webhookDeliveries.claim} + 1`,
+        leaseUntil: sql`now() + make_interval(secs => ${leaseSeconds})`,
+      })
+      .where(sql`${webhookDeliveries.id} = ${ids}`);
+    return tx
+      .select({ delivery: webhookDeliveries, webhook: webhooks })
+      .from(webhookDeliveries)
+      .innerJoin(webhooks, eq(webhooks.id, webhookDeliveries.webhookId))
+      .where(sql`${webhookDeliveries.id} = ${ids}`);
+  });
+}
+
+export type DeliveryEnding = { readonly lastStatus: number | null; readonly lastError: string | null } & (
+  | { readonly state: "delivered" | "dead" }
+  | { readonly state: "pending"; readonly inSeconds: number }
+);
+
+/** Only for the attempt that is told: one whose delivery was claimed again or replayed meanwhile ends nothing. */
+export async function endAttempt(tx: Tx, delivery: WebhookDelivery, ending: DeliveryEnding): Promise<boolean> {
+  const ended = ending.state !== "pending";
+  const rows = await tx
+    .update(webhookDeliveries)
+    .set({
+      state: ending.state,
+      leaseUntil: null,
+      lastStatus: ending.lastStatus,
+      lastError: ending.lastError?.slice(0, 300) ?? null,
+      endedAt: ended ? sql`now()` : null,
+      ...(ending.state === "pending" ? { nextAttemptAt: sql`now() + make_interval(secs => ${ending.inSeconds})` } : {}),
+    })
+    .where(isHeld(delivery))
+    .returning({ id: webhookDeliveries.id });
+  return rows.length > 0;
+}
+
+/** An attempt that the receiver is not to blame for is none: it goes back to be made in a while, by any hub. */
+export async function putBack(
+  tx: Tx,
+  delivery: WebhookDelivery,
+  { inSeconds, why }: { inSeconds: number; why: string },
+): Promise<void> {
+  await tx
+    .update(webhookDeliveries)
+    .set({
+      attempts: sql`${webhookDeliveries.attempts} - 1`,
+      leaseUntil: null,
+      lastError: why,
+      nextAttemptAt: sql`now() + make_interval(secs => ${inSeconds})`,
+    })
+    .where(isHeld(delivery));
+}
+
+const isHeld = (delivery: WebhookDelivery) =>
+  and(
+    eq(webhookDeliveries.id, delivery.id),
+    eq(webhookDeliveries.state, "pending"),
+    eq(webhookDeliveries.claim, delivery.claim),
+  );

@@ -1,0 +1,58 @@
+import { and, eq, inArray, lt, sql } from "drizzle-orm";
+import { matchesPattern } from "../../../shared/events.ts";
+import { type Webhook, webhookDeliveries, webhooks } from "../schema/index.ts";
+import type { Db, InTx, Tx } from "../tx.ts";
+import { lastSettled, listSettledEvents } from "./domain-events-list.ts";
+
+const FANNED_AT_ONCE = 500;
+
+/** Whether the webhook is told of the event; a test reaches only the one that is tested. */
+export const isTold = (webhook: Pick<Webhook, "id" | "types">, event: { type: string; subject: string }): boolean =>
+  event.type === "webhook.tested"
+    ? event.subject === `webhooks/${webhook.id}`
+    : webhook.types.some((pattern) => matchesPattern(pattern, event.type));
+
+/**
+ * Writes the deliveries of the events that came since, one step for each position at which webhooks lag behind: one that is far behind takes its turns
+ * with the others, and those that are at the same position share one reading. The position moves in the same transaction, so however many hubs do this,
+ * and whenever one is killed, each event has one delivery. False when there was nothing to do.
+ */
+export async function fanOut(db: Db, inTx: InTx): Promise<boolean> {
+  const settled = await lastSettled(db);
+  const positions = await db
+    .selectDistinct({ at: webhooks.fannedOutTo })
+    .from(webhooks)
+    .where(and(eq(webhooks.active, true), lt(webhooks.fannedOutTo, settled)));
+  let moved = false;
+  for (const { at } of positions) moved = (await inTx((tx) => fanOutFrom(tx, at, settled))) || moved;
+  return moved;
+}
+
+async function fanOutFrom(tx: Tx, position: bigint, settled: bigint): Promise<boolean> {
+  const lagging = await tx
+    .select()
+    .from(webhooks)
+    .where(and(eq(webhooks.active, true), eq(webhooks.fannedOutTo, position)))
+    .for("no key update", { skipLocked: true });
+  if (lagging.length === 0) return false;
+  const rows = await listSettledEvents(tx, { after: position, settled, limit: FANNED_AT_ONCE });
+  for (const webhook of lagging) {
+    const told = rows.filter((row) => isTold(webhook, row));
+    if (told.length > 0)
+      await tx
+        .insert(webhookDeliveries)
+        .values(told.map((row) => ({ webhookId: webhook.id, eventSeq: row.seq })))
+        .onConflictDoNothing();
+  }
+  const reached = rows.length < FANNED_AT_ONCE ? settled : (rows.at(-1)?.seq ?? settled);
+  await tx
+    .update(webhooks)
+    .set({ fannedOutTo: sql`greatest(${webhooks.fannedOutTo}, ${reached.toString()}::bigint)` })
+    .where(
+      inArray(
+        webhooks.id,
+        lagging.map(({ id }) => id),
+      ),
+    );
+  return true;
+}

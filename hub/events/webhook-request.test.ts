@@ -1,0 +1,55 @@
+import type { LookupAddress, lookup } from "node:dns";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { WebhookClient } from "./webhook-request.ts";
+
+/** A resolver that knows one answer for every name. */
+const standingFor = (...addresses: LookupAddress[]) =>
+  ((_name: string, _options: unknown, done: (error: null, found: LookupAddress[]) => void) =>
+    done(null, addresses)) as unknown as typeof lookup;
+
+describe("a request to a receiver", () => {
+  const server = createServer((_request, response) => response.writeHead(503, { "retry-after": "7" }).end());
+  let port = 0;
+  const ask = async (host: string, client = new WebhookClient(), signal = new AbortController().signal) => {
+    const attempted = await client.post(`http://${host}:${port}/`, { headers: {}, body: "{}" }, signal);
+    client.close();
+    return attempted;
+  };
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    port = (server.address() as AddressInfo).port;
+  });
+  afterAll(() => server.close());
+
+  it("tells the status and how long to wait", async () => {
+    const name = new WebhookClient(standingFor({ address: "127.0.0.1", family: 4 }));
+    for (const client of [new WebhookClient(), name])
+      expect(await ask(client === name ? "receiver.example" : "127.0.0.1", client)).toEqual({
+        answered: true,
+        status: 503,
+        retryAfterSeconds: 7,
+      });
+  });
+
+  it("is not made where the name stands for a link-local address, among others too", async () => {
+    const mixed = standingFor({ address: "127.0.0.1", family: 4 }, { address: "169.254.169.254", family: 4 });
+    for (const resolve of [mixed, standingFor({ address: "fe80::1", family: 6 })])
+      expect(await ask("receiver.example", new WebhookClient(resolve))).toEqual({
+        answered: false,
+        reason: expect.stringContaining("link-local"),
+      });
+    expect(await ask("169.254.169.254")).toMatchObject({ reason: expect.stringContaining("link-local") });
+  });
+
+  it("says why it failed by a code, without the address that was tried", async () => {
+    const refused = await new WebhookClient().post(
+      "http://127.0.0.1:1/",
+      { headers: {}, body: "" },
+      AbortSignal.any([]),
+    );
+    expect(refused).toEqual({ answered: false, reason: "The receiver could not be asked (ECONNREFUSED)" });
+    expect(await ask("127.0.0.1", new WebhookClient(), AbortSignal.abort())).toMatchObject({ answered: false });
+  });
+});

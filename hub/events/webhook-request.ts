@@ -1,0 +1,86 @@
+import { lookup } from "node:dns";
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import type { LookupFunction } from "node:net";
+import { type Attempted, retryAfterSeconds } from "./delivery-policy.ts";
+import { hostOf, isLinkLocal } from "./webhook-address.ts";
+
+const ANSWER_WITHIN_MS = 15_000;
+
+class RefusedAddressError extends Error {}
+
+/** Refuses at each connection: a name that stood for a receiver yesterday may stand for a link-local address today. */
+const refusing =
+  (resolve: typeof lookup): LookupFunction =>
+  (hostname, options, done) => {
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      const [first] = addresses ?? [];
+      if (error !== null || first === undefined) return done(error ?? new RefusedAddressError(), "");
+      if (addresses.some(({ address }) => isLinkLocal(address))) return done(new RefusedAddressError(), "");
+      if (options.all === true) return done(null, addresses);
+      done(null, first.address, first.family);
+    });
+  };
+
+/** Asks receivers. Connections are kept for the next delivery; `close` ends them. */
+export class WebhookClient {
+  readonly #http: HttpAgent;
+  readonly #https: HttpsAgent;
+
+  /** `resolve`: as the system resolves names. */
+  constructor(resolve: typeof lookup = lookup) {
+    const options = { keepAlive: true, lookup: refusing(resolve) };
+    this.#http = new HttpAgent(options);
+    this.#https = new HttpsAgent(options);
+  }
+
+  /** A redirect is an answer like any other: followed, it would carry the signed event to somebody whom no operator named. */
+  async post(
+    url: string,
+    { headers, body }: { headers: Readonly<Record<string, string>>; body: string },
+    signal: AbortSignal,
+  ): Promise<Attempted> {
+    const withinTime = AbortSignal.timeout(ANSWER_WITHIN_MS);
+    try {
+      const target = new URL(url);
+      if (isLinkLocal(hostOf(target))) throw new RefusedAddressError();
+      const answer = await this.#ask(target, body, { headers, signal: AbortSignal.any([withinTime, signal]) });
+      const after = retryAfterSeconds(answer.headers["retry-after"], new Date());
+      return { answered: true, status: answer.statusCode ?? 0, retryAfterSeconds: after };
+    } catch (error) {
+      if (withinTime.aborted)
+        return { answered: false, reason: `The receiver did not answer within ${ANSWER_WITHIN_MS / 1000} s` };
+      return { answered: false, reason: whyNot(error) };
+    }
+  }
+
+  close(): void {
+    this.#http.destroy();
+    this.#https.destroy();
+  }
+
+  #ask(target: URL, body: string, options: RequestOptions): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const [send, agent] =
+        target.protocol === "https:" ? [httpsRequest, this.#https] : ([httpRequest, this.#http] as const);
+      const headers = { ...options.headers, "content-length": String(Buffer.byteLength(body)) };
+      const asked = send(target, { ...options, headers, method: "POST", agent });
+      // Later errors, e.g. of an answer that never ends, concern nobody: its status is known.
+      asked.on("error", reject);
+      asked.on("response", (answer) => {
+        answer.on("error", () => undefined);
+        answer.resume();
+        resolve(answer);
+      });
+      asked.end(body);
+    });
+  }
+}
+
+/** By the system's own code alone: its text names addresses, and nothing that was sent may be in it. */
+function whyNot(error: unknown): string {
+  if (error instanceof RefusedAddressError)
+    return "The receiver's name stands for a link-local address, which the hub does not ask. Change the webhook's URL.";
+  const code = error instanceof Error && "code" in error && typeof error.code === "string" ? ` (${error.code})` : "";
+  return `The receiver could not be asked${code}`;
+}
