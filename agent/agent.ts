@@ -30,6 +30,9 @@ const HEALTH_EVERY_MS = 30_000;
 const RENEW_CHECK_MS = 60_000;
 /** A refused identity is looked at again this often: an operator may have lifted the reason. */
 const REFUSED_PAUSE_MS = 60_000;
+/** The hub's codes for an identity that it does not take. */
+const NODE_DELETED = "node_deleted";
+const isAboutIdentity = (code: string): boolean => code.startsWith("certificate_") || code === NODE_DELETED;
 const DIGEST_LIMIT = 1000;
 const CLOSE_WITHIN_MS = 2_000;
 
@@ -121,12 +124,11 @@ export class Agent {
       log.info("disconnected", { reason: end.reason, detail: end.message });
       // Another host has this identity: taking it back at once would only make both flap.
       if (end.reason === "superseded" || end.reason === "protocol_unsupported") await this.#pauseLong();
-      if (end.reason === "identity_revoked" && !(await this.#runner?.identityEnded()))
-        await this.#afterRefusal(this.#identity);
+      if (end.reason === "identity_revoked") await this.#afterRefusal(this.#identity);
       return end;
     } catch (error) {
       log.warn("no connection to the hub", { error, attempt: failures + 1 });
-      if (error instanceof ChannelRefused && this.#identity !== null && error.code.startsWith("certificate_"))
+      if (error instanceof ChannelRefused && this.#identity !== null && isAboutIdentity(error.code))
         await this.#afterRefusal(this.#identity);
       else if (error instanceof ChannelRefused && error.code === "protocol_unsupported") await this.#pauseLong();
       return null;
@@ -164,8 +166,7 @@ export class Agent {
       else await identities.renew(identity);
     } catch (error) {
       log.warn("the identity could not be made good", { error });
-      const isOver = error instanceof HubRefusal && error.code.startsWith("certificate_");
-      if (isOver && (await this.#runner?.identityEnded())) return;
+      if (error instanceof HubRefusal && error.code === NODE_DELETED && (await this.#runner?.nodeDeleted())) return;
       if (error instanceof HubRefusal) await this.#pauseLong();
     }
   }

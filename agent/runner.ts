@@ -181,10 +181,10 @@ export class Runner {
   }
 
   /**
-   * The hub has ended this host's identity. Where a result waits for its acceptance, that was it: the hub ends an identity only after it has gone
-   * by the result, and the acknowledgement was lost. True when it was so.
+   * The hub has deleted this host's node. Where a result waits for its acceptance, that was it: the acknowledgement was lost. A revoked identity
+   * alone says nothing of the kind, as the operation may have been cancelled. True when it was so.
    */
-  async identityEnded(): Promise<boolean> {
+  async nodeDeleted(): Promise<boolean> {
     const told = [...this.#options.journal.unreported(), ...this.#unjournalled.values()].find(waitsForAcceptance);
     if (told === undefined || !waitsForAcceptance(told)) return false;
     await this.#options.onAccepted(told.task_id, told.type);

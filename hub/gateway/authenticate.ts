@@ -18,6 +18,13 @@ export interface AuthenticatedNode {
 }
 
 /**
+ * Said to nobody but the holder of a certificate of the node, however old: an agent that waits to hear whether its uninstall was accepted goes by
+ * this code, and by no other refusal.
+ */
+export const nodeDeleted = (): ApiError =>
+  new ApiError("node_deleted", "The node was deleted; its identity is never used again. Onboard the host anew.");
+
+/**
  * Who is at the other end? The TLS layer has proven that the peer holds the certificate's key; here it is checked that our CA issued it, that
  * it names this node, is not revoked, is of the node's present generation, and has not expired.
  */
@@ -39,13 +46,13 @@ export async function authenticate(
     new ApiError("certificate_rejected", `The client certificate is not accepted: ${detail}`);
   if (!ca.issued(certificate)) throw reject("it was not issued by this hub. Enroll again.");
   if (certificate.subjectAltName !== `URI:${nodeUri(nodeId)}`) throw reject(`it does not name node ${nodeId}.`);
+  const serial = serialOf(certificate.serialNumber);
+  const known = await readCertificate(db, serial);
+  if (known === null || known.node.id !== nodeId) throw reject("its node is not known any more.");
+  if (known.node.status === "deleted") throw nodeDeleted();
   const late = Date.now() - certificate.validToDate.getTime();
   if (late > (use === "renewal" ? RENEW_AFTER_EXPIRY_MS : 0))
     throw reject(`it expired at ${certificate.validToDate.toISOString()}. Renew it, or check the host's clock.`);
-  const serial = serialOf(certificate.serialNumber);
-  const known = await readCertificate(db, serial);
-  if (known === null || known.node.id !== nodeId || known.node.status === "deleted")
-    throw reject("its node is not known any more.");
   if (known.certificate.revokedAt !== null)
     throw reject(`it was revoked: ${known.certificate.revokeReason ?? "no reason given"}.`);
   if (known.certificate.generation !== known.node.generation)

@@ -10,7 +10,7 @@ import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { EnrollmentToken, Node } from "../db/schema/index.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
-import type { AuthenticatedNode } from "./authenticate.ts";
+import { type AuthenticatedNode, nodeDeleted } from "./authenticate.ts";
 import type { CertificateAuthority, CheckedRequest, SignedNodeCertificate } from "./certificate-authority.ts";
 import type { TaskSigner } from "./task-signer.ts";
 
@@ -125,7 +125,8 @@ export async function renew(
   const signed = await deps.ca.signNode(nodeId, checked);
   await deps.inTx(async (tx) => {
     const node = await lockNode(tx, nodeId);
-    if (node === null || node.status === "deleted" || node.generation !== generation)
+    if (node === null || node.status === "deleted") throw nodeDeleted();
+    if (node.generation !== generation)
       throw new ApiError(
         "certificate_rejected",
         "The client certificate is not accepted: the node was provisioned anew since; enroll with the new token.",

@@ -16,6 +16,7 @@ export const API_ERRORS = {
   csr_name_mismatch: { status: 403, title: "The certificate request names another node" },
   certificate_required: { status: 401, title: "A client certificate is required" },
   certificate_rejected: { status: 403, title: "The client certificate is not accepted" },
+  node_deleted: { status: 410, title: "The node was deleted" },
   protocol_unsupported: { status: 426, title: "The agent protocol version is not supported" },
   forbidden: { status: 403, title: "Not allowed" },
   not_found: { status: 404, title: "No such resource" },

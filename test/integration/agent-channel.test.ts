@@ -52,6 +52,7 @@ const log = (): string => readFileSync(host.path("agent.log"), "utf8");
 const connected = (times = 1) => until(`${times} hellos`, () => (hub.hellos.length >= times ? true : undefined));
 const logged = (text: string) => until(`log line with ${text}`, () => (log().includes(text) ? true : undefined));
 const drain = { type: "node.drain", input: { reason: "test", deadline_seconds: 3_600, force: false } };
+const uninstall = { type: "node.uninstall", input: { reason: "test" } };
 const check = { type: "node.heartbeat_check", input: { nonce: "n-1" } };
 const result = (taskId: string) =>
   until(`result of ${taskId}`, () => hub.said("task.result").find((frame) => frame.task_id === taskId));
@@ -286,6 +287,7 @@ describe("agent and hub: tasks", () => {
   });
 
   it("says what was interrupted when it is stopped in order", async () => {
+    hub.heartbeatTtlMs = 60_000;
     host.write("sessions", ANN);
     configure();
     const agent = startAgent();
@@ -299,6 +301,7 @@ describe("agent and hub: tasks", () => {
   });
 
   it("cancels on request, and lets logins in again", async () => {
+    hub.heartbeatTtlMs = 60_000;
     host.write("sessions", ANN);
     configure();
     startAgent();
@@ -311,6 +314,28 @@ describe("agent and hub: tasks", () => {
     expect((await result(order.task_id)).reply).toMatchObject({ ok: false, error: "cancelled" });
     expect(hub.said("task.cancelled")).toHaveLength(1);
     expect(host.has("etc/nologin")).toBe(false);
+  });
+
+  it("uninstalls itself when its node is deleted and the acceptance was lost, but not when its identity is revoked", async () => {
+    hub.acknowledgeResults = false;
+    // No connection ends but by the hub's word.
+    hub.heartbeatTtlMs = 60_000;
+    configure();
+    const agent = startAgent();
+    await connected();
+    const order = hub.signer.sign(nodeId, uninstall);
+    hub.send({ type: "task.offer", order });
+    expect((await result(order.task_id)).reply).toMatchObject({ ok: true });
+    // An operator cancels the remove, and revokes the certificates for a reason of their own.
+    hub.refuseRenewals = { status: 403, code: "certificate_rejected" };
+    hub.closeSocket(4003);
+    await logged("could not be made good");
+    expect(host.has("etc/muster/agent.json")).toBe(true);
+    hub.refuseSockets = { status: 410, code: "node_deleted" };
+    hub.refuseRenewals = hub.refuseSockets;
+    await agent.stop();
+    expect(await startAgent().gone).toMatchObject({ code: 79 });
+    expect(host.has("etc/muster/agent.json")).toBe(false);
   });
 
   it("carries out no forged order", async () => {

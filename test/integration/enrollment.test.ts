@@ -325,6 +325,17 @@ describe("renewal", () => {
     await expectRefused("validation_failed", ask({ csr_pem: await key.csr(nodeUri(identity.nodeId)), node_id: "x" }));
   });
 
+  it("tells the holder of a node's certificate, however old and revoked, that the node was deleted", async () => {
+    const identity = await rig.enrolled();
+    const path = `/internal/v1/nodes/${identity.nodeId}/certificate`;
+    const body = { csr_pem: await (await makeKey()).csr(nodeUri(identity.nodeId)) };
+    const old = await rig.expired(identity, 8 * 24);
+    await rig.inTx((tx) => revokeCertificates(tx, identity.nodeId, "all", "removed"));
+    await rig.db.update(nodes).set({ status: "deleted" }).where(eq(nodes.id, identity.nodeId));
+    await expectRefused("node_deleted", () => rig.ask("POST", path, { as: identity, body }));
+    await expectRefused("node_deleted", () => rig.ask("POST", path, { as: old, body }));
+  });
+
   it("is given for a certificate that expired within a week, and no later", async () => {
     const identity = await rig.enrolled();
     const path = `/internal/v1/nodes/${identity.nodeId}/certificate`;

@@ -39,6 +39,7 @@ export class ScriptedHub {
   /** Answers of enrollment that are lost on the way, after the certificate was made. */
   loseEnrollments = 0;
   refuseEnrollments: Refusal | null = null;
+  refuseRenewals: Refusal | null = null;
   /** What stands between lets no WebSocket through and shows a page. */
   blockSockets = false;
   refuseSockets: Refusal | null = null;
@@ -161,6 +162,8 @@ export class ScriptedHub {
       answer(enrolled);
     } else if (path.endsWith("/certificate")) {
       this.renewals += 1;
+      if (this.refuseRenewals !== null)
+        return void response.writeHead(this.refuseRenewals.status).end(problem(this.refuseRenewals));
       answer(await this.#enroll(RenewRequest.parse(body).csr_pem));
     } else if (path.endsWith("/sessions")) {
       const [welcome] = this.#take(AgentFrame.parse((body as { hello: unknown }).hello));
