@@ -1,7 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { and, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { maasMachines, nodeConditions, nodeInventories, nodeMaasState, tasks } from "../../hub/db/schema/index.ts";
+import {
+  auditLogs,
+  maasMachines,
+  nodeCertificates,
+  nodeConditions,
+  nodeInventories,
+  nodeMaasState,
+  tasks,
+} from "../../hub/db/schema/index.ts";
 import { createNode } from "../../hub/node/create-node.ts";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { moveNode } from "../../hub/node/move-node.ts";
@@ -157,6 +165,43 @@ describe("nodes and their tasks by API", () => {
     await retireIt();
     expect((await activate()).body.status).toBe("active");
     expect(await undrains(), "each drain is taken back by an undrain of its own").toHaveLength(3);
+  });
+
+  it("audits what a node was before an operation, and what it is to be after it", async () => {
+    const id = await addNode("c07u01");
+    const { db, inTx } = api.database.database;
+    await inTx((tx) => moveNode(tx, id, { from: "enrolling", to: "active", owner: "onboarding" }, "ready"));
+    const certificate = { nodeId: id, generation: 0, publicKeySha256: "", notBefore: new Date(), notAfter: new Date() };
+    await db.insert(nodeCertificates).values({ serial: id, ...certificate });
+    const operate = async (what: string) =>
+      (await api.ask("POST", `${NODES}/${id}/${what}`, { reason: "old" })).body.decommission_id as string | undefined;
+    await operate("revoke-certificates");
+    const decommission = await operate("drain");
+    await api.ask("POST", `/api/v1/admin/decommissions/${decommission}/force`, { reason: "old" });
+    await api.ask("POST", `/api/v1/admin/decommissions/${decommission}/cancel`, { reason: "old" });
+    await inTx(async (tx) => {
+      await enterDraining(tx, id, randomUUID(), "old");
+      await retire(tx, id, "old");
+    });
+    await operate("activate");
+    const audited = await db.select().from(auditLogs).orderBy(auditLogs.occurredAt, auditLogs.id);
+    const told = (action: string) => {
+      const { prior, expected } = (audited.findLast((row) => row.action === action)?.details ?? {}) as Record<
+        string,
+        object
+      >;
+      return { prior, expected };
+    };
+    expect(told("revokeNodeCertificates")).toEqual({
+      prior: { status: "active", valid_certificates: 1 },
+      expected: { status: "active", valid_certificates: 0 },
+    });
+    expect(told("drainNode")).toEqual({ prior: { status: "active" }, expected: { status: "retired" } });
+    expect(told("forceDecommission")).toMatchObject({
+      prior: { status: "pending", stage: "disable_node" },
+      expected: { status: "completed", node_status: "retired" },
+    });
+    expect(told("activateNode")).toEqual({ prior: { status: "retired" }, expected: { status: "active" } });
   });
 
   it("queues one task a request, also where two requests name the same id", async () => {

@@ -29,14 +29,15 @@ export async function readCertificate(
 
 /**
  * Puts certificates of the node on the deny list: all of them, or those below a generation. Sessions that were opened with one are closed,
- * on whichever hub they are. The node is held for it: a renewal that is under way is seen, or sees this.
+ * on whichever hub they are. The node is held for it: a renewal that is under way is seen, or sees this. Returns how many
+ * were valid.
  */
 export async function revokeCertificates(
   tx: Tx,
   nodeId: NodeId,
   which: "all" | { readonly belowGeneration: number },
   reason: string,
-): Promise<void> {
+): Promise<number> {
   await lockNode(tx, nodeId);
   const revoked = await tx
     .update(nodeCertificates)
@@ -50,6 +51,7 @@ export async function revokeCertificates(
     )
     .returning({ serial: nodeCertificates.serial });
   if (revoked.length > 0) await tx.execute(sql`select pg_notify(${SESSION_CHANNEL}, ${nodeId})`);
+  return revoked.length;
 }
 
 /** True when the certificate is on the deny list, and when there is no such certificate. */

@@ -10,8 +10,10 @@ import {
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
-import { DECOMMISSION_MODES, WorkflowStatus } from "../../../shared/workflow-status.ts";
+import type { NodeStatus } from "../../../shared/node-status.ts";
+import { DECOMMISSION_MODES, type DecommissionMode, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { listDecommissions, readDecommission } from "../../db/queries/decommissions.ts";
+import { readNode } from "../../db/queries/nodes.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import { applyVerb } from "../../workflows/engine/apply-verb.ts";
 import { VERBS, type Verb } from "../../workflows/engine/recovery.ts";
@@ -32,6 +34,15 @@ async function mustFindDecommission(db: Db | Tx, id: WorkflowId): Promise<Decomm
   return found;
 }
 
+/** What the node is to be once the operation has completed. */
+const NODE_BECOMES = { drain: "retired", remove: "deleted" } as const satisfies Record<DecommissionMode, NodeStatus>;
+
+const auditOf = (created: z.output<typeof DecommissionCreated>, prior: NodeStatus | null, reason: string) => ({
+  target: `nodes/${created.node_id}`,
+  reason,
+  details: { ...created, prior: { status: prior }, expected: { status: NODE_BECOMES[created.mode] } },
+});
+
 const drainNode = writeRoute({
   operationId: "drainNode",
   method: "POST",
@@ -44,8 +55,9 @@ const drainNode = writeRoute({
   status: 202,
   response: DecommissionCreated,
   write: async ({ params, body, actor }, tx) => {
+    const node = await readNode(tx, params.id);
     const created = await startDecommission(tx, params.id, { mode: "drain", ...body }, actor.name);
-    return { body: created, audit: { target: `nodes/${params.id}`, reason: body.reason, details: created } };
+    return { body: created, audit: auditOf(created, node?.status ?? null, body.reason) };
   },
 });
 
@@ -61,8 +73,9 @@ const removeNode = writeRoute({
   status: 202,
   response: DecommissionCreated,
   write: async ({ params, body, actor }, tx) => {
+    const node = await readNode(tx, params.id);
     const created = await startDecommission(tx, params.id, { mode: "remove", ...body }, actor.name);
-    return { body: created, audit: { target: `nodes/${params.id}`, reason: body.reason, details: created } };
+    return { body: created, audit: auditOf(created, node?.status ?? null, body.reason) };
   },
 });
 
@@ -160,7 +173,11 @@ const force = writeRoute({
       audit: {
         target: `decommissions/${params.id}`,
         reason: body.reason,
-        details: { prior: { status: before.status, stage: before.current_stage }, node_id: before.node_id },
+        details: {
+          prior: { status: before.status, stage: before.current_stage },
+          expected: { status: "completed", node_status: NODE_BECOMES[before.mode] },
+          node_id: before.node_id,
+        },
       },
     };
   },

@@ -49,7 +49,11 @@ const activateNode = writeRoute({
     if (step.kind === "moved" || closed.has(node.id)) await openHost(tx, { nodeId: node.id, reason: body.reason });
     return {
       body: { node_id: node.id, status: step.status },
-      audit: { target: `nodes/${node.id}`, reason: body.reason, details: { prior: { status: node.status } } },
+      audit: {
+        target: `nodes/${node.id}`,
+        reason: body.reason,
+        details: { prior: { status: node.status }, expected: { status: "active" } },
+      },
     };
   },
 });
@@ -67,10 +71,15 @@ const revokeNodeCertificates = writeRoute({
   response: NodeState,
   write: async ({ params, body }, tx) => {
     const node = await lockedNode(tx, params.id);
-    await revokeCertificates(tx, node.id, "all", body.reason);
+    const revoked = await revokeCertificates(tx, node.id, "all", body.reason);
+    const of = (valid_certificates: number) => ({ status: node.status, valid_certificates });
     return {
       body: { node_id: node.id, status: node.status },
-      audit: { target: `nodes/${node.id}`, reason: body.reason },
+      audit: {
+        target: `nodes/${node.id}`,
+        reason: body.reason,
+        details: { prior: of(revoked), expected: of(0) },
+      },
     };
   },
 });
