@@ -85,7 +85,7 @@ export const FAILURES = {
       uninstall_failed: {
         nextVerb: "resume",
         nextAction:
-          "Read the agent's log on the host and mend what it complains of, then resume; or cancel the remove.",
+          "Read the agent's log on the host and mend what it complains of, then resume; or cancel the remove. Where it cannot be mended: revoke the node's certificates, which ends the agent's connection, then force; what Muster put on the host stays there.",
       },
     },
   },

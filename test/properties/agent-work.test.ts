@@ -1,5 +1,6 @@
 import { and, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { revokeCertificates } from "../../hub/db/queries/node-certificates.ts";
 import { nodes, tasks, type Workflow as WorkflowRow, workflows } from "../../hub/db/schema/index.ts";
 import { applyForce } from "../../hub/workflows/force-decommission.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
@@ -200,6 +201,27 @@ describe.each(DECOMMISSION_MODES)("the agent's task of a %s", (mode) => {
     );
     await expect(again).rejects.toMatchObject({ code: "operation_exists" });
   });
+});
+
+it("a remove that a connected agent refuses is forced once the node's certificates are revoked, as its next action says", async () => {
+  const subject = await start("remove");
+  const refusing = new Driver(rig.test, workflowsOf(rig.services), async (id) => {
+    await db()
+      .update(tasks)
+      .set({ state: "failed", attempts: 1, finishedAt: sql`clock_timestamp()`, errorCode: "not_removable" })
+      .where(and(eq(tasks.workflowId, id), eq(tasks.state, "queued")));
+  });
+  const refused = await refusing.drive(subject.id);
+  expect(refused).toMatchObject({ failureCode: "uninstall_failed" });
+  expect(refused.nextAction).toContain("revoke the node's certificates");
+  await force(subject.id);
+  expect((await refusing.drive(subject.id)).failureCode, "its word still counts").toBe("uninstall_failed");
+  await rig.test.database.inTx((tx) => revokeCertificates(tx, subject.nodeId, "all", "it cannot be uninstalled"));
+  // As the gateway does on the revocation.
+  await setConnected(rig, subject.nodeId, false);
+  await force(subject.id);
+  expect((await refusing.drive(subject.id)).status).toBe("completed");
+  expect(await statusOf(subject.nodeId)).toBe("deleted");
 });
 
 describe("a remove whose uninstall the hub has accepted", () => {
