@@ -105,7 +105,8 @@ export function onboardWorkflow(services: OnboardServices): Workflow {
       },
     },
     restartPoint: (verb, stage) => RESTART[verb][stage] ?? stage,
-    forgottenOnRerun: ["datasource_retries", "deploy_failure", "create_rejections", "token_refreshes", "reseeds"],
+    forgottenOnRerun: ["deploy_failure"],
+    forgottenOnRecovery: ["datasource_retries", "create_rejections", "token_refreshes", "reseeds"],
     admit: (tx) => admitOnboardings(tx, ONBOARD),
   });
 }

@@ -139,16 +139,17 @@ function decideMove(
     mayHaveActed: false,
   });
   const state = thawed(row);
+  const recovered = without(state, workflow.forgottenOnRecovery);
   const first = workflow.stageNames[0] ?? stage;
   switch (effect) {
     case "retry_stage":
-      return again(workflow.restartPoint("retry", stage), state);
+      return again(workflow.restartPoint("retry", stage), recovered);
     case "resume_from_checkpoint":
-      return again(workflow.restartPoint("resume", stage), state);
+      return again(workflow.restartPoint("resume", stage), recovered);
     case "rerun_from_top":
-      return again(first, without(state, workflow.forgottenOnRerun));
+      return again(first, without(recovered, workflow.forgottenOnRerun));
     case "adopt_observed":
-      return again(stage, { ...state, [ENGINE_FACTS]: { adopting: true } });
+      return again(stage, { ...recovered, [ENGINE_FACTS]: { adopting: true } });
     case "undo_and_restart":
       return undo({ ...planOf("restart", stagesToUndo(workflow), "pending"), restartAt: first });
     case "undo_and_cancel":

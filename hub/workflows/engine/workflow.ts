@@ -41,7 +41,9 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   observedEvidence?(context: Context): Promise<Evidence>;
   /** Where `retry` and `resume` begin again; by default at the stage itself. */
   restartPoint?(verb: "retry" | "resume", stage: string): string;
-  /** Facts that `rerun` forgets, e.g. counters of bounded recoveries. */
+  /** Counters of bounded recoveries: whoever takes the row up again has mended what they were used up on. */
+  readonly forgottenOnRecovery?: readonly (keyof State & string)[];
+  /** Facts that `rerun` forgets beside those. */
   readonly forgottenOnRerun?: readonly (keyof State & string)[];
   /**
    * Makes pending rows running as far as limits allow, and returns them as they were before (lifecycle 4.4); by default all. Every hub
@@ -72,6 +74,7 @@ export interface Workflow {
   /** Stages that can be undone, in order. */
   readonly compensable: readonly string[];
   readonly hooks: WorkflowHooks;
+  readonly forgottenOnRecovery: readonly string[];
   readonly forgottenOnRerun: readonly string[];
   admit(tx: Tx): Promise<WorkflowRow[]>;
   /** Names under which a row of this kind may be stored, renamed ones included. */
@@ -146,6 +149,7 @@ export function defineWorkflow<Context extends StageRun<Input, State>, Input, St
     titles: Object.fromEntries(definition.stages.map((stage) => [stage.name, stage.title])),
     compensable: definition.stages.filter((stage) => stage.compensate !== undefined).map((stage) => stage.name),
     hooks: definition.hooks,
+    forgottenOnRecovery: definition.forgottenOnRecovery ?? [],
     forgottenOnRerun: definition.forgottenOnRerun ?? [],
     admit: definition.admit ?? ((tx) => admitAll(tx, definition.kind)),
     knownNames: [...stages.keys(), ...Object.keys(definition.renamed)],

@@ -1,4 +1,5 @@
 import { type Failure, failure } from "../../../shared/failures.ts";
+import type { TaskId } from "../../../shared/ids.ts";
 import { waitKey } from "../../db/queries/workflow-wakes.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
 import { readTask } from "../../tasks/queue.ts";
@@ -11,7 +12,7 @@ import {
   systemIdOf,
   UPSTREAM_RETRY,
 } from "../context.ts";
-import type { Outcome } from "../engine/stage.ts";
+import type { Done, Observation, Outcome } from "../engine/stage.ts";
 import { freshMachine, judgeMachine, machineTaken } from "../machine.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { enqueueReseed } from "../reseed.ts";
@@ -26,7 +27,7 @@ const TASK_LOOK_SECONDS = 15;
 export const ensureHardwareSyncConfigured: OnboardStage = {
   name: "ensure_hardware_sync_configured",
   title: "Have the agent write MAAS's hardware-sync credentials and units",
-  reentry: { rule: "from_top" },
+  reentry: { rule: "observe_first", observe: seeded },
   timeout: { seconds: (context) => context.profile.hardwareSyncSeedTimeoutSeconds, failure: timeoutFailure },
   retry: UPSTREAM_RETRY,
   async run(context) {
@@ -57,12 +58,27 @@ async function assertMaasSide(context: OnboardContext): Promise<Outcome<OnboardS
   return { kind: "wait", reason, seconds: TOKEN_LOOK_SECONDS, patch: { hw_sync_waits_for: "token" } };
 }
 
+const done = (taskId: TaskId): Done<OnboardState> => ({
+  kind: "done",
+  message: "The agent has seeded hardware sync",
+  patch: { reseed_task_id: taskId },
+});
+
+/** A seed that the agent has finished since the stage was entered counts, also when the time is up meanwhile; an earlier one does not. */
+async function seeded(context: OnboardContext): Promise<Observation<OnboardState>> {
+  const { reseed_task_id: taskId } = context.state;
+  const task = typeof taskId === "string" ? await readTask(context.services.db, taskId) : null;
+  const fresh = task?.state === "succeeded" && task.finishedAt !== null && task.finishedAt >= context.enteredAt;
+  return task !== null && fresh ? done(task.id) : { kind: "not_started" };
+}
+
+/** Each entry of the stage asks anew: a task that failed before an operator took the onboarding up again is history. */
 async function seed(context: OnboardContext): Promise<Outcome<OnboardState>> {
-  const taskId = await enqueueReseed(context, `seed/${context.attempt}`);
+  const taskId = await enqueueReseed(context, `seed/${context.enteredAt.getTime()}/${context.attempt}`);
   const task = await readTask(context.services.db, taskId);
   switch (task?.state) {
     case "succeeded":
-      return { kind: "done", message: "The agent has seeded hardware sync", patch: { reseed_task_id: taskId } };
+      return done(taskId);
     case "failed":
     case "cancelled":
     case "expired": {

@@ -1,0 +1,136 @@
+import { and, eq, inArray, sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readWorkflow } from "../../hub/db/queries/workflows.ts";
+import { enrollmentTokens, tasks, type Workflow as WorkflowRow, workflows } from "../../hub/db/schema/index.ts";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import type { ProfileId, WorkflowId } from "../../shared/ids.ts";
+import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { Driver } from "./drive.ts";
+import { machineOf } from "./scenarios.ts";
+
+/** What is used up on the way to a failure is not held against the host once an operator takes it up again. */
+let rig: OnboardingRig;
+let boxes = 0;
+beforeAll(async () => {
+  rig = await startOnboardingRig({ machines: 20 });
+});
+afterAll(() => rig?.close());
+const db = () => rig.test.database.db;
+const start = (profileId?: ProfileId) => rig.start(++boxes, profileId);
+
+/** A driver whose world is told what the row is before each look. */
+const driverWith = (play: (row: WorkflowRow) => Promise<unknown>): Driver =>
+  new Driver(rig.test, workflowsOf(rig.services), async (id) => {
+    const row = await readWorkflow(db(), id);
+    if (row !== null) await play(row);
+  });
+
+const tasksOf = (id: WorkflowId) => db().select().from(tasks).where(eq(tasks.workflowId, id));
+const isQueued = (id: WorkflowId) => and(eq(tasks.workflowId, id), inArray(tasks.state, ["queued", "offered"]));
+/** As if so much time had passed since the stage was entered. */
+const age = (id: WorkflowId, seconds: number) =>
+  db()
+    .update(workflows)
+    .set({
+      stageEnteredAt: sql`${workflows.stageEnteredAt} - make_interval(secs => ${seconds})`,
+      stageDeadline: sql`${workflows.stageDeadline} - make_interval(secs => ${seconds})`,
+    })
+    .where(eq(workflows.id, id));
+const endTime = (id: WorkflowId) =>
+  db().update(workflows).set({ stageDeadline: sql`now() - interval '1 second'` }).where(eq(workflows.id, id));
+
+/** The agent does all that it is asked, but MAAS never hears of a sync. */
+async function playWithoutSync(row: WorkflowRow): Promise<void> {
+  const machine = machineOf(rig, row);
+  const before = machine?.lastSync;
+  await rig.playAgent(row.id);
+  if (machine !== undefined && before !== undefined) machine.lastSync = before;
+}
+
+describe("seeding hardware sync", () => {
+  const SEED = "ensure_hardware_sync_configured";
+  const failSeeds = (id: WorkflowId) =>
+    db()
+      .update(tasks)
+      .set({ state: "failed", errorCode: "io_error", errorMessage: "the disk is full", finishedAt: sql`now()` })
+      .where(isQueued(id));
+
+  it.each(["resume", "retry", "adopt", "rerun"] as const)("asks the agent anew after %s", async (verb) => {
+    const { id } = await start();
+    let full = true;
+    const driver = driverWith(async (row) => {
+      if (full) await failSeeds(row.id);
+      await rig.playAgent(row.id);
+    });
+    expect(await driver.drive(id)).toMatchObject({ stage: SEED, failureCode: "reseed_failed", attempt: 3 });
+    expect(await tasksOf(id)).toHaveLength(3);
+    full = false;
+    await driver.verb(id, verb);
+    const end = await driver.drive(id);
+    expect(end.status, await driver.story(id)).toBe(verb === "adopt" ? "reconciled" : "completed");
+    expect(await tasksOf(id)).toHaveLength(4);
+  });
+
+  it("adopts a seed that the agent finished just before the time was up", async () => {
+    const { id } = await start();
+    let late = false;
+    const driver = driverWith(async (row) => {
+      if (row.stage !== SEED || late) return rig.playAgent(row.id);
+      const queued = (await tasksOf(row.id)).length > 0;
+      await rig.playAgent(row.id);
+      if (!queued) return;
+      late = true;
+      await endTime(row.id);
+    });
+    const end = await driver.drive(id);
+    expect(late).toBe(true);
+    expect(end.status, await driver.story(id)).toBe("completed");
+  });
+});
+
+describe("waiting for the first sync", () => {
+  it("helps it on again after a retry", async () => {
+    const HEALTH = "wait_for_hardware_sync_healthy";
+    const { id } = await start(await rig.addProfile("often", { hardware_sync_interval_seconds: 300 }));
+    let looks = 0;
+    const driver = driverWith(async (row) => {
+      await playWithoutSync(row);
+      if (row.stage !== HEALTH || row.status !== "running" || row.waitReason === null) return;
+      looks += 1;
+      // Time for two more seeds, a look at what became of them, and the end.
+      await (looks <= 2 ? age(row.id, 310) : endTime(row.id));
+    });
+    expect(await driver.drive(id)).toMatchObject({ stage: HEALTH, failureCode: "sync_unhealthy" });
+    expect(await tasksOf(id)).toHaveLength(3);
+    looks = 0;
+    await driver.verb(id, "retry");
+    expect(await driver.drive(id)).toMatchObject({ stage: HEALTH, failureCode: "sync_unhealthy" });
+    expect(await tasksOf(id)).toHaveLength(5);
+  });
+});
+
+describe("waiting for the agent", () => {
+  it("gives its token another life again after a resume, twice at most each time", async () => {
+    const ENROLL = "wait_for_agent_enrollment";
+    const { id, nodeId } = await start(await rig.addProfile("without-sync", { require_hw_sync: false }));
+    const ofNode = eq(enrollmentTokens.nodeId, nodeId);
+    const lives: boolean[] = [];
+    const driver = driverWith(async (row) => {
+      if (row.stage !== ENROLL || row.status !== "running") return;
+      if (row.waitReason !== null) {
+        const [token] = await db()
+          .select({ alive: sql<boolean>`${enrollmentTokens.expiresAt} > now()` })
+          .from(enrollmentTokens)
+          .where(ofNode);
+        lives.push(token?.alive ?? false);
+      }
+      await db().update(enrollmentTokens).set({ expiresAt: sql`now() - interval '1 second'` }).where(ofNode);
+      if (lives.length % 3 === 0 && lives.length > 0) await endTime(row.id);
+    });
+    expect(await driver.drive(id)).toMatchObject({ stage: ENROLL, failureCode: "enrollment_timeout" });
+    await driver.verb(id, "resume");
+    lives.length = 0;
+    expect(await driver.drive(id)).toMatchObject({ stage: ENROLL, failureCode: "enrollment_timeout" });
+    expect(lives).toEqual([true, true, false]);
+  });
+});
