@@ -72,10 +72,15 @@ export const FAILURES = {
       "maas_bad_answer",
       "secret_store_unavailable",
       "hub_internal_error",
+      "deploy_place_timeout",
       "drain_failed",
       "uninstall_failed",
     ],
     exceptions: {
+      deploy_place_timeout: {
+        nextAction:
+          "See to the onboardings of the profile that hold its places to deploy, or raise its deploy_max_parallel, then retry the stage.",
+      },
       // Lifecycle 5.8: what the agent could not do ends with a person after a few tries.
       drain_failed: {
         endsAs: "failed_manual_intervention",

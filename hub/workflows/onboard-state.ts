@@ -36,6 +36,7 @@ export const OnboardState = z.object({
   user_data_sha256: fact(z.string()),
   /** Generation for which the deploy call was about to be made: from then on a deploying machine of ours is ours. */
   deploy_intent: fact(z.number()),
+  awaits_deploy_place: fact(z.boolean()),
   /** Generation for which the deploy was seen to have started. */
   deploy_started: fact(z.number()),
   deployed_at: fact(z.string()),

@@ -90,16 +90,16 @@ const admissible = (kind: string, sites: SQLWrapper): SQL => sql`
 const deploySlot = (profileId: ProfileId): string => `deploy-slot:${profileId}/`;
 
 /** Takes one of the profile's `deploy_max_parallel` places, or keeps the one held. False: all are taken, ask again later. */
-export async function takeDeploySlot(db: Db, id: WorkflowId, profileId: ProfileId, most: number): Promise<boolean> {
+export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileId, most: number): Promise<boolean> {
   const prefix = deploySlot(profileId);
-  await db.execute(sql`
+  await tx.execute(sql`
     insert into workflow_subjects (subject, workflow_id)
     select ${prefix} || n, ${id}::uuid from generate_series(1, ${most}::int) n
     where not exists (select 1 from workflow_subjects s where s.subject = ${prefix} || n)
       and not exists (select 1 from workflow_subjects s where s.workflow_id = ${id}::uuid and s.subject like 'deploy-slot:%')
     order by n limit 1
     on conflict do nothing`);
-  const held = await db
+  const held = await tx
     .select({ subject: workflowSubjects.subject })
     .from(workflowSubjects)
     .where(and(eq(workflowSubjects.workflowId, id), like(workflowSubjects.subject, `${prefix}%`)));

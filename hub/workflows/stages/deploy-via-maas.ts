@@ -1,9 +1,10 @@
-import { failure } from "../../../shared/failures.ts";
+import { type Failure, failure } from "../../../shared/failures.ts";
 import { Secret } from "../../../shared/secret.ts";
-import { deploySlotKey, takeDeploySlot } from "../../db/queries/onboarding-work.ts";
+import { deploySlotKey, releaseDeploySlot, takeDeploySlot } from "../../db/queries/onboarding-work.ts";
 import { MaasError } from "../../maas/port.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
 import {
+  inFencedTx,
   maasOf,
   mustStillHold,
   type OnboardContext,
@@ -29,11 +30,38 @@ export const deployViaMaas: OnboardStage = {
   name: "deploy_via_maas",
   title: "Start the deploy in MAAS with the rendered first boot",
   reentry: { rule: "observe_first", observe },
-  timeout: profileTimeout("deployTimeoutSeconds", "deploy_cloud_init_failure", "deploy_timeout", "Starting the deploy"),
+  timeout: { seconds: timeoutSeconds, failure: timeoutFailure },
   retry: UPSTREAM_RETRY,
   run,
   compensate,
 };
+
+const DEPLOY_TIMEOUT = profileTimeout(
+  "deployTimeoutSeconds",
+  "deploy_cloud_init_failure",
+  "deploy_timeout",
+  "Starting the deploy",
+);
+
+/** The deploy's own time begins when it has its place: whoever is before it may take all of theirs. */
+function timeoutSeconds(context: OnboardContext): number {
+  const { profile, state } = context;
+  const own = DEPLOY_TIMEOUT.seconds(context);
+  const placed = state.deploy_intent !== null && state.deploy_intent === state.generation;
+  return placed ? own : own * (1 + Math.ceil(profile.batchMaxParallel / profile.deployMaxParallel));
+}
+
+function timeoutFailure(context: OnboardContext): Failure {
+  const { profile, state, onboarding } = context;
+  if (state.awaits_deploy_place !== true) return DEPLOY_TIMEOUT.failure(context);
+  const seconds = timeoutSeconds(context);
+  const message = `${onboarding.hostname} waited ${seconds} s for one of the ${profile.deployMaxParallel} places to deploy of profile ${profile.name}. Look at the onboardings that hold them, then retry.`;
+  return failure("upstream_transient", "deploy_place_timeout", message, {
+    timeout_seconds: seconds,
+    deploy_max_parallel: profile.deployMaxParallel,
+    maas_system_id: state.maas_system_id ?? null,
+  });
+}
 
 async function observe(context: OnboardContext): Promise<Observation<OnboardState>> {
   const machine = await freshMachine(context);
@@ -87,14 +115,23 @@ async function run(context: OnboardContext): Promise<Outcome<OnboardState>> {
   return { kind: "done", message: "Deploy started", patch: { deploy_started: generation } };
 }
 
-/** Takes a place among the profile's parallel deploys and commits the intent. */
+/** Takes a place among the profile's parallel deploys and commits the intent; the stage, and with it its time, then begins anew. */
 async function prepare(context: OnboardContext, generation: number): Promise<Outcome<OnboardState>> {
-  const { profile, services } = context;
-  if (!(await takeDeploySlot(services.db, context.workflowId, profile.id, profile.deployMaxParallel))) {
+  const { profile, workflowId } = context;
+  const placed = await inFencedTx(context, (tx) =>
+    takeDeploySlot(tx, workflowId, profile.id, profile.deployMaxParallel),
+  );
+  if (!placed) {
     const reason = `A free place: ${profile.deployMaxParallel} hosts of the profile are deploying`;
-    return { kind: "wait", reason, seconds: 15, on: deploySlotKey(profile.id) };
+    const patch = { awaits_deploy_place: true };
+    return { kind: "wait", reason, seconds: 15, on: deploySlotKey(profile.id), patch };
   }
-  return { kind: "wait", reason: "Committed to the deploy", seconds: 0, patch: { deploy_intent: generation } };
+  return {
+    kind: "back",
+    to: "deploy_via_maas",
+    message: "Has a place to deploy and is committed to it",
+    patch: { deploy_intent: generation, awaits_deploy_place: false },
+  };
 }
 
 /** Null when the secret is not what the record says, e.g. written by a run that had lost its lease. */
@@ -117,8 +154,15 @@ async function afterError(context: OnboardContext, error: unknown): Promise<Outc
   };
 }
 
-/** A failed deploy goes back to Ready; a host that came up is left alone unless everything begins again (decision W2). */
+/** However the undoing goes, once it is over the place is somebody else's. */
 async function compensate(context: OnboardContext, cause: CompensationCause): Promise<Compensation<OnboardState>> {
+  const undone = await undo(context, cause);
+  if (undone.kind !== "done" && undone.kind !== "skipped") return undone;
+  return { ...undone, commit: (tx) => releaseDeploySlot(tx, context.workflowId) };
+}
+
+/** A failed deploy goes back to Ready; a host that came up is left alone unless everything begins again (decision W2). */
+async function undo(context: OnboardContext, cause: CompensationCause): Promise<Compensation<OnboardState>> {
   const { deploy_intent: intent, maas_system_id: systemId, deployed_at: deployedAt } = context.state;
   if (intent === null || intent === undefined || typeof systemId !== "string") {
     return { kind: "skipped", message: "Nothing was deployed" };

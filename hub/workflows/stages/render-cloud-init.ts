@@ -76,6 +76,7 @@ export const renderCloudInit: OnboardStage = {
         user_data_sha256: userData.sha256,
         deploy_intent: null,
         deploy_started: null,
+        awaits_deploy_place: false,
         deploy_failure: null,
         deployed_at: null,
         last_sync_at_deploy: null,

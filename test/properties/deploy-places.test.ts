@@ -1,0 +1,126 @@
+import { and, eq, like, sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readWorkflow } from "../../hub/db/queries/workflows.ts";
+import { type Workflow as WorkflowRow, workflowSubjects, workflows } from "../../hub/db/schema/index.ts";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import type { ProfileId, WorkflowId } from "../../shared/ids.ts";
+import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { Driver, plainly } from "./drive.ts";
+import { machineOf } from "./scenarios.ts";
+
+let rig: OnboardingRig;
+let boxes = 0;
+beforeAll(async () => {
+  rig = await startOnboardingRig({ machines: 10 });
+});
+afterAll(() => rig?.close());
+const db = () => rig.test.database.db;
+const start = (profileId?: ProfileId) => rig.start(++boxes, profileId);
+
+/** A driver whose world is told what the row is before each look. */
+const driverWith = (play: (row: WorkflowRow) => Promise<unknown>): Driver =>
+  new Driver(rig.test, workflowsOf(rig.services), async (id) => {
+    const row = await readWorkflow(db(), id);
+    if (row !== null) await play(row);
+  });
+/** As if so much time had passed since the stage was entered. */
+const age = (id: WorkflowId, seconds: number) =>
+  db()
+    .update(workflows)
+    .set({
+      stageEnteredAt: sql`${workflows.stageEnteredAt} - make_interval(secs => ${seconds})`,
+      stageDeadline: sql`${workflows.stageDeadline} - make_interval(secs => ${seconds})`,
+    })
+    .where(eq(workflows.id, id));
+const endTime = (id: WorkflowId) =>
+  db().update(workflows).set({ stageDeadline: sql`now() - interval '1 second'` }).where(eq(workflows.id, id));
+
+describe("a place among the parallel deploys of a profile", () => {
+  const DEPLOY = "deploy_via_maas";
+  const placesOf = (id: WorkflowId) =>
+    db()
+      .select()
+      .from(workflowSubjects)
+      .where(and(eq(workflowSubjects.workflowId, id), like(workflowSubjects.subject, "deploy-slot:%")));
+  const onePlace = (name: string) => rig.addProfile(name, { deploy_max_parallel: 1 });
+  async function takenBySomebody(profileId: ProfileId): Promise<{ free(): Promise<unknown> }> {
+    const subject = `deploy-slot:${profileId}/1`;
+    const other = await start();
+    await db().insert(workflowSubjects).values({ subject, workflowId: other.id });
+    return { free: () => db().delete(workflowSubjects).where(eq(workflowSubjects.subject, subject)) };
+  }
+
+  it("is not taken by a run that has lost the row", async () => {
+    const { id } = await start(await onePlace("fenced"));
+    const driver = driverWith(async () => undefined);
+    let lost = false;
+    await driver.drive(id, (row) => async (look) => {
+      if (row.stage !== DEPLOY || lost) return plainly(look);
+      lost = true;
+      await driver.claim(id);
+      await expect(look.run()).resolves.toBeDefined();
+      expect(await placesOf(id)).toEqual([]);
+      await driver.verb(id, "mark_manual_intervention");
+    });
+    expect(lost).toBe(true);
+  });
+
+  it("is given back by whoever begins again from the top", async () => {
+    const { id } = await start(await onePlace("restarted"));
+    const driver = driverWith((row) => rig.playAgent(row.id));
+    let held = 0;
+    let restarted = false;
+    const end = await driver.drive(id, (row) => async (look) => {
+      if (row.status === "pending" && restarted) expect(await placesOf(id)).toEqual([]);
+      await plainly(look);
+      if (restarted) return;
+      held = (await placesOf(id)).length;
+      if (held === 0) return;
+      restarted = true;
+      await driver.verb(id, "restart_clean");
+    });
+    expect(restarted).toBe(true);
+    expect(held).toBe(1);
+    expect(end.status, await driver.story(id)).toBe("completed");
+  });
+
+  it("may be waited for longer than a deploy may take, and the deploy's time begins when it is free", async () => {
+    const profileId = await onePlace("patient");
+    const taken = await takenBySomebody(profileId);
+    const { id } = await start(profileId);
+    let waited = 0;
+    const driver = driverWith(async (row) => {
+      await rig.playAgent(row.id);
+      if (row.stage !== DEPLOY || row.waitReason === null || waited > 1) return;
+      waited += 1;
+      if (waited === 1) await age(row.id, 2 * 7200);
+      else await taken.free();
+    });
+    const end = await driver.drive(id);
+    expect(waited).toBe(2);
+    expect(end.status, await driver.story(id)).toBe("completed");
+  });
+
+  it("that never becomes free is told as what it is, with the machine still Ready", async () => {
+    const profileId = await onePlace("impatient");
+    const taken = await takenBySomebody(profileId);
+    const { id } = await start(profileId);
+    const driver = driverWith(async (row) => {
+      await rig.playAgent(row.id);
+      if (row.stage === DEPLOY && row.waitReason !== null) await endTime(row.id);
+    });
+    const end = await driver.drive(id);
+    expect(end).toMatchObject({
+      status: "failed_retryable",
+      stage: DEPLOY,
+      failureClass: "upstream_transient",
+      failureCode: "deploy_place_timeout",
+    });
+    expect(end.nextAction).toContain("deploy_max_parallel");
+    expect(machineOf(rig, end)?.status).toBe(4);
+    await taken.free();
+    await driver.verb(id, "retry");
+    const again = driverWith((row) => rig.playAgent(row.id));
+    expect((await again.drive(id)).status, await driver.story(id)).toBe("completed");
+  });
+});
