@@ -21,6 +21,10 @@ export const TERMINAL_WORKFLOW_STATUSES = [
   "reconciled",
 ] as const satisfies readonly WorkflowStatus[];
 
+/** Verbs (lifecycle 4.9) that end what is under way. Given while a hub works on the row, one takes effect when that run ends. */
+export const STOP_VERBS = ["cancel", "restart_clean", "mark_manual_intervention"] as const;
+export type StopVerb = (typeof STOP_VERBS)[number];
+
 /** Status of one stage event (lifecycle 4.2.1), with `waiting` for a wait whose reason changed and `retrying` for a retry that was planned. */
 export const STAGE_EVENT_STATUSES = [
   "started",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { FAILURE_CLASSES, NEXT_VERBS } from "../failures.ts";
 import { Json } from "../json.ts";
-import { STAGE_EVENT_STATUSES, WorkflowStatus } from "../workflow-status.ts";
+import { STAGE_EVENT_STATUSES, STOP_VERBS, WorkflowStatus } from "../workflow-status.ts";
 import { Timestamp } from "./values.ts";
 
 export const StageEvent = z.strictObject({
@@ -23,6 +23,8 @@ export const workflowProgress = {
   /** What the stage waits for, in words, and until when; null when it does not wait. */
   waiting_for: z.string().nullable(),
   stage_deadline: Timestamp.nullable(),
+  /** A verb that was accepted while the stage was being run, and takes effect as soon as that run has ended; null when there is none. */
+  pending_verb: z.enum(STOP_VERBS).nullable(),
   failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).nullable(),
   error_code: z.string().nullable(),
   error_message: z.string().nullable(),

@@ -46,7 +46,7 @@ describe("a verb of a batch", () => {
       [ids, failureClass, code],
     );
   const rowOf = async (id: string | undefined) =>
-    (await query("select status, stage, compensation, cancel_requested_at from workflows where id = $1", [id]))[0];
+    (await query("select status, stage, compensation from workflows where id = $1", [id]))[0];
 
   /** Asks for the verb while somebody else has the host's row, who then writes `change` and lets go of it. */
   async function inBetween<T>(id: string, verb: () => Promise<T>, change: (run: typeof query) => Promise<unknown>) {
@@ -112,10 +112,10 @@ describe("a verb of a batch", () => {
     expect(told).toEqual([
       [ids[1], "cancelled"],
       [ids[3], "cancelled"],
-      [first, "running"],
-      [third, "running"],
+      [first, "compensating"],
+      [third, "compensating"],
     ]);
-    for (const id of [first, third]) expect((await rowOf(id)).cancel_requested_at).not.toBeNull();
+    for (const id of [first, third]) expect((await rowOf(id)).compensation).toMatchObject({ cause: "cancel" });
   });
 
   it("leaves a host alone that failed before its turn, unless what failed is to be cancelled as well", async () => {

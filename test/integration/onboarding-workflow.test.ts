@@ -209,6 +209,62 @@ describe("an onboarding", () => {
   });
 });
 
+describe("a deploy call that MAAS has not answered yet", () => {
+  /** An onboarding whose deploy call has reached MAAS, which carries it out only when it is told to. */
+  async function deployHeld() {
+    const { promise: held, resolve: carryOut } = Promise.withResolvers<void>();
+    rig.maas.sim.faults.add({ match: { op: "deploy" }, kind: "held", held, times: 1 });
+    hub();
+    const { id, nodeId } = await onboard();
+    await until("the deploy call to reach MAAS", async () =>
+      rig.maas.sim.faults.list().length === 0 ? true : undefined,
+    );
+    return { id, nodeId, machine: await machineOf(id), carryOut };
+  }
+
+  it("is over before restart_clean undoes it, so the host is deployed once more and with the newest token", async () => {
+    const { id, nodeId, machine, carryOut } = await deployHeld();
+    for (const _click of [1, 2]) expect((await verb(id, "restart_clean")).status).toBe("running");
+    expect(await readOnboarding(db(), id)).toMatchObject({ pending_verb: "restart_clean" });
+    expect(machine).toMatchObject({ status: 4, owner: null });
+    carryOut();
+    const end = await ended(id, "completed", "failed_manual_intervention");
+    expect(end, end.error_message ?? "").toMatchObject({ status: "completed", pending_verb: null });
+    expect(counters(machine.systemId)).toMatchObject({ deploy: 2, abort: 1 });
+    const [node] = await db().select().from(nodes).where(eq(nodes.id, nodeId));
+    expect(node).toMatchObject({ status: "active", generation: 1 });
+  });
+
+  it("is over before a freeze takes hold, so a resume finds the deploy for its own", async () => {
+    const { id, machine, carryOut } = await deployHeld();
+    await verb(id, "mark_manual_intervention");
+    carryOut();
+    const frozen = await ended(id, "failed_manual_intervention");
+    expect(frozen).toMatchObject({ error_code: "stopped_by_operator", pending_verb: null });
+    expect(machine.owner).not.toBeNull();
+    await verb(id, "resume");
+    await ended(id, "completed");
+    expect(counters(machine.systemId)).toMatchObject({ deploy: 1, release: 0 });
+  });
+
+  it("is waited for when the hub that made it is gone", async () => {
+    const { id, machine, carryOut } = await deployHeld();
+    // The hub stops without an answer; the call is still on its way in MAAS.
+    await Promise.all(runners.map((runner) => runner.close()));
+    await verb(id, "restart_clean");
+    hub();
+    await until("the undoing to wait for what nobody heard of", async () => {
+      const row = await readWorkflow(db(), id);
+      return row?.waitReason?.includes("was not heard") === true ? true : undefined;
+    });
+    expect(machine).toMatchObject({ status: 4, owner: null });
+    carryOut();
+    const end = await ended(id, "completed", "failed_manual_intervention");
+    expect(end.status, end.error_message ?? "").toBe("completed");
+    expect(counters(machine.systemId)).toMatchObject({ deploy: 2, abort: 1 });
+  });
+});
+
 describe("a batch", () => {
   it("runs at most batch_max_parallel at once over two hubs, and one failure blocks no other", async () => {
     const profileId = await rig.addProfile("narrow", { batch_max_parallel: 2, deploy_max_parallel: 1 });

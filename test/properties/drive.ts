@@ -71,11 +71,13 @@ export class Driver {
     const { inTx } = this.#test.database;
     return {
       commit: () =>
-        inTx((tx) => commitStep(tx, workflow, row, step)).catch(async (error: unknown) => {
-          const move = step.commitFailed?.(error) ?? null;
-          if (move === null) throw error;
-          return inTx((tx) => commitStep(tx, workflow, row, { move }));
-        }),
+        inTx((tx) => commitStep(tx, workflow, row, step))
+          .catch(async (error: unknown) => {
+            const move = step.commitFailed?.(error) ?? null;
+            if (move === null) throw error;
+            return inTx((tx) => commitStep(tx, workflow, row, { move }));
+          })
+          .then((moved) => moved !== null),
     };
   }
 

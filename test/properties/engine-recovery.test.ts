@@ -1,12 +1,36 @@
+import { randomUUID } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { listStageEvents } from "../../hub/db/queries/workflow-events.ts";
-import { auditLogs } from "../../hub/db/schema/index.ts";
+import { claimWorkflows, readWorkflow } from "../../hub/db/queries/workflows.ts";
+import { auditLogs, workflows } from "../../hub/db/schema/index.ts";
 import { failure } from "../../shared/failures.ts";
 import { gate, useToyEngine } from "../support/toy-engine.ts";
 import { insertToy, ToyFailure, type ToyStage, toyStage, toyWorkflow } from "../support/toy-workflow.ts";
+import { until } from "../support/until.ts";
 
 const engine = useToyEngine();
+/** A stage whose first run lasts until it may proceed, and ends so; later runs are done. */
+function heldStage(name: string, first: Awaited<ReturnType<ToyStage["run"]>>) {
+  const [entered, proceed] = [gate(), gate()];
+  const undone: string[] = [];
+  let runs = 0;
+  const run: ToyStage["run"] = async () => {
+    runs += 1;
+    if (runs > 1) return { kind: "done", message: "done" };
+    entered.resolve();
+    await proceed.promise;
+    return first;
+  };
+  const stage = toyStage(name, run, {
+    compensate: async ({ state }, cause) => {
+      undone.push(`${cause} ${state.value}`);
+      return { kind: "done", message: "undone" };
+    },
+  });
+  return { stage, entered: entered.promise, proceed: () => proceed.resolve(), undone };
+}
+
 const done: ToyStage["run"] = async () => ({ kind: "done", message: "done" });
 
 describe("failing, timing out and undoing", () => {
@@ -103,6 +127,32 @@ describe("failing, timing out and undoing", () => {
     ]);
   });
 
+  it("makes what an undoing's own commit refuses a failure of the undoing: tried again, and over at its deadline", async () => {
+    let tries = 0;
+    const refusing = toyStage("one", async () => ({ kind: "failed", failure: fatal }), {
+      overrides: { deploy_cloud_init_failure: { retry: "never" } },
+      timeout: { seconds: () => 3, failure: () => transient },
+      compensate: async () => ({
+        kind: "done",
+        message: "undone",
+        commit: async () => {
+          tries += 1;
+          throw new ToyFailure(failure("upstream_transient", "hub_internal_error", "the record refused"));
+        },
+      }),
+    });
+    const workflow = toyWorkflow([refusing]);
+    const id = await insertToy(engine.db(), "one");
+    engine.run(workflow);
+    const row = await engine.reach(id, "failed_manual_intervention");
+    expect(row).toMatchObject({
+      failureCode: "deploy_failed",
+      evidence: { compensation_failed: "the record refused" },
+    });
+    expect(tries).toBeGreaterThan(1);
+    expect(await engine.events(id)).toContain("one retrying");
+  });
+
   it("lets a cancel during a call take effect at its commit: what was gathered is kept, then undone", async () => {
     const entered = gate();
     const proceed = gate();
@@ -130,8 +180,74 @@ describe("failing, timing out and undoing", () => {
     await entered.promise;
     expect((await engine.verb(workflow, id, "cancel")).status).toBe("running");
     proceed.resolve();
-    expect(await engine.reach(id, "cancelled")).toMatchObject({ failureClass: null, cancelRequestedAt: null });
+    expect(await engine.reach(id, "cancelled")).toMatchObject({ failureClass: null, stopRequest: null });
     expect(seen).toBe(42);
+  });
+
+  it("lets restart_clean and a freeze wait for the call under way too, and undoes what it did", async () => {
+    const one = heldStage("one", { kind: "done", message: "created", patch: { value: 42 } });
+    const two = toyStage("two", async () => ({ kind: "wait", reason: "for ever", seconds: 60 }));
+    const workflow = toyWorkflow([one.stage, two]);
+    const id = await insertToy(engine.db(), "one");
+    engine.run(workflow);
+    await one.entered;
+    for (const verb of ["mark_manual_intervention", "restart_clean", "restart_clean"] as const)
+      expect((await engine.verb(workflow, id, verb)).status).toBe("running");
+    expect(await readWorkflow(engine.db(), id)).toMatchObject({ stopRequest: { verb: "restart_clean" } });
+    expect(one.undone).toEqual([]);
+    one.proceed();
+    await until("the second life to get to its second stage", async () =>
+      (await readWorkflow(engine.db(), id))?.stage === "two" && one.undone.length > 0 ? true : undefined,
+    );
+    expect(one.undone).toEqual(["restart 42"]);
+    expect(await readWorkflow(engine.db(), id)).toMatchObject({ stopRequest: null });
+  });
+
+  it("cancels what fails, or begins to be undone, in the run that the cancel waited for", async () => {
+    for (const failed of [fatal, failure("hardware_mismatch", "boss_disk_missing", "no disk")]) {
+      const ends: string[] = [];
+      const one = heldStage("one", { kind: "failed", failure: failed, patch: { value: 7 } });
+      const workflow = toyWorkflow([{ ...one.stage, overrides: { [failed.class]: { retry: "never" } } }], {
+        hooks: { onEnded: async (_tx, _row, { status }) => void ends.push(status) },
+      });
+      const id = await insertToy(engine.db(), "one");
+      engine.run(workflow);
+      await one.entered;
+      await engine.verb(workflow, id, "cancel");
+      await expect(engine.verb(workflow, id, "restart_clean")).rejects.toMatchObject({ code: "verb_not_allowed" });
+      one.proceed();
+      expect(await engine.reach(id, "cancelled")).toMatchObject({ failureClass: null, stopRequest: null });
+      expect(one.undone).toEqual(["cancel 7"]);
+      expect(ends).toEqual(["cancelled"]);
+      await engine.stop();
+    }
+  });
+
+  it("carries out what a dead hub did not live to, without running the stage again", async () => {
+    let runs = 0;
+    const one = toyStage("one", async () => {
+      runs += 1;
+      return { kind: "done", message: "done" };
+    });
+    const workflow = toyWorkflow([one]);
+    const id = await insertToy(engine.db(), "one");
+    await engine.db().update(workflows).set({ status: "running" }).where(eq(workflows.id, id));
+    const dead = { hubId: randomUUID(), known: ["toy/one"], limit: 10, leaseSeconds: 0.3 };
+    expect(await claimWorkflows(engine.db(), dead)).toHaveLength(1);
+    expect((await engine.verb(workflow, id, "mark_manual_intervention")).status).toBe("running");
+    engine.run(workflow);
+    const row = await engine.reach(id, "failed_manual_intervention");
+    expect(row).toMatchObject({ failureCode: "stopped_by_operator", stopRequest: null });
+    expect(row.failureMessage).toContain("by ann: because");
+    expect(runs).toBe(0);
+  });
+
+  it("heeds a cancel that a hub of an older version has written", async () => {
+    const workflow = toyWorkflow([toyStage("one", async () => ({ kind: "wait", reason: "for ever", seconds: 60 }))]);
+    const id = await insertToy(engine.db(), "one");
+    await engine.db().update(workflows).set({ cancelRequestedAt: sql`now()` }).where(eq(workflows.id, id));
+    engine.run(workflow);
+    expect(await engine.reach(id, "cancelled")).toMatchObject({ cancelRequestedAt: null });
   });
 });
 

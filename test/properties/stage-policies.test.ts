@@ -261,7 +261,7 @@ describe("the policy of a stage", () => {
       looks += 1;
       if (looks > 5) {
         await driver.verb(id, "mark_manual_intervention");
-        return;
+        return plainly(look);
       }
       await expire();
       await plainly(await driver.claim(id));

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import type { CompensationPlan } from "../../hub/db/queries/workflows.ts";
@@ -6,7 +7,7 @@ import { auditLogs, workflows } from "../../hub/db/schema/index.ts";
 import { effectOf, VERBS, type VerbTarget } from "../../hub/workflows/engine/recovery.ts";
 import { FAILURES } from "../../shared/failures.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
-import { WORKFLOW_STATUSES } from "../../shared/workflow-status.ts";
+import { STOP_VERBS, WORKFLOW_STATUSES } from "../../shared/workflow-status.ts";
 import { useToyEngine } from "../support/toy-engine.ts";
 import { insertToy, toyStage, toyWorkflow } from "../support/toy-workflow.ts";
 
@@ -25,16 +26,23 @@ const plan = (cause: CompensationPlan["cause"]): CompensationPlan => ({
   startedAt: null,
 });
 const targets: VerbTarget[] = WORKFLOW_STATUSES.flatMap((status): VerbTarget[] => {
-  const target = { status, ran: true, adopting: false, frozen: false, undoing: null };
-  if (status === "compensating")
-    return (["failure", "cancel", "restart"] as const).map((undoing) => ({ ...target, undoing }));
+  const none = { adopting: false, frozen: false, undoing: null, leased: false, requested: null };
+  const target = { ...none, status, ran: true };
+  if (status === "compensating") {
+    const undoing = (["failure", "cancel", "restart"] as const).map((cause) => ({ ...target, undoing: cause }));
+    return undoing.flatMap((one) => [one, { ...one, leased: true }]);
+  }
+  if (status === "running") {
+    const requested = [null, ...STOP_VERBS].map((verb) => ({ ...target, requested: verb }));
+    return requested.flatMap((one) => [one, { ...one, leased: true }]);
+  }
   if (status === "failed_manual_intervention") return [true, false].map((frozen) => ({ ...target, frozen }));
   if (status === "pending") return [{ ...target, ran: false }, target, { ...target, adopting: true }];
   return [target];
 });
 const cases = VERBS.flatMap((verb) => targets.map((target) => ({ verb, ...target })));
 
-async function rowIn({ status, ran, adopting, frozen, undoing }: VerbTarget): Promise<WorkflowId> {
+async function rowIn({ status, ran, adopting, frozen, undoing, leased, requested }: VerbTarget): Promise<WorkflowId> {
   const id = await insertToy(engine.db(), "one");
   const failed = status.startsWith("failed_") || undoing === "failure";
   await engine
@@ -42,6 +50,8 @@ async function rowIn({ status, ran, adopting, frozen, undoing }: VerbTarget): Pr
     .update(workflows)
     .set({
       status,
+      ...(leased ? { leaseOwner: randomUUID(), leaseUntil: sql`now() + interval '1 minute'` } : {}),
+      stopRequest: requested === null ? null : { verb: requested, because: "asked for before" },
       startedAt: ran ? sql`now()` : null,
       state: frozen || adopting ? { $engine: { frozen, adopting } } : {},
       compensation: undoing === null ? null : plan(undoing),
@@ -54,7 +64,7 @@ async function rowIn({ status, ran, adopting, frozen, undoing }: VerbTarget): Pr
 }
 
 describe.each(cases)(
-  "$verb of a workflow that is $status (ran $ran, adopting $adopting, frozen $frozen, undoing $undoing)",
+  "$verb of a workflow that is $status (ran $ran, adopting $adopting, frozen $frozen, undoing $undoing, leased $leased, requested $requested)",
   ({ verb, ...target }) => {
     it("takes effect once under a double click, or is refused twice, and says in the audit which", async () => {
       const id = await rowIn(target);
@@ -75,14 +85,15 @@ describe.each(cases)(
       }
       const answers = clicks.map((click) => (click.status === "fulfilled" ? click.value.status : click.reason));
       expect(answers).toEqual([after?.status, after?.status]);
-      const second = effect === "request_cancel" ? "request_cancel" : "already";
-      expect(audits.map((row) => (row.details as { effect: string }).effect)).toEqual([effect, second]);
+      expect(audits.map((row) => (row.details as { effect: string }).effect)).toEqual([effect, "already"]);
       expect(audits).toMatchObject([
         { actor: "ann", role: "admin", reason: "because", details: { prior: { status: target.status, stage: "one" } } },
         { details: { expected: { status: after?.status } } },
       ]);
-      const moved = effect !== "already" && effect !== "request_cancel";
+      const moved = effect !== "already" && effect !== "at_commit";
       expect((after?.fence ?? 0) - (before?.fence ?? 0)).toBe(moved ? 1 : 0);
+      if (effect === "at_commit") expect(after).toMatchObject({ status: target.status, stopRequest: { verb } });
+      if (moved) expect(after?.stopRequest).toBeNull();
     });
   },
 );

@@ -5,7 +5,7 @@ import type { StageEvent, WorkflowProgress } from "../../../shared/api/workflow-
 import type { WorkflowId } from "../../../shared/ids.ts";
 import type { Json } from "../../../shared/json.ts";
 import { type Workflow, type WorkflowEvent, workflows } from "../schema/index.ts";
-import { nextVerbOf } from "./workflows.ts";
+import { nextVerbOf, stopRequestOf } from "./workflows.ts";
 
 /** What every read model over a workflow's row shows of it (lifecycle 4.2.1, 4.12, 5.7). */
 export const isoOrNull = (date: Date | null): string | null => date?.toISOString() ?? null;
@@ -16,6 +16,7 @@ export const toProgress = (workflow: Workflow): WorkflowProgress => ({
   current_attempt: workflow.attempt,
   waiting_for: workflow.waitReason,
   stage_deadline: isoOrNull(workflow.stageDeadline),
+  pending_verb: stopRequestOf(workflow)?.verb ?? null,
   failure_class: workflow.failureClass,
   error_code: workflow.failureCode,
   error_message: workflow.failureMessage,

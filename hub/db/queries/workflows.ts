@@ -2,7 +2,7 @@ import { and, eq, getTableColumns, sql } from "drizzle-orm";
 import type { Failure } from "../../../shared/failures.ts";
 import { FAILURES, type NEXT_VERBS, ruleOf } from "../../../shared/failures.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
-import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
+import type { StopVerb, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
 import { type Workflow, workflowSubjects, workflows } from "../schema/index.ts";
 import { toDate } from "../timestamp.ts";
@@ -14,6 +14,9 @@ export type ClaimedWorkflow = Workflow & { readonly now: Date; readonly claim?: 
 
 /** While a row is leased its wake_at lies this far ahead, so that a wake-up during the run is seen as a smaller one at the commit. */
 const ASLEEP_WHILE_LEASED = sql`now() + interval '1 day'`;
+
+/** What a row says that no verb waits for. */
+export const NO_STOP = { stopRequest: null, cancelRequestedAt: null };
 
 const withNow = { ...getTableColumns(workflows), now: sql<Date>`now()`.mapWith(toDate) };
 
@@ -107,6 +110,18 @@ export interface CompensationPlan {
   readonly restartAt?: string;
 }
 
+/** A verb that was given while a hub worked on the row; carried out in the transaction that commits that run. Stored as JSON in the row. */
+export interface StopRequest {
+  readonly verb: StopVerb;
+  /** Who asked for it and why, in words. */
+  readonly because: string;
+}
+
+export function stopRequestOf(row: Pick<Workflow, "stopRequest" | "cancelRequestedAt">): StopRequest | null {
+  if (row.stopRequest !== null) return row.stopRequest as StopRequest;
+  return row.cancelRequestedAt === null ? null : { verb: "cancel", because: "Cancelled by request" };
+}
+
 /** One move of a row: everything that is written of it in one transaction. Seconds count from the database's now. */
 export interface WorkflowMove {
   readonly status: WorkflowStatus;
@@ -134,16 +149,17 @@ export const isEnded = (status: WorkflowStatus): boolean =>
   isTerminal(status) || status === "failed_retryable" || status === "failed_manual_intervention";
 
 /**
- * Applies a move if the row still has the fence under which it was claimed; false means that somebody else moved or took it, and
- * nothing was written. A wake-up that came during the run, or a cancel, makes the row due at once.
+ * Applies a move if the row still has the fence under which it was claimed, and returns the row as it is then; null means that somebody else
+ * moved or took it, and nothing was written. A wake-up that came during the run makes the row due at once. A verb that waits for the run stays
+ * for the caller to carry out, unless the row ended for good before it.
  */
 export async function moveWorkflow(
   tx: Tx,
   row: Pick<ClaimedWorkflow, "id" | "fence" | "claim">,
   move: WorkflowMove,
-): Promise<boolean> {
+): Promise<ClaimedWorkflow | null> {
   const failure = move.failure;
-  const moved = await tx
+  const [moved] = await tx
     .update(workflows)
     .set({
       status: move.status,
@@ -165,15 +181,15 @@ export async function moveWorkflow(
       nextAction: failure === null ? null : ruleOf(failure).nextAction,
       compensation: move.compensation,
       ...(isEnded(move.status) ? { completedAt: sql`now()` } : { completedAt: null }),
-      ...(isTerminal(move.status) ? { cancelRequestedAt: null } : {}),
+      ...(isTerminal(move.status) ? NO_STOP : {}),
       updatedAt: sql`now()`,
     })
     .where(and(eq(workflows.id, row.id), eq(workflows.fence, row.fence)))
-    .returning({ id: workflows.id });
-  if (moved.length === 0) return false;
+    .returning(withNow);
+  if (moved === undefined) return null;
   await recordStageEvents(tx, row.id, row.fence, move.events, row.claim);
   if (isTerminal(move.status)) await releaseSubjects(tx, row.id);
-  return true;
+  return moved;
 }
 
 function wakeAt(move: WorkflowMove) {
@@ -181,7 +197,7 @@ function wakeAt(move: WorkflowMove) {
   const later = sql`now() + make_interval(secs => ${move.wakeInSeconds})`;
   // Only a wait listens: a retry's backoff is not cut short by what the last wait was about.
   const woken = move.waitOn === null ? sql`false` : sql`${workflows.wakeAt} <= now()`;
-  return sql`case when ${workflows.cancelRequestedAt} is not null or ${woken} then now() else ${later} end`;
+  return sql`case when ${woken} then now() else ${later} end`;
 }
 
 async function releaseSubjects(tx: Tx, id: WorkflowId): Promise<void> {

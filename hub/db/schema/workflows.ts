@@ -43,6 +43,9 @@ export const workflows = pgTable(
     nextAction: text("next_action"),
     /** Stages still to compensate, last first, while `compensating`; and what the row becomes afterwards. */
     compensation: jsonb("compensation"),
+    /** A verb that waits for the run under way to end. */
+    stopRequest: jsonb("stop_request"),
+    /** How hubs of 0.2 and older ask for a cancel; read, and never set. */
     cancelRequestedAt: at("cancel_requested_at"),
     requestedBy: text("requested_by"),
     requestedAt: at("requested_at").notNull().default(sql`now()`),

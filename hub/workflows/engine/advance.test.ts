@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FAILURE_CLASSES, FAILURES, type Failure, failure, ruleOf } from "../../../shared/failures.ts";
 import type { CompensationPlan } from "../../db/queries/workflows.ts";
-import { advance, cancel, compensate, fail, planOf, stagesToUndo } from "./advance.ts";
+import { advance, atRest, compensate, fail, planOf, stagesToUndo } from "./advance.ts";
 import { claimed, later, NOW, rules } from "./rows.fixture.ts";
 import type { Compensation, Outcome } from "./stage.ts";
 import { ENGINE_FACTS, type Facts } from "./workflow.ts";
@@ -130,18 +130,30 @@ describe("fail", () => {
   });
 });
 
-describe("cancel", () => {
-  it("undoes first, then ends as cancelled", () => {
-    const move = cancel(claimed({ stage: "b" }), rules(), "b");
-    expect(move.compensation).toEqual(planOf("cancel", ["b", "a"], "cancelled"));
-  });
-
-  it("ends at once where nothing can be undone", () => {
-    expect(cancel(claimed(), { compensable: [] }, "b").status).toBe("cancelled");
-  });
-
+describe("what is undone", () => {
   it("undoes all that can be, last first: a row that went back stands before what it did", () => {
     expect(stagesToUndo({ compensable: ["a", "c"] })).toEqual(["c", "a"]);
+  });
+});
+
+describe("atRest", () => {
+  it("keeps the row as it is, its failure and its undoing included", () => {
+    const plan = planOf("failure", ["a"], "failed_retryable");
+    const row = claimed({
+      status: "compensating",
+      compensation: plan,
+      failureClass: broken.class,
+      failureCode: broken.code,
+    });
+    expect(atRest(row, "b")).toMatchObject({
+      status: "compensating",
+      stage: "b",
+      state: { kept: 1 },
+      compensation: plan,
+      failure: { code: broken.code },
+      entersStage: false,
+      events: [],
+    });
   });
 });
 

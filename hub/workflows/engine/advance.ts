@@ -144,14 +144,12 @@ export const planOf = (
   endsAs: WorkflowStatus,
 ): CompensationPlan => ({ cause, stages, endsAs, attempt: 1, startedAt: null });
 
-/** A cancel takes effect when the row is looked at next: undo what can be undone, then be cancelled. */
-export function cancel(row: ClaimedWorkflow, rules: Pick<Rules, "compensable">, stage: string): WorkflowMove {
-  const base = unmoved(row, stage, undefined);
-  const undo = stagesToUndo(rules);
-  const event: StageEventWrite = { stage, attempt: row.attempt, status: "failed", message: "Cancelled by request" };
-  if (undo.length === 0) return { ...base, status: "cancelled", wakeInSeconds: null, events: [event] };
-  return { ...base, status: "compensating", compensation: planOf("cancel", undo, "cancelled"), events: [event] };
-}
+/** The row as it is, given back: nothing was run. */
+export const atRest = (row: ClaimedWorkflow, stage: string): WorkflowMove => ({
+  ...unmoved(row, stage, undefined),
+  failure: failureOf(row),
+  compensation: row.compensation as CompensationPlan | null,
+});
 
 /** What undoing the first stage of the plan makes of the row. `verdict` is null when there is nothing left to run. */
 export function compensate(

@@ -9,13 +9,16 @@ import {
   isEnded,
   lockWorkflow,
   moveWorkflow,
+  NO_STOP,
   readWorkflow,
+  type StopRequest,
+  stopRequestOf,
   type WorkflowMove,
 } from "../../db/queries/workflows.ts";
 import { auditLogs, type Workflow as WorkflowRow, workflows } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { failureOf, planOf, stagesToUndo } from "./advance.ts";
-import { type Effect, effectOf, type Verb, type VerbTarget } from "./recovery.ts";
+import { type Effect, effectAtCommit, effectOf, type Verb, type VerbTarget } from "./recovery.ts";
 import { ENGINE_FACTS, type EngineFacts, engineFacts, type Facts, stateOf, type Workflow } from "./workflow.ts";
 
 export interface VerbRequest {
@@ -28,9 +31,9 @@ export interface VerbRequest {
 }
 
 /**
- * Carries an operator's verb out and audits it, in the caller's transaction (lifecycle 4.12). A verb that moves the row raises its fence,
- * so a run under way cannot overwrite it; a cancel of a running row does not, so that what the run has gathered is kept. Throws
- * ApiError `not_found` or `verb_not_allowed`.
+ * Carries an operator's verb out and audits it, in the caller's transaction (lifecycle 4.12). While a hub works on the row, a verb that stops it
+ * is only noted, and carried out when that run commits: what the run has gathered is kept, and nothing is undone that a call under way may
+ * still do. Throws ApiError `not_found` or `verb_not_allowed`.
  */
 export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: VerbRequest): Promise<WorkflowRow> {
   const row = await lockWorkflow(tx, request.workflowId);
@@ -42,9 +45,16 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
   }
   const effect = effectOf(request.verb, verbTarget(row));
   if (effect === "refused") {
-    throw new ApiError("verb_not_allowed", `${request.verb} is not possible while the workflow is ${row.status}.`);
+    const pending = stopRequestOf(row);
+    const besides = pending === null ? "" : `, and ${pending.verb} takes effect as soon as its stage's run has ended`;
+    throw new ApiError(
+      "verb_not_allowed",
+      `${request.verb} is not possible while the workflow is ${row.status}${besides}.`,
+    );
   }
-  if (effect !== "already") await carryOut(tx, workflow, row, stage, effect, request);
+  const because = `${request.verb} by ${request.actor}: ${request.reason}`;
+  if (effect === "at_commit") await requestStop(tx, row, { verb: request.verb as StopRequest["verb"], because });
+  else if (effect !== "already") await carryOut(tx, workflow, row, stage, effect, because);
   // Whoever asks a running row to go on wants it looked at now, e.g. because a task that it waits for was lost (state model 8).
   else if (row.status === "running")
     await tx.update(workflows).set({ wakeAt: sql`now()` }).where(eq(workflows.id, row.id));
@@ -72,7 +82,31 @@ const verbTarget = (row: WorkflowRow): VerbTarget => ({
   adopting: engineFacts(row.state).adopting === true,
   frozen: engineFacts(row.state).frozen === true,
   undoing: row.status === "compensating" ? ((row.compensation as CompensationPlan | null)?.cause ?? null) : null,
+  leased: row.leaseOwner !== null,
+  requested: stopRequestOf(row)?.verb ?? null,
 });
+
+/** The row is due at once where the hub that worked on it gives it back, or is gone. */
+async function requestStop(tx: Tx, row: ClaimedWorkflow, stopRequest: StopRequest): Promise<void> {
+  await tx
+    .update(workflows)
+    .set({ stopRequest, cancelRequestedAt: null, wakeAt: sql`now()` })
+    .where(eq(workflows.id, row.id));
+}
+
+/**
+ * Carries out what was asked for while the run was under way, in the transaction that commits the run; `row` is what the run left. Returns the
+ * move, or null where there is nothing left to stop.
+ */
+export async function carryOutStop(tx: Tx, workflow: Workflow, row: ClaimedWorkflow): Promise<WorkflowMove | null> {
+  const stop = stopRequestOf(row);
+  if (stop === null) return null;
+  const effect = effectAtCommit(stop.verb, verbTarget(row));
+  const stage = workflow.nameToday(row.stage) ?? row.stage;
+  if (effect !== "already") return carryOut(tx, workflow, row, stage, effect, stop.because);
+  await tx.update(workflows).set(NO_STOP).where(eq(workflows.id, row.id));
+  return null;
+}
 
 async function carryOut(
   tx: Tx,
@@ -80,26 +114,20 @@ async function carryOut(
   row: ClaimedWorkflow,
   stage: string,
   effect: Effect,
-  request: VerbRequest,
-): Promise<void> {
-  if (effect === "request_cancel") {
-    await tx
-      .update(workflows)
-      .set({ cancelRequestedAt: sql`coalesce(${workflows.cancelRequestedAt}, now())`, wakeAt: sql`now()` })
-      .where(eq(workflows.id, row.id));
-    return;
-  }
+  because: string,
+): Promise<WorkflowMove> {
   const fence = row.fence + 1;
-  const target = decideMove(workflow, row, stage, effect, request);
+  const target = decideMove(workflow, row, stage, effect, because);
   await tx
     .update(workflows)
-    .set({ fence, ...(effect === "freeze" ? { cancelRequestedAt: null } : {}) })
+    .set({ fence, ...NO_STOP })
     .where(and(eq(workflows.id, row.id), eq(workflows.fence, row.fence)));
   await moveWorkflow(tx, { id: row.id, fence }, target.move);
   if (target.mayHaveActed) await tx.update(workflows).set({ stageRuns: 1 }).where(eq(workflows.id, row.id));
   if (isEnded(target.move.status)) {
     await workflow.hooks.onEnded?.(tx, row, { status: target.move.status, failure: target.move.failure });
   }
+  return target.move;
 }
 
 interface Target {
@@ -108,14 +136,7 @@ interface Target {
   readonly mayHaveActed: boolean;
 }
 
-function decideMove(
-  workflow: Workflow,
-  row: ClaimedWorkflow,
-  stage: string,
-  effect: Effect,
-  request: VerbRequest,
-): Target {
-  const because = `${request.verb} by ${request.actor}: ${request.reason}`;
+function decideMove(workflow: Workflow, row: ClaimedWorkflow, stage: string, effect: Effect, because: string): Target {
   const base: WorkflowMove = {
     status: row.status,
     stage,
@@ -173,7 +194,7 @@ function decideMove(
       };
     case "already":
     case "refused":
-    case "request_cancel":
+    case "at_commit":
       throw new Error(`${effect} moves no row`);
   }
 }

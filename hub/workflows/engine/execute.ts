@@ -1,7 +1,12 @@
 import type { Failure } from "../../../shared/failures.ts";
-import type { ClaimedWorkflow, CompensationPlan, WorkflowMove } from "../../db/queries/workflows.ts";
+import {
+  type ClaimedWorkflow,
+  type CompensationPlan,
+  stopRequestOf,
+  type WorkflowMove,
+} from "../../db/queries/workflows.ts";
 import type { Tx } from "../../db/tx.ts";
-import { advance, cancel, compensate, fail, type Rules } from "./advance.ts";
+import { advance, atRest, compensate, fail, type Rules } from "./advance.ts";
 import type { Outcome, RetryPolicy } from "./stage.ts";
 import { isPast } from "./timeout.ts";
 import type { BoundStage, Facts, Workflow } from "./workflow.ts";
@@ -37,8 +42,9 @@ export async function execute(run: Run): Promise<Step | null> {
   const { workflow, row } = run;
   const stage = workflow.nameToday(row.stage);
   if (stage === null) throw new Error(`claimed a row at the unknown stage ${row.stage}`);
+  // A verb that the hub before did not live to carry out: nothing is run, and the commit carries it out.
+  if (stopRequestOf(row) !== null) return { move: atRest(row, stage) };
   if (row.status === "compensating") return undo(run);
-  if (row.cancelRequestedAt !== null) return { move: cancel(row, workflow, stage) };
   return forward(run, stage);
 }
 
@@ -118,18 +124,18 @@ async function undo(run: Run): Promise<Step | null> {
     reentered: true,
   };
   let stage: BoundStage | undefined;
+  const rules = (): Rules => rulesOf(workflow, { ...(stage ?? unbound(name, row)), retry: UNDO_RETRY });
+  const failed = (error: unknown): WorkflowMove | null => {
+    const met = run.classifyError(error);
+    if (met === null) return null;
+    return compensate(row, plan, { kind: "failed", failure: met.failure }, rules(), met.retryAfterSeconds);
+  };
   try {
     stage = await workflow.bind(row, name, entry, run.signal);
     const verdict = (await stage.compensate?.(plan.cause)) ?? null;
-    return {
-      move: compensate(row, plan, verdict, rulesOf(workflow, { ...stage, retry: UNDO_RETRY })),
-      commit: verdict?.commit,
-    };
+    return { move: compensate(row, plan, verdict, rules()), commit: verdict?.commit, commitFailed: failed };
   } catch (error) {
-    const met = run.classifyError(error);
-    if (met === null) return null;
-    const rules = rulesOf(workflow, { ...(stage ?? unbound(name, row)), retry: UNDO_RETRY });
-    const failed = { kind: "failed", failure: met.failure } as const;
-    return { move: compensate(row, plan, failed, rules, met.retryAfterSeconds) };
+    const move = failed(error);
+    return move === null ? null : { move };
   }
 }

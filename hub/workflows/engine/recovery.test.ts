@@ -1,8 +1,26 @@
 import { describe, expect, it } from "vitest";
-import { effectOf as effectOn, RECOVERY, STANDINGS, VERBS, type Verb, type VerbTarget } from "./recovery.ts";
+import { STOP_VERBS, type StopVerb, WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
+import {
+  effectAtCommit,
+  effectOf as effectOn,
+  RECOVERY,
+  STANDINGS,
+  VERBS,
+  type Verb,
+  type VerbTarget,
+} from "./recovery.ts";
 
 const effectOf = (verb: Verb, status: VerbTarget["status"], more: Partial<VerbTarget> = {}) =>
-  effectOn(verb, { status, ran: status !== "pending", adopting: false, frozen: false, undoing: null, ...more });
+  effectOn(verb, {
+    status,
+    ran: status !== "pending",
+    adopting: false,
+    frozen: false,
+    undoing: null,
+    leased: false,
+    requested: null,
+    ...more,
+  });
 
 describe("the verbs' table", () => {
   it("knows every verb in every standing", () => {
@@ -35,8 +53,10 @@ describe("the verbs' table", () => {
     expect(effectOf("cancel", "compensating", { undoing: "cancel" })).toBe("already");
   });
 
-  it("lets a cancel of a running workflow take effect at the next commit", () => {
-    expect(effectOf("cancel", "running")).toBe("request_cancel");
+  it("stops at once what no hub works on", () => {
+    expect(effectOf("cancel", "running")).toBe("undo_and_cancel");
+    expect(effectOf("restart_clean", "running")).toBe("undo_and_restart");
+    expect(effectOf("mark_manual_intervention", "running")).toBe("freeze");
     expect(effectOf("cancel", "compensating")).toBe("end_as_cancelled");
     expect(effectOf("cancel", "pending")).toBe("cancel_now");
   });
@@ -61,6 +81,47 @@ describe("the verbs' table", () => {
     for (const undoing of ["failure", "restart"] as const) {
       expect(effectOf("cancel", "compensating", { undoing })).toBe("end_as_cancelled");
     }
+  });
+
+  it("stops what a hub works on when that run ends, once", () => {
+    for (const verb of STOP_VERBS) {
+      expect(effectOf(verb, "running", { leased: true })).toBe("at_commit");
+      expect(effectOf(verb, "running", { leased: true, requested: verb })).toBe("already");
+      // The hub gave the row back, or is gone: the next claim carries it out.
+      expect(effectOf(verb, "running", { requested: verb })).toBe("already");
+    }
+    expect(effectOf("cancel", "compensating", { leased: true, undoing: "restart" })).toBe("at_commit");
+    expect(effectOf("resume", "running", { leased: true })).toBe("already");
+  });
+
+  it("judges a workflow that waits to be stopped as if it had been", () => {
+    for (const leased of [true, false]) {
+      const waitsFor = (requested: StopVerb) => ({ leased, requested });
+      expect(effectOf("restart_clean", "running", waitsFor("cancel"))).toBe("refused");
+      expect(effectOf("resume", "running", waitsFor("cancel"))).toBe("refused");
+      expect(effectOf("cancel", "running", waitsFor("restart_clean"))).toBe("at_commit");
+      expect(effectOf("mark_manual_intervention", "running", waitsFor("restart_clean"))).toBe("at_commit");
+      expect(effectOf("restart_clean", "running", waitsFor("mark_manual_intervention"))).toBe("at_commit");
+      // Nothing goes on before it has stopped.
+      expect(effectOf("resume", "running", waitsFor("mark_manual_intervention"))).toBe("refused");
+    }
+  });
+
+  it("stops whatever a run left, unless it ended for good", () => {
+    const left = (status: VerbTarget["status"], undoing: VerbTarget["undoing"] = null): VerbTarget => ({
+      ...{ status, undoing, ran: true, adopting: false, frozen: false, leased: false, requested: null },
+    });
+    for (const status of WORKFLOW_STATUSES) {
+      const over = ["completed", "reconciled", "cancelled"].includes(status);
+      const undoing = status === "compensating" ? "failure" : null;
+      expect(effectAtCommit("cancel", left(status, undoing))).toBe(
+        over ? "already" : status === "compensating" ? "end_as_cancelled" : "undo_and_cancel",
+      );
+      expect(effectAtCommit("restart_clean", left(status, undoing))).toBe(over ? "already" : "undo_and_restart");
+      expect(effectAtCommit("mark_manual_intervention", left(status, undoing))).toBe(over ? "already" : "freeze");
+    }
+    expect(effectAtCommit("restart_clean", left("compensating", "restart"))).toBe("already");
+    expect(effectAtCommit("cancel", left("compensating", "cancel"))).toBe("already");
   });
 
   it("does not retry what is being undone", () => {

@@ -1,4 +1,4 @@
-import { WORKFLOW_STATUSES, type WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { STOP_VERBS, type StopVerb, WORKFLOW_STATUSES, type WorkflowStatus } from "../../../shared/workflow-status.ts";
 
 /** Operator verbs of lifecycle 4.9 and decision W1. */
 export const VERBS = [
@@ -28,8 +28,8 @@ export type Effect =
   /** Undo, forget, and begin again. */
   | "undo_and_restart"
   | "cancel_now"
-  /** Takes effect when the run under way commits. */
-  | "request_cancel"
+  /** A hub works on the row: takes effect when that run ends, so that nothing outside is undone while it may still be done. */
+  | "at_commit"
   | "undo_and_cancel"
   /** A compensation under way ends as cancelled. */
   | "end_as_cancelled"
@@ -76,7 +76,7 @@ export const RECOVERY = {
     ...live({
       pending: "cancel_now",
       again: "undo_and_cancel",
-      running: "request_cancel",
+      running: "undo_and_cancel",
       compensating: "end_as_cancelled",
       failed: "undo_and_cancel",
     }),
@@ -97,13 +97,44 @@ export interface VerbTarget {
   readonly frozen: boolean;
   /** Why it is being undone; null while it is not. */
   readonly undoing: "failure" | "cancel" | "restart" | null;
+  /** A hub works on it just now. */
+  readonly leased: boolean;
+  /** The verb that waits for that run to end. */
+  readonly requested: StopVerb | null;
 }
 
 const standingOf = (row: Pick<VerbTarget, "status" | "ran">): Standing =>
   row.status === "pending" && row.ran ? "pending_again" : row.status;
 
-/** The table's effect; `already` also where the same verb is what the row is about just now. */
+/** What the row will be once the verb that it waits for has been carried out, as far as the table asks. */
+const AFTER_STOP = {
+  cancel: { status: "compensating", undoing: "cancel" },
+  restart_clean: { status: "compensating", undoing: "restart" },
+  mark_manual_intervention: { status: "failed_manual_intervention", frozen: true, undoing: null },
+} as const satisfies Record<StopVerb, Partial<VerbTarget>>;
+
+const isStop = (verb: Verb): verb is StopVerb => (STOP_VERBS as readonly Verb[]).includes(verb);
+
+/**
+ * The table's effect; `already` also where the same verb is what the row is about just now. A row that waits to be stopped is judged as if it had
+ * been, so the later of two stops holds where the table allows it.
+ */
 export function effectOf(verb: Verb, row: VerbTarget): Effect {
+  const effect = ofTable(verb, row.requested === null ? row : { ...row, ...AFTER_STOP[row.requested] });
+  const moves = effect !== "already" && effect !== "refused";
+  if (!moves || (!row.leased && row.requested === null)) return effect;
+  return isStop(verb) ? "at_commit" : "refused";
+}
+
+/** What the verb that waited for a run does to what the run left; `already` where it came too late or is under way. */
+export function effectAtCommit(verb: StopVerb, left: VerbTarget): Effect {
+  // Undoing after a failure began in this run: it is no reason to refuse what was accepted before.
+  if (verb === "restart_clean" && left.undoing === "failure") return "undo_and_restart";
+  const effect = ofTable(verb, left);
+  return effect === "refused" ? "already" : effect;
+}
+
+function ofTable(verb: Verb, row: VerbTarget): Effect {
   const same =
     (verb === "restart_clean" && row.undoing === "restart") ||
     (verb === "cancel" && row.undoing === "cancel") ||

@@ -32,6 +32,7 @@ export const claimed = (fields: Partial<ClaimedWorkflow> = {}): ClaimedWorkflow 
   evidence: {},
   nextAction: null,
   compensation: null,
+  stopRequest: null,
   cancelRequestedAt: null,
   requestedBy: null,
   requestedAt: NOW,

@@ -12,6 +12,7 @@ import {
 } from "../../db/queries/workflows.ts";
 import { CommitOutcomeUnknownError, type Db, type InTx, type Tx } from "../../db/tx.ts";
 import type { Log } from "../../log.ts";
+import { carryOutStop } from "./apply-verb.ts";
 import { type ClassifyError, execute, type Step } from "./execute.ts";
 import { Leases } from "./leases.ts";
 import type { Workflow } from "./workflow.ts";
@@ -169,20 +170,31 @@ async function commitOrFail(
   step: Step,
 ): Promise<WorkflowMove | null> {
   try {
-    return (await inTx((tx) => commitStep(tx, workflow, row, step))) ? step.move : null;
+    return await inTx((tx) => commitStep(tx, workflow, row, step));
   } catch (error) {
     const move = error instanceof CommitOutcomeUnknownError ? null : (step.commitFailed?.(error) ?? null);
     if (move === null) throw error;
-    return (await inTx((tx) => commitStep(tx, workflow, row, { move }))) ? move : null;
+    return inTx((tx) => commitStep(tx, workflow, row, { move }));
   }
 }
 
-/** State, stage events, what the stage itself writes, and what follows from the ending: all or nothing (architecture 1). */
-export async function commitStep(tx: Tx, workflow: Workflow, row: ClaimedWorkflow, step: Step): Promise<boolean> {
-  if (!(await moveWorkflow(tx, row, step.move))) return false;
+/**
+ * State, stage events, what the stage itself writes, a verb that waited for the run, and what follows from the ending: all or nothing
+ * (architecture 1). Returns where it left the row; null when the fence was lost.
+ */
+export async function commitStep(
+  tx: Tx,
+  workflow: Workflow,
+  row: ClaimedWorkflow,
+  step: Step,
+): Promise<WorkflowMove | null> {
+  const moved = await moveWorkflow(tx, row, step.move);
+  if (moved === null) return null;
   await step.commit?.(tx);
+  const stopped = await carryOutStop(tx, workflow, moved);
+  if (stopped !== null) return stopped;
   if (isEnded(step.move.status)) {
     await workflow.hooks.onEnded?.(tx, row, { status: step.move.status, failure: step.move.failure });
   }
-  return true;
+  return step.move;
 }

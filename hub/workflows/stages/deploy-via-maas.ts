@@ -22,6 +22,9 @@ import type { OnboardState } from "../onboard-state.ts";
 import { stepBackToReady } from "../release.ts";
 import { DEPLOYED, machineEvidence } from "../verdict-table.ts";
 
+/** A call that nobody heard the answer of may still be on its way in MAAS: until this long after, a machine that is Ready proves nothing. */
+const UNHEARD_CALL_SECONDS = 30;
+
 /**
  * Never deploys blindly (lifecycle 4.10). The intent is committed before the call is made, so that a run whose answer nobody heard finds
  * a deploying machine and knows it for its own; without the intent the same sight would be somebody else's work.
@@ -180,7 +183,13 @@ async function undo(context: OnboardContext, cause: CompensationCause): Promise<
     context,
     cause === "failure" ? "the deploy failed" : `${cause} by an operator`,
   );
-  if (step.kind !== "ready") return step;
+  if (step.kind === "failed") return step;
+  // A machine that had to be stopped is what the call did.
+  if (step.kind === "wait") return { ...step, patch: { ...step.patch, deploy_started: intent } };
+  const unheard = context.state.deploy_started !== intent;
+  if (unheard && context.now.getTime() - context.enteredAt.getTime() < UNHEARD_CALL_SECONDS * 1000) {
+    return waitForMachine(context, "A deploy call whose answer was not heard to show in MAAS, or not");
+  }
   return {
     kind: "done",
     message: "The machine is released back to Ready",

@@ -10,7 +10,8 @@ export const FAULT_KINDS = [
   "no_rack_503",
   "truncated_body",
 ] as const;
-export type FaultKind = (typeof FAULT_KINDS)[number];
+/** `held` is for tests of the same process: the request is carried out, and answered, once `held` resolves. */
+export type FaultKind = (typeof FAULT_KINDS)[number] | "held";
 
 export interface FaultMatch {
   method?: string | undefined;
@@ -28,6 +29,7 @@ export interface Fault {
   code?: number | undefined;
   body?: string | undefined;
   headers?: Readonly<Record<string, string>> | undefined;
+  held?: Promise<void> | undefined;
   /** How many requests it still hits. */
   times: number;
   /** How many fitting requests it lets pass before. */

@@ -148,6 +148,7 @@ async function handle(parts: ServerParts, request: IncomingMessage, response: Se
     hang(request);
     return;
   }
+  if (fault?.kind === "held") await fault.held;
   const instead = fault === null ? null : faultReply(fault);
   const reply = instead ?? (await answer(parts, request, url, body));
   // What a client is told must outlive a kill that comes right after.
