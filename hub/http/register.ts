@@ -146,10 +146,12 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call): Promise<R
     return body;
   };
   try {
-    return answer(c, route, await deps.inTx(act));
+    const body = await deps.inTx(act);
+    await tidy(route, call, route.after?.(call, prepared));
+    return answer(c, route, body);
   } catch (error) {
     // With an unknown outcome the rows may be there, and must not lose what they point at.
-    if (!(error instanceof CommitOutcomeUnknownError)) await abandon(route, call, prepared);
+    if (!(error instanceof CommitOutcomeUnknownError)) await tidy(route, call, route.abandon?.(call, prepared));
     if (!(error instanceof KeyTaken) || key === null) throw error;
     // Two requests with one key at once: the other one was first, and its answer is this one's too.
     const first = await replay(c, call, key, requestSha256);
@@ -158,10 +160,10 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call): Promise<R
   }
 }
 
-/** What `before` left outside the database is of no use now; failing at it must not hide why the write failed. */
-async function abandon(route: Route, call: Call, prepared: unknown): Promise<void> {
-  await route.abandon?.(call, prepared).catch((error: unknown) => {
-    call.deps.log.warn("what a refused request had prepared could not be removed", {
+/** What is outside the database and of no use now; failing at it must hide neither that the write took effect nor why it did not. */
+async function tidy(route: Route, call: Call, removal: Promise<void> | undefined): Promise<void> {
+  await removal?.catch((error: unknown) => {
+    call.deps.log.warn("what a request left of no use could not be removed", {
       request_id: call.requestId,
       operation: route.operationId,
       error,

@@ -69,6 +69,8 @@ interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTy
   abandon?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, prepared: X): Promise<void>;
   /** Runs in one transaction with the audit row and the Idempotency-Key's answer. */
   write(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx, prepared: X): Promise<Written<z.input<R>>>;
+  /** Removes outside the database what the transaction has ended the use of; only once that took effect. Failing, it leaves something that nobody uses. */
+  after?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, prepared: X): Promise<void>;
 }
 
 /** What a stream is asked for beside its query. */
@@ -93,6 +95,7 @@ export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodT
   readonly before?: (call: Call) => Promise<unknown>;
   readonly abandon?: (call: Call, prepared: unknown) => Promise<void>;
   readonly write?: (call: Call, tx: Tx, prepared: unknown) => Promise<Written<unknown>>;
+  readonly after?: (call: Call, prepared: unknown) => Promise<void>;
 }
 
 export const readRoute = <P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(

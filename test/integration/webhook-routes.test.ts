@@ -83,6 +83,21 @@ describe("the API of webhooks", () => {
     expect((await api.ask("GET", `/api/v1/admin/events?cursor=${beyond.cursor}`)).problem.code).toBe("position_gone");
   });
 
+  it("keeps the secret of a webhook that could not be deleted, and forgets that of one that was", async () => {
+    const { pool } = api.database.database;
+    const { path, secret, keep } = await create();
+    await pool.query(
+      "create function refuse() returns trigger language plpgsql as 'begin raise exception ''no''; end'",
+    );
+    await pool.query("create trigger refuse before insert on audit_logs for each row execute function refuse()");
+    expect((await api.ask("DELETE", path)).status).toBe(500);
+    await pool.query("drop trigger refuse on audit_logs");
+    expect((await api.ask("GET", path)).status).toBe(200);
+    expect(await keep()).toEqual({ secret });
+    expect((await api.ask("DELETE", path)).status).toBe(204);
+    await expect(keep()).rejects.toMatchObject({ code: "secret_missing" });
+  });
+
   it("refuses to test a webhook that is stopped", async () => {
     const { path } = await create();
     const etag = (await api.ask("GET", path)).headers.get("etag") ?? "";

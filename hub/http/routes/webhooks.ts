@@ -160,11 +160,11 @@ const deleteWebhook = writeRoute({
   status: 204,
   response: z.null(),
   before: ({ params, deps }) => mustFind(deps.db, params.id),
-  write: async ({ params, deps }, tx) => {
+  write: async ({ params }, tx) => {
     await tx.delete(webhooks).where(eq(webhooks.id, params.id));
-    await deps.secrets.remove(SECRET_PATHS.webhookSecret(params.id));
     return { body: null, audit: { target: `webhooks/${params.id}` } };
   },
+  after: ({ params, deps }) => deps.secrets.remove(SECRET_PATHS.webhookSecret(params.id)),
 });
 
 const testWebhook = writeRoute({
