@@ -21,33 +21,29 @@ export function claimDeliveries(
   return inTx(async (tx) => {
     // A statement of its own: the next one then sees what the hub before has claimed.
     await tx.execute(sql`select pg_advisory_xact_lock(${CLAIM_LOCK})`);
+    // By an array of ids: joined with the search the planner could not tell how few they are, and would read the whole table.
     const { rows } = await tx.execute<{ id: string }>(sql`
-      select due.id::text as id from webhooks w cross join lateral (
-        select d.id from webhook_deliveries d
-        where d.webhook_id = w.id and d.state = 'pending' and d.next_attempt_at <= now()
-          and (d.lease_until is null or d.lease_until <= now())
-        order by d.next_attempt_at, d.id
-        limit greatest(0, ${perWebhook} - (
-          select count(*) from webhook_deliveries held
-          where held.webhook_id = w.id and held.state = 'pending' and held.lease_until > now()))
-        for update skip locked) due
-      where w.active`);
+      update webhook_deliveries set attempts = attempts + 1, claim = claim + 1,
+        lease_until = now() + make_interval(secs => ${leaseSeconds})
+      where id = any(array(
+        select due.id from webhooks w cross join lateral (
+          select d.id from webhook_deliveries d
+          where d.webhook_id = w.id and d.state = 'pending' and d.next_attempt_at <= now()
+            and (d.lease_until is null or d.lease_until <= now())
+          order by d.next_attempt_at, d.id
+          limit greatest(0, ${perWebhook} - (
+            select count(*) from webhook_deliveries held
+            where held.webhook_id = w.id and held.state = 'pending' and held.lease_until > now()))
+          for update skip locked) due
+        where w.active))
+      returning id::text as id`);
     if (rows.length === 0) return [];
-    // By their ids, and not with the search in one statement: its planner cannot tell how few they are, and reads the whole table.
-    const ids = sql`any(${sql.param(rows.map((row) => row.id))}::bigint[])`;
-    await tx
-      .update(webhookDeliveries)
-      .set({
-        attempts: sql`${webhookDeliveries.attempts} + 1`,
-        claim: sql`${webhookDeliveries.claim} + 1`,
-        leaseUntil: sql`now() + make_interval(secs => ${leaseSeconds})`,
-      })
-      .where(sql`${webhookDeliveries.id} = ${ids}`);
+    const ids = rows.map((row) => row.id);
     return tx
       .select({ delivery: webhookDeliveries, webhook: webhooks })
       .from(webhookDeliveries)
       .innerJoin(webhooks, eq(webhooks.id, webhookDeliveries.webhookId))
-      .where(sql`${webhookDeliveries.id} = ${ids}`);
+      .where(sql`${webhookDeliveries.id} = any(${sql.param(ids)}::bigint[])`);
   });
 }
 

@@ -1,6 +1,6 @@
 import { and, eq, inArray, lt, sql } from "drizzle-orm";
 import { matchesPattern } from "../../../shared/events.ts";
-import { type Webhook, webhookDeliveries, webhooks } from "../schema/index.ts";
+import { type Webhook, webhooks } from "../schema/index.ts";
 import type { Db, InTx, Tx } from "../tx.ts";
 import { lastSettled, listSettledEvents } from "./domain-events-list.ts";
 
@@ -36,14 +36,15 @@ async function fanOutFrom(tx: Tx, position: bigint, settled: bigint): Promise<bo
     .for("no key update", { skipLocked: true });
   if (lagging.length === 0) return false;
   const rows = await listSettledEvents(tx, { after: position, settled, limit: FANNED_AT_ONCE });
-  for (const webhook of lagging) {
-    const told = rows.filter((row) => isTold(webhook, row));
-    if (told.length > 0)
-      await tx
-        .insert(webhookDeliveries)
-        .values(told.map((row) => ({ webhookId: webhook.id, eventSeq: row.seq })))
-        .onConflictDoNothing();
-  }
+  const told = lagging.flatMap((webhook) =>
+    rows.filter((row) => isTold(webhook, row)).map((row) => ({ webhook: webhook.id, event: row.seq.toString() })),
+  );
+  // As two arrays: a parameter for each value would be more than a statement may have.
+  if (told.length > 0)
+    await tx.execute(sql`
+      insert into webhook_deliveries (webhook_id, event_seq)
+      select * from unnest(${sql.param(told.map(({ webhook }) => webhook))}::uuid[], ${sql.param(told.map(({ event }) => event))}::bigint[])
+      on conflict do nothing`);
   const reached = rows.length < FANNED_AT_ONCE ? settled : (rows.at(-1)?.seq ?? settled);
   await tx
     .update(webhooks)
