@@ -231,4 +231,22 @@ describe("the stream of domain events", () => {
     expect(fresh.seen).toHaveLength(2);
     fresh.close();
   });
+
+  it("ends with an error when events are removed before its slow reader took them", async () => {
+    const { db, pool } = api.database.database;
+    await pool.query(`insert into domain_events (type, subject, data)
+      select 'node.status.changed', 'nodes/slow', '{}' from generate_series(1, 1000)`);
+    await pool.query("update domain_events set occurred_at = now() - interval '100 days'");
+    const feed = new EventFeed(db, quietLog);
+    const { signal } = new AbortController();
+    const reading = eventStream(db, feed, { after: 0n, types: [], subject: undefined, signal }).getReader();
+    expect((await reading.read()).done).toBe(false);
+    await removeOutdated(db, 90);
+    const rest = async () => {
+      while (!(await reading.read()).done);
+    };
+    await expect(rest()).rejects.toThrow("removed before the stream's reader took them");
+    expect(feed.listeners).toBe(0);
+    feed.close();
+  });
 });
