@@ -5,7 +5,7 @@ import { ApiError } from "../../shared/api/errors.ts";
 import { type NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import type { DecommissionMode } from "../../shared/workflow-status.ts";
-import { readMaasSystemId } from "../db/queries/decommissions.ts";
+import { readMaasSystemId, readPriorStatus } from "../db/queries/decommissions.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { onboardingOfHost } from "../db/queries/onboarding-work.ts";
 import { WORKFLOW_CHANNEL } from "../db/queries/workflow-wakes.ts";
@@ -64,7 +64,7 @@ export async function startDecommission(
     const message = `Node ${node.hostname} is ${node.status}, so no ${mode} can begin. ${may}`;
     throw new ApiError("conflict", message, { context: { node_id: nodeId, node_status: node.status } });
   }
-  const priorStatus = node.status === "enrolling" ? await leaveEnrolling(tx, node, request.reason) : node.status;
+  const priorStatus = await priorStatusOf(tx, node, request.reason);
   await tx.insert(workflows).values({
     id,
     kind: mode,
@@ -87,6 +87,13 @@ export async function startDecommission(
   });
   await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
   return { decommission_id: id, node_id: nodeId, mode, status: "pending" };
+}
+
+/** What the node is in nobody's hands. One that an earlier drain left in the middle goes back to what that one found, e.g. quarantined. */
+async function priorStatusOf(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
+  if (node.status === "enrolling") return leaveEnrolling(tx, node, reason);
+  if (node.status !== "draining") return node.status;
+  return (await readPriorStatus(tx, node.id)) ?? node.status;
 }
 
 /** An onboarding that is not over owns its node, a failed one as well. A node that none owns is on its way out from here on. */

@@ -1,7 +1,8 @@
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { claimTasks, endDelivery, type TaskEnding } from "../../hub/db/queries/tasks.ts";
-import { nodes, type Task, tasks } from "../../hub/db/schema/index.ts";
+import { nodes, type Task, tasks, workflowSubjects, workflows } from "../../hub/db/schema/index.ts";
+import { moveNode } from "../../hub/node/move-node.ts";
 import { applyForce } from "../../hub/workflows/force-decommission.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { startDecommission } from "../../hub/workflows/start-decommission.ts";
@@ -157,4 +158,24 @@ describe("a forced drain", () => {
     await ends(forced, DRAINED);
     expect(await claimTasks(db(), [nodeId])).toEqual([]);
   });
+});
+
+it("a drain that takes over a node from an operation that is gone gives it back as that one found it", async () => {
+  const { driven, id, nodeId } = await start();
+  await driven.verb(id, "cancel");
+  await driven.drive(id);
+  await rig.test.database.inTx((tx) =>
+    moveNode(tx, nodeId, { from: "offline", to: "quarantined", owner: "cleanup" }, "It is ill"),
+  );
+  const first = await drainAgain(nodeId);
+  await untilTask(driven, first);
+  // What no path of the hub leaves behind: the operation is over, and nobody has settled its node.
+  await db().update(workflows).set({ status: "cancelled" }).where(eq(workflows.id, first));
+  await db().delete(workflowSubjects).where(eq(workflowSubjects.workflowId, first));
+  expect(await statusOf(nodeId)).toBe("draining");
+  const second = await drainAgain(nodeId);
+  await untilTask(driven, second);
+  await driven.verb(second, "cancel");
+  expect((await driven.drive(second)).status).toBe("cancelled");
+  expect(await statusOf(nodeId)).toBe("quarantined");
 });

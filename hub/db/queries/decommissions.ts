@@ -1,6 +1,7 @@
 import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import type { Decommission, DecommissionDetail } from "../../../shared/api/decommissions.ts";
 import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode, DecommissionStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import {
   type Node,
@@ -102,6 +103,17 @@ export async function readMaasSystemId(db: Db | Tx, nodeId: NodeId): Promise<str
     .from(nodeMaasState)
     .where(eq(nodeMaasState.nodeId, nodeId));
   return row?.id ?? null;
+}
+
+/** What the node was when its last drain was asked for; null when it has had none. */
+export async function readPriorStatus(tx: Tx, nodeId: NodeId): Promise<NodeStatus | null> {
+  const [row] = await tx
+    .select({ status: nodeDecommissions.priorStatus })
+    .from(nodeDecommissions)
+    .where(and(eq(nodeDecommissions.nodeId, nodeId), eq(nodeDecommissions.mode, "drain")))
+    .orderBy(desc(nodeDecommissions.createdAt))
+    .limit(1);
+  return row?.status ?? null;
 }
 
 /** Records the override of lifecycle 5.8; the first one stays. The operation looks at once. */
