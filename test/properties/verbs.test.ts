@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { CompensationPlan } from "../../hub/db/queries/workflows.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { auditLogs, workflows } from "../../hub/db/schema/index.ts";
-import { effectOf, VERBS, type VerbTarget } from "../../hub/workflows/engine/recovery.ts";
+import { ENDS_AS, effectOf, VERBS, type VerbTarget } from "../../hub/workflows/engine/recovery.ts";
 import { FAILURES } from "../../shared/failures.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import { STOP_VERBS, WORKFLOW_STATUSES } from "../../shared/workflow-status.ts";
@@ -88,7 +88,7 @@ describe.each(cases)(
       expect(audits.map((row) => (row.details as { effect: string }).effect)).toEqual([effect, "already"]);
       expect(audits).toMatchObject([
         { actor: "ann", role: "admin", reason: "because", details: { prior: { status: target.status, stage: "one" } } },
-        { details: { expected: { status: after?.status } } },
+        { details: { now: { status: after?.status }, expected: { status: ENDS_AS[verb] } } },
       ]);
       const moved = effect !== "already" && effect !== "at_commit";
       expect((after?.fence ?? 0) - (before?.fence ?? 0)).toBe(moved ? 1 : 0);

@@ -18,7 +18,7 @@ import {
 import { auditLogs, type Workflow as WorkflowRow, workflows } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { failureOf, planOf, stagesToUndo } from "./advance.ts";
-import { type Effect, effectAtCommit, effectOf, type Verb, type VerbTarget } from "./recovery.ts";
+import { type Effect, ENDS_AS, effectAtCommit, effectOf, type Verb, type VerbTarget } from "./recovery.ts";
 import { ENGINE_FACTS, type EngineFacts, engineFacts, type Facts, stateOf, type Workflow } from "./workflow.ts";
 
 export interface VerbRequest {
@@ -69,7 +69,8 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
     details: {
       effect,
       prior: { status: row.status, stage: row.stage, attempt: row.attempt },
-      expected: { status: after.status, stage: after.stage },
+      now: { status: after.status, stage: after.stage },
+      expected: { status: ENDS_AS[request.verb] },
     },
   });
   await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);

@@ -86,6 +86,17 @@ export const RECOVERY = {
   mark_manual_intervention: live({ running: "freeze", compensating: "freeze", failed: "freeze" }),
 } as const satisfies Record<Verb, Row>;
 
+/** What the workflow is to end as once the verb has done its work: what the audit calls the expected target (lifecycle 4.12). */
+export const ENDS_AS = {
+  retry: "completed",
+  resume: "completed",
+  rerun: "completed",
+  restart_clean: "completed",
+  cancel: "cancelled",
+  adopt: "reconciled",
+  mark_manual_intervention: "failed_manual_intervention",
+} as const satisfies Record<Verb, WorkflowStatus>;
+
 /** What the table needs of a row beside its status to know a double click when it sees one. */
 export interface VerbTarget {
   readonly status: WorkflowStatus;
