@@ -234,7 +234,7 @@ describe("a remove whose uninstall the hub has accepted", () => {
     return { driven, ...subject };
   }
 
-  it.each(["restart_clean"] as const)("goes on by resume after a %s that came too late", async (verb) => {
+  it.each(["cancel", "restart_clean"] as const)("goes on by resume after a %s that came too late", async (verb) => {
     const { driven, id, nodeId } = await accepted();
     await driven.verb(id, verb);
     const end = await driven.drive(id);
