@@ -168,8 +168,10 @@ export const FAILURES = {
     retry: "never",
     endsAs: "failed_manual_intervention",
     compensate: false,
-    nextVerb: "adopt",
-    nextAction: "Look at the machine in MAAS and decide: adopt the observed state, or restart clean.",
+    // From the top every stage takes what it finds, wherever the machine was put; the stage that met it never could (lifecycle 4.9).
+    nextVerb: "rerun",
+    nextAction:
+      "Look at the machine in MAAS. Where it is nobody's, bring it to New or Ready; where it is this host's, bring it back to what it was. Then rerun, or cancel.",
     codes: [
       "machine_vanished",
       "conflicting_candidates",
@@ -192,6 +194,17 @@ export const FAILURES = {
       uninstall_accepted: {
         nextVerb: "resume",
         nextAction: "The agent removes itself already: resume to finish the remove.",
+      },
+      machine_locked: {
+        nextVerb: "resume",
+        nextAction: "Find out who locked the machine in MAAS and why; once it is unlocked, resume.",
+      },
+      machine_owned_by_other: {
+        nextAction:
+          "Somebody else holds the machine in MAAS. Find out who; once they have released it, rerun, or cancel.",
+      },
+      node_state_conflict: {
+        nextAction: "Find out what the node is and decide what it is to be; once that is so, rerun, or cancel.",
       },
       machine_vanished: {
         nextVerb: "restart_clean",

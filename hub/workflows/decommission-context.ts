@@ -66,6 +66,6 @@ export const stateConflict = (context: DecommissionContext, actual: string | nul
   failure(
     "state_ambiguity",
     "node_state_conflict",
-    `Node ${context.node.hostname} is ${actual ?? "gone"}, so it cannot be ${wanted}. Decide what it is to be: resume once that is so, or cancel.`,
+    `Node ${context.node.hostname} is ${actual ?? "gone"}, so it cannot be ${wanted}. Decide what it is to be: rerun once that is so, or cancel.`,
     { node_id: context.node.id, node_status: actual },
   );

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ruleOf } from "../../shared/failures.ts";
 import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 import { machine } from "./machines.fixture.ts";
 import { JUDGED_AT, type Judging, judge, PLACE_OF, VERDICTS } from "./verdict-table.ts";
@@ -99,6 +100,23 @@ describe("the verdict table", () => {
       },
     });
     expect(JSON.stringify(verdict.kind === "failed" ? verdict.failure.evidence : {}).length).toBeLessThan(1500);
+  });
+
+  it("recommends no verb that the table would only fail again", () => {
+    for (const stage of JUDGING) {
+      for (const ours of [true, false]) {
+        for (const status of CODES) {
+          const verdict = judge(stage, machine({ status, owner: ours ? "muster" : null }), ours);
+          if (verdict.kind !== "failed" || verdict.failure.class !== "state_ambiguity") continue;
+          const { nextVerb } = ruleOf(verdict.failure);
+          expect(nextVerb, `${stage} ${status}`).toBe("rerun");
+          expect(verdict.failure.message, `${stage} ${status}`).toContain(nextVerb);
+        }
+      }
+    }
+    expect(judge("commission_node", machine({ status: 0, locked: true }), false)).toMatchObject({
+      failure: { code: "machine_locked", message: expect.stringContaining("resume") },
+    });
   });
 
   it("takes a machine that MAAS could not power off for a BMC failure", () => {

@@ -173,12 +173,19 @@ function scriptsFailed(machine: JudgedMachine, code: "commissioning_failed" | "t
   return { kind: "failed", failure: failure("pxe_discovery_failure", code, message, machineEvidence(machine)) };
 }
 
+const TODO = {
+  unknown_maas_status: "Bring it to a status that this version of Muster knows, then rerun.",
+  unexpected_maas_status: "Bring it back to what it was, or to New or Ready where it is nobody's, then rerun.",
+  machine_locked: "Unlock it, then resume.",
+  machine_owned_by_other: "Have its owner release it, then rerun.",
+} as const satisfies Record<AmbiguityCode, string>;
+
 type AmbiguityCode = "unknown_maas_status" | "unexpected_maas_status" | "machine_locked" | "machine_owned_by_other";
 
 function ambiguous(at: Judging, machine: JudgedMachine, code: AmbiguityCode): Judgement {
   const owner = machine.owner === null ? ", and nobody owns it" : `, and ${machine.owner.slice(0, 64)} owns it`;
   const besides = code === "machine_locked" ? ", and it is locked" : code === "machine_owned_by_other" ? owner : "";
-  const message = `${nameOf(machine)} is '${machine.statusName}' (${machine.status}) in MAAS${besides}, which nothing of this onboarding explains at "${at}". Look at the machine in MAAS, then adopt its state or restart clean.`;
+  const message = `${nameOf(machine)} is '${machine.statusName}' (${machine.status}) in MAAS${besides}, which nothing of this onboarding explains at "${at}". ${TODO[code]}`;
   return { kind: "failed", failure: failure("state_ambiguity", code, message, machineEvidence(machine)) };
 }
 

@@ -2,7 +2,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FailureClass } from "../../shared/failures.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
 import { STATUS } from "../fakes/maas/state/statuses.ts";
-import { expectConverged, expectExplained, recover, suffer, Tally, type Told, type Trouble } from "./converge.ts";
+import {
+  expectConverged,
+  expectExplained,
+  nextVerbOf,
+  recover,
+  suffer,
+  Tally,
+  type Told,
+  type Trouble,
+} from "./converge.ts";
 import { plainly } from "./drive.ts";
 import {
   countedOf,
@@ -154,6 +163,15 @@ describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
   ] as const)("converges when %s", async (_name, make) => {
     const trouble = make();
     await expectTroubleOver(scenario, await suffer(craft, scenario, stage, trouble), trouble);
+  });
+
+  it("goes on by the one verb that is recommended once somebody has released the machine", async () => {
+    const { driver, subject, end } = await suffer(craft, scenario, stage, released());
+    if (end.status.startsWith("failed_")) await driver.verb(subject.id, nextVerbOf(end));
+    const last = await driver.drive(subject.id);
+    expect(last.status, `${last.failureMessage}\n${await driver.story(subject.id)}`).toBe("completed");
+    await scenario.expectEnd(craft.rig, subject);
+    tally.count(true);
   });
 
   it("does nothing to a machine that somebody else has deployed, whatever is asked for", async () => {

@@ -52,7 +52,7 @@ async function activate(tx: Tx, context: OnboardContext): Promise<void> {
   const move = { from: "enrolling", to: "active", owner: "onboarding" } as const;
   const moved = await moveNode(tx, nodeId, move, "Onboarding completed: deployed, syncing, agent healthy");
   if (moved.moved || moved.actual === "active") return;
-  const message = `Node ${context.onboarding.hostname} is ${moved.actual ?? "gone"} instead of enrolling, so it was not made active. Decide what the node is to be, then adopt.`;
+  const message = `Node ${context.onboarding.hostname} is ${moved.actual ?? "gone"} instead of enrolling, so it was not made active. Decide what the node is to be, then rerun.`;
   throw new StageFailure(
     failure("state_ambiguity", "node_state_conflict", message, { node_id: nodeId, node_status: moved.actual }),
   );
