@@ -27,6 +27,8 @@ export interface AgentParts {
 
 const READINESS_EVERY_MS = 2 * 60_000;
 const HEALTH_EVERY_MS = 30_000;
+/** While the first boot goes on, somebody waits for its end. */
+const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;
 /** A refused identity is looked at again this often: an operator may have lifted the reason. */
 const REFUSED_PAUSE_MS = 60_000;
@@ -241,7 +243,8 @@ export class Agent {
         saidAt = performance.now();
         this.send({ type: "readiness", signal });
       }
-      await sleep(HEALTH_EVERY_MS, undefined, { signal: over });
+      const settling = signal.conditions.some((condition) => condition.status === "Unknown");
+      await sleep(settling ? SETTLING_EVERY_MS : HEALTH_EVERY_MS, undefined, { signal: over });
     }
   }
 

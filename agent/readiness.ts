@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ReadinessSignal, ReportedCondition } from "../shared/readiness.ts";
+import { bootstrapConditions } from "./bootstrap-status.ts";
 import { STATE_DIR } from "./config.ts";
 import type { Identity } from "./identity.ts";
 import type { System } from "./system/system.ts";
@@ -51,7 +52,7 @@ export async function readinessSignal(system: System, facts: AgentFacts): Promis
     signal_id: randomUUID(),
     generation: facts.identity.generation,
     boot_id: bootId,
-    conditions: [healthy, booted],
+    conditions: [healthy, booted, ...(await bootstrapConditions(system))],
   };
 }
 

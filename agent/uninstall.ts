@@ -7,6 +7,7 @@ import { NOLOGIN, NOLOGIN_START } from "./tasks/drain.ts";
 export const UNINSTALLED_STATUS = 79;
 
 const AGENT_UNIT = "muster-agent.service";
+const BOOTSTRAP_UNIT = "muster-bootstrap.service";
 const ROCE_UNIT = "muster-roce-routing.service";
 const UNIT_FOLDER = "/etc/systemd/system";
 const SYNC_DROP_IN_FOLDER = `${UNIT_FOLDER}/maas_hardware_sync.service.d`;
@@ -20,6 +21,8 @@ const TOOL_TIMEOUT_MS = 30_000;
 export async function footprint(system: System): Promise<readonly string[]> {
   const sudoRules = (await system.list("/etc/sudoers.d")).filter((name) => name.startsWith("90-muster-"));
   const fixed = [
+    `${UNIT_FOLDER}/${BOOTSTRAP_UNIT}`,
+    "/usr/local/sbin/muster-bootstrap",
     `${UNIT_FOLDER}/${ROCE_UNIT}`,
     "/usr/local/sbin/muster-roce-routing",
     `${SYNC_DROP_IN_FOLDER}/50-muster.conf`,
@@ -67,8 +70,9 @@ export async function removeFootprint(system: System, log: Log): Promise<void> {
       throw new Error(`systemctl ${args.join(" ")} ended with status ${exitCode}: ${stderr.slice(-500)}`);
   };
   const paths = await footprint(system);
-  if (paths.includes(`${UNIT_FOLDER}/${ROCE_UNIT}`))
-    await attempt(ROCE_UNIT, () => systemctl("disable", "--now", ROCE_UNIT));
+  for (const unit of [BOOTSTRAP_UNIT, ROCE_UNIT]) {
+    if (paths.includes(`${UNIT_FOLDER}/${unit}`)) await attempt(unit, () => systemctl("disable", "--now", unit));
+  }
   const last = [`${UNIT_FOLDER}/${AGENT_UNIT}`, STATE_FOLDER];
   for (const path of paths.filter((one) => !last.includes(one))) await attempt(path, () => system.removeTree(path));
   if ((await system.list(SYNC_DROP_IN_FOLDER)).length === 0)

@@ -47,6 +47,7 @@ describe("composeUserData", () => {
     const names = composed().parts.map((part) => part.name);
     expect(names).toEqual([
       "00-cloud-config.yaml",
+      "01-bootstrap-unit.sh",
       "10-site-bootstrap.sh",
       "20-agent-bootstrap.sh",
       "30-hardware-sync.sh",
@@ -66,7 +67,11 @@ describe("composeUserData", () => {
       extraDisks: { enabled: false, eraseSignatures: true },
       roce: { assignments: [] },
     });
-    expect(userData.parts.map((part) => part.name)).toEqual(["00-cloud-config.yaml", "20-agent-bootstrap.sh"]);
+    expect(userData.parts.map((part) => part.name)).toEqual([
+      "00-cloud-config.yaml",
+      "01-bootstrap-unit.sh",
+      "20-agent-bootstrap.sh",
+    ]);
     expect(userData.mime).not.toContain("wipefs");
   });
 

@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
+import { composeBootstrapScript } from "../cloud-init/bootstrap-script.ts";
 import type { SiteId } from "../shared/ids.ts";
 import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./config.ts";
 import { type Database, openDatabase } from "./db/client.ts";
@@ -91,6 +92,8 @@ async function start(config: Config, log: Log, closers: Closer[]): Promise<void>
   const sender = startWebhookSender({ db, inTx, secrets, feed: events, log: log.with({ part: "webhooks" }) });
   closers.push(() => sender.close());
   const app = createAdminApp({
+    agentUrl: firstBoot.agentUrl,
+    caBundlePem: firstBoot.caBundlePem,
     events,
     db,
     inTx,
@@ -140,6 +143,19 @@ async function startAgents(parts: Parts, closers: Closer[]): Promise<{ agents: A
     heartbeatMinTtlMs: config.heartbeatMinTtlMs,
     resolveInput: inputResolvers(db, parts.maas),
     packages,
+    bootstrapScript: async ({ nodeId, generation, token }) => {
+      const offered = await packages.newestOfEach();
+      return composeBootstrapScript({
+        nodeId,
+        generation,
+        hub: { agentUrl, caBundlePem: ca.caPem, taskSigningPublicKey: signer.publicKey },
+        enrollmentToken: token.reveal(),
+        packages: Object.fromEntries(
+          offered.map(({ architecture, sha256 }) => [architecture, { url: agentPackageUrl(agentUrl, sha256), sha256 }]),
+        ),
+        renderedAt: Math.floor(Date.now() / 1000),
+      });
+    },
     log: log.with({ part: "gateway" }),
   });
   closers.push(() => agents.close());

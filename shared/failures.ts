@@ -142,6 +142,14 @@ export const FAILURES = {
     nextAction: "Check the route from the host to the hub and the host's first-boot log, then resume.",
     codes: ["agent_not_connected", "host_bootstrap_failed", "site_bootstrap_failed", "agent_unreachable"],
     exceptions: {
+      site_bootstrap_failed: {
+        nextAction:
+          "The site's owners look at their bundle: its output is in /var/log/cloud-init-output.log on the host. Remove the cause, run systemctl restart muster-bootstrap there, then resume.",
+      },
+      host_bootstrap_failed: {
+        nextAction:
+          "Remove what the evidence names, run systemctl restart muster-bootstrap on the host, then resume. The output is in /var/log/cloud-init-output.log.",
+      },
       agent_unreachable: {
         nextAction:
           "Bring the host's agent back (power, network, the route to the hub), then resume; force only a host that is gone for good.",

@@ -1,7 +1,11 @@
 import type { UserDataInput } from "../input.ts";
 import { partFile, shellPart } from "./part.ts";
 
-const agentConfig = (input: UserDataInput) => ({
+export const AGENT_BODY = partFile("agent-bootstrap.sh");
+
+type Agent = Pick<UserDataInput, "hub" | "nodeId" | "generation" | "enrollmentToken">;
+
+const agentConfig = (input: Agent) => ({
   hub_url: input.hub.agentUrl,
   node_id: input.nodeId,
   generation: input.generation,
@@ -17,17 +21,22 @@ const isHubsPackage = (input: UserDataInput): boolean => {
   return url.protocol === "https:" && url.hostname === new URL(input.hub.agentUrl).hostname;
 };
 
+/** What the agent part needs, wherever the package comes from. */
+export const agentValues = (input: Agent) => ({
+  NODE_ID: input.nodeId,
+  GENERATION: input.generation,
+  AGENT_CONFIG: JSON.stringify(agentConfig(input), null, 2),
+  CA_BUNDLE: input.hub.caBundlePem.trimEnd(),
+  ENROLLMENT_TOKEN: input.enrollmentToken,
+});
+
 /** Installs the agent and hands it what enrollment needs (lifecycle 9). */
 export const agentBootstrap = shellPart({
   name: "20-agent-bootstrap.sh",
   owner: "muster",
-  body: partFile("agent-bootstrap.sh"),
+  body: AGENT_BODY,
   values: (input) => ({
-    NODE_ID: input.nodeId,
-    GENERATION: input.generation,
-    AGENT_CONFIG: JSON.stringify(agentConfig(input), null, 2),
-    CA_BUNDLE: input.hub.caBundlePem.trimEnd(),
-    ENROLLMENT_TOKEN: input.enrollmentToken,
+    ...agentValues(input),
     PACKAGE_URL: input.agent.packageUrl ?? "",
     PACKAGE_SHA256: input.agent.packageSha256 ?? "",
     PACKAGE_FROM_HUB: isHubsPackage(input),

@@ -19,7 +19,10 @@ root_devices() {
   local source
   source=$(os findmnt -nvo SOURCE / || true)
   case $source in
-  /dev/*) os lsblk -nrspo NAME "$source" ;;
+  /dev/*)
+    # A container's root is named after a device that it does not have.
+    if [ -n "${MUSTER_DISKS:-}" ] && [ ! -b "$source" ]; then printf '%s\n' "$source"; else os lsblk -nrspo NAME "$source"; fi
+    ;;
   *) [ -n "${MUSTER_DISKS:-}" ] || die "the root file system's disk cannot be told (source '$source'); no disk was touched" ;;
   esac
 }

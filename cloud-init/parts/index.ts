@@ -1,4 +1,5 @@
 import { agentBootstrap } from "./agent-bootstrap.ts";
+import { bootstrapUnit } from "./bootstrap-unit.ts";
 import { cloudConfig } from "./cloud-config.ts";
 import { deployUser } from "./deploy-user.ts";
 import { extraDisks } from "./extra-disks.ts";
@@ -10,6 +11,7 @@ import { siteBootstrap } from "./site-bootstrap.ts";
 /** Every part of the first boot, in the order in which they run. */
 export const PARTS: readonly Part[] = [
   cloudConfig,
+  bootstrapUnit,
   siteBootstrap,
   agentBootstrap,
   hardwareSync,

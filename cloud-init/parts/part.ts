@@ -18,6 +18,18 @@ export const partFile = (name: string): string => readFileSync(new URL(name, imp
 
 const LIBRARY = partFile("library.sh");
 
+/** A script of its own: values, the shared library, the body. `before` runs before anything is written. */
+export const shellScript = (script: {
+  readonly name: string;
+  readonly owner: PartOwner;
+  readonly values: ShellValues;
+  readonly body: string;
+  readonly before?: string;
+}): string => {
+  const header = shellHeader({ PART_NAME: script.name, PART_OWNER: script.owner, ...script.values });
+  return `#!/bin/bash\n${script.before ?? ""}${header}\n${LIBRARY}\n${script.body}`;
+};
+
 /**
  * A shell part is: values as read-only variables, the shared library, and the part's static body. It is complete in itself, so that
  * one part can be run, read and tested alone.
@@ -33,7 +45,6 @@ export const shellPart = (part: {
   render: (input) => {
     const values = part.values(input);
     if (values === null) return null;
-    const header = shellHeader({ PART_NAME: part.name.replace(/\.sh$/, ""), PART_OWNER: part.owner, ...values });
-    return `#!/bin/bash\n${header}\n${LIBRARY}\n${part.body}`;
+    return shellScript({ ...part, name: part.name.replace(/\.sh$/, ""), values });
   },
 });

@@ -77,6 +77,16 @@ describe.each(shellParts)("%s", (name) => {
   });
 });
 
+describe("01-bootstrap-unit.sh", () => {
+  const hook = partFile("bootstrap-unit.sh");
+  const installed = hook.slice(hook.indexOf("#!/bin/bash"), hook.indexOf("\nSCRIPT\n"));
+
+  it.skipIf(skipWithout("shellcheck", "shellcheck"))("has nothing for shellcheck to say, nor what it installs", () => {
+    expect(check("shellcheck", ["-"], hook)).toEqual(CLEAN);
+    expect(check("shellcheck", ["-"], installed)).toEqual(CLEAN);
+  });
+});
+
 it.skipIf(skipWithout("shellcheck", "shellcheck"))(
   "the installed routing script has nothing for shellcheck to say",
   () => {

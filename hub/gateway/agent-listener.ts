@@ -12,6 +12,7 @@ import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { TASK_CHANNEL } from "../tasks/queue.ts";
 import type { AgentPackages } from "./agent-packages.ts";
+import type { RenderBootstrapScript } from "./bootstrap-script-route.ts";
 import type { CertificateAuthority } from "./certificate-authority.ts";
 import { Dispatcher, type InputResolvers } from "./dispatch.ts";
 import { Gateway } from "./gateway.ts";
@@ -37,6 +38,7 @@ export interface AgentListenerOptions {
   readonly heartbeatMinTtlMs: number;
   readonly resolveInput: InputResolvers;
   readonly packages: AgentPackages;
+  readonly bootstrapScript: RenderBootstrapScript;
   readonly log: Log;
 }
 export interface AgentListener {

@@ -2,11 +2,9 @@ import { createReadStream } from "node:fs";
 import { basename } from "node:path";
 import { Readable } from "node:stream";
 import { ApiError } from "../../shared/api/errors.ts";
-import { readToken } from "../db/queries/enrollment-tokens.ts";
 import type { Db } from "../db/tx.ts";
-import { tokenHash } from "../node/enrollment-tokens.ts";
 import type { AgentPackages } from "./agent-packages.ts";
-import { unknownToken } from "./enroll.ts";
+import { requireToken } from "./bearer-token.ts";
 
 export const PACKAGES_PATH = "/internal/v1/agent-packages";
 export const agentPackageUrl = (agentUrl: string, sha256: string): string =>
@@ -18,14 +16,7 @@ export async function sendAgentPackage(
   authorization: string | undefined,
   sha256: string,
 ): Promise<Response> {
-  const [, token] = /^Bearer ([!-~]{1,200})$/.exec(authorization ?? "") ?? [];
-  const known = token === undefined ? null : await readToken(db, tokenHash(token));
-  if (known === null || known.revoked) throw unknownToken();
-  if (known.expired)
-    throw new ApiError(
-      "token_expired",
-      "The enrollment token has expired, so the agent package is not given out. Deploy the host again, or ask an operator for a new token.",
-    );
+  await requireToken(db, authorization);
   const found = await packages.withSum(sha256);
   if (found === null)
     throw new ApiError(

@@ -39,6 +39,13 @@ export class AgentPackages {
     return fitting[0] ?? null;
   }
 
+  /** One for each architecture that there is any for. */
+  async newestOfEach(): Promise<AgentPackage[]> {
+    const all = await this.#list();
+    const newest = await Promise.all([...new Set(all.map((one) => one.architecture))].map((one) => this.newest(one)));
+    return newest.filter((one) => one !== null);
+  }
+
   async withSum(sha256: string): Promise<AgentPackage | null> {
     return (await this.#list()).find((one) => one.sha256 === sha256) ?? null;
   }

@@ -10,6 +10,7 @@ import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { EnrollmentToken, Node } from "../db/schema/index.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
+import { enrollManualNode } from "../node/manual-mode.ts";
 import { type AuthenticatedNode, nodeDeleted } from "./authenticate.ts";
 import type { CertificateAuthority, CheckedRequest, SignedNodeCertificate } from "./certificate-authority.ts";
 import type { TaskSigner } from "./task-signer.ts";
@@ -50,6 +51,7 @@ export async function enroll(deps: EnrollDependencies, request: EnrollRequest): 
   const generation = await deps.inTx(async (tx) => {
     const { token, node } = await usableToken(tx, request, checked);
     await markTokenUsed(tx, token.id, checked.publicKeySha256);
+    await enrollManualNode(tx, node);
     await keepCertificate(tx, certificateOf(node, signed));
     await revokeCertificates(tx, node.id, { belowGeneration: node.generation }, "the node was provisioned anew");
     await recordNodeEvent(tx, {

@@ -10,6 +10,7 @@ import type { Db, InTx, Tx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { applyReadinessSignal, writeConnected } from "../node/conditions.ts";
 import { heartbeatTtlMs } from "../node/heartbeat.ts";
+import { admitManualNode } from "../node/manual-mode.ts";
 import { moveNode } from "../node/move-node.ts";
 import type { AuthenticatedNode } from "./authenticate.ts";
 import type { Dispatcher } from "./dispatch.ts";
@@ -140,9 +141,11 @@ export class Gateway {
         session.channel.send({ type: "heartbeat.ack", seq: frame.seq, heartbeat_ttl_ms: session.heartbeatTtlMs });
         return;
       case "readiness":
-        await inTx(async (tx) =>
-          applyReadinessSignal(tx, await requireNode(tx, session.nodeId), "agent", frame.signal),
-        );
+        await inTx(async (tx) => {
+          const node = await requireNode(tx, session.nodeId);
+          await applyReadinessSignal(tx, node, "agent", frame.signal);
+          await admitManualNode(tx, node, frame.signal);
+        });
         session.channel.send({ type: "readiness.ack", signal_id: frame.signal.signal_id });
         return;
       case "inventory":

@@ -13,6 +13,7 @@ import type { Log } from "../log.ts";
 import { PACKAGES_PATH, sendAgentPackage } from "./agent-package-route.ts";
 import type { AgentPackages } from "./agent-packages.ts";
 import { type AuthenticatedNode, authenticate } from "./authenticate.ts";
+import { BOOTSTRAP_SCRIPT_PATH, type RenderBootstrapScript, sendBootstrapScript } from "./bootstrap-script-route.ts";
 import { type EnrollDependencies, enroll, renew } from "./enroll.ts";
 import { parseJson } from "./json-text.ts";
 import type { PollChannels } from "./poll-channels.ts";
@@ -20,6 +21,7 @@ import type { PollChannels } from "./poll-channels.ts";
 export interface AgentRouteDependencies extends EnrollDependencies {
   readonly polls: PollChannels;
   readonly packages: AgentPackages;
+  readonly bootstrapScript: RenderBootstrapScript;
   readonly log: Log;
 }
 type Env = { Bindings: HttpBindings };
@@ -52,6 +54,7 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   app.get(`${PACKAGES_PATH}/:sha256`, (c) =>
     sendAgentPackage(deps, c.req.header("authorization"), c.req.param("sha256")),
   );
+  app.get(BOOTSTRAP_SCRIPT_PATH, (c) => sendBootstrapScript(deps, c.req.header("authorization")));
   app.post("/internal/v1/nodes/enroll", async (c) => c.json(await enroll(deps, await body(c, EnrollRequest))));
   app.post("/internal/v1/nodes/:id/certificate", async (c) => {
     const caller = await node(c, "renewal");

@@ -17,6 +17,9 @@ export interface ApiDependencies {
   readonly workflows: readonly Workflow[];
   readonly probe: ProbeMaas;
   readonly events: EventFeed;
+  /** Where hosts of manual mode reach the hub. */
+  readonly agentUrl: string;
+  readonly caBundlePem: string;
   readonly log: Log;
   readonly status: () => { readonly hub_id: string; readonly version: string; readonly agents: number };
 }

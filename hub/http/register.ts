@@ -174,6 +174,12 @@ async function tidy(route: Route, call: Call, removal: Promise<void> | undefined
 function keyOf(c: Context<Env>, route: Route): string | null {
   const key = c.req.header("idempotency-key");
   if (route.method !== "POST" || key === undefined) return null;
+  if (route.answersSecret === true)
+    throw new ApiError(
+      "validation_failed",
+      "This answer holds a secret and is kept nowhere, so it cannot be repeated: send the request without an Idempotency-Key.",
+      { errors: [{ pointer: "/headers/idempotency-key", message: "is not taken here" }] },
+    );
   if (!IDEMPOTENCY_KEY.test(key))
     throw new ApiError("validation_failed", "The Idempotency-Key must be 1 to 128 visible ASCII characters.", {
       errors: [{ pointer: "/headers/idempotency-key", message: "is not valid" }],

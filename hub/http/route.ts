@@ -63,6 +63,8 @@ interface ReadRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
 interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType, X>
   extends RouteBase<P, Q, B, R> {
   readonly permission: "write";
+  /** The answer holds a secret, so it is not kept for an Idempotency-Key, and none is taken. */
+  readonly answersSecret?: true;
   /** What must happen outside a transaction, e.g. asking MAAS or writing a secret. */
   before?(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<X>;
   /** Takes back what `before` did outside the database, when the transaction did not take effect. */
@@ -92,6 +94,7 @@ export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodT
   readonly permission: "public" | "read" | "write";
   readonly read?: (call: Call) => Promise<unknown>;
   readonly stream?: (call: Call, about: StreamCall) => Promise<ReadableStream<Uint8Array>>;
+  readonly answersSecret?: true;
   readonly before?: (call: Call) => Promise<unknown>;
   readonly abandon?: (call: Call, prepared: unknown) => Promise<void>;
   readonly write?: (call: Call, tx: Tx, prepared: unknown) => Promise<Written<unknown>>;

@@ -7,7 +7,7 @@ import type { MoveOwner } from "./transitions.ts";
 export interface NewNode {
   readonly id: NodeId;
   readonly hostname: string;
-  readonly siteId: SiteId;
+  readonly siteId: SiteId | null;
   readonly sku: string;
   readonly gpusTotal: number;
   readonly regionCode: string;

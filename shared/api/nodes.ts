@@ -3,7 +3,7 @@ import { NodeId, SiteId } from "../ids.ts";
 import { Inventory } from "../inventory.ts";
 import { NodeStatus } from "../node-status.ts";
 import { ConditionStatus } from "../readiness.ts";
-import { Timestamp } from "./values.ts";
+import { Hostname, Timestamp } from "./values.ts";
 
 const NodeCondition = z.strictObject({
   type: z.string(),
@@ -66,6 +66,29 @@ export const NodeDetail = z.strictObject({
   events: z.array(NodeEvent),
 });
 export type NodeDetail = z.output<typeof NodeDetail>;
+
+/** A host that its owner installs by hand (lifecycle 2.1); one that MAAS provisions is onboarded instead. */
+export const NodeCreate = z.strictObject({
+  onboarding_mode: z.literal("manual"),
+  hostname: Hostname,
+  sku_id: z.string().min(1).max(128),
+  region_code: z.string().min(1).max(64),
+  site_id: SiteId.nullable().default(null),
+  token_ttl_seconds: z.int().min(300).max(604_800).default(3600),
+});
+export type NodeCreate = z.output<typeof NodeCreate>;
+
+/** What a person runs as root on the host. It holds the enrollment token, is shown this once, and is kept nowhere. */
+export const BootstrapCommand = z.strictObject({
+  node_id: NodeId,
+  bootstrap_command: z.string(),
+  expires_at: Timestamp,
+});
+export type BootstrapCommand = z.output<typeof BootstrapCommand>;
+
+export const BootstrapCommandCreate = z.strictObject({
+  token_ttl_seconds: z.int().min(300).max(604_800).default(3600),
+});
 
 /** A task that an operator may queue by API in this release. */
 export const TaskCreate = z.discriminatedUnion("type", [

@@ -2,6 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { execa } from "execa";
+import { z } from "zod";
+import { Profile } from "../../shared/api/sites.ts";
 import { type MaasSimulator, startMaasSimulator } from "../fakes/maas/simulator.ts";
 import { type Child, startChild } from "../support/child.ts";
 import { HubApi } from "../support/hub-api.ts";
@@ -21,10 +23,13 @@ export interface BootWorld {
   readonly hosts: ContainerHosts;
   readonly site: SeededSite;
   readonly boxes: readonly DemoHost[];
-  readonly hubLog: string;
-  readonly folder: string;
-  /** Onboards the n-th box, counted from 1, and answers the onboarding's id. */
-  onboard(n: number): Promise<{ id: string; host: ContainerHost }>;
+  /** This machine's address as hosts see it, and the port of the hub's agent listener there. */
+  readonly gateway: string;
+  readonly agentPort: number;
+  /** Onboards the n-th box, counted from 1, by a profile of its own where it differs from the site's, and answers the onboarding's id. */
+  onboard(n: number, profile?: Readonly<Record<string, unknown>>): Promise<{ id: string; host: ContainerHost }>;
+  /** An operator's verb on the onboarding. */
+  verb(id: string, verb: string): Promise<unknown>;
   /** Waits until the onboarding moves no more by itself. */
   ended(id: string, timeoutMs?: number): ReturnType<HubApi["onboarding"]>;
   stop(): Promise<void>;
@@ -52,32 +57,48 @@ export async function startBootWorld(options: BootOptions): Promise<BootWorld> {
     closers.push(() => maas.close());
     const hosts = new ContainerHosts(lxd, folder, () => maas.url);
     hosts.attach(maas.sim.region);
-    const hubLog = join(folder, "hub.log");
-    const { hub, api } = await startHub(folder, lxd.gateway, packages, hubLog);
+    const agentPort = await freePort(lxd.gateway);
+    const { hub, api } = await startHub(folder, lxd.gateway, agentPort, packages);
     closers.push(() => hub.stop());
     const boxes = demoHosts(options.boxes);
     const site = await seedSite(api, maas, boxes, options.profile);
-    return { ...worldOf({ api, hosts, site, boxes }), api, maas, hosts, site, boxes, hubLog, folder, stop };
+    return {
+      ...worldOf({ api, hosts, site, boxes }),
+      api,
+      maas,
+      hosts,
+      site,
+      boxes,
+      gateway: lxd.gateway,
+      agentPort,
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-function worldOf(parts: Pick<BootWorld, "api" | "hosts" | "site" | "boxes">): Pick<BootWorld, "onboard" | "ended"> {
+function worldOf(
+  parts: Pick<BootWorld, "api" | "hosts" | "site" | "boxes">,
+): Pick<BootWorld, "onboard" | "verb" | "ended"> {
   const { api, hosts, site, boxes } = parts;
   return {
-    onboard: async (n) => {
+    onboard: async (n, profile) => {
       const box = boxes[n - 1];
       if (box === undefined) throw new Error(`there is no box ${n}`);
+      const path = `/api/v1/admin/maas-sites/${site.siteId}/profiles`;
+      const own = profile && (await api.call(Profile, "POST", path, { name: `box-${n}`, ...profile }));
       const { onboarding_id: id } = await api.onboard({
         site_id: site.siteId,
-        profile_id: site.profileId,
+        profile_id: own?.id ?? site.profileId,
         sku_id: site.skuId,
         ...box,
       });
       return { id, host: hosts.of(box.hostname) };
     },
+    verb: (id, verb) =>
+      api.call(z.unknown(), "POST", `/api/v1/admin/onboardings/${id}/${verb}`, { reason: "boot suite" }),
     ended: (id, timeoutMs = 240_000) =>
       until(
         `onboarding ${id} to end`,
@@ -111,10 +132,9 @@ async function buildAgent(out: string): Promise<void> {
 async function startHub(
   folder: string,
   gateway: string,
+  agentPort: number,
   packages: string,
-  logFile: string,
 ): Promise<{ hub: Child; api: HubApi }> {
-  const agentPort = await freePort(gateway);
   const hub = startChild({
     name: "hub",
     script: "hub/main.ts",
@@ -128,7 +148,7 @@ async function startHub(
       MUSTER_WATCH_INTERVAL_MS: "500",
       MUSTER_HEARTBEAT_MIN_TTL_MS: "3000",
     },
-    logFile,
+    logFile: join(folder, "hub.log"),
   });
   const { listening } = (await hub.ready) as { listening: string };
   const token = readFileSync(join(folder, "hub/admin-token"), "utf8").trim();

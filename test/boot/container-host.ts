@@ -46,6 +46,17 @@ export class ContainerHost {
     await this.#lxd.lxc("file", "push", "-p", `--mode=0${mode.toString(8)}`, local, `${this.name}/${path}`);
   }
 
+  /** For the parts of the first boot, whichever unit runs them. */
+  async setEnvironment(variables: Readonly<Record<string, string>>): Promise<void> {
+    const lines = Object.entries(variables).map(([name, value]) => `Environment="${name}=${value}"\n`);
+    for (const unit of ["cloud-final", "muster-bootstrap"])
+      await this.put({
+        path: `etc/systemd/system/${unit}.service.d/environment.conf`,
+        mode: 0o644,
+        content: `[Service]\n${lines.join("")}`,
+      });
+  }
+
   /** Adds a block device of this machine under the same path. */
   async addDisk(device: string): Promise<void> {
     const name = device.split("/").at(-1) ?? device;

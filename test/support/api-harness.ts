@@ -62,9 +62,13 @@ export const GOOD_PROBE: ApiHarness["probeAnswer"] = {
   checks: [{ name: "token", status: "ok", message: "fine" }],
 };
 
-const FIRST_BOOT = {
+/** As hosts would reach it. */
+const HUB = {
   agentUrl: "https://127.0.0.1:1",
-  caBundlePem: "",
+  caBundlePem: "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+};
+const FIRST_BOOT = {
+  ...HUB,
   taskSigningPublicKey: "",
   agentPackage: async () => null,
 };
@@ -130,6 +134,7 @@ export async function startApi(options: { open?: (url: string) => Promise<Databa
   closers.push(async () => events.close());
   const app = createAdminApp({
     events,
+    ...HUB,
     db,
     inTx,
     secrets,

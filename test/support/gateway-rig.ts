@@ -64,6 +64,7 @@ export interface Identity {
 export interface Answer {
   readonly status: number;
   readonly type: string;
+  readonly text: string;
   readonly json: unknown;
   readonly code: string | undefined;
 }
@@ -82,7 +83,7 @@ const WATCHED = [
   "domain_events",
 ];
 export type HubOptions = Partial<
-  Pick<AgentListenerOptions, "resolveInput" | "heartbeatMinTtlMs" | "hubId" | "log" | "packages">
+  Pick<AgentListenerOptions, "resolveInput" | "heartbeatMinTtlMs" | "hubId" | "log" | "packages" | "bootstrapScript">
 >;
 
 export class GatewayRig {
@@ -128,6 +129,7 @@ export class GatewayRig {
       heartbeatMinTtlMs: 60_000,
       resolveInput: {},
       packages: new AgentPackages("/nonexistent", quietLog),
+      bootstrapScript: () => Promise.reject(new Error("this rig renders no script")),
       log: quietLog,
       ...more,
     };
@@ -261,7 +263,13 @@ export class GatewayRig {
   ask(
     method: string,
     path: string,
-    more: { body?: unknown; raw?: string; as?: Pick<Identity, "certPem" | "keyPem">; port?: number } = {},
+    more: {
+      body?: unknown;
+      raw?: string;
+      headers?: Record<string, string>;
+      as?: Pick<Identity, "certPem" | "keyPem">;
+      port?: number;
+    } = {},
   ): Promise<Answer> {
     const text = more.raw ?? (more.body === undefined ? undefined : JSON.stringify(more.body));
     return new Promise((resolve, reject) => {
@@ -274,16 +282,17 @@ export class GatewayRig {
           ca: this.ca.caPem,
           agent: false,
           ...(more.as === undefined ? {} : { cert: more.as.certPem, key: more.as.keyPem }),
-          headers: text === undefined ? {} : { "content-type": "application/json" },
+          headers: { ...(text === undefined ? {} : { "content-type": "application/json" }), ...more.headers },
         },
         (response) => {
           const chunks: Buffer[] = [];
           response.on("data", (chunk: Buffer) => chunks.push(chunk));
           response.on("end", () => {
-            const json: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
-            const code = typeof json === "object" && json !== null && "code" in json ? String(json.code) : undefined;
+            const text = Buffer.concat(chunks).toString("utf8");
             const type = String(response.headers["content-type"]);
-            resolve({ status: response.statusCode ?? 0, type, json, code });
+            const json: unknown = type.includes("json") ? JSON.parse(text) : undefined;
+            const code = typeof json === "object" && json !== null && "code" in json ? String(json.code) : undefined;
+            resolve({ status: response.statusCode ?? 0, type, text, json, code });
           });
         },
       );

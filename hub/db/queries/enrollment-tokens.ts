@@ -12,12 +12,12 @@ export async function knowsToken(db: Db, tokenSha256: string): Promise<boolean> 
 }
 
 /** What a token is worth now; null when it is not known. */
-export async function readToken(db: Db, tokenSha256: string): Promise<{ revoked: boolean; expired: boolean } | null> {
+export async function readToken(
+  db: Db,
+  tokenSha256: string,
+): Promise<{ token: EnrollmentToken; expired: boolean } | null> {
   const [found] = await db
-    .select({
-      revoked: sql<boolean>`${enrollmentTokens.revokedAt} is not null`,
-      expired: sql<boolean>`${enrollmentTokens.expiresAt} <= now()`,
-    })
+    .select({ token: enrollmentTokens, expired: sql<boolean>`${enrollmentTokens.expiresAt} <= now()` })
     .from(enrollmentTokens)
     .where(eq(enrollmentTokens.tokenSha256, tokenSha256));
   return found ?? null;

@@ -215,6 +215,18 @@ export async function conditionHolds(db: Db, nodeId: NodeId, type: string, gener
   return rows.length > 0;
 }
 
+/** What was last said of the node in this provisioning, whoever said it. */
+export function readConditions(
+  db: Db,
+  nodeId: NodeId,
+  generation: number,
+): Promise<{ type: string; status: string; message: string }[]> {
+  return db
+    .select({ type: nodeConditions.type, status: nodeConditions.status, message: nodeConditions.message })
+    .from(nodeConditions)
+    .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.generation, generation)));
+}
+
 export async function setNodeHost(tx: Tx, nodeId: NodeId, host: string): Promise<void> {
   await tx.update(nodes).set({ host, updatedAt: sql`now()` }).where(eq(nodes.id, nodeId));
 }

@@ -3,6 +3,7 @@ import { decommissionRoutes } from "./decommissions.ts";
 import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
 import { maasSiteRoutes } from "./maas-sites.ts";
+import { manualNodeRoutes } from "./manual-nodes.ts";
 import { nodeOperationRoutes } from "./node-operations.ts";
 import { nodeRoutes } from "./nodes.ts";
 import { onboardingBatchRoutes } from "./onboarding-batches.ts";
@@ -25,6 +26,7 @@ export const ROUTES: readonly Route[] = [
   ...onboardingBatchRoutes,
   ...decommissionRoutes,
   ...nodeRoutes,
+  ...manualNodeRoutes,
   ...nodeOperationRoutes,
   ...eventRoutes,
   ...webhookRoutes,

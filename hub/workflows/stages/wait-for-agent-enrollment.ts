@@ -1,12 +1,12 @@
 import { failure } from "../../../shared/failures.ts";
-import { conditionHolds, setNodeHost } from "../../db/queries/onboarding-work.ts";
+import { conditionHolds, readConditions, setNodeHost } from "../../db/queries/onboarding-work.ts";
 import { waitKey } from "../../db/queries/workflow-wakes.ts";
 import type { Tx } from "../../db/tx.ts";
 import { moveNode } from "../../node/move-node.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
 import { agentSession, waitForAgent } from "../agent-presence.ts";
 import { type OnboardContext, type OnboardStage, profileTimeout, provisioningOf, WAIT_RETRY } from "../context.ts";
-import type { Done, Observation } from "../engine/stage.ts";
+import type { Done, Failed, Observation, Wait } from "../engine/stage.ts";
 import { machineTaken } from "../machine.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { StageFailure } from "../stage-failure.ts";
@@ -27,7 +27,28 @@ async function look(context: OnboardContext): Promise<Exclude<Observation<Onboar
       on: waitKey.node(nodeId),
     };
   }
-  return enlist(context);
+  return (await firstBootUnfinished(context)) ?? enlist(context);
+}
+
+const OWNERS = [
+  { type: "bootstrap.site", code: "site_bootstrap_failed", whose: "The site's own bootstrap bundle" },
+  { type: "bootstrap.muster", code: "host_bootstrap_failed", whose: "A part of Muster's bootstrap" },
+] as const;
+
+/** What the agent says of the first boot's parts, each owner's apart (lifecycle 9). A host whose image brought the agent may have none. */
+async function firstBootUnfinished(context: OnboardContext): Promise<Wait<OnboardState> | Failed<OnboardState> | null> {
+  const { nodeId, generation } = provisioningOf(context);
+  const told = await readConditions(context.services.db, nodeId, generation);
+  for (const { type, code, whose } of OWNERS) {
+    const condition = told.find((one) => one.type === type);
+    if (condition?.status !== "False") continue;
+    const message = `${whose} failed on ${context.onboarding.hostname}: ${condition.message}. Remove the cause, run "systemctl restart muster-bootstrap" on the host, then resume.`;
+    const evidence = { node_id: nodeId, condition: type, bootstrap: condition.message };
+    return { kind: "failed", failure: failure("post_deploy_connectivity_failure", code, message, evidence) };
+  }
+  if (!OWNERS.some(({ type }) => told.some((one) => one.type === type && one.status === "Unknown"))) return null;
+  const reason = "The first boot's parts to end";
+  return { kind: "wait", reason, seconds: LOOK_AGAIN_SECONDS, on: waitKey.node(nodeId) };
 }
 
 /** The one move that makes a host schedulable; it is committed together with the stage's verdict. */

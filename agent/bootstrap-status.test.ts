@@ -1,0 +1,75 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { bootstrapConditions } from "./bootstrap-status.ts";
+import { createLog } from "./log.ts";
+import { type System, systemAt } from "./system/system.ts";
+
+let root: string;
+let system: System;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "muster-bootstrap-status-"));
+  system = systemAt(root, createLog());
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const write = (name: string, text: string): void => {
+  mkdirSync(join(root, "var/lib/muster/bootstrap"), { recursive: true });
+  writeFileSync(join(root, "var/lib/muster/bootstrap", name), text);
+};
+const part = (name: string, owner: "site" | "muster", exit_code: number | null, message = "m"): void =>
+  write(
+    `${name}.status`,
+    JSON.stringify({
+      part: name,
+      owner,
+      started_at: "s",
+      ended_at: exit_code === null ? null : "e",
+      exit_code,
+      message,
+    }),
+  );
+const told = async () => (await bootstrapConditions(system)).map(({ type, status, reason }) => [type, status, reason]);
+
+describe("the conditions of the first boot", () => {
+  it("are none where no part ever ran", async () => {
+    expect(await told()).toEqual([]);
+  });
+
+  it("tell the site's bundle and Muster's parts apart", async () => {
+    part("10-site-bootstrap", "site", 7, "site bundle base ended with status 7");
+    part("20-agent-bootstrap", "muster", 0);
+    expect(await told()).toEqual([
+      ["bootstrap.site", "False", "PartFailed"],
+      ["bootstrap.muster", "True", "Completed"],
+    ]);
+    const [site] = await bootstrapConditions(system);
+    expect(site?.message).toBe("10-site-bootstrap ended with 7: site bundle base ended with status 7");
+  });
+
+  it("wait for what runs, unless another has failed already", async () => {
+    part("20-agent-bootstrap", "muster", 0);
+    part("30-hardware-sync", "muster", null, "running");
+    expect(await told()).toEqual([["bootstrap.muster", "Unknown", "Running"]]);
+    part("40-extra-disks", "muster", 4);
+    expect(await told()).toEqual([["bootstrap.muster", "False", "PartFailed"]]);
+  });
+
+  it.each(["", "null", "{", '{"part":"x"}'])(
+    "count a status file of %j as a failure, never as success",
+    async (text) => {
+      part("20-agent-bootstrap", "muster", 0);
+      write("60-deploy-user.status", text);
+      const [condition] = await bootstrapConditions(system);
+      expect(condition).toMatchObject({ status: "False", reason: "PartFailed" });
+      expect(condition?.message).toContain("60-deploy-user");
+    },
+  );
+
+  it("take no other file for a part", async () => {
+    part("20-agent-bootstrap", "muster", 0);
+    write("site-bootstrap.sha256", "abc");
+    expect(await told()).toEqual([["bootstrap.muster", "True", "Completed"]]);
+  });
+});

@@ -1,0 +1,60 @@
+import { z } from "zod";
+import type { ReportedCondition } from "../shared/readiness.ts";
+import type { System } from "./system/system.ts";
+
+const FOLDER = "/var/lib/muster/bootstrap";
+
+/** What each part of the first boot writes of itself; see cloud-init/README.md. */
+const PartStatus = z.object({
+  part: z.string(),
+  owner: z.enum(["site", "muster"]),
+  ended_at: z.string().nullable(),
+  exit_code: z.int().nullable(),
+  message: z.string(),
+});
+type PartStatus = z.output<typeof PartStatus>;
+
+/**
+ * How the first boot went, one condition for the site's own bundle and one for Muster's parts, so that it is plain who has to act (lifecycle 9). None of an
+ * owner that has no part on this host.
+ */
+export async function bootstrapConditions(system: System): Promise<ReportedCondition[]> {
+  const names = (await system.list(FOLDER)).filter((name) => name.endsWith(".status"));
+  const parts = await Promise.all(names.map((name) => readPart(system, name)));
+  return (["site", "muster"] as const).flatMap((owner) => {
+    const own = parts.filter((part) => part.owner === owner);
+    if (own.length === 0) return [];
+    return [{ type: `bootstrap.${owner}`, ...verdict(own), observed_at: new Date().toISOString() }];
+  });
+}
+
+/** A file that cannot be read counts as a failed part of Muster's: what it said is not known. */
+async function readPart(system: System, name: string): Promise<PartStatus> {
+  const unreadable = (message: string): PartStatus => ({
+    part: name.replace(/[.]status$/, ""),
+    owner: "muster",
+    ended_at: null,
+    exit_code: -1,
+    message,
+  });
+  try {
+    const parsed = PartStatus.safeParse(JSON.parse((await system.read(`${FOLDER}/${name}`)) ?? "null"));
+    return parsed.success ? parsed.data : unreadable("its status file does not say how it ended");
+  } catch (error) {
+    return unreadable(`its status file cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function verdict(parts: readonly PartStatus[]): Pick<ReportedCondition, "status" | "reason" | "message"> {
+  const failed = parts.filter((part) => part.exit_code !== null && part.exit_code !== 0);
+  if (failed.length > 0) {
+    const told = failed.map((part) => `${part.part} ended with ${part.exit_code}: ${part.message}`);
+    return { status: "False", reason: "PartFailed", message: told.join("; ").slice(0, 1000) };
+  }
+  const running = parts.filter((part) => part.exit_code === null);
+  if (running.length > 0) {
+    const told = running.map((part) => `${part.part} has not ended`);
+    return { status: "Unknown", reason: "Running", message: told.join("; ").slice(0, 1000) };
+  }
+  return { status: "True", reason: "Completed", message: `${parts.length} of ${parts.length} parts succeeded` };
+}

@@ -1,0 +1,25 @@
+import { ApiError } from "../../shared/api/errors.ts";
+import { readToken } from "../db/queries/enrollment-tokens.ts";
+import type { EnrollmentToken } from "../db/schema/index.ts";
+import type { Db } from "../db/tx.ts";
+import { tokenHash } from "../node/enrollment-tokens.ts";
+import { unknownToken } from "./enroll.ts";
+
+/**
+ * The enrollment token with which a host asks before it has a certificate. Asking with it does not use it up. Throws unless it is known, not revoked and
+ * not expired.
+ */
+export async function requireToken(
+  db: Db,
+  authorization: string | undefined,
+): Promise<{ text: string; token: EnrollmentToken }> {
+  const [, text] = /^Bearer ([!-~]{1,200})$/.exec(authorization ?? "") ?? [];
+  const found = text === undefined ? null : await readToken(db, tokenHash(text));
+  if (text === undefined || found === null || found.token.revokedAt !== null) throw unknownToken();
+  if (found.expired)
+    throw new ApiError(
+      "token_expired",
+      `The enrollment token expired at ${found.token.expiresAt.toISOString()}. Deploy the host again, or ask an operator for a new token.`,
+    );
+  return { text, token: found.token };
+}

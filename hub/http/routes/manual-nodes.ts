@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto";
+import { and, eq, ne, sql } from "drizzle-orm";
+import { z } from "zod";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { BootstrapCommand, BootstrapCommandCreate, NodeCreate } from "../../../shared/api/nodes.ts";
+import { NodeId } from "../../../shared/ids.ts";
+import { maasSites, type Node, nodes, skus } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+import { BOOTSTRAP_SCRIPT_PATH } from "../../gateway/bootstrap-script-route.ts";
+import { createNode } from "../../node/create-node.ts";
+import { issueEnrollmentToken } from "../../node/enrollment-tokens.ts";
+import type { ApiDependencies } from "../deps.ts";
+import { type Route, writeRoute } from "../route.ts";
+
+const path = "/api/v1/admin/nodes";
+const tag = "nodes";
+
+/** Serialises who asks for the same name: nodes without a site have no index that would. */
+const HOSTNAME_LOCK = 74_103;
+
+const createManualNode = writeRoute({
+  operationId: "createNode",
+  method: "POST",
+  path,
+  tag,
+  summary: "Make a node of manual mode, and get the command that its host is installed with",
+  permission: "write",
+  answersSecret: true,
+  body: NodeCreate,
+  status: 201,
+  response: BootstrapCommand,
+  write: async ({ body, deps }, tx) => {
+    const [sku] = await tx.select().from(skus).where(eq(skus.id, body.sku_id));
+    if (sku === undefined) throw new ApiError("not_found", `There is no SKU ${body.sku_id}. Make it first.`);
+    await requireSite(tx, body.site_id);
+    await requireFreeName(tx, body.hostname, body.site_id);
+    const { node } = await createNode(tx, {
+      id: NodeId.parse(randomUUID()),
+      hostname: body.hostname,
+      siteId: body.site_id,
+      sku: sku.id,
+      gpusTotal: sku.gpusTotal,
+      regionCode: body.region_code,
+      onboardingMode: "manual",
+      owner: "admin_api",
+    });
+    return issueCommand(tx, deps, node, body.token_ttl_seconds);
+  },
+});
+
+const createBootstrapCommand = writeRoute({
+  operationId: "createBootstrapCommand",
+  method: "POST",
+  path: `${path}/{id}/bootstrap-command`,
+  tag,
+  summary: "Get a new bootstrap command for a node of manual mode that has not enrolled; the one before is void",
+  permission: "write",
+  answersSecret: true,
+  params: z.strictObject({ id: NodeId }),
+  body: BootstrapCommandCreate,
+  status: 201,
+  response: BootstrapCommand,
+  write: async ({ params, body, deps }, tx) => {
+    const [node] = await tx.select().from(nodes).where(eq(nodes.id, params.id)).for("update");
+    if (node === undefined) throw new ApiError("not_found", `There is no node ${params.id}.`);
+    if (node.onboardingMode !== "manual" || (node.status !== "bootstrap_issued" && node.status !== "enrolling"))
+      throw new ApiError(
+        "conflict",
+        `Node ${node.hostname} is ${node.status} by ${node.onboardingMode} mode; only one of manual mode that is not in service yet gets a bootstrap command.`,
+      );
+    return issueCommand(tx, deps, node, body.token_ttl_seconds);
+  },
+});
+
+async function requireSite(tx: Tx, siteId: NodeCreate["site_id"]): Promise<void> {
+  if (siteId === null) return;
+  const [site] = await tx.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.id, siteId));
+  if (site === undefined) throw new ApiError("not_found", `There is no site ${siteId}.`);
+}
+
+async function requireFreeName(tx: Tx, hostname: string, siteId: NodeCreate["site_id"]): Promise<void> {
+  await tx.execute(sql`select pg_advisory_xact_lock(${HOSTNAME_LOCK}, hashtext(${hostname}))`);
+  const sameSite = siteId === null ? sql`${nodes.siteId} is null` : eq(nodes.siteId, siteId);
+  const [taken] = await tx
+    .select({ id: nodes.id })
+    .from(nodes)
+    .where(and(eq(nodes.hostname, hostname), sameSite, ne(nodes.status, "deleted")));
+  if (taken === undefined) return;
+  throw new ApiError(
+    "conflict",
+    `Node ${taken.id} has the name ${hostname} already. Ask for a new bootstrap command of that node, or remove it first.`,
+  );
+}
+
+async function issueCommand(tx: Tx, deps: ApiDependencies, node: Node, ttlSeconds: number) {
+  const { token, expiresAt } = await issueEnrollmentToken(tx, {
+    nodeId: node.id,
+    workflowId: null,
+    generation: node.generation + 1,
+    maasSystemId: null,
+    boundMacs: [],
+    ttlSeconds,
+  });
+  return {
+    body: {
+      node_id: node.id,
+      bootstrap_command: bootstrapCommand(deps, token.reveal()),
+      expires_at: expiresAt.toISOString(),
+    },
+    audit: { target: `nodes/${node.id}`, details: { hostname: node.hostname, token_ttl_seconds: ttlSeconds } },
+  };
+}
+
+/** One line for a root shell. The hub's CA comes with it, so that nobody in between can give the host another script. */
+function bootstrapCommand({ agentUrl, caBundlePem }: ApiDependencies, token: string): string {
+  const file = "/root/muster-bootstrap.sh";
+  const url = `${agentUrl.replace(/\/+$/, "")}${BOOTSTRAP_SCRIPT_PATH}`;
+  const ca = Buffer.from(caBundlePem).toString("base64");
+  return `bash -c 'umask 077; curl -fsS --cacert <(base64 -d <<<${ca}) -H "Authorization: Bearer ${token}" -o ${file} ${url} && bash ${file}'`;
+}
+
+export const manualNodeRoutes: readonly Route[] = [createManualNode, createBootstrapCommand];

@@ -1,0 +1,257 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { execa } from "execa";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Machine } from "../fakes/maas/state/model.ts";
+import { until } from "../support/until.ts";
+import { type BootWorld, startBootWorld } from "./boot-world.ts";
+import type { ContainerHost } from "./container-host.ts";
+import { editUserData } from "./edit-user-data.ts";
+
+/** What goes wrong at first boot, each told apart, and mended without a new deploy. */
+let world: BootWorld;
+let files: Server;
+let filesUrl: string;
+const served = new Map<string, Buffer>();
+let box = 0;
+
+beforeAll(async () => {
+  world = await startBootWorld({ boxes: 9 });
+  files = createServer((request, response) => {
+    const body = served.get(request.url ?? "");
+    response.writeHead(body === undefined ? 404 : 200).end(body);
+  });
+  await new Promise<void>((resolve) => files.listen(0, world.gateway, resolve));
+  const address = files.address();
+  if (address === null || typeof address === "string") throw new Error("the file server has no port");
+  filesUrl = `http://${world.gateway}:${address.port}`;
+});
+afterAll(async () => {
+  files?.close();
+  await world?.stop();
+});
+
+const QUICK = {
+  MUSTER_DOWNLOAD_ATTEMPTS: "2",
+  MUSTER_DOWNLOAD_PAUSE_SECONDS: "1",
+  MUSTER_BOOTSTRAP_PAUSE_SECONDS: "2",
+};
+interface Case {
+  readonly profile?: Readonly<Record<string, unknown>>;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly prepare?: (host: ContainerHost, machine: Machine) => Promise<void> | void;
+}
+/** Onboards the next box; `prepare` spoils it before its first boot. */
+async function onboard({ profile = {}, environment = {}, prepare }: Case) {
+  world.hosts.prepare = async (host, machine) => {
+    await host.setEnvironment({ ...QUICK, ...environment });
+    await prepare?.(host, machine);
+  };
+  box += 1;
+  return world.onboard(box, { ...profile });
+}
+/** A unit that runs a command before cloud-init's last stage, in the first boot. */
+const beforeFinal = (host: ContainerHost, command: string) =>
+  host.put({
+    path: "etc/systemd/system/cloud-final.service.d/before.conf",
+    mode: 0o644,
+    content: `[Service]\nExecStartPre=/bin/bash -c "${command}"\n`,
+  });
+const serve = (name: string, text: string): string => {
+  served.set(`/${name}`, Buffer.from(text));
+  return `${filesUrl}/${name}#sha256=${createHash("sha256").update(text).digest("hex")}`;
+};
+const statusOf = async (host: ContainerHost, part: string) =>
+  JSON.parse((await host.read(`/var/lib/muster/bootstrap/${part}.status`)) ?? "null") as {
+    exit_code: number | null;
+    message: string;
+  } | null;
+/** The host came into service by the deploy that it had. */
+async function expectActive(id: string): Promise<void> {
+  const end = await world.ended(id);
+  expect(end.status, `${end.error_message}`).toBe("completed");
+  expect(world.maas.sim.region.state.counters[end.maas_system_id ?? ""]).toMatchObject({ deploy: 1, boot: 1 });
+  expect((await world.api.node(end.node_id ?? "")).status).toBe("active");
+}
+
+describe("a part that fails", () => {
+  it("is the site's where its own bundle fails: the agent is there all the same, and says so", async () => {
+    const ref = serve("base.sh", "#!/bin/sh\n[ -e /etc/site-is-ready ] || { echo not ready >&2; exit 7; }\n");
+    const { id, host } = await onboard({ profile: { site_bootstrap_bundle_ref: ref } });
+    const failed = await world.ended(id);
+    expect(failed).toMatchObject({
+      status: "failed_manual_intervention",
+      failure_class: "post_deploy_connectivity_failure",
+      error_code: "site_bootstrap_failed",
+    });
+    expect(failed.error_message).toContain("10-site-bootstrap ended with 7");
+    expect((await statusOf(host, "20-agent-bootstrap"))?.exit_code).toBe(0);
+    await host.shell("touch /etc/site-is-ready && systemctl restart muster-bootstrap");
+    await until("the bundle to succeed", async () =>
+      (await statusOf(host, "10-site-bootstrap"))?.exit_code === 0 ? true : undefined,
+    );
+    await world.verb(id, "resume");
+    await expectActive(id);
+  });
+
+  it("is Muster's where a disk has something on it that the profile does not allow to erase", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "muster-boot-disks-"));
+    const disks: string[] = [];
+    try {
+      for (const name of ["blank", "used"]) {
+        writeFileSync(join(folder, name), "");
+        truncateSync(join(folder, name), 64 * 2 ** 20);
+        disks.push((await execa("losetup", ["--find", "--show", join(folder, name)])).stdout);
+      }
+      const [blank = "", used = ""] = disks;
+      await execa("mkfs.ext4", ["-q", "-L", "customer-data", used]);
+      const { id, host } = await onboard({
+        profile: { initialize_extra_disks: true },
+        environment: { MUSTER_DISKS: disks.join(" ") },
+        prepare: async (one) => {
+          for (const disk of disks) await one.addDisk(disk);
+        },
+      });
+      const failed = await world.ended(id);
+      expect(failed).toMatchObject({
+        status: "failed_manual_intervention",
+        failure_class: "post_deploy_connectivity_failure",
+        error_code: "host_bootstrap_failed",
+      });
+      expect(failed.error_message).toContain(`not blank, so left alone: ${used} (ext4)`);
+      expect((await execa("blkid", ["-p", "-o", "value", "-s", "LABEL", used])).stdout).toBe("customer-data");
+      expect(await host.shell("findmnt -no SOURCE /share1")).toBe(blank);
+      expect(await host.read("/etc/fstab")).toMatch(/^UUID=[0-9a-f-]{36} \/share1 ext4 /m);
+      await host.shell(`wipefs -aq ${used} && systemctl restart muster-bootstrap`);
+      await until("the other share", async () =>
+        (await host.run("findmnt", "-no", "SOURCE", "/share2")).stdout === used ? true : undefined,
+      );
+      await world.verb(id, "resume");
+      await expectActive(id);
+      await host.remove();
+    } finally {
+      for (const disk of disks) await execa("losetup", ["-d", disk], { reject: false });
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+describe("an agent that cannot come up", () => {
+  it("comes up by itself once the hub can be reached", async () => {
+    const block = `iptables -A OUTPUT -d ${world.gateway} -p tcp --dport ${world.agentPort} -j REJECT`;
+    const { id, host } = await onboard({ prepare: (one) => beforeFinal(one, block) });
+    const failed = await until("the agent's part to fail", async () => {
+      const status = await statusOf(host, "20-agent-bootstrap");
+      return status?.exit_code ? status : undefined;
+    });
+    expect(failed.message).toContain("could not be fetched in 2 attempts (curl status 7");
+    await until(
+      "MAAS to be told",
+      () =>
+        world.maas.sim.region.bootReports.some((one) => one.name === "modules-final" && one.result === "FAIL") ||
+        undefined,
+    );
+    await host.shell("iptables -F OUTPUT");
+    await expectActive(id);
+  });
+
+  it("comes up by itself once its expired token was given another life", async () => {
+    const { id, host } = await onboard({
+      profile: { enrollment_token_ttl_seconds: 20, deploy_timeout_seconds: 20 },
+      prepare: (one) => beforeFinal(one, "sleep 22"),
+    });
+    await expectActive(id);
+    expect(await host.shell("journalctl -u muster-bootstrap --no-pager")).toContain("has not succeeded");
+  });
+
+  it("is told by MAAS's and the host's word where the CA that it was given is not the hub's, and goes on with the right one", async () => {
+    const wrong = "MIIBszCCAVmgAwIBAgIUQ2FuYXJ5";
+    let right = "";
+    const { id, host } = await onboard({
+      profile: { hardware_sync_seed_timeout_seconds: 60 },
+      prepare: (_host, machine) =>
+        editUserData(machine, "20-agent-bootstrap.sh", (text) =>
+          text.replace(
+            /(-----BEGIN CERTIFICATE-----\n)([^-]+)(\n-----END)/,
+            (_all, begin: string, body: string, end: string) => {
+              right = body;
+              return `${begin}${wrong}${end}`;
+            },
+          ),
+        ),
+    });
+    const failed = await world.ended(id);
+    expect(failed).toMatchObject({ status: "failed_manual_intervention", error_code: "agent_not_connected" });
+    expect(failed.failure_class).toBe("post_deploy_connectivity_failure");
+    expect((await statusOf(host, "20-agent-bootstrap"))?.message).toContain("check network, address and CA");
+    const script = "/var/lib/cloud/instance/scripts/20-agent-bootstrap.sh";
+    const text = (await host.read(script)) ?? "";
+    await host.put({ path: script.slice(1), mode: 0o700, content: text.replace(wrong, () => right) });
+    await world.verb(id, "resume");
+    await expectActive(id);
+  });
+
+  it("is not installed from a package with other bytes than the hub named", async () => {
+    served.set("/agent.deb", Buffer.from("!<arch>\nnot what was promised"));
+    const { id, host } = await onboard({
+      profile: { hardware_sync_seed_timeout_seconds: 60 },
+      prepare: (_host, machine) =>
+        editUserData(machine, "20-agent-bootstrap.sh", (text) =>
+          text
+            .replace(/PACKAGE_URL='[^']*'/, `PACKAGE_URL='${filesUrl}/agent.deb'`)
+            .replace("PACKAGE_FROM_HUB='true'", "PACKAGE_FROM_HUB='false'"),
+        ),
+    });
+    const refused = await until("the package to be refused", async () => {
+      const status = await statusOf(host, "20-agent-bootstrap");
+      return status?.exit_code ? status : undefined;
+    });
+    expect(refused.message).toMatch(/the agent package has SHA-256 .* nothing of it was run or installed/);
+    expect((await host.run("dpkg", "-s", "muster-agent")).exitCode).not.toBe(0);
+    await world.verb(id, "cancel");
+    await world.ended(id);
+  });
+
+  it("is installed once there is room for it", async () => {
+    const { id, host } = await onboard({
+      prepare: (one) => beforeFinal(one, "mkdir -p /usr/lib/muster && mount -t tmpfs -o size=8m none /usr/lib/muster"),
+    });
+    const failed = await until("the installation to fail", async () => {
+      const status = await statusOf(host, "20-agent-bootstrap");
+      return status?.exit_code ? status : undefined;
+    });
+    expect(failed.message).toContain("dpkg could not install the agent package");
+    expect(await host.shell("cat /var/log/cloud-init-output.log")).toContain("No space left on device");
+    await host.shell("umount /usr/lib/muster");
+    await expectActive(id);
+  });
+});
+
+describe("a power cut", () => {
+  it("in the midst of the first boot: the next boot ends it", async () => {
+    const ref = serve("slow.sh", "#!/bin/sh\n[ -e /var/tmp/once ] && exit 0\ntouch /var/tmp/once\nsync\nsleep 600\n");
+    const { id, host } = await onboard({ profile: { site_bootstrap_bundle_ref: ref } });
+    await until("the bundle to run", async () => ((await host.read("/var/tmp/once")) === "" ? true : undefined));
+    await host.powerCut();
+    expect(await host.isRunning()).toBe(false);
+    await host.start();
+    await expectActive(id);
+    expect(await host.shell("systemctl --failed --no-legend")).toBe("");
+  });
+
+  it("in the midst of a task: the agent comes back, and the task is carried out after all", async () => {
+    const { id, host } = await onboard({});
+    await until("the reseed", async () =>
+      (await world.api.onboarding(id)).current_stage === "ensure_hardware_sync_configured" &&
+      (await host.run("systemctl", "is-active", "muster-agent")).stdout === "active"
+        ? true
+        : undefined,
+    );
+    await host.powerCut();
+    await host.start();
+    await expectActive(id);
+  });
+});
