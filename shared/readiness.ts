@@ -9,7 +9,7 @@ export const ReportedCondition = z.strictObject({
     .string()
     .min(1)
     .max(64)
-    .regex(/^[a-z][a-z0-9]*(\.[a-z0-9_]+)+$/),
+    .regex(/^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+$/),
   status: ConditionStatus,
   reason: z.string().min(1).max(64),
   message: z.string().max(1024),
@@ -25,3 +25,32 @@ export const ReadinessSignal = z.strictObject({
   conditions: z.array(ReportedCondition).min(1).max(32),
 });
 export type ReadinessSignal = z.output<typeof ReadinessSignal>;
+
+/** What only the host's agent can know, and stages decide by. */
+const AGENTS_OWN = /^(agent|bootstrap)\./;
+
+/** A signal of somebody who is not the agent, and may not know the boot: an external provisioning system, or cloud-init. */
+export const ForeignReadinessSignal = z.strictObject({
+  ...ReadinessSignal.shape,
+  boot_id: ReadinessSignal.shape.boot_id.optional(),
+  conditions: z
+    .array(
+      z.strictObject({
+        ...ReportedCondition.shape,
+        type: ReportedCondition.shape.type.refine(
+          (type) => !AGENTS_OWN.test(type),
+          "is the agent's own word; report another type",
+        ),
+      }),
+    )
+    .min(1)
+    .max(32),
+});
+export type ForeignReadinessSignal = z.output<typeof ForeignReadinessSignal>;
+
+/** What came of a signal: `kept` is one of another generation than the node's, `known` one whose id was there already. */
+export const SignalOutcome = z.enum(["applied", "kept", "known"]);
+export type SignalOutcome = z.output<typeof SignalOutcome>;
+
+/** Who speaks of a node, as its conditions show it. */
+export type ReadinessSource = "agent" | "cloud-init" | "external";

@@ -14,6 +14,7 @@ import { PACKAGES_PATH, sendAgentPackage } from "./agent-package-route.ts";
 import type { AgentPackages } from "./agent-packages.ts";
 import { type AuthenticatedNode, authenticate } from "./authenticate.ts";
 import { BOOTSTRAP_SCRIPT_PATH, type RenderBootstrapScript, sendBootstrapScript } from "./bootstrap-script-route.ts";
+import { cloudInitRoutes } from "./cloud-init-routes.ts";
 import { type EnrollDependencies, enroll, renew } from "./enroll.ts";
 import { parseJson } from "./json-text.ts";
 import type { PollChannels } from "./poll-channels.ts";
@@ -38,7 +39,11 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   const app = new Hono<Env>();
   app.onError((error, c) => problem(c, error, deps.log));
   app.notFound((c) =>
-    problem(c, new ApiError("not_found", `There is no ${c.req.method} ${c.req.path} on the agent listener.`), deps.log),
+    problem(
+      c,
+      new ApiError("not_found", `There is no ${c.req.method} ${shownPath(c.req.path)} on the agent listener.`),
+      deps.log,
+    ),
   );
   app.use(
     bodyLimit({
@@ -80,6 +85,7 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
     const request = await body(c, FramesRequest);
     return c.json({ frames: await deps.polls.deliver(nodeId, request.session_epoch, request.frames) });
   });
+  app.route("/", cloudInitRoutes(deps));
   return app;
 }
 
@@ -119,13 +125,15 @@ function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   );
 }
 
+/** A path as answers and logs show it: a part that is long enough for a token may be one, on whatever path it was sent to. */
+const shownPath = (path: string): string => path.replace(/[^/]{32,}/g, "{...}");
+
 function problem(c: Context<Env>, error: unknown, log: Log): Response {
   const known =
     error instanceof ApiError
       ? error
       : new ApiError("internal_error", "The hub failed to answer. Ask again; the hub's log has the reason.");
-  if (!(error instanceof ApiError))
-    log.error("agent request failed", { path: c.req.path.replace(/[0-9a-f-]{36}/, "{id}"), error });
+  if (!(error instanceof ApiError)) log.error("agent request failed", { path: shownPath(c.req.path), error });
   const { status, title } = API_ERRORS[known.code];
   const answer: Problem = {
     type: `urn:muster:problem:${known.code}`,

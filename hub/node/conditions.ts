@@ -1,6 +1,11 @@
 import { sql } from "drizzle-orm";
 import type { NodeId } from "../../shared/ids.ts";
-import type { ReadinessSignal, ReportedCondition } from "../../shared/readiness.ts";
+import type {
+  ForeignReadinessSignal,
+  ReadinessSource,
+  ReportedCondition,
+  SignalOutcome,
+} from "../../shared/readiness.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import { nodeConditions, readinessSignals } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
@@ -16,9 +21,9 @@ const HUB = "hub";
 export async function applyReadinessSignal(
   tx: Tx,
   node: { id: NodeId; generation: number },
-  source: string,
-  signal: ReadinessSignal,
-): Promise<"applied" | "kept" | "known"> {
+  source: ReadinessSource,
+  signal: ForeignReadinessSignal,
+): Promise<SignalOutcome> {
   const applied = signal.generation === node.generation;
   const [fresh] = await tx
     .insert(readinessSignals)
@@ -27,7 +32,7 @@ export async function applyReadinessSignal(
       nodeId: node.id,
       generation: signal.generation,
       source,
-      bootId: signal.boot_id,
+      bootId: signal.boot_id ?? null,
       conditions: signal.conditions,
       applied,
     })
@@ -47,7 +52,7 @@ export async function applyReadinessSignal(
 async function writeConditions(
   tx: Tx,
   node: { id: NodeId; generation: number },
-  source: string,
+  source: ReadinessSource,
   conditions: readonly ReportedCondition[],
 ): Promise<void> {
   await tx

@@ -51,6 +51,9 @@ const WRITTEN = [
   "audit_logs",
   "idempotency_keys",
   "tasks",
+  "readiness_signals",
+  "node_conditions",
+  "report_tokens",
 ];
 
 export const GOOD_PROBE: ApiHarness["probeAnswer"] = {

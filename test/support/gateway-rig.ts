@@ -80,6 +80,7 @@ const WATCHED = [
   "node_conditions",
   "node_inventories",
   "readiness_signals",
+  "report_tokens",
   "domain_events",
 ];
 export type HubOptions = Partial<

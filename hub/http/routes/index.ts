@@ -10,6 +10,7 @@ import { onboardingBatchRoutes } from "./onboarding-batches.ts";
 import { onboardingRoutes } from "./onboardings.ts";
 import { powerOverrideRoutes } from "./power-overrides.ts";
 import { profileRoutes } from "./profiles.ts";
+import { readinessRoutes } from "./readiness.ts";
 import { roceAssignmentRoutes } from "./roce-assignments.ts";
 import { skuRoutes } from "./skus.ts";
 import { webhookDeliveryRoutes } from "./webhook-deliveries.ts";
@@ -28,6 +29,7 @@ export const ROUTES: readonly Route[] = [
   ...nodeRoutes,
   ...manualNodeRoutes,
   ...nodeOperationRoutes,
+  ...readinessRoutes,
   ...eventRoutes,
   ...webhookRoutes,
   ...webhookDeliveryRoutes,

@@ -1,0 +1,29 @@
+import { and, eq, ne, sql } from "drizzle-orm";
+import type { NodeId } from "../../../shared/ids.ts";
+import { nodes, reportTokens } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+/** Whom a report token speaks for, and of which provisioning; null when it is not known, or its node was deleted. */
+export async function findReportToken(
+  db: Db,
+  tokenSha256: string,
+): Promise<{ nodeId: NodeId; generation: number } | null> {
+  const [found] = await db
+    .select({ nodeId: reportTokens.nodeId, generation: reportTokens.generation })
+    .from(reportTokens)
+    .innerJoin(nodes, eq(nodes.id, reportTokens.nodeId))
+    .where(and(eq(reportTokens.tokenSha256, tokenSha256), ne(nodes.status, "deleted")));
+  return found ?? null;
+}
+
+/** A node has one report token: a new one voids the one before. */
+export async function putReportToken(
+  tx: Tx,
+  token: { nodeId: NodeId; generation: number; tokenSha256: string },
+): Promise<void> {
+  const { nodeId: _of, ...set } = token;
+  await tx
+    .insert(reportTokens)
+    .values(token)
+    .onConflictDoUpdate({ target: reportTokens.nodeId, set: { ...set, createdAt: sql`now()` } });
+}

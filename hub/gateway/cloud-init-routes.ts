@@ -1,0 +1,73 @@
+import { type Context, Hono } from "hono";
+import { bodyLimit } from "hono/body-limit";
+import { ApiError } from "../../shared/api/errors.ts";
+import { readNode } from "../db/queries/nodes.ts";
+import { findReportToken } from "../db/queries/report-tokens.ts";
+import type { Db, InTx } from "../db/tx.ts";
+import { eventCondition, phoneHomeCondition, reportedSignal } from "../node/cloud-init-reports.ts";
+import { applyReadinessSignal } from "../node/conditions.ts";
+import { tokenHash } from "../node/enrollment-tokens.ts";
+import { parseJson } from "./json-text.ts";
+
+interface CloudInitDependencies {
+  readonly db: Db;
+  readonly inTx: InTx;
+}
+
+export const PHONE_HOME_PATH = "/internal/v1/phone-home";
+export const REPORTING_PATH = "/internal/v1/cloud-init";
+/** All of a host's public keys are a few kilobytes. */
+const MAX_REPORT_BYTES = 64 * 1024;
+
+/**
+ * Where cloud-init's `phone_home` and `reporting` post to. Neither can send a header, so the report token stands in the path; it speaks for its node in the
+ * generation that it was issued in.
+ */
+export function cloudInitRoutes(deps: CloudInitDependencies): Hono {
+  const app = new Hono();
+  const limit = bodyLimit({
+    maxSize: MAX_REPORT_BYTES,
+    onError: () => {
+      throw new ApiError("body_too_large", `A report of cloud-init is no larger than ${MAX_REPORT_BYTES} bytes.`);
+    },
+  });
+  app.post(`${PHONE_HOME_PATH}/:token`, limit, (c) =>
+    take(deps, c, (text) => phoneHomeCondition(new URLSearchParams(text))),
+  );
+  app.post(`${REPORTING_PATH}/:token`, limit, (c) => take(deps, c, (text) => eventCondition(jsonOf(text))));
+  return app;
+}
+
+type Reading = (text: string) => ReturnType<typeof eventCondition>;
+
+async function take(deps: CloudInitDependencies, c: Context, read: Reading): Promise<Response> {
+  const sha256 = tokenHash(c.req.param("token") ?? "");
+  const token = await findReportToken(deps.db, sha256);
+  if (token === null) throw unknownReportToken();
+  const report = await c.req.text();
+  const said = read(report);
+  if (said !== null) {
+    const signal = reportedSignal({ sha256, generation: token.generation }, said, report, new Date());
+    await deps.inTx(async (tx) => {
+      const node = await readNode(tx, token.nodeId);
+      if (node !== null) await applyReadinessSignal(tx, node, "cloud-init", signal);
+    });
+  }
+  return c.body(null, 204);
+}
+
+const unknownReportToken = (): ApiError =>
+  new ApiError(
+    "not_found",
+    "The report token in the path is not known: another one replaced it, or its node was deleted. Get a new one with POST /api/v1/admin/nodes/{id}/report-token.",
+  );
+
+function jsonOf(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    // What nests deeper than the stack is no event either.
+    if (!(error instanceof SyntaxError) && !(error instanceof RangeError)) throw error;
+    throw new ApiError("malformed_json", "The body is not JSON.");
+  }
+}

@@ -1,0 +1,98 @@
+import { randomBytes } from "node:crypto";
+import { and, eq } from "drizzle-orm";
+import { z } from "zod";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { ReadinessSignalTaken, ReportTokenIssued } from "../../../shared/api/readiness.ts";
+import { NodeId } from "../../../shared/ids.ts";
+import { ForeignReadinessSignal } from "../../../shared/readiness.ts";
+import { lockNode } from "../../db/queries/nodes.ts";
+import { putReportToken } from "../../db/queries/report-tokens.ts";
+import { type Node, readinessSignals } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+import { PHONE_HOME_PATH, REPORTING_PATH } from "../../gateway/cloud-init-routes.ts";
+import { applyReadinessSignal } from "../../node/conditions.ts";
+import { tokenHash } from "../../node/enrollment-tokens.ts";
+import { writeRoute } from "../route.ts";
+
+const NodeParams = z.strictObject({ id: NodeId });
+const path = "/api/v1/admin/nodes/{id}";
+const tag = "readiness";
+
+/** Held until the end of the transaction, so that no new provisioning comes between its generation and what is written for it. */
+async function livingNode(tx: Tx, id: NodeId): Promise<Node> {
+  const node = await lockNode(tx, id);
+  if (node === null) throw new ApiError("not_found", `There is no node ${id}.`);
+  if (node.status === "deleted")
+    throw new ApiError(
+      "conflict",
+      `Node ${node.hostname} was deleted, so nothing makes it ready. Onboard the host anew.`,
+    );
+  return node;
+}
+
+const postReadinessSignal = writeRoute({
+  operationId: "postReadinessSignal",
+  method: "POST",
+  path: `${path}/readiness-signals`,
+  tag,
+  summary: "Say as an external provisioning system what holds for a node, once per signal_id",
+  permission: "write",
+  params: NodeParams,
+  body: ForeignReadinessSignal,
+  status: 202,
+  response: ReadinessSignalTaken,
+  write: async ({ params, body }, tx) => {
+    const node = await livingNode(tx, params.id);
+    const outcome = await applyReadinessSignal(tx, node, "external", body);
+    if (outcome === "known") await refuseForeignId(tx, node, body.signal_id);
+    return {
+      body: { signal_id: body.signal_id, outcome, node_generation: node.generation },
+      audit: {
+        target: `nodes/${node.id}`,
+        details: { signal_id: body.signal_id, outcome, types: body.conditions.map(({ type }) => type) },
+      },
+    };
+  },
+});
+
+/** An id that was used for another node must not look like a signal that was taken. */
+async function refuseForeignId(tx: Tx, node: Node, signalId: string): Promise<void> {
+  const own = await tx
+    .select({ id: readinessSignals.id })
+    .from(readinessSignals)
+    .where(and(eq(readinessSignals.id, signalId), eq(readinessSignals.nodeId, node.id)));
+  if (own.length === 0)
+    throw new ApiError("conflict", `Signal ${signalId} was another node's. Send a new signal_id for each signal.`);
+}
+
+const issueReportToken = writeRoute({
+  operationId: "issueReportToken",
+  method: "POST",
+  path: `${path}/report-token`,
+  tag,
+  summary: "Get the addresses to which a node's cloud-init reports in this generation; the ones before are void",
+  permission: "write",
+  answersSecret: true,
+  params: NodeParams,
+  status: 201,
+  response: ReportTokenIssued,
+  write: async ({ params, deps }, tx) => {
+    const { id: nodeId, generation } = await livingNode(tx, params.id);
+    // Hexadecimal, since cloud-init takes a `$` in an address for a name to fill in, and YAML much else for its own.
+    const token = randomBytes(32).toString("hex");
+    await putReportToken(tx, { nodeId, generation, tokenSha256: tokenHash(token) });
+    const base = deps.agentUrl.replace(/\/+$/, "");
+    return {
+      body: {
+        node_id: nodeId,
+        generation,
+        token,
+        phone_home_url: `${base}${PHONE_HOME_PATH}/${token}`,
+        reporting_url: `${base}${REPORTING_PATH}/${token}`,
+      },
+      audit: { target: `nodes/${nodeId}`, details: { generation } },
+    };
+  },
+});
+
+export const readinessRoutes = [postReadinessSignal, issueReportToken];

@@ -1,0 +1,69 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import type { ForeignReadinessSignal, ReportedCondition } from "../../shared/readiness.ts";
+
+type Said = Pick<ReportedCondition, "type" | "status" | "reason" | "message">;
+
+/** cloud-init's module `phone_home` posts this form in its last stage: the operating system is up, whatever the scripts before it did. */
+export const phoneHomeCondition = (form: URLSearchParams): Said => ({
+  type: "os.booted",
+  status: "True",
+  reason: "PhoneHome",
+  message: plain(
+    `cloud-init phoned home: host ${form.get("hostname") ?? "unknown"}, instance ${form.get("instance_id") ?? "unknown"}`,
+  ),
+});
+
+/** The one event of a boot's eighty that says how cloud-init ended. Others, of this version or a later one, are none. */
+const LastEvent = z.object({
+  name: z.literal("modules-final"),
+  event_type: z.literal("finish"),
+  result: z.enum(["SUCCESS", "WARN", "FAIL"]),
+  description: z.string().default(""),
+});
+const ENDINGS = {
+  SUCCESS: { status: "True", reason: "Succeeded" },
+  WARN: { status: "True", reason: "SucceededWithWarnings" },
+  FAIL: { status: "False", reason: "Failed" },
+} as const;
+
+/** What an event of cloud-init's reporting webhook says of the node; null for all but the last of a boot. */
+export function eventCondition(event: unknown): Said | null {
+  const last = LastEvent.safeParse(event);
+  if (!last.success) return null;
+  const { result, description } = last.data;
+  return { type: "cloud_init.done", ...ENDINGS[result], message: plain(`cloud-init: ${result}, ${description}`) };
+}
+
+/**
+ * The signal that a report makes. Its id is made of the token's hash and of the report as it was sent: cloud-init may send one again, and nobody who does
+ * not have the token can take its id. The host's clock may be wrong this early, so the time is that of receipt.
+ */
+export function reportedSignal(
+  token: { sha256: string; generation: number },
+  said: Said,
+  report: string,
+  receivedAt: Date,
+): ForeignReadinessSignal {
+  return {
+    signal_id: idOf(`${token.sha256}\n${said.type}\n${report}`),
+    generation: token.generation,
+    conditions: [{ ...said, observed_at: receivedAt.toISOString() }],
+  };
+}
+
+/** A UUID of version 8 (RFC 9562) from the text's SHA-256. */
+function idOf(text: string): string {
+  const bytes = createHash("sha256").update(text).digest().subarray(0, 16);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
+/** A host's text for an operator's eyes: one short line, without what terminals, readers or the database would stumble over. */
+const plain = (text: string): string =>
+  text
+    .toWellFormed()
+    .replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")
+    .slice(0, 300)
+    .toWellFormed();
