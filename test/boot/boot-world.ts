@@ -9,25 +9,24 @@ import { type Child, startChild } from "../support/child.ts";
 import { HubApi } from "../support/hub-api.ts";
 import { type DemoHost, demoHosts, type SeededSite, seedSite } from "../support/seed-site.ts";
 import { until } from "../support/until.ts";
-import type { ContainerHost } from "./container-host.ts";
-import { bootCache, bootImage } from "./image/boot-image.ts";
-import { Lxd } from "./lxd.ts";
-import { ContainerHosts } from "./maas-hosts.ts";
+import type { ContainerHosts } from "./container-hosts.ts";
+import { type BootImage, bootCache, bootImage } from "./image/boot-image.ts";
+import type { Lane } from "./lane.ts";
 
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 
-/** A hub process, a simulated region, and containers that the region's machines boot as: on one bridge, with no other network. */
-export interface BootWorld {
+/** A hub process, a simulated region, and what its machines boot as: with no other network than to those two. */
+export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly api: HubApi;
   readonly maas: MaasSimulator;
-  readonly hosts: ContainerHosts;
+  readonly hosts: L;
   readonly site: SeededSite;
   readonly boxes: readonly DemoHost[];
-  /** This machine's address as hosts see it, and the port of the hub's agent listener there. */
-  readonly gateway: string;
   readonly agentPort: number;
+  /** For what the run writes; it goes with the run. */
+  readonly folder: string;
   /** Onboards the n-th box, counted from 1, by a profile of its own where it differs from the site's, and answers the onboarding's id. */
-  onboard(n: number, profile?: Readonly<Record<string, unknown>>): Promise<{ id: string; host: ContainerHost }>;
+  onboard(n: number, profile?: Readonly<Record<string, unknown>>): Promise<{ id: string; hostname: string }>;
   /** An operator's verb on the onboarding. */
   verb(id: string, verb: string): Promise<unknown>;
   /** Waits until the onboarding moves no more by itself. */
@@ -35,12 +34,13 @@ export interface BootWorld {
   stop(): Promise<void>;
 }
 
-export interface BootOptions {
+export interface BootOptions<L extends Lane> {
   readonly boxes: number;
   readonly profile?: Readonly<Record<string, unknown>>;
+  readonly lane: (folder: string, image: BootImage) => Promise<L>;
 }
 
-export async function startBootWorld(options: BootOptions): Promise<BootWorld> {
+export async function startBootWorld<L extends Lane>(options: BootOptions<L>): Promise<BootWorld<L>> {
   const image = await bootImage();
   mkdirSync(join(bootCache(), "runs"), { recursive: true });
   const folder = mkdtempSync(join(bootCache(), "runs", "run-"));
@@ -51,51 +51,40 @@ export async function startBootWorld(options: BootOptions): Promise<BootWorld> {
   try {
     const packages = join(folder, "agent-packages");
     await buildAgent(packages);
-    const lxd = await Lxd.start(join(bootCache(), "lxd"), image);
-    closers.push(() => lxd.stop());
-    const maas = await startMaasSimulator({ host: lxd.gateway, machines: options.boxes, speed: 300 });
+    const hosts = await options.lane(folder, image);
+    closers.push(() => hosts.stop());
+    const maas = await startMaasSimulator({ host: hosts.listen, machines: options.boxes, speed: 300 });
     closers.push(() => maas.close());
-    const hosts = new ContainerHosts(lxd, folder, () => maas.url);
-    hosts.attach(maas.sim.region);
-    const agentPort = await freePort(lxd.gateway);
-    const { hub, api } = await startHub(folder, lxd.gateway, agentPort, packages);
+    hosts.attach(maas.sim.region, maas.url.replace(hosts.listen, hosts.reach));
+    const agentPort = await freePort(hosts.listen);
+    const { hub, api } = await startHub(folder, hosts, agentPort, packages);
     closers.push(() => hub.stop());
     const boxes = demoHosts(options.boxes);
     const site = await seedSite(api, maas, boxes, options.profile);
-    return {
-      ...worldOf({ api, hosts, site, boxes }),
-      api,
-      maas,
-      hosts,
-      site,
-      boxes,
-      gateway: lxd.gateway,
-      agentPort,
-      stop,
-    };
+    const parts = { api, maas, hosts, site, boxes, agentPort, folder };
+    return { ...parts, ...operations(parts), stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-function worldOf(
-  parts: Pick<BootWorld, "api" | "hosts" | "site" | "boxes">,
-): Pick<BootWorld, "onboard" | "verb" | "ended"> {
-  const { api, hosts, site, boxes } = parts;
+type Operations = Pick<BootWorld, "onboard" | "verb" | "ended">;
+function operations({
+  api,
+  hosts,
+  site,
+  boxes,
+}: Pick<BootWorld<Lane>, "api" | "hosts" | "site" | "boxes">): Operations {
   return {
     onboard: async (n, profile) => {
       const box = boxes[n - 1];
       if (box === undefined) throw new Error(`there is no box ${n}`);
       const path = `/api/v1/admin/maas-sites/${site.siteId}/profiles`;
       const own = profile && (await api.call(Profile, "POST", path, { name: `box-${n}`, ...profile }));
-      const { onboarding_id: id } = await api.onboard({
-        site_id: site.siteId,
-        profile_id: own?.id ?? site.profileId,
-        sku_id: site.skuId,
-        ...box,
-      });
-      return { id, host: hosts.of(box.hostname) };
+      const selectors = { site_id: site.siteId, profile_id: own?.id ?? site.profileId, sku_id: site.skuId };
+      const { onboarding_id: id } = await api.onboard({ ...selectors, ...box });
+      return { id, hostname: box.hostname };
     },
     verb: (id, verb) =>
       api.call(z.unknown(), "POST", `/api/v1/admin/onboardings/${id}/${verb}`, { reason: "boot suite" }),
@@ -131,7 +120,7 @@ async function buildAgent(out: string): Promise<void> {
 
 async function startHub(
   folder: string,
-  gateway: string,
+  { listen, reach }: Lane,
   agentPort: number,
   packages: string,
 ): Promise<{ hub: Child; api: HubApi }> {
@@ -141,9 +130,9 @@ async function startHub(
     env: {
       MUSTER_STATE_DIR: join(folder, "hub"),
       MUSTER_HTTP_PORT: "0",
-      MUSTER_AGENT_HOST: gateway,
+      MUSTER_AGENT_HOST: listen,
       MUSTER_AGENT_PORT: String(agentPort),
-      MUSTER_AGENT_URL: `https://${gateway}:${agentPort}`,
+      MUSTER_AGENT_URL: `https://${reach}:${agentPort}`,
       MUSTER_AGENT_PACKAGE_DIR: packages,
       MUSTER_WATCH_INTERVAL_MS: "500",
       MUSTER_HEARTBEAT_MIN_TTL_MS: "3000",

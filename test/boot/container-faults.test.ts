@@ -9,6 +9,7 @@ import type { Machine } from "../fakes/maas/state/model.ts";
 import { until } from "../support/until.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import type { ContainerHost } from "./container-host.ts";
+import { ContainerHosts } from "./container-hosts.ts";
 import { editUserData } from "./edit-user-data.ts";
 
 /** What goes wrong at first boot, each told apart, and mended without a new deploy. */
@@ -19,15 +20,15 @@ const served = new Map<string, Buffer>();
 let box = 0;
 
 beforeAll(async () => {
-  world = await startBootWorld({ boxes: 9 });
+  world = await startBootWorld({ boxes: 9, lane: ContainerHosts.start });
   files = createServer((request, response) => {
     const body = served.get(request.url ?? "");
     response.writeHead(body === undefined ? 404 : 200).end(body);
   });
-  await new Promise<void>((resolve) => files.listen(0, world.gateway, resolve));
+  await new Promise<void>((resolve) => files.listen(0, world.hosts.listen, resolve));
   const address = files.address();
   if (address === null || typeof address === "string") throw new Error("the file server has no port");
-  filesUrl = `http://${world.gateway}:${address.port}`;
+  filesUrl = `http://${world.hosts.listen}:${address.port}`;
 });
 afterAll(async () => {
   files?.close();
@@ -51,7 +52,8 @@ async function onboard({ profile = {}, environment = {}, prepare }: Case) {
     await prepare?.(host, machine);
   };
   box += 1;
-  return world.onboard(box, { ...profile });
+  const { id, hostname } = await world.onboard(box, { ...profile });
+  return { id, host: world.hosts.of(hostname) };
 }
 /** A unit that runs a command before cloud-init's last stage, in the first boot. */
 const beforeFinal = (host: ContainerHost, command: string) =>
@@ -141,7 +143,7 @@ describe("a part that fails", () => {
 
 describe("an agent that cannot come up", () => {
   it("comes up by itself once the hub can be reached", async () => {
-    const block = `iptables -A OUTPUT -d ${world.gateway} -p tcp --dport ${world.agentPort} -j REJECT`;
+    const block = `iptables -A OUTPUT -d ${world.hosts.listen} -p tcp --dport ${world.agentPort} -j REJECT`;
     const { id, host } = await onboard({ prepare: (one) => beforeFinal(one, block) });
     const failed = await until("the agent's part to fail", async () => {
       const status = await statusOf(host, "20-agent-bootstrap");

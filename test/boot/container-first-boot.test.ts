@@ -4,15 +4,16 @@ import { DEMO_DEPLOY_PASSWORD } from "../support/seed-site.ts";
 import { until } from "../support/until.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import type { ContainerHost } from "./container-host.ts";
+import { ContainerHosts } from "./container-hosts.ts";
 
 /** One host from its BMC's address to active, on Debian's own systemd and cloud-init, with the user-data that the hub rendered. */
 let world: BootWorld;
 let host: ContainerHost;
 let onboarding: Awaited<ReturnType<BootWorld["ended"]>>;
 beforeAll(async () => {
-  world = await startBootWorld({ boxes: 1 });
+  world = await startBootWorld({ boxes: 1, lane: ContainerHosts.start });
   const begun = await world.onboard(1);
-  host = begun.host;
+  host = world.hosts.of(begun.hostname);
   onboarding = await world.ended(begun.id);
   await host.bootEnded();
 });

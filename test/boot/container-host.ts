@@ -40,6 +40,9 @@ export class ContainerHost {
     for (const file of files) await this.put(file);
   }
 
+  /** A file of this machine, as it is. */
+  copy = (local: string, path: string): Promise<string> => this.#lxd.lxc("file", "push", local, `${this.name}/${path}`);
+
   async put({ path, mode, content }: HostFile): Promise<void> {
     const local = join(this.#scratch, `${this.name}.file`);
     writeFileSync(local, content, { mode: 0o600 });

@@ -45,7 +45,7 @@ describe("a node of manual mode by API", () => {
     expect(answer.status).toBe(201);
     const { node_id, bootstrap_command } = answer.body as { node_id: string; bootstrap_command: string };
     expect(bootstrap_command).toMatch(
-      /^bash -c 'umask 077; curl -fsS --cacert <\(base64 -d <<<[A-Za-z0-9+/=]+\) [^']*'$/,
+      /^bash -c 'umask 077; [^']*curl -sS --fail-with-body --cacert <\(base64 -d <<<[A-Za-z0-9+/=]+\) [^']*'$/,
     );
     expect(await rowOf(tokenOf(answer))).toMatchObject({ nodeId: node_id, generation: 1, usedAt: null });
     const shown = await api.ask("GET", `${NODES}/${node_id}`);

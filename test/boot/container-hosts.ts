@@ -1,18 +1,22 @@
+import { join } from "node:path";
 import type { Region } from "../fakes/maas/engine/region.ts";
-import { datasourceFile } from "../fakes/maas/host/vendor-data.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
 import { PXE_NIC } from "../fakes/maas/state/site.ts";
-import { ContainerHost, type HostFile } from "./container-host.ts";
-import type { Lxd } from "./lxd.ts";
+import { ContainerHost } from "./container-host.ts";
+import { type BootImage, bootCache } from "./image/boot-image.ts";
+import { filesOfInstaller } from "./installer-files.ts";
+import type { Lane } from "./lane.ts";
+import { Lxd } from "./lxd.ts";
 
 /** Changes a machine as its installer leaves it, before its system starts for the first time. */
 export type Prepare = (host: ContainerHost, machine: Machine) => Promise<void>;
 
 /** Boots the machines that a simulated region deploys, as containers, and obeys its power calls. */
-export class ContainerHosts {
+export class ContainerHosts implements Lane {
   readonly #lxd: Lxd;
   readonly #scratch: string;
-  readonly #maasUrl: () => string;
+  readonly listen: string;
+  readonly reach: string;
   readonly #hosts = new Map<string, ContainerHost>();
   /** What happens to a host happens one after the other. */
   #last: Promise<void> = Promise.resolve();
@@ -20,20 +24,27 @@ export class ContainerHosts {
   #failure: Error | null = null;
   prepare: Prepare = async () => undefined;
 
-  constructor(lxd: Lxd, scratch: string, maasUrl: () => string) {
+  private constructor(lxd: Lxd, scratch: string) {
     this.#lxd = lxd;
     this.#scratch = scratch;
-    this.#maasUrl = maasUrl;
+    this.listen = lxd.gateway;
+    this.reach = lxd.gateway;
   }
 
-  attach(region: Region): void {
+  static async start(scratch: string, image: BootImage): Promise<ContainerHosts> {
+    return new ContainerHosts(await Lxd.start(join(bootCache(), "lxd"), image), scratch);
+  }
+
+  stop = (): Promise<void> => this.#lxd.stop();
+
+  attach(region: Region, maasUrl: string): void {
     region.hooks = {
       boot: (machine) =>
         this.#enqueue(async () => {
           const host = this.of(machine.hostname);
           await host.install(
             machine.interfaces.map(({ name, macAddress }) => ({ name, mac: macAddress, onBridge: name === PXE_NIC })),
-            filesOfInstaller(machine, this.#maasUrl()),
+            filesOfInstaller(machine, maasUrl, { dhcp4: true }),
           );
           await this.prepare(host, machine);
           region.count(machine.systemId, "boot");
@@ -59,6 +70,27 @@ export class ContainerHosts {
     return known;
   }
 
+  /** A host that no region knows, e.g. one of manual mode: its network works, and cloud-init finds no datasource. */
+  async bare(name: string): Promise<ContainerHost> {
+    const host = this.of(name);
+    const nic = { name: PXE_NIC, mac: "02:00:00:00:00:01", onBridge: true };
+    const network = { version: 2, ethernets: { [PXE_NIC]: { dhcp4: true } } };
+    await host.install(
+      [nic],
+      [
+        { path: "etc/cloud/cloud.cfg.d/90-none.cfg", mode: 0o644, content: "datasource_list: [ None ]\n" },
+        {
+          path: "etc/cloud/cloud.cfg.d/50-network.cfg",
+          mode: 0o644,
+          content: `network: ${JSON.stringify(network)}\n`,
+        },
+      ],
+    );
+    await host.start();
+    await host.bootEnded();
+    return host;
+  }
+
   /** Waits for what was begun; throws what failed. */
   async settle(): Promise<void> {
     await this.#last;
@@ -70,26 +102,4 @@ export class ContainerHosts {
       this.#failure ??= error instanceof Error ? error : new Error(String(error));
     });
   }
-}
-
-/** What the installer leaves in the new system's root: where its region is, and its network. */
-function filesOfInstaller(machine: Machine, maasUrl: string): HostFile[] {
-  const datasource = datasourceFile(machine, maasUrl);
-  if (datasource === null || machine.token === null) throw new Error(`${machine.hostname} has no token to boot with`);
-  const { consumer_key, token_key, token_secret } = machine.token;
-  const endpoint = `${maasUrl}/metadata/status/${machine.systemId}`;
-  const reporting = { maas: { type: "webhook", endpoint, consumer_key, token_key, token_secret } };
-  const network = { version: 2, ethernets: { [PXE_NIC]: { dhcp4: true } } };
-  return [
-    {
-      path: datasource.path,
-      mode: datasource.mode,
-      content: `datasource_list: [ MAAS ]\n${datasource.content}reporting: ${JSON.stringify(reporting)}\n`,
-    },
-    {
-      path: "etc/cloud/cloud.cfg.d/50-curtin-networking.cfg",
-      mode: 0o600,
-      content: `network: ${JSON.stringify(network)}\n`,
-    },
-  ];
 }

@@ -1,0 +1,14 @@
+import type { Region } from "../fakes/maas/engine/region.ts";
+
+/** What the region's machines boot as, and how they and this machine reach each other. */
+export interface Lane {
+  /** Address that hub and region listen on. */
+  readonly listen: string;
+  /** The same as hosts name it. */
+  readonly reach: string;
+  /** Takes over the machines' power. */
+  attach(region: Region, maasUrl: string): void;
+  /** Waits for what was begun; throws what failed. */
+  settle(): Promise<void>;
+  stop(): Promise<void>;
+}

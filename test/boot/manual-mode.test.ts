@@ -1,0 +1,81 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { BootstrapCommand } from "../../shared/api/nodes.ts";
+import { until } from "../support/until.ts";
+import { type BootWorld, startBootWorld } from "./boot-world.ts";
+import { ContainerHosts } from "./container-hosts.ts";
+
+/** A clean Debian that nobody provisioned, and the one command. */
+let world: BootWorld;
+beforeAll(async () => {
+  world = await startBootWorld({ boxes: 1, lane: ContainerHosts.start });
+});
+afterAll(() => world?.stop());
+
+const create = (hostname: string) =>
+  world.api.call(BootstrapCommand, "POST", "/api/v1/admin/nodes", {
+    onboarding_mode: "manual",
+    hostname,
+    sku_id: world.site.skuId,
+    region_code: "demo-1",
+  });
+
+it("one command brings a host into service, and explains itself where it cannot", async () => {
+  const host = await world.hosts.bare("by-hand");
+  const made = await create("by-hand");
+  // Not as root.
+  const asNobody = await host.run("runuser", "-u", "nobody", "--", "bash", "-c", made.bootstrap_command);
+  expect(asNobody.exitCode).not.toBe(0);
+  // The address of the hub does not answer.
+  const unreachable = made.bootstrap_command.replace(`:${world.agentPort}/`, ":9/");
+  const cut = await host.run("bash", "-c", unreachable);
+  expect([cut.exitCode === 0, cut.stderr]).toEqual([false, expect.stringContaining("Failed to connect")]);
+  // Somebody else answers there: the CA in the command is not theirs.
+  const other = made.bootstrap_command.replace(/<<<[A-Za-z0-9+/=]+/, "<<<bm8K");
+  expect((await host.run("bash", "-c", other)).exitCode).not.toBe(0);
+  expect((await host.run("dpkg", "-s", "muster-agent")).exitCode).not.toBe(0);
+
+  const done = await host.run("bash", "-c", made.bootstrap_command);
+  expect(done.exitCode, done.stdout + done.stderr).toBe(0);
+  expect(done.stdout).toContain(`enrolled as ${made.node_id}`);
+  await until("the node is active", async () =>
+    (await world.api.node(made.node_id)).status === "active" ? true : undefined,
+  );
+  const node = await world.api.node(made.node_id);
+  expect(node).toMatchObject({ onboarding_mode: "manual", site_id: null, unschedulable_reasons: [] });
+
+  // The command again: the token is used up, and it says so.
+  const again = await host.run("bash", "-c", made.bootstrap_command);
+  expect(again.exitCode).not.toBe(0);
+  expect(again.stderr).toContain("token_used");
+  // Another node's command on the same host.
+  const second = await create("by-hand-2");
+  const taken = await host.run("bash", "-c", second.bootstrap_command);
+  expect(taken.exitCode).not.toBe(0);
+  expect(taken.stdout + taken.stderr).toContain("enrolled as another node already");
+  expect((await world.api.node(made.node_id)).status).toBe("active");
+});
+
+it("the package's upgrade keeps the identity, and its purge leaves what the documents name", async () => {
+  const host = world.hosts.of("by-hand");
+  const identity = await host.read("/var/lib/muster/agent/identity.json");
+  const nodeId = (JSON.parse(identity ?? "{}") as { node_id: string }).node_id;
+  const [file = ""] = readdirSync(join(world.folder, "agent-packages")).filter((name) => name.endsWith(".deb"));
+  await host.copy(join(world.folder, "agent-packages", file), "tmp/agent.deb");
+  const started = await host.shell("systemctl show -P MainPID muster-agent");
+  await host.shell("dpkg -i /tmp/agent.deb && rm /tmp/agent.deb");
+  expect(await host.read("/var/lib/muster/agent/identity.json")).toBe(identity);
+  expect(await host.shell("systemctl show -P MainPID muster-agent")).not.toBe(started);
+  const upgraded = new Date();
+  await until("the hub hears of the agent again", async () => {
+    const contact = (await world.api.node(nodeId)).last_agent_contact_at;
+    return contact !== null && new Date(contact) > upgraded ? true : undefined;
+  });
+  await host.shell("dpkg --purge muster-agent");
+  const left = await host.shell(
+    "find / -xdev \\( -path /proc -o -path /sys -o -path /var/log -o -path /var/lib/dpkg \\) -prune -o -iname '*muster*' -print",
+  );
+  expect(left.split("\n").filter((path) => path !== "")).toEqual(["/root/muster-bootstrap.sh"]);
+  expect(await host.shell("systemctl list-units 'muster*' --all --no-legend")).toBe("");
+});

@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../support/until.ts";
+import { type BootWorld, startBootWorld } from "./boot-world.ts";
+import type { VmHost } from "./vm-host.ts";
+import { VmHosts } from "./vm-hosts.ts";
+
+/** What a container cannot show: a kernel of its own, disks that are discovered, the power going, a clock that is wrong. */
+let world: BootWorld<VmHosts>;
+let host: VmHost;
+let onboarding: Awaited<ReturnType<BootWorld["ended"]>>;
+const figures: string[] = [];
+beforeAll(async () => {
+  world = await startBootWorld({
+    boxes: 1,
+    lane: VmHosts.start,
+    profile: { enable_phase2_roce: false, initialize_extra_disks: true },
+  });
+  const { id } = await world.onboard(1);
+  onboarding = await world.ended(id, 540_000);
+  host = world.hosts.of(world.maas.sim.region.machine(onboarding.maas_system_id ?? ""));
+});
+afterAll(async () => {
+  if (figures.length > 0) process.stdout.write(`\n${figures.join("\n")}\n`);
+  await world?.stop();
+});
+
+const node = () => world.api.node(onboarding.node_id ?? "");
+const conditionOf = async (type: string) => (await node()).conditions.find((one) => one.type === type);
+const backAfter = (moment: Date) =>
+  until(
+    "the hub hears of the agent again",
+    async () => {
+      const contact = (await node()).last_agent_contact_at;
+      return contact !== null && new Date(contact) > moment ? true : undefined;
+    },
+    { timeoutMs: 240_000, everyMs: 500 },
+  );
+
+describe("a machine with disks of its own", () => {
+  it("comes into service", async () => {
+    expect(onboarding.status, `${onboarding.error_message}\n${host?.console().slice(-4000)}`).toBe("completed");
+    expect((await node()).status).toBe("active");
+    const active = (await node()).events.find((event) => event.to_status === "active");
+    const seconds = (new Date(active?.occurred_at ?? 0).getTime() - host.startedAt.getTime()) / 1000;
+    figures.push(`switched on to active: ${seconds.toFixed(1)} s`);
+    const status = JSON.parse(await host.shell("cat /var/lib/muster/bootstrap/20-agent-bootstrap.status")) as {
+      started_at: string;
+      ended_at: string;
+    };
+    const part = (new Date(status.ended_at).getTime() - new Date(status.started_at).getTime()) / 1000;
+    figures.push(`of that, fetching, installing and starting the agent: ${part.toFixed(0)} s`);
+  });
+
+  it("has a share of each free disk, mounted by UUID, and the root's disk as it was", async () => {
+    expect(await host.shell("findmnt -no SOURCE /")).toBe("/dev/nvme0n1");
+    const shares = await host.shell("findmnt -rno SOURCE,TARGET -t ext4 | grep ' /share' | sort");
+    expect(shares).toBe("/dev/nvme1n1 /share1\n/dev/nvme2n1 /share2");
+    const fstab = await host.shell("cat /etc/fstab");
+    expect(fstab).toContain("/dev/nvme0n1 / ext4");
+    expect(fstab.match(/^UUID=[0-9a-f-]{36} \/share[12] ext4 .*nofail/gm)).toHaveLength(2);
+    expect(await host.shell("systemctl --failed --no-legend")).toBe("");
+  });
+
+  it("costs little while nothing happens", async () => {
+    const measure = async (pid: string) => {
+      const ticks = async () => Number(await host.shell(`awk '{print $14 + $15}' /proc/${pid}/stat`));
+      const before = await ticks();
+      await host.shell("sleep 60", 120_000);
+      const cpuMs = ((await ticks()) - before) * 10;
+      const kib = await host.shell(`awk '/^(VmRSS|RssAnon)/ {print $2}' /proc/${pid}/status`);
+      const [rss, anonymous] = kib.split("\n").map((one) => (Number(one) / 1024).toFixed(1));
+      return `${rss} MiB resident, ${anonymous} MiB of it its own, ${cpuMs} ms of processor time in 60 s`;
+    };
+    const bare = "/usr/lib/muster/agent";
+    await host
+      .shell(
+        `cd ${bare} && systemd-run --quiet --unit=bare-server ./runtime/node -e 'new (require("ws").WebSocketServer)({port: 9})' && sleep 5 && ` +
+          `systemd-run --quiet --unit=bare-client --working-directory=${bare} ./runtime/node -e 'new (require("ws"))("ws://127.0.0.1:9")'`,
+      )
+      .catch(() => "");
+    const agent = await host.shell("systemctl show -P MainPID muster-agent");
+    figures.push(`agent, idle: ${await measure(agent)}`);
+    const client = await host.shell("systemctl show -P MainPID bare-client");
+    figures.push(`bare Node.js with one WebSocket: ${await measure(client)}`);
+    expect(Number(agent)).toBeGreaterThan(1);
+    expect(Number(client)).toBeGreaterThan(1);
+  });
+});
+
+describe("when the power goes", () => {
+  it("comes back by itself, with its shares, as the same node", async () => {
+    const enrolled = async () => (await node()).events.filter((event) => event.type === "enrolled").length;
+    const before = await enrolled();
+    const bootId = await host.shell("cat /proc/sys/kernel/random/boot_id");
+    await host.powerCut();
+    const off = new Date();
+    host.start();
+    await backAfter(off);
+    expect(await host.shell("cat /proc/sys/kernel/random/boot_id")).not.toBe(bootId);
+    expect(await host.shell("findmnt -rno TARGET -t ext4 | grep ^/share | sort")).toBe("/share1\n/share2");
+    expect(await enrolled()).toBe(before);
+    await until("the node is active", async () => ((await node()).status === "active" ? true : undefined));
+  });
+});
+
+describe("when the clock is an hour ahead", () => {
+  it("says so, and is well once the clock is set", async () => {
+    await host.powerCut();
+    const off = new Date();
+    host.start({ clockOffSeconds: 3600 });
+    await backAfter(off);
+    const skewed = await until("the agent to tell", async () => {
+      const condition = await conditionOf("agent.healthy");
+      return condition?.status === "False" ? condition : undefined;
+    });
+    expect(skewed).toMatchObject({ reason: "ClockSkewed" });
+    expect(skewed.message).toMatch(/clock is 3[56]\d\d s ahead of the hub's/);
+    expect((await node()).schedulable).toBe(false);
+    await host.shell(`date -u -s @${Math.floor(Date.now() / 1000)}`);
+    await until(
+      "the agent to be well",
+      async () => {
+        const condition = await conditionOf("agent.healthy");
+        return condition?.status === "True" ? true : undefined;
+      },
+      { timeoutMs: 240_000 },
+    );
+  });
+});
