@@ -27,7 +27,7 @@ export interface AgentParts {
 
 const READINESS_EVERY_MS = 2 * 60_000;
 const HEALTH_EVERY_MS = 30_000;
-/** While the first boot goes on, somebody waits for its end. */
+/** Until the first boot has ended well, somebody waits for it. */
 const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;
 /** A refused identity is looked at again this often: an operator may have lifted the reason. */
@@ -243,7 +243,7 @@ export class Agent {
         saidAt = performance.now();
         this.send({ type: "readiness", signal });
       }
-      const settling = signal.conditions.some((condition) => condition.status === "Unknown");
+      const settling = signal.conditions.some((one) => one.type.startsWith("bootstrap.") && one.status !== "True");
       await sleep(settling ? SETTLING_EVERY_MS : HEALTH_EVERY_MS, undefined, { signal: over });
     }
   }

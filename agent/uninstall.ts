@@ -13,6 +13,8 @@ const UNIT_FOLDER = "/etc/systemd/system";
 const SYNC_DROP_IN_FOLDER = `${UNIT_FOLDER}/maas_hardware_sync.service.d`;
 const STATE_FOLDER = "/var/lib/muster";
 const CONFIG_FOLDER = "/etc/muster";
+/** There where the agent came as a Debian package. */
+const PACKAGE_RECORD = "/var/lib/dpkg/info/muster-agent.list";
 /** While it is there, all that is left of the agent's life is to go on removing. */
 const MARKER = `${STATE_FOLDER}/uninstalling`;
 const TOOL_TIMEOUT_MS = 30_000;
@@ -43,6 +45,14 @@ export async function probeRemoval(system: System): Promise<void> {
     await system.write(probe, "", 0o600);
     await system.remove(probe);
   }
+}
+
+/** By a unit of its own, since the purge stops the agent. */
+async function purgePackage(system: System): Promise<void> {
+  if (!(await system.isPresent(PACKAGE_RECORD))) return;
+  const command = ["--collect", "--no-block", "--unit=muster-agent-purge", "dpkg", "--purge", "muster-agent"];
+  const { exitCode, stderr } = await system.run("systemd-run", command, TOOL_TIMEOUT_MS);
+  if (exitCode !== 0) throw new Error(`systemd-run ended with status ${exitCode}: ${stderr.slice(-500)}`);
 }
 
 /** The point of no return, on disk before anything is removed. */
@@ -84,6 +94,7 @@ export async function removeFootprint(system: System, log: Log): Promise<void> {
   await attempt(AGENT_UNIT, () => systemctl("disable", AGENT_UNIT));
   await attempt(AGENT_UNIT, () => system.removeTree(`${UNIT_FOLDER}/${AGENT_UNIT}`));
   await attempt("systemd", () => systemctl("daemon-reload"));
+  await attempt("the package", () => purgePackage(system));
   await attempt(STATE_FOLDER, () => system.removeTree(STATE_FOLDER));
   log.info("Muster was removed from this host");
 }

@@ -19,8 +19,8 @@ type Rule = Ending & {
   /** Whether stages are compensated when the workflow fails with this class (decision W2: only a failed deploy is). */
   readonly compensate: boolean;
   readonly codes: readonly string[];
-  /** Codes that end otherwise than the rest of their class. */
-  readonly exceptions?: Readonly<Record<string, Partial<Ending>>>;
+  /** Codes that end otherwise than the rest of their class, or that looking again cannot mend. */
+  readonly exceptions?: Readonly<Record<string, Partial<Ending> & { readonly retry?: "never" }>>;
 };
 
 export const FAILURES = {
@@ -143,10 +143,12 @@ export const FAILURES = {
     codes: ["agent_not_connected", "host_bootstrap_failed", "site_bootstrap_failed", "agent_unreachable"],
     exceptions: {
       site_bootstrap_failed: {
+        retry: "never",
         nextAction:
           "The site's owners look at their bundle: its output is in /var/log/cloud-init-output.log on the host. Remove the cause, run systemctl restart muster-bootstrap there, then resume.",
       },
       host_bootstrap_failed: {
+        retry: "never",
         nextAction:
           "Remove what the evidence names, run systemctl restart muster-bootstrap on the host, then resume. The output is in /var/log/cloud-init-output.log.",
       },

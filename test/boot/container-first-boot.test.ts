@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
 import { ROCE_NICS } from "../fakes/maas/state/site.ts";
 import { DEMO_DEPLOY_PASSWORD } from "../support/seed-site.ts";
 import { until } from "../support/until.ts";
@@ -148,5 +149,35 @@ describe("a reboot", () => {
   });
 });
 
+describe("a removal", () => {
+  it("leaves nothing on the host but what the documents name", async () => {
+    const node = `/api/v1/admin/nodes/${onboarding.node_id}`;
+    const ended = async (verb: string) => {
+      const { decommission_id: id } = await world.api.call(Begun, "POST", `${node}/${verb}`, { reason: "boot suite" });
+      return until(`the ${verb} to end`, async () => {
+        const { status } = await world.api.call(Shown, "GET", `/api/v1/admin/decommissions/${id}`);
+        return ["pending", "running", "compensating"].includes(status) ? undefined : status;
+      });
+    };
+    expect(await ended("drain")).toBe("completed");
+    expect(await ended("remove")).toBe("completed");
+    await until("the package to be gone", async () =>
+      (await host.run("dpkg", "-s", "muster-agent")).exitCode === 0 ? undefined : true,
+    );
+    const left = await host.shell(
+      "find / -xdev \\( -path /proc -o -path /sys -o -path /var/log -o -path /var/lib/dpkg -o -path /var/lib/cloud \\) -prune -o -iname '*muster*' -print",
+    );
+    expect(left).toBe("");
+    expect(await host.shell("getent passwd hpcadmin")).toContain("hpcadmin");
+    // What cloud-init does at the next boot brings nothing back.
+    await host.reboot();
+    await host.bootEnded();
+    expect(await host.shell("systemctl list-units 'muster*' --all --no-legend")).toBe("");
+    expect((await host.run("dpkg", "-s", "muster-agent")).exitCode).not.toBe(0);
+  });
+});
+
+const Begun = z.looseObject({ decommission_id: z.string() });
+const Shown = z.looseObject({ status: z.string() });
 const enrollments = async (nodeId: string) =>
   (await world.api.node(nodeId)).events.filter((event) => event.type === "enrolled").length;

@@ -13,6 +13,7 @@ import {
   maasSiteProfiles,
   maasSites,
   maasSiteWatches,
+  type NodeConditionRow,
   type NodeOnboarding,
   nodeCertificates,
   nodeConditions,
@@ -220,9 +221,10 @@ export function readConditions(
   db: Db,
   nodeId: NodeId,
   generation: number,
-): Promise<{ type: string; status: string; message: string }[]> {
+): Promise<Pick<NodeConditionRow, "type" | "status" | "message" | "observedAt">[]> {
+  const { type, status, message, observedAt } = nodeConditions;
   return db
-    .select({ type: nodeConditions.type, status: nodeConditions.status, message: nodeConditions.message })
+    .select({ type, status, message, observedAt })
     .from(nodeConditions)
     .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.generation, generation)));
 }

@@ -38,17 +38,25 @@ const OWNERS = [
 /** What the agent says of the first boot's parts, each owner's apart (lifecycle 9). A host whose image brought the agent may have none. */
 async function firstBootUnfinished(context: OnboardContext): Promise<Wait<OnboardState> | Failed<OnboardState> | null> {
   const { nodeId, generation } = provisioningOf(context);
+  const wait = (reason: string): Wait<OnboardState> => ({
+    kind: "wait",
+    reason,
+    seconds: LOOK_AGAIN_SECONDS,
+    on: waitKey.node(nodeId),
+  });
   const told = await readConditions(context.services.db, nodeId, generation);
   for (const { type, code, whose } of OWNERS) {
     const condition = told.find((one) => one.type === type);
     if (condition?.status !== "False") continue;
+    // Somebody may have mended it since, and said so by resuming; the agent repeats what it finds every two minutes.
+    if (condition.observedAt < context.enteredAt)
+      return wait(`The agent to look again at the first boot; before it said: ${condition.message}`.slice(0, 300));
     const message = `${whose} failed on ${context.onboarding.hostname}: ${condition.message}. Remove the cause, run "systemctl restart muster-bootstrap" on the host, then resume.`;
     const evidence = { node_id: nodeId, condition: type, bootstrap: condition.message };
     return { kind: "failed", failure: failure("post_deploy_connectivity_failure", code, message, evidence) };
   }
   if (!OWNERS.some(({ type }) => told.some((one) => one.type === type && one.status === "Unknown"))) return null;
-  const reason = "The first boot's parts to end";
-  return { kind: "wait", reason, seconds: LOOK_AGAIN_SECONDS, on: waitKey.node(nodeId) };
+  return wait("The first boot's parts to end");
 }
 
 /** The one move that makes a host schedulable; it is committed together with the stage's verdict. */
