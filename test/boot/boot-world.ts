@@ -92,11 +92,10 @@ function operations({
       until(
         `onboarding ${id} to end`,
         async () => {
-          await hosts.settle();
           const onboarding = await api.onboarding(id);
           return ["pending", "running", "compensating"].includes(onboarding.status) ? undefined : onboarding;
         },
-        { timeoutMs, everyMs: 300 },
+        { timeoutMs, everyMs: 300, signal: hosts.failed },
       ),
   };
 }

@@ -20,8 +20,8 @@ export class ContainerHosts implements Lane {
   readonly #hosts = new Map<string, ContainerHost>();
   /** What happens to a host happens one after the other. */
   #last: Promise<void> = Promise.resolve();
-  /** The first thing that went wrong. */
-  #failure: Error | null = null;
+  readonly #failing = new AbortController();
+  readonly failed = this.#failing.signal;
   prepare: Prepare = async () => undefined;
 
   private constructor(lxd: Lxd, scratch: string) {
@@ -91,15 +91,9 @@ export class ContainerHosts implements Lane {
     return host;
   }
 
-  /** Waits for what was begun; throws what failed. */
-  async settle(): Promise<void> {
-    await this.#last;
-    if (this.#failure !== null) throw this.#failure;
-  }
-
   #enqueue(work: () => Promise<void>): void {
     this.#last = this.#last.then(work).catch((error: unknown) => {
-      this.#failure ??= error instanceof Error ? error : new Error(String(error));
+      this.#failing.abort(error);
     });
   }
 }

@@ -8,7 +8,7 @@ export interface Lane {
   readonly reach: string;
   /** Takes over the machines' power. */
   attach(region: Region, maasUrl: string): void;
-  /** Waits for what was begun; throws what failed. */
-  settle(): Promise<void>;
+  /** Aborted, with what went wrong, when a machine could not be switched on or off. */
+  readonly failed: AbortSignal;
   stop(): Promise<void>;
 }

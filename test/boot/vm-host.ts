@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { execa } from "execa";
 import type { HostFile } from "./container-host.ts";
 import type { BootImage } from "./image/boot-image.ts";
@@ -49,9 +49,13 @@ export class VmHost {
       const folders = file.path.split("/").slice(0, -1);
       for (let depth = 1; depth <= folders.length; depth += 1)
         commands.push(`mkdir /${folders.slice(0, depth).join("/")}`);
-      commands.push(`write ${local} /${file.path}`, `sif /${file.path} mode 0100${file.mode.toString(8)}`);
+      const name = basename(file.path);
+      const mode = `0100${file.mode.toString(8)}`;
+      commands.push(`cd /${folders.join("/")}`, `write ${local} ${name}`, `sif ${name} mode ${mode}`);
     }
-    await execa("debugfs", ["-w", "-f", "/dev/stdin", root], { input: `${commands.join("\n")}\n` });
+    const script = this.#file("debugfs");
+    writeFileSync(script, `${commands.join("\n")}\n`);
+    await execa("debugfs", ["-w", "-f", script, root]);
     for (let disk = 1; disk <= DATA_DISKS; disk += 1)
       await execa("truncate", ["-s", String(2 * GIB), this.#file(`data${disk}.raw`)]);
   }

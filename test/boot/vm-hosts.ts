@@ -17,7 +17,8 @@ export class VmHosts implements Lane {
   readonly #image: BootImage;
   readonly #hosts = new Map<string, VmHost>();
   #last: Promise<void> = Promise.resolve();
-  #failure: Error | null = null;
+  readonly #failing = new AbortController();
+  readonly failed = this.#failing.signal;
 
   private constructor(folder: string, image: BootImage) {
     this.#folder = folder;
@@ -56,11 +57,6 @@ export class VmHosts implements Lane {
     return known;
   }
 
-  async settle(): Promise<void> {
-    await this.#last;
-    if (this.#failure !== null) throw this.#failure;
-  }
-
   async stop(): Promise<void> {
     await this.#last;
     await Promise.all([...this.#hosts.values()].map((host) => host.powerCut()));
@@ -68,7 +64,7 @@ export class VmHosts implements Lane {
 
   #enqueue(work: () => Promise<void>): void {
     this.#last = this.#last.then(work).catch((error: unknown) => {
-      this.#failure ??= error instanceof Error ? error : new Error(String(error));
+      this.#failing.abort(error);
     });
   }
 }
