@@ -3,9 +3,11 @@
  * real agent process a host. `npm run demo` keeps running; `npm run demo -- --exit` ends by itself.
  */
 import { rmSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { Onboarding } from "../../shared/api/onboardings.ts";
+import { startBootWorld } from "../boot/boot-world.ts";
+import { ContainerHosts } from "../boot/container-hosts.ts";
 import { type Rig, startRig } from "../support/rig.ts";
 import { type DemoHost, demoHosts, type SeededSite, seedSite } from "../support/seed-site.ts";
 import { ProgressView } from "./progress.ts";
@@ -16,10 +18,12 @@ const USAGE = `Usage: npm run demo -- [options]
   --speed N      how much faster than a real site the simulated MAAS runs (default 20)
   --state DIR    where the demo keeps its data (default .muster/demo); a second start goes on with it
   --fresh        forget the data of earlier runs
+  --boot         hosts are system containers that boot Debian's own systemd and cloud-init; needs root and LXD (test/boot/README.md)
   --deadline S   with --exit: give up after S seconds (default 300)`;
 
 interface Arguments {
   readonly exit: boolean;
+  readonly boot: boolean;
   readonly hosts: number;
   readonly speed: number;
   readonly stateDir: string;
@@ -36,6 +40,7 @@ function readArguments(): Arguments {
       state: { type: "string", default: ".muster/demo" },
       fresh: { type: "boolean", default: false },
       deadline: { type: "string", default: "300" },
+      boot: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
@@ -51,6 +56,7 @@ function readArguments(): Arguments {
   };
   return {
     exit: values.exit,
+    boot: values.boot,
     hosts: Math.floor(number("hosts", values.hosts, 1, 64)),
     speed: number("speed", values.speed, 0.1, 1000),
     stateDir: resolve(values.state),
@@ -60,7 +66,7 @@ function readArguments(): Arguments {
 }
 
 /** The first host alone, the others as one batch; hosts that an earlier run has onboarded, or still does, are left as they are. */
-async function onboard(rig: Rig, site: SeededSite, hosts: readonly DemoHost[]): Promise<void> {
+async function onboard(rig: DemoWorld, site: SeededSite, hosts: readonly DemoHost[]): Promise<void> {
   const known = new Set((await rig.api.onboardings()).map((onboarding) => onboarding.hostname));
   const selectors = { site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId };
   const [first, ...others] = hosts;
@@ -72,7 +78,12 @@ async function onboard(rig: Rig, site: SeededSite, hosts: readonly DemoHost[]): 
 const isOver = (onboarding: Onboarding): boolean => !["pending", "running", "compensating"].includes(onboarding.status);
 
 /** Watches until nothing moves any more by itself; the hub may be restarted meanwhile. */
-async function watch(rig: Rig, hosts: readonly DemoHost[], view: ProgressView, signal: AbortSignal): Promise<void> {
+async function watch(
+  rig: DemoWorld,
+  hosts: readonly DemoHost[],
+  view: ProgressView,
+  signal: AbortSignal,
+): Promise<void> {
   const names = new Set(hosts.map((host) => host.hostname));
   while (!signal.aborted) {
     const seen = await rig.api.onboardings().catch(() => null);
@@ -85,12 +96,33 @@ async function watch(rig: Rig, hosts: readonly DemoHost[], view: ProgressView, s
   }
 }
 
-async function summary(rig: Rig, hosts: readonly DemoHost[]): Promise<{ active: number; text: string }> {
+async function summary(rig: DemoWorld, hosts: readonly DemoHost[]): Promise<{ active: number; text: string }> {
   const nodes = await rig.api.nodes();
   const active = hosts.filter((host) =>
     nodes.some((node) => node.hostname === host.hostname && node.status === "active"),
   ).length;
   return { active, text: `${active} of ${hosts.length} hosts active` };
+}
+
+/** What the demo looks at, wherever its hosts boot. */
+type DemoWorld = Pick<Rig, "api" | "maas" | "apiUrl" | "adminTokenFile" | "stop"> & { readonly logs: string };
+
+async function startFolders(args: Arguments): Promise<DemoWorld> {
+  const rig = await startRig({
+    stateDir: args.stateDir,
+    machines: args.hosts,
+    speed: args.speed,
+    onRestart: (name) => process.stdout.write(`The ${name} ended by itself; starting it again.\n`),
+  });
+  return { ...rig, logs: args.stateDir };
+}
+
+/** Real first boots: the image is built on the first run, which takes minutes. */
+async function startContainers(hosts: number): Promise<DemoWorld> {
+  const { api, maas, folder, stop } = await startBootWorld({ boxes: hosts, lane: ContainerHosts.start });
+  const { url, apiKey, controlUrl: control } = maas;
+  const adminTokenFile = join(folder, "hub/admin-token");
+  return { api, maas: { url, apiKey, control }, apiUrl: api.url, adminTokenFile, logs: folder, stop };
 }
 
 async function main(): Promise<number> {
@@ -101,12 +133,7 @@ async function main(): Promise<number> {
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
   const started = Date.now();
   out.write("Starting a hub with its embedded database, and a simulated MAAS region …\n");
-  const rig = await startRig({
-    stateDir: args.stateDir,
-    machines: args.hosts,
-    speed: args.speed,
-    onRestart: (name) => out.write(`The ${name} ended by itself; starting it again.\n`),
-  });
+  const rig = args.boot ? await startContainers(args.hosts) : await startFolders(args);
   try {
     const hosts = demoHosts(args.hosts);
     const site = await seedSite(rig.api, rig.maas, hosts);
@@ -118,9 +145,10 @@ async function main(): Promise<number> {
     await watch(rig, hosts, new ProgressView(out), patience);
     const result = await summary(rig, hosts);
     out.write(`\n${Math.round((Date.now() - started) / 1000)} s after the start.\n`);
-    out.write(`API and page   ${rig.apiUrl}\nAdmin token    ${rig.adminTokenFile}\nLogs           ${args.stateDir}\n`);
+    out.write(`API and page   ${rig.apiUrl}\nAdmin token    ${rig.adminTokenFile}\nLogs           ${rig.logs}\n`);
     if (!args.exit && !stop.signal.aborted) {
-      out.write(`${result.text}. Ctrl-C stops everything; the next start goes on with the same data.\n`);
+      const next = args.boot ? "and forgets it" : "the next start goes on with the same data";
+      out.write(`${result.text}. Ctrl-C stops everything; ${next}.\n`);
       await new Promise<void>((done) => stop.signal.addEventListener("abort", () => done(), { once: true }));
       return 0;
     }
@@ -133,7 +161,7 @@ async function main(): Promise<number> {
 
 /** With `--exit`, the reasons of whatever is not active come before the last line. */
 async function closing(
-  rig: Rig,
+  rig: DemoWorld,
   hosts: readonly DemoHost[],
   active: number,
   args: Arguments,
