@@ -50,8 +50,8 @@ export class Agent {
   #lastSignal: ReadinessSignal | null = null;
   #signalPending = false;
   #ttlMs = 10_000;
-  /** Hub's clock minus the host's, as of the last welcome. */
-  #skewMs = 0;
+  /** The hub's time at the last welcome, and when that was by a clock that nobody sets; null before the first. */
+  #welcomed: { readonly hubMs: number; readonly at: number } | null = null;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
@@ -63,7 +63,13 @@ export class Agent {
   }
 
   /** The hub's time: what it signs is judged by its own clock, as the host's may be wrong. */
-  now = (): Date => new Date(Date.now() + this.#skewMs);
+  now = (): Date =>
+    new Date(this.#welcomed === null ? Date.now() : this.#welcomed.hubMs + performance.now() - this.#welcomed.at);
+
+  /** Hub's clock minus the host's as they are now: somebody may have set the host's since the welcome. */
+  get #skewMs(): number {
+    return this.now().getTime() - Date.now();
+  }
 
   /** A frame that the protocol does not allow would cost the connection, again and again; it stays here. */
   send = (frame: AgentFrame): void => {
@@ -201,7 +207,7 @@ export class Agent {
   async #serve(channel: Channel): Promise<ChannelEnd> {
     const { log, system } = this.#parts;
     this.#ttlMs = channel.welcome.heartbeat_ttl_ms;
-    this.#skewMs = new Date(channel.welcome.hub_time).getTime() - Date.now();
+    this.#welcomed = { hubMs: new Date(channel.welcome.hub_time).getTime(), at: performance.now() };
     this.#lastSignal = null;
     const over = new AbortController();
     const background = (what: string, work: Promise<void>): void => {

@@ -71,13 +71,13 @@ describe("a machine with disks of its own", () => {
       const [rss, anonymous] = kib.split("\n").map((one) => (Number(one) / 1024).toFixed(1));
       return `${rss} MiB resident, ${anonymous} MiB of it its own, ${cpuMs} ms of processor time in 60 s`;
     };
-    const bare = "/usr/lib/muster/agent";
-    await host
-      .shell(
-        `cd ${bare} && systemd-run --quiet --unit=bare-server ./runtime/node -e 'new (require("ws").WebSocketServer)({port: 9})' && sleep 5 && ` +
-          `systemd-run --quiet --unit=bare-client --working-directory=${bare} ./runtime/node -e 'new (require("ws"))("ws://127.0.0.1:9")'`,
-      )
-      .catch(() => "");
+    // The agent's own runtime and WebSocket package, with a server in another process of the same machine.
+    const bare = (unit: string, program: string) =>
+      host.shell(
+        `systemd-run --quiet --unit=${unit} --working-directory=/usr/lib/muster/agent /usr/lib/muster/agent/runtime/node -e '${program}' && sleep 5`,
+      );
+    await bare("bare-server", 'new (require("ws").WebSocketServer)({port: 9})');
+    await bare("bare-client", 'new (require("ws"))("ws://127.0.0.1:9")');
     const agent = await host.shell("systemctl show -P MainPID muster-agent");
     figures.push(`agent, idle: ${await measure(agent)}`);
     const client = await host.shell("systemctl show -P MainPID bare-client");

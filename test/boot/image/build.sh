@@ -15,6 +15,7 @@ trap 'rm -rf "$work"' EXIT
 
 # The machine's own Debian sources, so that a mirror that the machine is set to is used here too.
 sources() {
+  # shellcheck disable=SC2016 # the names are apt's own
   apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' |
     awk -v suite="$suite" '$2 ~ "^" suite && $3 == "main" { print "deb " $1 " " $2 " main" }' | sort -u
 }
@@ -34,6 +35,8 @@ cp rootfs/boot/vmlinuz-* vmlinuz
 rm -f rootfs/boot/* rootfs/etc/ssh/ssh_host_* rootfs/etc/hostname
 : >rootfs/etc/machine-id
 printf '127.0.0.1 localhost\n' >rootfs/etc/hosts
+# This machine's resolver is of no use there, and waiting for it would slow down whatever looks up a name.
+: >rootfs/etc/resolv.conf
 ln -sfn /lib/systemd/system/multi-user.target rootfs/etc/systemd/system/default.target
 # Units that only take time on a machine that lives for minutes.
 for unit in systemd-binfmt.service apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer fstrim.timer e2scrub_all.timer \
