@@ -171,11 +171,11 @@ describe("a batch of 200 hosts over night", () => {
         const batch = await readBatch(db(), id);
         return batch?.done ? batch : undefined;
       },
-      { timeoutMs: 240_000, everyMs: 250, signal: agents.signal },
+      { timeoutMs: 540_000, everyMs: 250, signal: agents.signal },
     );
 
   it("ends with the right tally, its failures told apart, and no host in another's way; what was mended goes on", {
-    timeout: 300_000,
+    timeout: 600_000,
   }, async () => {
     for (const [n, fault] of faults) suffer(n, fault);
     const untouched = strangers();
