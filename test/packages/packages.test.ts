@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { execa } from "execa";
+import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ARCHITECTURES } from "../../packaging/package-spec.ts";
 import { AGENT, HUB, PACKAGES } from "../../packaging/packages.ts";
@@ -18,13 +20,16 @@ let folder: string;
 const build = (out: string, ...more: string[]) =>
   execa(
     process.execPath,
-    ["packaging/main.ts", "--out", join(folder, out), "--compress", "zstd", ...more].concat(
-      "--signing-key",
-      join(folder, "key.pem"),
-    ),
+    [
+      ...["--disable-warning=ExperimentalWarning", "packaging/main.ts", "--out", join(folder, out)],
+      ...["--compress", "zstd", "--signing-key", join(folder, "key.pem"), ...more],
+    ],
     { cwd: REPOSITORY, reject: false },
   );
 const unpacked = (name: string, path = "") => join(folder, `root-${name}`, path);
+const filesBelow = async (folder: string) =>
+  (await readdir(folder, { recursive: true })).map((name) => join(folder, name));
+const sourceOf = (home: string, script: string) => join(REPOSITORY, relative(home, script)).replace(/[.]js$/, ".ts");
 const homeOf = (spec: typeof AGENT) => unpacked(spec.name, `usr/lib/muster/${spec.home}`);
 
 describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
@@ -92,9 +97,23 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     });
   });
 
+  it.each(PACKAGES)("$name brings its sources without their types, each line where it was", async (spec) => {
+    const home = homeOf(spec);
+    const files = (await Promise.all(spec.sources.map((one) => filesBelow(join(home, one))))).flat();
+    expect(files.filter((file) => file.endsWith(".ts"))).toEqual([]);
+    const scripts = files.filter((file) => file.endsWith(".js") && existsSync(sourceOf(home, file)));
+    expect(scripts.length).toBeGreaterThan(40);
+    for (const file of scripts) {
+      const [script, source] = [readFileSync(file, "utf8"), readFileSync(sourceOf(home, file), "utf8")];
+      expect(script.split("\n").map((line) => line.length)).toEqual(source.split("\n").map((line) => line.length));
+      for (const { fileName } of ts.preProcessFile(script).importedFiles.filter((one) => one.fileName.startsWith(".")))
+        expect(existsSync(join(dirname(file), fileName)), `${fileName} in ${file}`).toBe(true);
+    }
+  });
+
   it("brings an agent that runs by its own runtime, and says which configuration is missing", async () => {
     const home = homeOf(AGENT);
-    const run = await execa(join(home, "runtime/node"), [join(home, "agent/main.ts"), "--config", "/none.json"], {
+    const run = await execa(join(home, "runtime/node"), [join(home, "agent/main.js"), "--config", "/none.json"], {
       env: { PATH: "/nonexistent", MUSTER_ROOT: folder },
       extendEnv: false,
       cwd: "/",
@@ -113,7 +132,7 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     const hub = startChild({
       name: "packaged hub",
       command: node,
-      script: join(home, "hub/main.ts"),
+      script: join(home, "hub/main.js"),
       env: {
         MUSTER_STATE_DIR: join(folder, "state"),
         MUSTER_HTTP_PORT: "0",
@@ -128,7 +147,7 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
       expect(await (await fetch(url)).text()).toContain("<title>Muster</title>");
       const cli = await execa(
         node,
-        [join(home, "hub/cli/main.ts"), "list-nodes", "--url", url].concat(
+        [join(home, "hub/cli/main.js"), "list-nodes", "--url", url].concat(
           "--token-file",
           join(folder, "state/admin-token"),
         ),
