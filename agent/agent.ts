@@ -147,10 +147,8 @@ export class Agent {
     const { identities, log } = this.#parts;
     const stored = await identities.read();
     if (stored !== null && stored.notAfter.getTime() > Date.now()) return stored;
-    if (stored !== null) {
-      await this.#afterRefusal(stored);
-      return null;
-    }
+    // By whose clock it has expired the hub knows: what it gives out now is good, whatever this host's clock says of it.
+    if (stored !== null) return this.#afterRefusal(stored);
     try {
       return await identities.enroll();
     } catch (error) {
@@ -167,15 +165,16 @@ export class Agent {
    * The hub does not take this certificate. A token that lies on the host is a new chance (an operator has put it there); else a renewal is
    * tried, since it may be only the host's clock that calls an expired certificate good.
    */
-  async #afterRefusal(identity: Identity): Promise<void> {
+  async #afterRefusal(identity: Identity): Promise<Identity | null> {
     const { identities, log } = this.#parts;
     try {
-      if (await identities.hasToken()) await identities.enroll();
-      else await identities.renew(identity);
+      return (await identities.hasToken()) ? await identities.enroll() : await identities.renew(identity);
     } catch (error) {
       log.warn("the identity could not be made good", { error });
-      if (error instanceof HubRefusal && error.code === NODE_DELETED && (await this.#runner?.nodeDeleted())) return;
+      if (error instanceof HubRefusal && error.code === NODE_DELETED && (await this.#runner?.nodeDeleted()))
+        return null;
       if (error instanceof HubRefusal) await this.#pauseLong();
+      return null;
     }
   }
 

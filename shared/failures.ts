@@ -172,7 +172,27 @@ export const FAILURES = {
     compensate: false,
     nextVerb: "resume",
     nextAction: "Read the agent's log on the host; check that the hub's address and CA are right there, then resume.",
-    codes: ["enrollment_timeout", "token_expired", "agent_unhealthy"],
+    codes: [
+      "enrollment_timeout",
+      "token_expired",
+      "enrollment_refused",
+      "agent_distrusts_hub",
+      "host_clock_wrong",
+      "agent_unhealthy",
+    ],
+    exceptions: {
+      agent_distrusts_hub: {
+        nextAction:
+          "The host's user-data carries another CA than this hub's: see which hub it was made for, and whether this hub's secret store was replaced. Put the hub's CA on the host and resume, or restart clean, which deploys it with the right one.",
+      },
+      enrollment_refused: {
+        nextAction:
+          "See which token the host has and whether another host has used it. Resume once the host may enroll, or restart clean, which gives it a new one.",
+      },
+      host_clock_wrong: {
+        nextAction: "Set the host's clock and see to its time service (timedatectl set-ntp true), then resume.",
+      },
+    },
   },
   state_ambiguity: {
     retry: "never",

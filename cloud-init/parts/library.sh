@@ -107,7 +107,9 @@ download() {
     408 | 425 | 429) ;;
     4*) die "$shown answered $code; check the address and whether the token is still valid" ;;
     esac
-    if [ "$attempt" -ge "$attempts" ]; then
+    if [ "$attempt" -ge "$attempts" ] && [ "$status" -eq 60 ]; then
+      die "this host does not trust the certificate at $shown: it was given another CA, or its clock is wrong, which says $(utc_now)"
+    elif [ "$attempt" -ge "$attempts" ]; then
       die "$shown could not be fetched in $attempts attempts (curl status $status, HTTP $code); check network, address and CA"
     fi
     attempt=$((attempt + 1))

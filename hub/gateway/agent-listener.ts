@@ -14,6 +14,7 @@ import { TASK_CHANNEL } from "../tasks/queue.ts";
 import type { AgentPackages } from "./agent-packages.ts";
 import type { RenderBootstrapScript } from "./bootstrap-script-route.ts";
 import type { CertificateAuthority } from "./certificate-authority.ts";
+import { ConnectionAttempts } from "./connection-attempts.ts";
 import { Dispatcher, type InputResolvers } from "./dispatch.ts";
 import { Gateway } from "./gateway.ts";
 import { PollChannels } from "./poll-channels.ts";
@@ -65,13 +66,15 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
   const dispatcher = new Dispatcher({ ...options, sessions });
   const gateway = new Gateway({ ...options, sessions, dispatcher });
   const polls = new PollChannels(gateway);
-  const app = agentRoutes({ ...options, polls });
-  const server = await createTlsServer(options, getRequestListener(app.fetch));
+  const attempts = new ConnectionAttempts();
+  const app = agentRoutes({ ...options, polls, attempts });
+  const server = await createTlsServer(options, attempts, getRequestListener(app.fetch));
   const sockets = acceptSockets(server, options, gateway);
   const listener = listenForWork(options, sessions, dispatcher, gateway);
   let ticks = 0;
   const stopTicking = every(TICK_MS, log, async () => {
     await gateway.flushContacts();
+    await attempts.flush(options.db);
     for (const { nodeId } of sessions.dropSilent(performance.now()))
       log.warn("silent agent dropped", { node_id: nodeId });
     await polls.sweep();
@@ -93,9 +96,14 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
       await listener.close();
       await closeAll(server, sockets, sessions);
       // The database may be away: the listener ends all the same, and a sweep of another hub closes what is left.
-      for (const written of await Promise.allSettled([gateway.flushContacts(), polls.sweep(), drained(gateway)]))
+      for (const written of await Promise.allSettled([
+        gateway.flushContacts(),
+        attempts.flush(options.db),
+        polls.sweep(),
+        drained(gateway),
+      ]))
         if (written.status === "rejected")
-          log.warn("the end of sessions could not be written", { error: written.reason });
+          log.warn("what was left could not be written at the end", { error: written.reason });
     },
   };
 }
@@ -155,6 +163,7 @@ function acceptSockets(server: Server, options: AgentListenerOptions, gateway: G
 
 async function createTlsServer(
   options: AgentListenerOptions,
+  attempts: ConnectionAttempts,
   handler: ReturnType<typeof getRequestListener>,
 ): Promise<Server> {
   const certificate = await ServerCertificate.issue(options.ca, options.serverNames);
@@ -167,8 +176,12 @@ async function createTlsServer(
       maxHeaderSize: 16_384,
       connectionsCheckingInterval: 5_000,
     },
-    (request, response) => void handler(request, response),
+    (request, response) => {
+      attempts.watchRequest(request, response);
+      void handler(request, response);
+    },
   );
+  attempts.watchHandshakes(server);
   server.maxConnections = MAX_CONNECTIONS;
   server.headersTimeout = 15_000;
   server.requestTimeout = 60_000;

@@ -13,10 +13,10 @@ export const agentPackageUrl = (agentUrl: string, sha256: string): string =>
 /** The agent's Debian package, for a host that has an enrollment token and nothing else yet. Using the token for this does not use it up. */
 export async function sendAgentPackage(
   { db, packages }: { readonly db: Db; readonly packages: AgentPackages },
-  authorization: string | undefined,
+  bearer: string | null,
   sha256: string,
 ): Promise<Response> {
-  await requireToken(db, authorization);
+  await requireToken(db, bearer);
   const found = await packages.withSum(sha256);
   if (found === null)
     throw new ApiError(

@@ -5,17 +5,17 @@ import type { Db } from "../db/tx.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
 import { unknownToken } from "./enroll.ts";
 
+/** Null where the header holds none. */
+export const bearerToken = (authorization: string | undefined): string | null =>
+  /^Bearer ([!-~]{1,200})$/.exec(authorization ?? "")?.[1] ?? null;
+
 /**
  * The enrollment token with which a host asks before it has a certificate. Asking with it does not use it up. Throws unless it is known, not revoked and
  * not expired.
  */
-export async function requireToken(
-  db: Db,
-  authorization: string | undefined,
-): Promise<{ text: string; token: EnrollmentToken }> {
-  const [, text] = /^Bearer ([!-~]{1,200})$/.exec(authorization ?? "") ?? [];
-  const found = text === undefined ? null : await readToken(db, tokenHash(text));
-  if (text === undefined || found === null || found.token.revokedAt !== null) throw unknownToken();
+export async function requireToken(db: Db, text: string | null): Promise<{ text: string; token: EnrollmentToken }> {
+  const found = text === null ? null : await readToken(db, tokenHash(text));
+  if (text === null || found === null || found.token.revokedAt !== null) throw unknownToken();
   if (found.expired)
     throw new ApiError(
       "token_expired",

@@ -15,9 +15,9 @@ export type RenderBootstrapScript = (host: {
 /** The script of manual mode, for whoever has a token that is good and that no host has used. */
 export async function sendBootstrapScript(
   { db, bootstrapScript }: { readonly db: Db; readonly bootstrapScript: RenderBootstrapScript },
-  authorization: string | undefined,
+  bearer: string | null,
 ): Promise<Response> {
-  const { text, token } = await requireToken(db, authorization);
+  const { text, token } = await requireToken(db, bearer);
   if (token.usedAt !== null)
     throw new ApiError(
       "token_used",

@@ -8,11 +8,15 @@ import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts"
 import { KEY_ALGORITHM, SIGNING_ALGORITHM, serialOf, x509 } from "./x509.ts";
 
 const HOUR = 3_600_000;
-const NODE_LIFE_MS = 24 * HOUR;
-const SERVER_LIFE_MS = 30 * 24 * HOUR;
 const AUTHORITY_LIFE_MS = 3650 * 24 * HOUR;
-/** Clocks of hosts at first boot are a little off. */
-const BACKDATE_MS = 5 * 60_000;
+/**
+ * Hosts at first boot judge the hub's certificates by clocks that nobody has set yet, e.g. hours behind where a real-time clock holds local time. They
+ * are to enroll all the same: then the agent says how far off its clock is.
+ */
+const HUB_BACKDATE_MS = 24 * HOUR;
+/** A host's certificate is judged by hubs alone. */
+const NODE_LIFE = { life: 24 * HOUR, backdate: 5 * 60_000 };
+const SERVER_LIFE = { life: 30 * 24 * HOUR, backdate: HUB_BACKDATE_MS };
 
 export interface SignedNodeCertificate {
   readonly pem: string;
@@ -52,7 +56,7 @@ export async function openCertificateAuthority(secrets: SecretStore): Promise<Ce
   const authorityKey = new X509Certificate(stored.certificatePem).publicKey;
   const sign = (
     publicKey: webcrypto.CryptoKey,
-    life: number,
+    { life, backdate }: { life: number; backdate: number },
     subject: string,
     extensions: InstanceType<typeof x509.Extension>[],
   ) =>
@@ -60,7 +64,7 @@ export async function openCertificateAuthority(secrets: SecretStore): Promise<Ce
       serialNumber: randomBytes(16).toString("hex"),
       issuer: certificate.subject,
       subject,
-      notBefore: new Date(Date.now() - BACKDATE_MS),
+      notBefore: new Date(Date.now() - backdate),
       notAfter: new Date(Date.now() + life),
       signingKey: privateKey,
       publicKey,
@@ -71,7 +75,7 @@ export async function openCertificateAuthority(secrets: SecretStore): Promise<Ce
     caPem: stored.certificatePem,
     checkRequest,
     signNode: async (nodeId, request) => {
-      const signed = await sign(request.publicKey, NODE_LIFE_MS, `CN=${nodeId}`, [
+      const signed = await sign(request.publicKey, NODE_LIFE, `CN=${nodeId}`, [
         new x509.BasicConstraintsExtension(false, undefined, true),
         new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth], true),
         new x509.SubjectAlternativeNameExtension([{ type: "url", value: nodeUri(nodeId) }]),
@@ -86,7 +90,7 @@ export async function openCertificateAuthority(secrets: SecretStore): Promise<Ce
     },
     issueServer: async (names) => {
       const keys = await webcrypto.subtle.generateKey(KEY_ALGORITHM, true, ["sign", "verify"]);
-      const signed = await sign(keys.publicKey, SERVER_LIFE_MS, "CN=muster-hub", [
+      const signed = await sign(keys.publicKey, SERVER_LIFE, "CN=muster-hub", [
         new x509.BasicConstraintsExtension(false, undefined, true),
         new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth], true),
         new x509.SubjectAlternativeNameExtension(
@@ -153,7 +157,7 @@ async function readOrMake(secrets: SecretStore): Promise<{ certificatePem: strin
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: randomBytes(16).toString("hex"),
     name: `CN=Muster CA ${randomBytes(4).toString("hex")}`,
-    notBefore: new Date(Date.now() - HOUR),
+    notBefore: new Date(Date.now() - HUB_BACKDATE_MS),
     notAfter: new Date(Date.now() + AUTHORITY_LIFE_MS),
     keys,
     signingAlgorithm: SIGNING_ALGORITHM,

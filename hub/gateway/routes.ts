@@ -10,17 +10,21 @@ import { NodeId } from "../../shared/ids.ts";
 import { AgentFrame, Hello } from "../../shared/protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 import type { Log } from "../log.ts";
+import { tokenHash } from "../node/enrollment-tokens.ts";
 import { PACKAGES_PATH, sendAgentPackage } from "./agent-package-route.ts";
 import type { AgentPackages } from "./agent-packages.ts";
 import { type AuthenticatedNode, authenticate } from "./authenticate.ts";
+import { bearerToken } from "./bearer-token.ts";
 import { BOOTSTRAP_SCRIPT_PATH, type RenderBootstrapScript, sendBootstrapScript } from "./bootstrap-script-route.ts";
 import { cloudInitRoutes } from "./cloud-init-routes.ts";
+import { type ConnectionAttempts, plainAddress } from "./connection-attempts.ts";
 import { type EnrollDependencies, enroll, renew } from "./enroll.ts";
 import { parseJson } from "./json-text.ts";
 import type { PollChannels } from "./poll-channels.ts";
 
 export interface AgentRouteDependencies extends EnrollDependencies {
   readonly polls: PollChannels;
+  readonly attempts: ConnectionAttempts;
   readonly packages: AgentPackages;
   readonly bootstrapScript: RenderBootstrapScript;
   readonly log: Log;
@@ -57,10 +61,17 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
 
   app.get("/healthz", (c) => c.json({ status: "ok" }));
   app.get(`${PACKAGES_PATH}/:sha256`, (c) =>
-    sendAgentPackage(deps, c.req.header("authorization"), c.req.param("sha256")),
+    noted(deps, c, bearerToken(c.req.header("authorization")), (token) =>
+      sendAgentPackage(deps, token, c.req.param("sha256")),
+    ),
   );
-  app.get(BOOTSTRAP_SCRIPT_PATH, (c) => sendBootstrapScript(deps, c.req.header("authorization")));
-  app.post("/internal/v1/nodes/enroll", async (c) => c.json(await enroll(deps, await body(c, EnrollRequest))));
+  app.get(BOOTSTRAP_SCRIPT_PATH, (c) =>
+    noted(deps, c, bearerToken(c.req.header("authorization")), (token) => sendBootstrapScript(deps, token)),
+  );
+  app.post("/internal/v1/nodes/enroll", async (c) => {
+    const request = await body(c, EnrollRequest);
+    return noted(deps, c, request.token, async () => c.json(await enroll(deps, request)));
+  });
   app.post("/internal/v1/nodes/:id/certificate", async (c) => {
     const caller = await node(c, "renewal");
     return c.json(await renew(deps, caller, (await body(c, RenewRequest)).csr_pem));
@@ -87,6 +98,28 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   });
   app.route("/", cloudInitRoutes(deps));
   return app;
+}
+
+/** A token that is not taken is noted, with whose it is, for whoever waits for that node's agent. */
+async function noted(
+  { attempts }: AgentRouteDependencies,
+  c: Context<Env>,
+  token: string | null,
+  answer: (token: string | null) => Promise<Response>,
+): Promise<Response> {
+  try {
+    return await answer(token);
+  } catch (error) {
+    const address = plainAddress(c.env.incoming.socket.remoteAddress);
+    if (error instanceof ApiError && error.code !== "not_found" && address !== null)
+      attempts.note({
+        address,
+        kind: "enrollment_refused",
+        detail: error.code,
+        tokenSha256: token === null ? null : tokenHash(token),
+      });
+    throw error;
+  }
 }
 
 export async function identify(

@@ -2,6 +2,7 @@ import { extendExpiredToken, hasExpiredToken, readOpenSession } from "../db/quer
 import { waitKey } from "../db/queries/workflow-wakes.ts";
 import type { AgentSession } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
+import { absenceHint } from "./agent-absence.ts";
 import { type OnboardContext, provisioningOf } from "./context.ts";
 import type { Wait } from "./engine/stage.ts";
 import type { OnboardState } from "./onboard-state.ts";
@@ -20,8 +21,10 @@ export function agentSession(context: OnboardContext): Promise<AgentSession | nu
  * Waits for the agent, and keeps its token alive meanwhile. The host carries the token since its first boot and nothing could bring it a
  * new one, so a refresh moves the end of the same token, twice at most; a token that is gone or used cannot be refreshed.
  */
-export async function waitForAgent(context: OnboardContext, reason: string): Promise<Wait<OnboardState>> {
+export async function waitForAgent(context: OnboardContext): Promise<Wait<OnboardState>> {
   const { nodeId, generation } = provisioningOf(context);
+  const hint = await absenceHint(context);
+  const reason = `The agent to enroll and connect${hint === null ? "" : `; ${hint}`}`;
   const wait: Wait<OnboardState> = { kind: "wait", reason, seconds: LOOK_AGAIN_SECONDS, on: waitKey.node(nodeId) };
   const refreshes = context.state.token_refreshes ?? 0;
   if (refreshes >= MOST_TOKEN_REFRESHES) return wait;

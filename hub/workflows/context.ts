@@ -104,7 +104,7 @@ export function profileTimeout<C extends FailureClass>(
   cls: C,
   code: FailureCode<C>,
   what: string,
-): OnboardStage["timeout"] {
+): { seconds(context: OnboardContext): number; failure(context: OnboardContext): Failure } {
   return {
     seconds: (context) => context.profile[knob],
     failure: (context): Failure =>

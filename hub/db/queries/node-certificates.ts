@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, isNull, lt, sql } from "drizzle-orm";
+import { and, desc, eq, isNotNull, isNull, lt, sql } from "drizzle-orm";
 import type { NodeId } from "../../../shared/ids.ts";
 import { type Node, type NodeCertificate, nodeCertificates, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
@@ -9,6 +9,17 @@ export type NewCertificate = Omit<NodeCertificate, "issuedAt" | "revokedAt" | "r
 
 export async function keepCertificate(tx: Tx, certificate: NewCertificate): Promise<void> {
   await tx.insert(nodeCertificates).values(certificate);
+}
+
+/** When the host last got a certificate in this generation; null when it has not enrolled in it. */
+export async function readEnrolledAt(db: Db, nodeId: NodeId, generation: number): Promise<Date | null> {
+  const [last] = await db
+    .select({ at: nodeCertificates.issuedAt })
+    .from(nodeCertificates)
+    .where(and(eq(nodeCertificates.nodeId, nodeId), eq(nodeCertificates.generation, generation)))
+    .orderBy(desc(nodeCertificates.issuedAt))
+    .limit(1);
+  return last?.at ?? null;
 }
 
 /** The certificate with its node as it is now; null when this hub's database has not issued it. */

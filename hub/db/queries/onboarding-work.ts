@@ -221,10 +221,10 @@ export function readConditions(
   db: Db,
   nodeId: NodeId,
   generation: number,
-): Promise<Pick<NodeConditionRow, "type" | "status" | "message" | "observedAt">[]> {
-  const { type, status, message, observedAt } = nodeConditions;
+): Promise<Pick<NodeConditionRow, "type" | "status" | "reason" | "message" | "observedAt">[]> {
+  const { type, status, reason, message, observedAt } = nodeConditions;
   return db
-    .select({ type, status, message, observedAt })
+    .select({ type, status, reason, message, observedAt })
     .from(nodeConditions)
     .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.generation, generation)));
 }

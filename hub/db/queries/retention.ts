@@ -27,6 +27,7 @@ export const RETENTION: readonly RetentionRule[] = [
         (select min(young.seq) from domain_events young where young.occurred_at >= ${cutoff}), 9223372036854775807))`,
   },
   { table: "webhook_deliveries", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
+  { table: "connection_attempts", outdated: (cutoff) => sql`t.last_at < ${cutoff}` },
   { table: "readiness_signals", outdated: (cutoff) => sql`t.received_at < ${cutoff}` },
   {
     table: "node_certificates",

@@ -63,7 +63,7 @@ async function forward(run: Run, stageName: string): Promise<Step | null> {
     const outcome = await look(stage, late);
     const rules = rulesOf(workflow, stage);
     if (late && !isResult(outcome)) {
-      return { move: fail(row, { failure: await witnessed(stage, stage.timeoutFailure()), final: true }, rules) };
+      return { move: fail(row, { failure: await witnessed(stage, await stage.timeoutFailure()), final: true }, rules) };
     }
     const commitFailed = (error: unknown): WorkflowMove | null => {
       const met = run.classifyError(error);

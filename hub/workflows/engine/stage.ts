@@ -91,7 +91,7 @@ export interface Stage<Context extends StageRun<unknown, State>, State> {
   readonly reentry:
     | { readonly rule: "from_top" }
     | { readonly rule: "observe_first"; observe(context: Context): Promise<Observation<State>> };
-  readonly timeout: { seconds(context: Context): number; failure(context: Context): Failure };
+  readonly timeout: { seconds(context: Context): number; failure(context: Context): Failure | Promise<Failure> };
   readonly retry: RetryPolicy;
   /** Tightens the taxonomy for this stage, e.g. never compensate after the deploy. */
   readonly overrides?: StageOverrides;

@@ -58,7 +58,7 @@ export interface BoundStage {
   readonly retry: RetryPolicy;
   readonly overrides: StageOverrides | undefined;
   readonly deadline: Date;
-  timeoutFailure(): Failure;
+  timeoutFailure(): Failure | Promise<Failure>;
   observedEvidence(): Promise<Evidence>;
   /** Null for a stage that is run from the top. */
   readonly observe: (() => Promise<Observation<Facts>>) | null;

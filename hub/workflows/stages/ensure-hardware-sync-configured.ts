@@ -3,6 +3,7 @@ import type { TaskId } from "../../../shared/ids.ts";
 import { waitKey } from "../../db/queries/workflow-wakes.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
 import { readTask } from "../../tasks/queue.ts";
+import { absenceHint, agentAbsent } from "../agent-absence.ts";
 import { agentSession, waitForAgent } from "../agent-presence.ts";
 import {
   maasOf,
@@ -12,7 +13,7 @@ import {
   systemIdOf,
   UPSTREAM_RETRY,
 } from "../context.ts";
-import type { Done, Observation, Outcome } from "../engine/stage.ts";
+import type { Done, Observation, Outcome, Wait } from "../engine/stage.ts";
 import { freshMachine, judgeMachine, machineTaken } from "../machine.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { enqueueReseed } from "../reseed.ts";
@@ -36,15 +37,30 @@ export const ensureHardwareSyncConfigured: OnboardStage = {
     if ((await agentSession(context)) === null) {
       const taken = await machineTaken("ensure_hardware_sync_configured", context);
       if (taken !== null) return taken;
-      const wait = await waitForAgent(context, "The agent to enroll and connect");
+      const wait = await waitForAgent(context);
       return { ...wait, patch: { ...wait.patch, hw_sync_waits_for: "agent" } };
     }
+    const clock = await wrongClock(context);
+    if (clock !== null) return clock;
     // The host has its first boot behind it, so the copy with its token has served.
     await context.services.secrets.remove(SECRET_PATHS.userData(provisioningOf(context).nodeId));
     const waiting = await assertMaasSide(context);
     return waiting ?? seed(context);
   },
 };
+
+/** MAAS takes no request that is signed by a clock five minutes off, so a host whose clock is wrong could not sync. */
+async function wrongClock(context: OnboardContext): Promise<Wait<OnboardState> | null> {
+  const hint = await absenceHint(context);
+  if (hint === null) return null;
+  return {
+    kind: "wait",
+    reason: `The agent to be well; ${hint}`.slice(0, 300),
+    seconds: TASK_LOOK_SECONDS,
+    on: waitKey.node(provisioningOf(context).nodeId),
+    patch: { hw_sync_waits_for: "agent" },
+  };
+}
 
 /** MAAS must say that the machine syncs, and have a token for it. Null: both are so. */
 async function assertMaasSide(context: OnboardContext): Promise<Outcome<OnboardState> | null> {
@@ -98,7 +114,8 @@ async function seed(context: OnboardContext): Promise<Outcome<OnboardState>> {
 }
 
 /** The host is left deployed for investigation, whatever is missing (lifecycle 4.6). */
-function timeoutFailure({ state, onboarding, profile }: OnboardContext): Failure {
+function timeoutFailure(context: OnboardContext): Failure | Promise<Failure> {
+  const { state, onboarding, profile } = context;
   const evidence = {
     waited_for: state.hw_sync_waits_for ?? "agent",
     timeout_seconds: profile.hardwareSyncSeedTimeoutSeconds,
@@ -115,9 +132,11 @@ function timeoutFailure({ state, onboarding, profile }: OnboardContext): Failure
       const message = `The agent of ${onboarding.hostname} did not seed hardware sync in time. Read the agent's log on the host, then resume.`;
       return failure("hardware_sync_failure", "reseed_failed", message, evidence);
     }
-    default: {
-      const message = `The agent of ${onboarding.hostname} never connected after the deploy. Check the route from the host to the hub and the host's first-boot log, then resume.`;
-      return failure("post_deploy_connectivity_failure", "agent_not_connected", message, evidence);
-    }
+    default:
+      return agentAbsent(context, {
+        evidence,
+        otherwise: (message, more) =>
+          failure("post_deploy_connectivity_failure", "agent_not_connected", `${message} Then resume.`, more),
+      });
   }
 }

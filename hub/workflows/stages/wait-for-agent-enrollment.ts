@@ -1,11 +1,12 @@
-import { failure } from "../../../shared/failures.ts";
+import { type Failure, failure } from "../../../shared/failures.ts";
 import { conditionHolds, readConditions, setNodeHost } from "../../db/queries/onboarding-work.ts";
 import { waitKey } from "../../db/queries/workflow-wakes.ts";
 import type { Tx } from "../../db/tx.ts";
 import { moveNode } from "../../node/move-node.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
+import { absenceHint, agentAbsent } from "../agent-absence.ts";
 import { agentSession, waitForAgent } from "../agent-presence.ts";
-import { type OnboardContext, type OnboardStage, profileTimeout, provisioningOf, WAIT_RETRY } from "../context.ts";
+import { type OnboardContext, type OnboardStage, provisioningOf, WAIT_RETRY } from "../context.ts";
 import type { Done, Failed, Observation, Wait } from "../engine/stage.ts";
 import { machineTaken } from "../machine.ts";
 import type { OnboardState } from "../onboard-state.ts";
@@ -18,11 +19,12 @@ async function look(context: OnboardContext): Promise<Exclude<Observation<Onboar
   const { db } = context.services;
   const taken = await machineTaken("wait_for_agent_enrollment", context);
   if (taken !== null) return taken;
-  if ((await agentSession(context)) === null) return waitForAgent(context, "The agent to enroll and connect");
+  if ((await agentSession(context)) === null) return waitForAgent(context);
   if (!(await conditionHolds(db, nodeId, "agent.healthy", generation))) {
+    const said = await absenceHint(context);
     return {
       kind: "wait",
-      reason: "The agent to say that it is healthy",
+      reason: `The agent to say that it is healthy${said === null ? "" : `; ${said}`}`.slice(0, 300),
       seconds: LOOK_AGAIN_SECONDS,
       on: waitKey.node(nodeId),
     };
@@ -87,16 +89,22 @@ async function activate(tx: Tx, context: OnboardContext): Promise<void> {
   );
 }
 
+const timeoutFailure = (context: OnboardContext): Promise<Failure> =>
+  agentAbsent(context, {
+    evidence: {
+      timeout_seconds: context.profile.agentEnrollmentTimeoutSeconds,
+      hostname: context.onboarding.hostname,
+      maas_system_id: context.state.maas_system_id ?? null,
+    },
+    otherwise: (message, evidence) =>
+      failure("agent_enrollment_failure", "enrollment_timeout", `${message} Then resume.`, evidence),
+  });
+
 export const waitForAgentEnrollment: OnboardStage = {
   name: "wait_for_agent_enrollment",
   title: "Wait until the agent is connected and healthy, then make the node active",
   reentry: { rule: "observe_first", observe: look },
-  timeout: profileTimeout(
-    "agentEnrollmentTimeoutSeconds",
-    "agent_enrollment_failure",
-    "enrollment_timeout",
-    "The agent's enrollment",
-  ),
+  timeout: { seconds: (context) => context.profile.agentEnrollmentTimeoutSeconds, failure: timeoutFailure },
   retry: WAIT_RETRY,
   run: look,
 };

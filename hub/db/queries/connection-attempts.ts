@@ -1,0 +1,76 @@
+import { and, desc, eq, gte, inArray, or, sql } from "drizzle-orm";
+import type { NodeId } from "../../../shared/ids.ts";
+import { type AttemptKind, type ConnectionAttempt, connectionAttempts, enrollmentTokens } from "../schema/index.ts";
+import type { Db } from "../tx.ts";
+
+/** What one hub noted since it last wrote. */
+export interface NotedAttempt {
+  readonly address: string;
+  readonly kind: AttemptKind;
+  readonly detail: string;
+  /** Of the token that was refused; null where there was none. */
+  readonly tokenSha256: string | null;
+  readonly count: number;
+}
+
+/** Rows of all hubs together: the oldest go, so that nobody who knocks from many addresses fills the database. */
+const MOST_ROWS = 5_000;
+const MOST_SHOWN = 20;
+
+/** Adds to what is known of the addresses; the time is the database's. */
+export async function keepConnectionAttempts(db: Db, noted: readonly NotedAttempt[]): Promise<void> {
+  if (noted.length === 0) return;
+  const rows = await byNode(db, noted);
+  const pauseEnded = sql`${connectionAttempts.lastAt} < now() - interval '1 hour'`;
+  await db
+    .insert(connectionAttempts)
+    .values(rows.map((row) => ({ ...row, firstAt: sql`now()`, lastAt: sql`now()` })))
+    .onConflictDoUpdate({
+      target: [connectionAttempts.address, connectionAttempts.kind, connectionAttempts.nodeId],
+      set: {
+        detail: sql`excluded.detail`,
+        count: sql`case when ${pauseEnded} then excluded.count else ${connectionAttempts.count} + excluded.count end`,
+        firstAt: sql`case when ${pauseEnded} then now() else ${connectionAttempts.firstAt} end`,
+        lastAt: sql`now()`,
+      },
+    });
+  await db.execute(sql`
+    delete from connection_attempts where ctid = any(array(
+      select ctid from connection_attempts order by last_at desc offset ${MOST_ROWS}))`);
+}
+
+/** One row each, in one order for all hubs: no statement may touch a row twice, and two must not wait for each other. */
+async function byNode(db: Db, noted: readonly NotedAttempt[]) {
+  const sums = [...new Set(noted.flatMap(({ tokenSha256 }) => tokenSha256 ?? []))];
+  const tokens = await db
+    .select({ tokenSha256: enrollmentTokens.tokenSha256, nodeId: enrollmentTokens.nodeId })
+    .from(enrollmentTokens)
+    .where(inArray(enrollmentTokens.tokenSha256, sums));
+  const nodeOf = new Map(tokens.map((token) => [token.tokenSha256, token.nodeId]));
+  const rows = new Map<string, { address: string; kind: AttemptKind; nodeId: NodeId | null } & Counted>();
+  for (const { address, kind, detail, tokenSha256, count } of noted) {
+    const nodeId = nodeOf.get(tokenSha256 ?? "") ?? null;
+    const key = `${address} ${kind} ${nodeId}`;
+    rows.set(key, { address, kind, nodeId, detail, count: count + (rows.get(key)?.count ?? 0) });
+  }
+  return [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+}
+type Counted = Pick<NotedAttempt, "detail" | "count">;
+
+/** Since then, from the addresses or with the node's token; the newest first. */
+export function listConnectionAttempts(
+  db: Db,
+  { addresses, nodeId, since }: { addresses: readonly string[]; nodeId: NodeId; since: Date },
+): Promise<ConnectionAttempt[]> {
+  return db
+    .select()
+    .from(connectionAttempts)
+    .where(
+      and(
+        or(inArray(connectionAttempts.address, [...addresses]), eq(connectionAttempts.nodeId, nodeId)),
+        gte(connectionAttempts.lastAt, since),
+      ),
+    )
+    .orderBy(desc(connectionAttempts.lastAt))
+    .limit(MOST_SHOWN);
+}
