@@ -4,6 +4,7 @@ import { z } from "zod";
 import { EnrollResponse } from "../shared/api/enroll.ts";
 import { NodeId } from "../shared/ids.ts";
 import { PROTOCOL_VERSION } from "../shared/protocol/version.ts";
+import { makeKey, makeRequest } from "./certificate-request.ts";
 import type { Config } from "./config.ts";
 import { askHub, type TlsIdentity } from "./https.ts";
 import type { Log } from "./log.ts";
@@ -91,10 +92,9 @@ export class IdentityStore {
       throw new Error(
         "There is no enrollment token on this host and no identity for this generation. Deploy the host again, or run a new bootstrap command.",
       );
-    const { makeKey, makeRequest } = await import("./x509.ts");
     const keyPath = this.#path(`key-${this.#config.generation}.pem`);
     const begun = await this.#system.read(keyPath);
-    const key = begun !== null && parseKey(begun) !== null ? begun : await makeKey();
+    const key = begun !== null && parseKey(begun) !== null ? begun : makeKey();
     await this.#system.write(keyPath, key, 0o600);
     const answer = await askHub(
       this.#config.hubUrl,
@@ -106,7 +106,7 @@ export class IdentityStore {
           protocol_version: PROTOCOL_VERSION,
           node_id: this.#config.nodeId,
           token,
-          csr_pem: await makeRequest(key, this.#config.nodeId),
+          csr_pem: makeRequest(key, this.#config.nodeId),
           hostname: await this.#system.hostname(),
           boot_id: await this.#system.bootId(),
           agent_version: AGENT_VERSION,
@@ -124,14 +124,13 @@ export class IdentityStore {
 
   /** A new certificate for the same key. */
   async renew(identity: Identity): Promise<Identity> {
-    const { makeRequest } = await import("./x509.ts");
     const answer = await askHub(
       this.#config.hubUrl,
       identity.tls,
       {
         method: "POST",
         path: `/internal/v1/nodes/${identity.nodeId}/certificate`,
-        body: { csr_pem: await makeRequest(identity.tls.key, identity.nodeId) },
+        body: { csr_pem: makeRequest(identity.tls.key, identity.nodeId) },
       },
       EnrollResponse,
     );

@@ -13,7 +13,7 @@ export const AGENT: PackageSpec = {
   ],
   home: "agent",
   sources: ["agent", "shared"],
-  npm: ["ws", "zod", "systeminformation", "execa", "@peculiar/x509", "reflect-metadata"],
+  npm: ["ws", "zod", "systeminformation", "execa"],
   binaries: { amd64: [], arm64: [] },
   commands: { "muster-agent": "agent/main.ts" },
   // V8 never gives back the room for young objects that it takes at the start, and an agent nearly always waits.

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { execa } from "execa";
 import { isPresent } from "./files.ts";
 
 export interface Ran {
@@ -29,6 +28,8 @@ export function toolsOf(root: string): RunTool {
     throw new ToolError(`There is no ${tool} below ${root}.`);
   };
   return async (tool, args, timeoutMs) => {
+    // Loaded with the first tool: an idle agent runs none, and stays small.
+    const { execa } = await import("execa");
     const result = await execa(await resolve(tool), [...args], {
       reject: false,
       timeout: timeoutMs,

@@ -2,6 +2,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
+import { measureAgentIdle } from "./agent-idle.ts";
 import { measureAgentMemory } from "./agent-memory.ts";
 import { printFigure } from "./figure.ts";
 import { measureMaasRequests } from "./maas-requests.ts";
@@ -34,6 +35,7 @@ for (const measure of [
       await Promise.all([measureTakeover(join(stateDir, "takeover")), measureMaasRequests(join(stateDir, "maas"))])
     ).flat(),
   async () => measureAgentMemory(join(stateDir, "memory"), await freePort()),
+  async () => measureAgentIdle(join(stateDir, "idle"), await freePort()),
 ]) {
   for (const figure of await measure()) process.stdout.write(`${printFigure(figure)}\n`);
 }

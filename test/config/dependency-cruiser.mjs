@@ -85,12 +85,7 @@ export default {
     only(
       "agent-imports",
       "^agent/",
-      [
-        "^agent/",
-        "^shared/",
-        NODE,
-        `${NPM}(ws|@types/ws|zod|systeminformation|execa|@peculiar/x509|reflect-metadata)/`,
-      ],
+      ["^agent/", "^shared/", NODE, `${NPM}(ws|@types/ws|zod|systeminformation|execa)/`],
       "The agent ships alone, to hosts it must not weigh down; the hub's code is not there.",
     ),
     never(

@@ -1,0 +1,50 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
+import { nodeUri } from "../shared/api/enroll.ts";
+import type { NodeId } from "../shared/ids.ts";
+
+/**
+ * The one message that the agent writes in DER: a PKCS#10 request (RFC 2986) of a P-256 key. Written out here because a library for it would be
+ * most of what the agent loads besides its runtime, to be needed twice a day (docs/decisions.md). The hub reads and verifies it by a library.
+ */
+const TAG = { integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, sequence: 0x30, set: 0x31 } as const;
+/** A name that is a URI; the request's attributes. */
+const CONTEXT = { uri: 0x86, attributes: 0xa0 } as const;
+const OID = {
+  commonName: "550403",
+  extensionRequest: "2a864886f70d01090e",
+  subjectAltName: "551d11",
+  ecdsaWithSha256: "2a8648ce3d040302",
+} as const;
+
+/** A new key that never leaves the host, as PKCS#8 PEM. */
+export const makeKey = (): string =>
+  generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+
+/** A certificate request that names this node and nothing else, signed by the key. */
+export function makeRequest(keyPem: string, nodeId: NodeId): string {
+  const key = createPrivateKey(keyPem);
+  const names = sequence(der(CONTEXT.uri, Buffer.from(nodeUri(nodeId))));
+  const extension = sequence(oid(OID.subjectAltName), der(TAG.octets, names));
+  const body = sequence(
+    der(TAG.integer, Buffer.from([0])),
+    sequence(der(TAG.set, sequence(oid(OID.commonName), der(TAG.utf8, Buffer.from(nodeId))))),
+    createPublicKey(key).export({ type: "spki", format: "der" }),
+    der(CONTEXT.attributes, sequence(oid(OID.extensionRequest), der(TAG.set, sequence(extension)))),
+  );
+  // The first byte says that the last one has no unused bits.
+  const signature = der(TAG.bits, Buffer.from([0]), sign("sha256", body, key));
+  const request = sequence(body, sequence(oid(OID.ecdsaWithSha256)), signature);
+  const lines = request.toString("base64").match(/.{1,64}/g) ?? [];
+  return ["-----BEGIN CERTIFICATE REQUEST-----", ...lines, "-----END CERTIFICATE REQUEST-----", ""].join("\n");
+}
+
+const sequence = (...parts: readonly Buffer[]): Buffer => der(TAG.sequence, ...parts);
+const oid = (hex: string): Buffer => der(TAG.oid, Buffer.from(hex, "hex"));
+
+/** Tag, length, content. A request is a few hundred bytes: a length takes at most two bytes after its mark. */
+function der(tag: number, ...parts: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(parts);
+  const { length } = content;
+  const size = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  return Buffer.concat([Buffer.from([tag, ...size]), content]);
+}

@@ -1,0 +1,120 @@
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { openDatabase } from "../../hub/db/client.ts";
+import { startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
+import { maasSites } from "../../hub/db/schema/index.ts";
+import { openTaskSigner } from "../../hub/gateway/task-signer.ts";
+import { createNode } from "../../hub/node/create-node.ts";
+import { issueEnrollmentToken } from "../../hub/node/enrollment-tokens.ts";
+import { SECRET_PATHS } from "../../hub/secrets/port.ts";
+import { openSealedFileStore } from "../../hub/secrets/sealed-file.ts";
+import { NodeId } from "../../shared/ids.ts";
+import { startChild } from "../support/child.ts";
+import { quietLog } from "../support/log.ts";
+
+/** A real hub process with agents to come, and what they need to enroll. */
+export interface MemoryHub {
+  readonly pid: number;
+  readonly port: number;
+  readonly ca: string;
+  readonly taskSigningPublicKey: string;
+  /** A new node, and the one-time token that its agent enrolls with. */
+  addNode(hostname: string): Promise<{ nodeId: NodeId; token: string }>;
+  stop(): Promise<void>;
+}
+
+export async function startMemoryHub(stateDir: string, port: number): Promise<MemoryHub> {
+  const postgres = await startEmbeddedPostgres({ stateDir: join(stateDir, "postgres-home"), log: quietLog });
+  const hub = startChild({
+    name: "hub",
+    script: "hub/main.ts",
+    env: {
+      DATABASE_URL: postgres.url,
+      MUSTER_STATE_DIR: join(stateDir, "hub"),
+      MUSTER_HTTP_PORT: "0",
+      MUSTER_AGENT_HOST: "127.0.0.1",
+      MUSTER_AGENT_PORT: String(port),
+      MUSTER_AGENT_URL: `https://127.0.0.1:${port}`,
+      MUSTER_HEARTBEAT_MIN_TTL_MS: "10000",
+    },
+    logFile: join(stateDir, "hub.log"),
+  });
+  const close = async (): Promise<void> => {
+    await hub.stop();
+    await postgres.stop();
+  };
+  try {
+    await hub.ready;
+    const secrets = await openSealedFileStore({ directory: join(stateDir, "hub", "secrets") });
+    const { certificate_pem: ca = "" } = await secrets.read(SECRET_PATHS.certificateAuthority);
+    const database = openDatabase({
+      url: postgres.url,
+      poolSize: 4,
+      applicationName: "muster-bench",
+      log: quietLog,
+    });
+    const site = await addSite(database);
+    return {
+      pid: hub.pid,
+      port,
+      ca,
+      taskSigningPublicKey: (await openTaskSigner(secrets)).publicKey,
+      addNode: (hostname) => addNode(database, site, hostname),
+      stop: async () => {
+        await database.close();
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+type Database = ReturnType<typeof openDatabase>;
+type Site = Pick<typeof maasSites.$inferSelect, "id">;
+
+async function addSite({ db }: Database): Promise<Site> {
+  const [site] = await db
+    .insert(maasSites)
+    .values({
+      name: "bench",
+      regionCode: "b",
+      apiBaseUrl: "http://127.0.0.1:1/MAAS",
+      status: "disabled",
+      pxeIface: "e",
+      pxeVlanVid: 1,
+      nodePxeIface: "e",
+      deployUser: "u",
+      deploySshIface: "e",
+      upstreamDnsServers: [],
+    })
+    .returning({ id: maasSites.id });
+  if (site === undefined) throw new Error("no site");
+  return site;
+}
+
+async function addNode({ inTx }: Database, site: Site, hostname: string): Promise<{ nodeId: NodeId; token: string }> {
+  const nodeId = NodeId.parse(randomUUID());
+  const { token } = await inTx(async (tx) => {
+    await createNode(tx, {
+      id: nodeId,
+      hostname,
+      siteId: site.id,
+      sku: "none",
+      gpusTotal: 0,
+      regionCode: "b",
+      onboardingMode: "maas",
+      owner: "onboarding",
+    });
+    return issueEnrollmentToken(tx, {
+      nodeId,
+      workflowId: null,
+      generation: 1,
+      maasSystemId: null,
+      boundMacs: [],
+      ttlSeconds: 3600,
+    });
+  });
+  return { nodeId, token: token.reveal() };
+}
