@@ -27,6 +27,7 @@ import type { MaasPort } from "./maas/port.ts";
 import { probeMaas } from "./maas/probe.ts";
 import { SiteClients } from "./maas/site-clients.ts";
 import { startOfflineSweep } from "./node/offline-sweep.ts";
+import { Reconciler } from "./reconciler/reconcile.ts";
 import { startRetention } from "./retention.ts";
 import { ensureSameStore } from "./same-store.ts";
 import type { SecretStore } from "./secrets/port.ts";
@@ -177,6 +178,7 @@ async function startAgents(parts: Parts, closers: Closer[]): Promise<{ agents: A
 function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Closer[]): void {
   const { config, log, hubId, maas } = parts;
   const { db, inTx } = parts.database;
+  const reconciler = new Reconciler({ db, inTx, log: log.with({ part: "reconciler" }) });
   const watcher = startWatcher({
     db,
     inTx,
@@ -185,6 +187,7 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
     log: log.with({ part: "watcher" }),
     pollIntervalMs: config.watchIntervalMs,
     sweepIntervalMs: config.sweepIntervalMs,
+    onLooked: (look) => reconciler.reconcile(look),
   });
   closers.push(() => watcher.close());
   const sweep = startOfflineSweep({ inTx, log: log.with({ part: "heartbeat" }), graceMs: config.offlineGraceMs });

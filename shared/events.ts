@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { BreakerKind, DriftAction, DriftRule, DriftSeverity } from "./drift.ts";
 import { FAILURE_CLASSES } from "./failures.ts";
 import { NODE_STATUSES } from "./node-status.ts";
 import { DECOMMISSION_MODES, WORKFLOW_STATUSES } from "./workflow-status.ts";
@@ -23,6 +24,8 @@ const decommission = {
   site_id: z.string().nullable(),
   node_id: z.string().optional(),
 };
+
+const drift = { node_id: z.string(), hostname: z.string(), site_id: z.string(), rule: DriftRule };
 
 const OnboardingStarted = z.strictObject(onboarding);
 const OnboardingEnded = z.strictObject({ ...onboarding, ...ending });
@@ -94,6 +97,42 @@ export const EVENTS = {
       to: z.enum(NODE_STATUSES),
       owner: z.string(),
     }),
+  },
+  "node.drift.detected": {
+    subject: "nodes/{node_id}",
+    meaning:
+      "A node and its machine in MAAS do not agree; `action` is what Muster does about it, unless `held_back` says why not.",
+    data: z.strictObject({
+      ...drift,
+      severity: DriftSeverity,
+      action: DriftAction,
+      maas_status: z.string(),
+      expected: z.string(),
+      message: z.string(),
+      held_back: z.string().nullable(),
+    }),
+  },
+  "node.drift.resolved": {
+    subject: "nodes/{node_id}",
+    meaning: "The node's drift is over: `healed` by itself, or `acknowledged` or ended by a person.",
+    data: z.strictObject({ ...drift, how: z.enum(["healed", "acknowledged", "returned_to_service"]) }),
+  },
+  "site.breaker.tripped": {
+    subject: "maas-sites/{site_id}",
+    meaning: "So many nodes of a site would be moved at once that none was; a person must look, and reset the breaker.",
+    data: z.strictObject({
+      site_id: z.string(),
+      kind: BreakerKind,
+      severity: DriftSeverity,
+      would_move: z.int(),
+      in_service: z.int(),
+      message: z.string(),
+    }),
+  },
+  "site.breaker.reset": {
+    subject: "maas-sites/{site_id}",
+    meaning: "A person has reset a site's breaker; `accept_drift`: everything is let through for a while.",
+    data: z.strictObject({ site_id: z.string(), kind: BreakerKind, by: z.string(), accept_drift: z.boolean() }),
   },
   "webhook.tested": {
     subject: "webhooks/{webhook_id}",

@@ -3,7 +3,7 @@ import type { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
-import { type Node, nodeEvents, nodes } from "../db/schema/index.ts";
+import { type Node, nodeEvents, nodeMaasState, nodes } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import type { NodeMove } from "./transitions.ts";
 
@@ -35,5 +35,10 @@ export async function moveNode(tx: Tx, nodeId: NodeId, move: NodeMove, message: 
     data: { node_id: nodeId, hostname: node.hostname, from: move.from, to: move.to, owner: move.owner },
   });
   await wakeWorkflows(tx, [waitKey.node(nodeId)]);
+  // What the node's machine is means something else now.
+  await tx
+    .update(nodeMaasState)
+    .set({ reconcileDueAt: sql`clock_timestamp()` })
+    .where(eq(nodeMaasState.nodeId, nodeId));
   return { moved: true, node };
 }

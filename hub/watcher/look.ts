@@ -30,7 +30,7 @@ const MAX_CONFIRMATIONS = 100;
 
 /**
  * One look at a site: its events since the last one, then in one request the machines that changed or are waited on. A sweep, instead, reads
- * all. Throws MaasError; the caller records it.
+ * all. Throws MaasError; the caller records it. Answers what was read; `lost`: another hub has the site, and nothing was kept.
  */
 export async function lookAtSite(
   deps: LookDependencies,
@@ -38,10 +38,13 @@ export async function lookAtSite(
   watch: MaasSiteWatch,
   maas: MaasPort,
   memory: LookMemory,
-): Promise<void> {
+): Promise<"some" | "all" | "lost"> {
   const feed = await readEvents(maas, watch.eventCursor, memory.seen);
   const sweep =
-    watch.eventCursor === null || feed.reset || sweepIsDue(watch.lastSweepAt, new Date(), deps.sweepIntervalMs);
+    watch.eventCursor === null ||
+    watch.sweepRequestedAt !== null ||
+    feed.reset ||
+    sweepIsDue(watch.lastSweepAt, new Date(), deps.sweepIntervalMs);
   const saw = sweep
     ? await sweepAll(deps, siteId, watch.fence, maas)
     : await readSome(deps, siteId, maas, feed.changed, memory);
@@ -50,6 +53,7 @@ export async function lookAtSite(
       eventCursor: feed.cursor,
       swept: sweep && saw.complete,
       wakeAnswered: watch.wakeRequestedAt,
+      sweepAnswered: sweep ? watch.sweepRequestedAt : null,
     });
     if (!ours) return false;
     for (const some of slices(saw.machines)) await keepObserved(tx, siteId, some);
@@ -57,10 +61,11 @@ export async function lookAtSite(
     return true;
   });
   // Only now: a look that failed, or that another hub's replaced, must act on the same events again.
-  if (!kept) return;
+  if (!kept) return "lost";
   // Ids that MAAS gives out a second time are new events.
   if (feed.reset) memory.seen.clear();
   remember(memory.seen, feed.events, feed.cursor);
+  return sweep ? "all" : "some";
 }
 
 interface Saw {

@@ -17,6 +17,15 @@ export interface WatcherOptions {
   readonly log: Log;
   readonly pollIntervalMs: number;
   readonly sweepIntervalMs: number;
+  /** Called after each look that was kept, while the site is this hub's. */
+  readonly onLooked?: (look: SiteLooked) => Promise<void>;
+}
+export interface SiteLooked {
+  readonly siteId: SiteId;
+  readonly fence: number;
+  readonly maas: MaasPort;
+  /** `all`: every machine was read. */
+  readonly read: "some" | "all";
 }
 export interface Watcher {
   /** Looks at a site now, if this hub watches it. */
@@ -140,7 +149,8 @@ class SiteLoop {
     this.#fence = watch.fence;
     try {
       const maas = await clientFor(this.#siteId, this.#stop.signal);
-      await lookAtSite(this.#options, this.#siteId, watch, maas, this.#memory);
+      const read = await lookAtSite(this.#options, this.#siteId, watch, maas, this.#memory);
+      if (read !== "lost") await this.#options.onLooked?.({ siteId: this.#siteId, fence: watch.fence, maas, read });
       if (watch.consecutiveFailures > 0)
         log.info("a site answers again", { site_id: this.#siteId, failures: watch.consecutiveFailures });
       return pollIntervalMs;

@@ -176,7 +176,7 @@ export default {
       "^hub/http/",
       [
         "^hub/http/",
-        "^hub/(db|node|tasks|secrets|readiness|events)/",
+        "^hub/(db|node|tasks|secrets|readiness|reconciler|events)/",
         "^hub/workflows/(registry[.]ts$|engine/|[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/ui/",
@@ -216,7 +216,7 @@ export default {
       "watcher-imports",
       "^hub/(watcher|reconciler|repair|readiness)/",
       [
-        "^hub/(watcher|reconciler|repair|readiness|node|db)/",
+        "^hub/(watcher|reconciler|repair|readiness|node|tasks|db)/",
         "^hub/maas/(port|power-address|status|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
         "^hub/workflows/(registry|[^/]+)[.]ts$",
@@ -230,7 +230,7 @@ export default {
     ),
     only(
       "rules-are-pure",
-      "^hub/(reconciler/rules|repair/policy|readiness/evaluate|workflows/engine/(retry|timeout))[.]ts$",
+      "^hub/(reconciler/(rules|breaker)|repair/policy|readiness/evaluate|workflows/engine/(retry|timeout))[.]ts$",
       ["^shared/", "^hub/workflows/engine/(stage|workflow|retry|timeout)[.]ts$"],
       "Verdicts are functions of values, so that they can be tested as tables.",
     ),

@@ -125,7 +125,7 @@ export async function nodesBoundTo(tx: Tx, siteId: SiteId, systemIds: readonly s
   return rows.map((row) => row.nodeId);
 }
 
-/** Keeps `node_maas_state` of the nodes that are bound to these machines (lifecycle 6.5). */
+/** Keeps `node_maas_state` of the nodes that are bound to these machines (lifecycle 6.5); what it means is the reconciler's to say. */
 async function followBindings(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<void> {
   if (systemIds.length === 0) return;
   await tx
@@ -134,7 +134,7 @@ async function followBindings(tx: Tx, siteId: SiteId, systemIds: readonly string
       lastMaasStatus: sql`case when ${maasMachines.absent} then 'absent' else ${maasMachines.statusName} end`,
       lastMaasPowerState: sql`${maasMachines.powerState}`,
       lastMaasIps: sql`${maasMachines.ipAddresses}`,
-      lastReconciledAt: sql`now()`,
+      reconcileDueAt: sql`clock_timestamp()`,
     })
     .from(maasMachines)
     .where(

@@ -1,5 +1,5 @@
 import { and, eq, inArray, isNotNull, like, or, sql } from "drizzle-orm";
-import { union } from "drizzle-orm/pg-core";
+import { type AnyPgColumn, union } from "drizzle-orm/pg-core";
 import type { SiteId } from "../../../shared/ids.ts";
 import { type MaasSiteWatch, maasSiteWatches, nodeOnboardings, workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
@@ -91,6 +91,8 @@ export interface LookRecord {
   readonly swept: boolean;
   /** The wake request that this look has answered; a newer one stays. */
   readonly wakeAnswered: Date | null;
+  /** Likewise the request for a sweep. */
+  readonly sweepAnswered: Date | null;
 }
 
 /** False when the lease went to another hub meanwhile: then nothing of the look may be kept. */
@@ -104,8 +106,11 @@ export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: Lo
       ...(look.wakeAnswered === null
         ? {}
         : {
-            wakeRequestedAt: sql`case when ${maasSiteWatches.wakeRequestedAt} <= ${look.wakeAnswered.toISOString()}::timestamptz + interval '1 millisecond' then null else ${maasSiteWatches.wakeRequestedAt} end`,
+            wakeRequestedAt: unlessNewer(maasSiteWatches.wakeRequestedAt, look.wakeAnswered),
           }),
+      ...(look.sweepAnswered === null
+        ? {}
+        : { sweepRequestedAt: unlessNewer(maasSiteWatches.sweepRequestedAt, look.sweepAnswered) }),
       consecutiveFailures: 0,
       lastErrorCode: null,
     })
@@ -113,6 +118,10 @@ export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: Lo
     .returning({ siteId: maasSiteWatches.siteId });
   return rows.length > 0;
 }
+
+/** Null, unless somebody has asked again since; the answered time has lost its microseconds on its way. */
+const unlessNewer = (column: AnyPgColumn, answered: Date) =>
+  sql`case when ${column} <= ${answered.toISOString()}::timestamptz + interval '1 millisecond' then null else ${column} end`;
 
 export async function recordFailedLook(db: Db, siteId: SiteId, fence: number, code: string): Promise<number> {
   const [row] = await db

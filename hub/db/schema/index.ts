@@ -21,6 +21,7 @@ export * from "./node-maas-state.ts";
 export * from "./node-onboardings.ts";
 export * from "./nodes.ts";
 export * from "./readiness-signals.ts";
+export * from "./reconciler-breakers.ts";
 export * from "./report-tokens.ts";
 export * from "./skus.ts";
 export * from "./tasks.ts";

@@ -13,6 +13,8 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
   lastPollAt: at("last_poll_at"),
   lastSweepAt: at("last_sweep_at"),
   wakeRequestedAt: at("wake_requested_at"),
+  /** Somebody asks that all machines be read and all nodes be judged now. */
+  sweepRequestedAt: at("sweep_requested_at"),
   consecutiveFailures: integer("consecutive_failures").notNull().default(0),
   lastErrorCode: text("last_error_code"),
   lastErrorAt: at("last_error_at"),

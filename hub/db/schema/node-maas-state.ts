@@ -1,4 +1,6 @@
-import { boolean, jsonb, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
+import { sql } from "drizzle-orm";
+import { boolean, index, jsonb, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
+import type { DriftAcknowledged, DriftDetails } from "../../../shared/drift.ts";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import { at } from "./columns.ts";
 import { nodes } from "./nodes.ts";
@@ -18,10 +20,20 @@ export const nodeMaasState = pgTable(
     lastMaasPowerState: text("last_maas_power_state"),
     lastMaasIps: text("last_maas_ips").array(),
     lastReconciledAt: at("last_reconciled_at"),
+    /** Since when something that the reconciler judges has changed and was not judged yet; a sweep judges all. */
+    reconcileDueAt: at("reconcile_due_at"),
     driftDetected: boolean("drift_detected").notNull().default(false),
-    driftDetails: jsonb("drift_details"),
+    driftDetails: jsonb("drift_details").$type<DriftDetails>(),
     driftResolvedAt: at("drift_resolved_at"),
+    /** A drift that a person knows of: it is not raised again while it is the same. */
+    driftAcknowledged: jsonb("drift_acknowledged").$type<DriftAcknowledged>(),
+    /** Set while a quarantine is the reconciler's own; only such a one may it lift (decision N4). */
+    quarantinedAt: at("quarantined_at"),
   },
-  (t) => [unique("node_maas_state_machine_key").on(t.siteId, t.maasSystemId)],
+  (t) => [
+    unique("node_maas_state_machine_key").on(t.siteId, t.maasSystemId),
+    index("node_maas_state_due_idx").on(t.siteId).where(sql`"reconcile_due_at" is not null`),
+    index("node_maas_state_drift_idx").on(t.siteId).where(sql`"drift_detected"`),
+  ],
 );
 export type NodeMaasState = typeof nodeMaasState.$inferSelect;

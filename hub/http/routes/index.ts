@@ -11,6 +11,7 @@ import { onboardingRoutes } from "./onboardings.ts";
 import { powerOverrideRoutes } from "./power-overrides.ts";
 import { profileRoutes } from "./profiles.ts";
 import { readinessRoutes } from "./readiness.ts";
+import { reconciliationRoutes } from "./reconciliation.ts";
 import { roceAssignmentRoutes } from "./roce-assignments.ts";
 import { skuRoutes } from "./skus.ts";
 import { webhookDeliveryRoutes } from "./webhook-deliveries.ts";
@@ -30,6 +31,7 @@ export const ROUTES: readonly Route[] = [
   ...manualNodeRoutes,
   ...nodeOperationRoutes,
   ...readinessRoutes,
+  ...reconciliationRoutes,
   ...eventRoutes,
   ...webhookRoutes,
   ...webhookDeliveryRoutes,

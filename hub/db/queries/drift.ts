@@ -1,0 +1,151 @@
+import { and, eq, inArray, isNotNull, sql } from "drizzle-orm";
+
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import {
+  type AgentSession,
+  agentSessions,
+  type MaasMachineRow,
+  maasMachines,
+  maasSiteProfiles,
+  maasSites,
+  type Node,
+  type NodeMaasState,
+  nodeMaasState,
+  nodeOnboardings,
+  nodes,
+  workflowSubjects,
+} from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+/** All that one node is judged by. */
+export interface DriftRow {
+  readonly state: NodeMaasState;
+  readonly node: Pick<Node, "id" | "hostname" | "status" | "host">;
+  readonly machine: MaasMachineRow | null;
+  readonly session: Pick<AgentSession, "lastSeenAt"> | null;
+  readonly policy: { requireHwSync: boolean; hardwareSyncIntervalSeconds: number } | null;
+  readonly maasUrl: string;
+  readonly heldBy: string | null;
+}
+
+/** The nodes of a site that are bound to a machine: those whose facts have changed since they were judged, or all. One statement. */
+export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | "all" | NodeId): Promise<DriftRow[]> {
+  const profiles = db
+    .selectDistinctOn([nodeOnboardings.nodeId], {
+      nodeId: nodeOnboardings.nodeId,
+      requireHwSync: maasSiteProfiles.requireHwSync,
+      hardwareSyncIntervalSeconds: maasSiteProfiles.hardwareSyncIntervalSeconds,
+    })
+    .from(nodeOnboardings)
+    .innerJoin(maasSiteProfiles, eq(maasSiteProfiles.id, nodeOnboardings.profileId))
+    .where(eq(nodeOnboardings.siteId, siteId))
+    .orderBy(nodeOnboardings.nodeId, sql`${nodeOnboardings.createdAt} desc`)
+    .as("profiles");
+  const which =
+    scope === "all" ? undefined : scope === "due" ? isNotNull(nodeMaasState.reconcileDueAt) : eq(nodes.id, scope);
+  return db
+    .select({
+      state: nodeMaasState,
+      node: { id: nodes.id, hostname: nodes.hostname, status: nodes.status, host: nodes.host },
+      machine: maasMachines,
+      session: { lastSeenAt: agentSessions.lastSeenAt },
+      policy: {
+        requireHwSync: profiles.requireHwSync,
+        hardwareSyncIntervalSeconds: profiles.hardwareSyncIntervalSeconds,
+      },
+      maasUrl: maasSites.apiBaseUrl,
+      heldBy: workflowSubjects.subject,
+    })
+    .from(nodeMaasState)
+    .innerJoin(nodes, eq(nodes.id, nodeMaasState.nodeId))
+    .innerJoin(maasSites, eq(maasSites.id, nodeMaasState.siteId))
+    .leftJoin(
+      maasMachines,
+      and(eq(maasMachines.siteId, nodeMaasState.siteId), eq(maasMachines.systemId, nodeMaasState.maasSystemId)),
+    )
+    .leftJoin(
+      agentSessions,
+      and(
+        eq(agentSessions.nodeId, nodes.id),
+        eq(agentSessions.state, "open"),
+        eq(agentSessions.generation, nodes.generation),
+      ),
+    )
+    .leftJoin(profiles, eq(profiles.nodeId, nodes.id))
+    .leftJoin(workflowSubjects, eq(workflowSubjects.subject, sql`'node:' || ${nodes.id}::text`))
+    .where(and(eq(nodeMaasState.siteId, siteId), which));
+}
+
+/** The database's own time, for judgements. */
+export async function databaseNow(db: Db | Tx): Promise<Date> {
+  const { rows } = await db.execute<{ ms: number }>(sql`select extract(epoch from now())::float8 * 1000 as ms`);
+  return new Date(rows[0]?.ms ?? Date.now());
+}
+
+/** Nodes in service at the site, and those that the reconciler quarantined within the window: what its breaker counts. */
+export async function countInService(
+  tx: Tx,
+  siteId: SiteId,
+  windowSeconds: number,
+): Promise<{ inService: number; moved: number }> {
+  const [row] = await tx
+    .select({
+      inService: sql<number>`count(*) filter (where ${nodes.status} in ('active', 'offline'))::int`,
+      moved: sql<number>`count(*) filter (where ${nodes.status} = 'quarantined' and ${nodeMaasState.quarantinedAt} > now() - make_interval(secs => ${windowSeconds}))::int`,
+    })
+    .from(nodeMaasState)
+    .innerJoin(nodes, eq(nodes.id, nodeMaasState.nodeId))
+    .where(eq(nodeMaasState.siteId, siteId));
+  return { inService: row?.inService ?? 0, moved: row?.moved ?? 0 };
+}
+
+/**
+ * These nodes have been judged by what was known when their facts were read; one whose facts have changed since stays due. Two statements, whatever
+ * their number.
+ */
+export async function markReconciled(
+  tx: Tx,
+  siteId: SiteId,
+  judged: readonly Pick<NodeMaasState, "nodeId" | "reconcileDueAt">[],
+  scope: "due" | "all",
+): Promise<void> {
+  const due = judged.filter((one) => one.reconcileDueAt !== null);
+  if (due.length > 0)
+    await tx.execute(sql`
+      update node_maas_state s set reconcile_due_at = null, last_reconciled_at = now()
+      from unnest(${sql.param(due.map((one) => one.nodeId))}::uuid[], ${sql.param(due.map((one) => one.reconcileDueAt?.toISOString()))}::timestamptz[]) as read(node_id, due_at)
+      where s.node_id = read.node_id and date_trunc('milliseconds', s.reconcile_due_at) = read.due_at`);
+  if (scope === "all")
+    await tx
+      .update(nodeMaasState)
+      .set({ lastReconciledAt: sql`now()` })
+      .where(
+        and(
+          eq(nodeMaasState.siteId, siteId),
+          sql`${nodeMaasState.nodeId} in (select m.node_id from node_maas_state m join maas_machines o on o.site_id = m.site_id and o.system_id = m.maas_system_id where m.site_id = ${siteId})`,
+        ),
+      );
+}
+
+export type DriftChange = Partial<
+  Pick<NodeMaasState, "driftDetected" | "driftDetails" | "driftAcknowledged" | "quarantinedAt">
+> & { readonly resolved?: boolean };
+
+export async function writeDrift(tx: Tx, nodeId: NodeId, { resolved, ...change }: DriftChange): Promise<void> {
+  await tx
+    .update(nodeMaasState)
+    .set({ ...change, ...(resolved === undefined ? {} : { driftResolvedAt: resolved ? sql`now()` : null }) })
+    .where(eq(nodeMaasState.nodeId, nodeId));
+}
+
+/** Holds the records until the end of the transaction, in one order for all, and returns them as they are now. */
+export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promise<Map<NodeId, NodeMaasState>> {
+  if (nodeIds.length === 0) return new Map();
+  const rows = await tx
+    .select()
+    .from(nodeMaasState)
+    .where(inArray(nodeMaasState.nodeId, [...nodeIds]))
+    .orderBy(nodeMaasState.nodeId)
+    .for("no key update");
+  return new Map(rows.map((row) => [row.nodeId, row]));
+}

@@ -1,0 +1,84 @@
+import { and, asc, eq, sql } from "drizzle-orm";
+import type { BreakerKind } from "../../../shared/drift.ts";
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { type ReconcilerBreaker, reconcilerBreakers } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+/** `open`: everything is held back. `accepting`: everything is let through for a while, as a person asked. */
+export type BreakerState = "closed" | "open" | "accepting";
+
+export async function readBreakerState(tx: Tx, siteId: SiteId, kind: BreakerKind): Promise<BreakerState> {
+  const [row] = await tx
+    .select({
+      tripped: sql<boolean>`${reconcilerBreakers.trippedAt} is not null`,
+      accepting: sql<boolean>`coalesce(${reconcilerBreakers.acceptUntil} > now(), false)`,
+    })
+    .from(reconcilerBreakers)
+    .where(and(eq(reconcilerBreakers.siteId, siteId), eq(reconcilerBreakers.kind, kind)))
+    .for("share");
+  if (row?.tripped === true) return "open";
+  return row?.accepting === true ? "accepting" : "closed";
+}
+
+export interface Trip {
+  readonly siteId: SiteId;
+  readonly kind: BreakerKind;
+  readonly wouldMove: number;
+  readonly moveLimit: number;
+  readonly inService: number;
+  readonly nodeIds: readonly NodeId[];
+}
+
+/** True when that is news; a breaker that is tripped already stays as it tripped. */
+export async function tripBreaker(tx: Tx, trip: Trip): Promise<boolean> {
+  const rows = await tx
+    .insert(reconcilerBreakers)
+    .values({ ...trip, nodeIds: [...trip.nodeIds], trippedAt: sql`now()` })
+    .onConflictDoUpdate({
+      target: [reconcilerBreakers.siteId, reconcilerBreakers.kind],
+      set: {
+        trippedAt: sql`now()`,
+        wouldMove: trip.wouldMove,
+        moveLimit: trip.moveLimit,
+        inService: trip.inService,
+        nodeIds: [...trip.nodeIds],
+        resetAt: null,
+        resetBy: null,
+        resetReason: null,
+        acceptUntil: null,
+      },
+      setWhere: sql`${reconcilerBreakers.trippedAt} is null`,
+    })
+    .returning({ siteId: reconcilerBreakers.siteId });
+  return rows.length > 0;
+}
+
+/** Null when it is not tripped. */
+export async function resetBreaker(
+  tx: Tx,
+  siteId: SiteId,
+  kind: BreakerKind,
+  reset: { by: string; reason: string; acceptSeconds: number },
+): Promise<ReconcilerBreaker | null> {
+  const [row] = await tx
+    .update(reconcilerBreakers)
+    .set({
+      trippedAt: null,
+      resetAt: sql`now()`,
+      resetBy: reset.by,
+      resetReason: reset.reason,
+      acceptUntil: reset.acceptSeconds > 0 ? sql`now() + make_interval(secs => ${reset.acceptSeconds})` : null,
+    })
+    .where(
+      and(
+        eq(reconcilerBreakers.siteId, siteId),
+        eq(reconcilerBreakers.kind, kind),
+        sql`${reconcilerBreakers.trippedAt} is not null`,
+      ),
+    )
+    .returning();
+  return row ?? null;
+}
+
+export const listBreakers = (db: Db): Promise<ReconcilerBreaker[]> =>
+  db.select().from(reconcilerBreakers).orderBy(asc(reconcilerBreakers.siteId), asc(reconcilerBreakers.kind));

@@ -1,0 +1,174 @@
+import { sql } from "drizzle-orm";
+import { z } from "zod";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { page } from "../../../shared/api/onboardings.ts";
+import {
+  Breaker,
+  BreakerReset,
+  Drift,
+  DriftResolve,
+  ReconciliationRequested,
+  ReconciliationRun,
+  ReconciliationStatus,
+} from "../../../shared/api/reconciliation.ts";
+import { DriftRule, DriftSeverity } from "../../../shared/drift.ts";
+import { NodeId, SiteId } from "../../../shared/ids.ts";
+import { recordDomainEvent } from "../../db/queries/domain-events.ts";
+import { databaseNow } from "../../db/queries/drift.ts";
+import { listDrift, readDrift, readReconciliationStatus, toBreaker } from "../../db/queries/drift-reads.ts";
+import { listBreakers, resetBreaker } from "../../db/queries/reconciler-breakers.ts";
+import { maasSiteWatches } from "../../db/schema/index.ts";
+import { ACCEPT_SECONDS } from "../../reconciler/breaker.ts";
+import { resolveDrift } from "../../reconciler/resolve.ts";
+import { pageOf, pageQuery, readCursor } from "../page.ts";
+import { readRoute, writeRoute } from "../route.ts";
+import { mustFindSite } from "./maas-sites.ts";
+
+const tag = "reconciliation";
+const path = "/api/v1/admin/reconciliation";
+
+const getStatus = readRoute({
+  operationId: "getReconciliationStatus",
+  method: "GET",
+  path: `${path}/status`,
+  tag,
+  summary: "Count nodes that agree with MAAS, that do not, and that were not compared yet, site by site",
+  permission: "read",
+  query: z.strictObject({ site_id: SiteId.optional() }),
+  status: 200,
+  response: ReconciliationStatus,
+  read: ({ query, deps }) => readReconciliationStatus(deps.db, query.site_id),
+});
+
+const listAllDrift = readRoute({
+  operationId: "listDrift",
+  method: "GET",
+  path: `${path}/drift`,
+  tag,
+  summary: "List nodes that do not agree with their machines in MAAS",
+  permission: "read",
+  query: z.strictObject({
+    ...pageQuery,
+    site_id: SiteId.optional(),
+    rule: DriftRule.optional(),
+    severity: DriftSeverity.optional(),
+    include_acknowledged: z.enum(["true", "false"]).default("false"),
+  }),
+  status: 200,
+  response: page(Drift),
+  read: async ({ query, deps }) => {
+    const { site_id: siteId, rule, severity, limit } = query;
+    const filter = { siteId, rule, severity, acknowledged: query.include_acknowledged === "true" };
+    const after = readCursor(query.cursor, 2);
+    const rows = await listDrift(deps.db, filter, { limit: limit + 1, after });
+    return pageOf(
+      rows,
+      limit,
+      (row) => [row.hostname, row.node_id],
+      (row) => row,
+    );
+  },
+});
+
+const resolve = writeRoute({
+  operationId: "resolveDrift",
+  method: "POST",
+  path: `${path}/drift/{node_id}/resolve`,
+  tag,
+  summary: "Acknowledge a node's drift, or return a quarantined node to service",
+  permission: "write",
+  params: z.strictObject({ node_id: NodeId }),
+  body: DriftResolve,
+  status: 200,
+  response: Drift,
+  write: async ({ params, body, actor }, tx) => {
+    const { prior, status } = await resolveDrift(tx, params.node_id, body, actor.name, await databaseNow(tx));
+    const drift = await readDrift(tx, params.node_id);
+    if (drift === null) throw new ApiError("internal_error", "The drift cannot be read again.");
+    return {
+      body: drift,
+      audit: {
+        target: `nodes/${params.node_id}`,
+        reason: body.reason,
+        details: { action: body.action, prior, expected: { status, drift: null } },
+      },
+    };
+  },
+});
+
+const run = writeRoute({
+  operationId: "runReconciliation",
+  method: "POST",
+  path: `${path}/run`,
+  tag,
+  summary: "Read all machines of a site and compare all of its nodes now",
+  permission: "write",
+  body: ReconciliationRun,
+  status: 202,
+  response: ReconciliationRequested,
+  write: async ({ body }, tx) => {
+    const site = await mustFindSite(tx, body.site_id);
+    if (site.status !== "active")
+      throw new ApiError("conflict", `Site ${site.name} is disabled, so it is not watched. Enable it first.`);
+    const now = { wakeRequestedAt: sql`now()`, sweepRequestedAt: sql`now()` };
+    await tx
+      .insert(maasSiteWatches)
+      .values({ siteId: body.site_id, ...now })
+      .onConflictDoUpdate({ target: maasSiteWatches.siteId, set: now });
+    return {
+      body: { site_id: body.site_id, requested: true as const },
+      audit: { target: `maas-sites/${body.site_id}` },
+    };
+  },
+});
+
+const listAllBreakers = readRoute({
+  operationId: "listBreakers",
+  method: "GET",
+  path: `${path}/breakers`,
+  tag,
+  summary: "List the breakers that have ever held back moves of too many nodes at once",
+  permission: "read",
+  status: 200,
+  response: z.strictObject({ items: z.array(Breaker) }),
+  read: async ({ deps }) => {
+    const now = await databaseNow(deps.db);
+    return { items: (await listBreakers(deps.db)).map((row) => toBreaker(row, now)) };
+  },
+});
+
+const reset = writeRoute({
+  operationId: "resetBreaker",
+  method: "POST",
+  path: `${path}/breakers/{site_id}/reset`,
+  tag,
+  summary: "Let a site's nodes be moved again; with accept_drift even so many at once, for a quarter of an hour",
+  permission: "write",
+  params: z.strictObject({ site_id: SiteId }),
+  body: BreakerReset,
+  status: 200,
+  response: Breaker,
+  write: async ({ params, body, actor }, tx) => {
+    const { site_id } = params;
+    const { kind, accept_drift, reason } = body;
+    const acceptSeconds = accept_drift ? ACCEPT_SECONDS : 0;
+    const row = await resetBreaker(tx, site_id, kind, { by: actor.name, reason, acceptSeconds });
+    if (row === null) throw new ApiError("conflict", `The breaker '${kind}' of site ${site_id} is not open.`);
+    await recordDomainEvent(tx, {
+      type: "site.breaker.reset",
+      subject: `maas-sites/${site_id}`,
+      data: { site_id, kind, by: actor.name, accept_drift },
+    });
+    // What it held back is done, or is over, by a sweep from now.
+    await tx
+      .update(maasSiteWatches)
+      .set({ wakeRequestedAt: sql`now()`, sweepRequestedAt: sql`now()` })
+      .where(sql`${maasSiteWatches.siteId} = ${site_id}`);
+    return {
+      body: toBreaker(row, await databaseNow(tx)),
+      audit: { target: `maas-sites/${site_id}`, reason, details: { kind, accept_drift } },
+    };
+  },
+});
+
+export const reconciliationRoutes = [getStatus, listAllDrift, resolve, run, listAllBreakers, reset];

@@ -1,0 +1,161 @@
+import type { DriftDetails } from "../../shared/drift.ts";
+import { recordDomainEvent } from "../db/queries/domain-events.ts";
+import { writeDrift } from "../db/queries/drift.ts";
+import { setNodeHost } from "../db/queries/onboarding-work.ts";
+import type { NodeMaasState } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+import { moveNode } from "../node/move-node.ts";
+import { enqueueTask } from "../tasks/queue.ts";
+import { stepOf } from "./drift-record.ts";
+import type { FollowUp } from "./follow-up.ts";
+import { driftStatusOf, type Judged } from "./judged.ts";
+import type { Finding } from "./rules.ts";
+
+export interface ApplyOptions {
+  /** Why no action is taken, in words; null: actions are taken. */
+  readonly heldBack: string | null;
+  readonly now: Date;
+  readonly maasUser: string | null;
+  /** Counted down: hosts that may still be told to seed their sync in this pass. */
+  readonly budget: { reseeds: number };
+}
+
+/** Writes what a judgement changes, and takes its actions; answers what is left to ask of MAAS. The record is locked by the caller. */
+export async function applyJudgement(
+  tx: Tx,
+  judged: Judged,
+  record: NodeMaasState,
+  options: ApplyOptions,
+): Promise<FollowUp[]> {
+  const { row, judgement } = judged;
+  const { node } = row;
+  if (record.quarantinedAt !== null && node.status !== "quarantined")
+    await writeDrift(tx, node.id, { quarantinedAt: null });
+  const step = stepOf(judgement, driftStatusOf(row), record, options.heldBack, options.now);
+  switch (step.kind) {
+    case "acknowledged":
+      return [];
+    case "forgotten":
+      await writeDrift(tx, node.id, { driftAcknowledged: null });
+      return [];
+    case "resolved":
+      await resolve(tx, judged, record.driftDetails, "healed");
+      break;
+    case "raised":
+      await writeDrift(tx, node.id, { driftDetected: true, driftDetails: step.details, resolved: false });
+      await tell(tx, judged, step.details);
+      break;
+    case "updated":
+      await writeDrift(tx, node.id, { driftDetected: true, driftDetails: step.details });
+      break;
+    case "same":
+      break;
+  }
+  if (options.heldBack !== null) return [];
+  if (judgement.heal) await heal(tx, judged);
+  const followUps: FollowUp[] = [];
+  for (const finding of judgement.findings) followUps.push(...(await act(tx, judged, finding, options)));
+  return followUps;
+}
+
+async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptions): Promise<FollowUp[]> {
+  const { row } = judged;
+  const { node } = row;
+  switch (finding.action) {
+    case "none":
+      return [];
+    case "quarantine":
+      await quarantine(tx, judged, finding.message);
+      return [];
+    case "update_host": {
+      const [address] = row.machine?.ipAddresses ?? [];
+      if (address !== undefined) await setNodeHost(tx, node.id, address);
+      // Nothing is left of it; a drift beside it stays the one that is shown.
+      if (judged.judgement.findings[0] === finding) await resolve(tx, judged, null, "healed");
+      return [];
+    }
+    case "reseed_hardware_sync":
+      return reseed(tx, judged, options);
+    case "release_machine":
+      return [];
+  }
+}
+
+async function quarantine(tx: Tx, { row: { node } }: Judged, message: string): Promise<void> {
+  const from = node.status;
+  if (from !== "active" && from !== "offline") return;
+  const { moved } = await moveNode(tx, node.id, { from, to: "quarantined", owner: "reconciler" }, message);
+  if (moved) await writeDrift(tx, node.id, { quarantinedAt: new Date() });
+}
+
+async function heal(tx: Tx, { row: { node } }: Judged): Promise<void> {
+  const message = "Its machine is deployed again and its agent was heard of since: the cause of the quarantine is gone";
+  const { moved } = await moveNode(tx, node.id, { from: "quarantined", to: "active", owner: "reconciler" }, message);
+  if (moved) await writeDrift(tx, node.id, { quarantinedAt: null });
+}
+
+/** How long the agent has for one seed. */
+const RESEED_DEADLINE_SECONDS = 600;
+
+/** Once an interval at most, or hosts whose sync cannot be helped would be told for ever (lifecycle 9.1). */
+async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyOptions): Promise<FollowUp[]> {
+  const { node, machine, policy } = row;
+  if (machine === null || policy === null) return [];
+  const followUps: FollowUp[] =
+    machine.enableHwSync === false && maasUser !== null
+      ? [{ kind: "enable_hardware_sync", nodeId: node.id, systemId: machine.systemId, maasUser }]
+      : [];
+  if (budget.reseeds === 0) return followUps;
+  const every = policy.hardwareSyncIntervalSeconds * 1000;
+  const { created } = await enqueueTask(tx, {
+    nodeId: node.id,
+    type: "node.hw_sync_reseed",
+    input: {
+      system_id: machine.systemId,
+      maas_url: row.maasUrl,
+      interval_seconds: policy.hardwareSyncIntervalSeconds,
+      machine_token: null,
+    },
+    idempotencyKey: `hw-sync-reseed/drift/${machine.systemId}/${Math.floor(now.getTime() / every)}`,
+    deadlineSeconds: RESEED_DEADLINE_SECONDS,
+  });
+  if (created) budget.reseeds -= 1;
+  return followUps;
+}
+
+async function resolve(
+  tx: Tx,
+  judged: Judged,
+  before: DriftDetails | null,
+  how: "healed" | "acknowledged",
+): Promise<void> {
+  const { node, state } = judged.row;
+  await writeDrift(tx, node.id, { driftDetected: false, driftAcknowledged: null, resolved: true });
+  const rule = before?.rule ?? judged.judgement.findings[0]?.rule;
+  if (rule === undefined) return;
+  await recordDomainEvent(tx, {
+    type: "node.drift.resolved",
+    subject: `nodes/${node.id}`,
+    data: { node_id: node.id, hostname: node.hostname, site_id: state.siteId, rule, how },
+  });
+}
+
+async function tell(tx: Tx, { row: { node, state } }: Judged, details: DriftDetails): Promise<void> {
+  const { rule, severity, action, maas_status, expected, message, held_back } = details;
+  await recordDomainEvent(tx, {
+    type: "node.drift.detected",
+    subject: `nodes/${node.id}`,
+    data: {
+      node_id: node.id,
+      hostname: node.hostname,
+      site_id: state.siteId,
+      rule,
+      severity,
+      action,
+      maas_status,
+      expected,
+      message,
+      held_back,
+    },
+  });
+}

@@ -1,0 +1,66 @@
+import type { DriftAcknowledged, DriftDetails } from "../../shared/drift.ts";
+import type { Finding, Judgement } from "./rules.ts";
+
+/** What is stored of a node's drift. */
+export interface DriftRecord {
+  readonly driftDetected: boolean;
+  readonly driftDetails: DriftDetails | null;
+  readonly driftAcknowledged: DriftAcknowledged | null;
+}
+/** The machine as a drift names it: its status in MAAS, or that it is gone. */
+export interface DriftStatus {
+  readonly name: string;
+  readonly code: number | null;
+}
+
+/**
+ * What a judgement changes of what is stored: `raised` is a drift that is news, `updated` one that is known and looks otherwise now, `resolved` one
+ * that is over, `forgotten` an acknowledgement of what is over. `acknowledged`: a person knows of it, so nothing is done about it.
+ */
+export type DriftStep =
+  | { readonly kind: "raised" | "updated"; readonly details: DriftDetails }
+  | { readonly kind: "same" | "acknowledged" | "resolved" | "forgotten" };
+
+export const isAcknowledged = (finding: Finding, status: DriftStatus, known: DriftAcknowledged | null): boolean =>
+  known !== null && known.rule === finding.rule && known.maas_status_code === status.code;
+
+export function stepOf(
+  judgement: Extract<Judgement, { kind: "judged" }>,
+  status: DriftStatus,
+  record: DriftRecord,
+  heldBack: string | null,
+  now: Date,
+): DriftStep {
+  const [finding] = judgement.findings;
+  if (finding === undefined) {
+    if (record.driftDetected) return { kind: "resolved" };
+    return { kind: record.driftAcknowledged === null ? "same" : "forgotten" };
+  }
+  if (isAcknowledged(finding, status, record.driftAcknowledged)) return { kind: "acknowledged" };
+  const before = record.driftDetected ? record.driftDetails : null;
+  const isNews = before === null || before.rule !== finding.rule;
+  const details: DriftDetails = {
+    rule: finding.rule,
+    severity: finding.severity,
+    action: finding.action,
+    maas_status: status.name,
+    maas_status_code: status.code,
+    expected: finding.expected,
+    message: finding.message,
+    detected_at: isNews ? now.toISOString() : before.detected_at,
+    held_back: finding.action === "none" ? null : heldBack,
+  };
+  if (isNews) return { kind: "raised", details };
+  return sameDetails(before, details) ? { kind: "same" } : { kind: "updated", details };
+}
+
+const COMPARED = [
+  "severity",
+  "action",
+  "maas_status",
+  "maas_status_code",
+  "expected",
+  "message",
+  "held_back",
+] as const satisfies readonly (keyof DriftDetails)[];
+const sameDetails = (a: DriftDetails, b: DriftDetails): boolean => COMPARED.every((key) => a[key] === b[key]);

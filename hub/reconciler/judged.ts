@@ -1,0 +1,35 @@
+import type { DriftRow } from "../db/queries/drift.ts";
+import type { DriftStatus } from "./drift-record.ts";
+import { type Judgement, judgeDrift, type MachineFacts, type NodeFacts } from "./rules.ts";
+
+/** A node of which the reconciler has something to say. */
+export interface Judged {
+  readonly row: DriftRow;
+  readonly judgement: Extract<Judgement, { kind: "judged" }>;
+}
+
+export const driftStatusOf = ({ machine }: Pick<DriftRow, "machine">): DriftStatus =>
+  machine === null || machine.absent
+    ? { name: "absent", code: null }
+    : { name: machine.statusName, code: machine.status };
+
+/** What the row says, as the rules take it. */
+export function judge(row: DriftRow, maasUser: string | null, now: Date): Judgement {
+  const { node, state, machine, session, policy } = row;
+  const facts: NodeFacts = {
+    status: node.status,
+    hostname: node.hostname,
+    host: node.host,
+    held: row.heldBy !== null,
+    quarantinedAt: state.quarantinedAt,
+    agentSeenAt: session?.lastSeenAt ?? null,
+    retiredForSeconds: null,
+  };
+  const seen: MachineFacts | null = machine && { ...machine, changedAt: machine.observedAt };
+  return judgeDrift(
+    facts,
+    seen,
+    { requireHwSync: policy?.requireHwSync ?? false, retiredReleaseAfterSeconds: null, maasUser },
+    now,
+  );
+}

@@ -1,0 +1,139 @@
+import type { SiteId } from "../../shared/ids.ts";
+import { countInService, databaseNow, lockDriftStates, markReconciled, readDriftRows } from "../db/queries/drift.ts";
+import { holdsFence } from "../db/queries/maas-site-watches.ts";
+import { type BreakerState, readBreakerState } from "../db/queries/reconciler-breakers.ts";
+import type { Db, InTx, Tx } from "../db/tx.ts";
+import type { Log } from "../log.ts";
+import type { MaasPort } from "../maas/port.ts";
+import { type ApplyOptions, applyJudgement } from "./apply.ts";
+import { BREAKER_WINDOW_SECONDS, breakerTrips, moveLimit } from "./breaker.ts";
+import { isAcknowledged } from "./drift-record.ts";
+import { type FollowUp, followUp } from "./follow-up.ts";
+import { driftStatusOf, type Judged, judge } from "./judged.ts";
+import { reportTrip } from "./trip.ts";
+
+export interface ReconcilerServices {
+  readonly db: Db;
+  readonly inTx: InTx;
+  readonly log: Log;
+}
+/** A look at a site that has just ended; it is this hub's while the fence holds. */
+export interface SiteLook {
+  readonly siteId: SiteId;
+  readonly fence: number;
+  readonly maas: MaasPort;
+  /** `all`: every machine was read, so every node is judged; else those whose facts have changed. */
+  readonly read: "some" | "all";
+}
+
+/** Nodes written in one transaction. */
+const SLICE = 200;
+/** Hosts that seed their sync again at once; the others' turn comes with the next pass. */
+const RESEEDS_PER_PASS = 20;
+
+/**
+ * Compares what the nodes of a site should be with what their machines are, and acts (lifecycle 6.4). It takes nothing but what is recorded, so that
+ * it may run at any time, again, and after a kill: what it did not come to is due, or is found by the next sweep.
+ */
+export class Reconciler {
+  readonly #services: ReconcilerServices;
+  /** Whose name our token has at each site; asked for with each sweep. */
+  readonly #users = new Map<SiteId, string>();
+
+  constructor(services: ReconcilerServices) {
+    this.#services = services;
+  }
+
+  async reconcile(look: SiteLook): Promise<void> {
+    const { db } = this.#services;
+    const { siteId } = look;
+    const scope = look.read === "all" ? "all" : "due";
+    if (scope === "all") this.#users.set(siteId, (await look.maas.whoami()).username);
+    const rows = await readDriftRows(db, siteId, scope);
+    if (rows.length === 0) return;
+    const now = await databaseNow(db);
+    const maasUser = this.#users.get(siteId) ?? null;
+    const judged = rows.flatMap((row): Judged[] => {
+      const judgement = judge(row, maasUser, now);
+      return judgement.kind === "judged" ? [{ row, judgement }] : [];
+    });
+    const breaker = await this.#breaker(look, judged);
+    if (breaker === null) return;
+    const heldBack =
+      breaker === "open" ? "The site's breaker is open: look at what it holds back, then reset it." : null;
+    const budget = { reseeds: RESEEDS_PER_PASS };
+    for (const some of slices(judged.filter((one) => mayChange(one))))
+      await this.#apply(look, some, { heldBack, now, maasUser, budget });
+    await this.#services.inTx(async (tx) => {
+      if (await holdsFence(tx, siteId, look.fence))
+        await markReconciled(
+          tx,
+          siteId,
+          rows.map((row) => row.state),
+          scope,
+        );
+    });
+  }
+
+  /** The state of the breaker once what would be quarantined is counted; null when the site is another hub's meanwhile. */
+  async #breaker(look: SiteLook, judged: readonly Judged[]): Promise<BreakerState | null> {
+    const moves = judged.filter(wouldQuarantine).map(({ row }) => row.node);
+    return this.#services.inTx(async (tx) => {
+      if (!(await holdsFence(tx, look.siteId, look.fence))) return null;
+      const state = await readBreakerState(tx, look.siteId, "quarantine");
+      if (state !== "closed" || moves.length === 0) return state;
+      const { inService, moved } = await countInService(tx, look.siteId, BREAKER_WINDOW_SECONDS);
+      const counts = { wouldMove: moves.length, moved, inService: inService + moved };
+      if (!breakerTrips(counts)) return state;
+      const trip = {
+        siteId: look.siteId,
+        kind: "quarantine",
+        ...counts,
+        moveLimit: moveLimit(counts.inService),
+      } as const;
+      await reportTrip(tx, this.#services.log, trip, moves);
+      return "open";
+    });
+  }
+
+  async #apply(look: SiteLook, some: readonly Judged[], options: ApplyOptions): Promise<void> {
+    const { inTx, log } = this.#services;
+    const { followUps, budget } = await inTx(async (tx: Tx) => {
+      // The transaction may run again: what it counts down is its own until it is committed.
+      const own = { ...options.budget };
+      const asked: FollowUp[] = [];
+      if (!(await holdsFence(tx, look.siteId, look.fence))) return { followUps: asked, budget: own };
+      const states = await lockDriftStates(
+        tx,
+        some.map(({ row }) => row.node.id),
+      );
+      for (const one of some) {
+        const state = states.get(one.row.node.id);
+        // Bound to another machine meanwhile, or to none: what was judged is not this node's any more.
+        if (state === undefined || state.maasSystemId !== one.row.state.maasSystemId) continue;
+        asked.push(...(await applyJudgement(tx, one, state, { ...options, budget: own })));
+      }
+      return { followUps: asked, budget: own };
+    });
+    options.budget.reseeds = budget.reseeds;
+    for (const one of followUps) await followUp(look.maas, one, log);
+  }
+}
+
+function* slices<T>(all: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < all.length; at += SLICE) yield all.slice(at, at + SLICE);
+}
+
+/** Nothing is written of a node that is as it should be and was so. */
+const mayChange = ({ row: { state, node }, judgement }: Judged): boolean =>
+  judgement.findings.length > 0 ||
+  judgement.heal ||
+  state.driftDetected ||
+  state.driftAcknowledged !== null ||
+  (state.quarantinedAt !== null && node.status !== "quarantined");
+
+const wouldQuarantine = ({ row, judgement }: Judged): boolean =>
+  judgement.findings.some(
+    (finding) =>
+      finding.action === "quarantine" && !isAcknowledged(finding, driftStatusOf(row), row.state.driftAcknowledged),
+  );

@@ -1,0 +1,99 @@
+import { ApiError } from "../../shared/api/errors.ts";
+import type { DriftResolve } from "../../shared/api/reconciliation.ts";
+import type { DriftDetails } from "../../shared/drift.ts";
+import type { NodeId } from "../../shared/ids.ts";
+import type { NodeStatus } from "../../shared/node-status.ts";
+import { recordDomainEvent } from "../db/queries/domain-events.ts";
+import { lockDriftStates, writeDrift } from "../db/queries/drift.ts";
+import { readObservedMachine } from "../db/queries/maas-machines.ts";
+import { lockNode } from "../db/queries/nodes.ts";
+import type { MaasMachineRow, Node, NodeMaasState } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+import { moveNode } from "../node/move-node.ts";
+import { holderOf } from "../workflows/start-decommission.ts";
+import { MEANINGS } from "./rules.ts";
+
+export interface Resolution {
+  readonly prior: { readonly status: NodeStatus; readonly drift: DriftDetails | null };
+  readonly status: NodeStatus;
+}
+
+/** A person's word on a drift (lifecycle 6.6). Throws ApiError; nothing is written then. */
+export async function resolveDrift(
+  tx: Tx,
+  nodeId: NodeId,
+  { action, reason }: DriftResolve,
+  by: string,
+  now: Date,
+): Promise<Resolution> {
+  const node = await lockNode(tx, nodeId);
+  const record = (await lockDriftStates(tx, [nodeId])).get(nodeId);
+  if (node === null || record === undefined)
+    throw new ApiError("not_found", `There is no node ${nodeId} that is a machine of a MAAS site.`);
+  const details = record.driftDetected ? record.driftDetails : null;
+  const prior = { status: node.status, drift: details };
+  if (action === "acknowledge") {
+    if (details === null) throw conflict(node, "has no drift that could be acknowledged");
+    await acknowledge(tx, node, record, details, { by, reason, now });
+    return { prior, status: node.status };
+  }
+  if ((await holderOf(tx, nodeId)) !== null) throw conflict(node, "is held by an operation; wait for it, or cancel it");
+  await returnToService(tx, node, record, reason);
+  return { prior, status: "active" };
+}
+
+async function acknowledge(
+  tx: Tx,
+  node: Node,
+  record: NodeMaasState,
+  details: DriftDetails,
+  { by, reason, now }: { by: string; reason: string; now: Date },
+): Promise<void> {
+  const { rule, maas_status_code } = details;
+  await writeDrift(tx, node.id, {
+    driftDetected: false,
+    driftAcknowledged: { rule, maas_status_code, by, at: now.toISOString(), reason },
+    resolved: true,
+  });
+  await tellResolved(tx, node, record, rule, "acknowledged");
+}
+
+/** Only to a machine that is deployed: a person may vouch for the host, not for a machine that MAAS says is something else. */
+async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason: string): Promise<void> {
+  if (node.status !== "quarantined") throw conflict(node, "is not quarantined");
+  const machine = await readObservedMachine(tx, record.siteId, record.maasSystemId);
+  if (!isDeployed(machine)) {
+    const is = machine === null || machine.absent ? "gone from MAAS" : `'${machine.statusName}' in MAAS`;
+    throw conflict(node, `cannot be returned to service: its machine ${record.maasSystemId} is ${is}`);
+  }
+  await moveNode(tx, node.id, { from: "quarantined", to: "active", owner: "operator" }, reason);
+  await writeDrift(tx, node.id, {
+    driftDetected: false,
+    driftAcknowledged: null,
+    quarantinedAt: null,
+    resolved: true,
+  });
+  if (record.driftDetected && record.driftDetails !== null)
+    await tellResolved(tx, node, record, record.driftDetails.rule, "returned_to_service");
+}
+
+const isDeployed = (machine: MaasMachineRow | null): boolean =>
+  machine !== null && !machine.absent && (MEANINGS as Readonly<Record<number, string>>)[machine.status] === "deployed";
+
+const tellResolved = (
+  tx: Tx,
+  node: Node,
+  { siteId }: NodeMaasState,
+  rule: DriftDetails["rule"],
+  how: "acknowledged" | "returned_to_service",
+): Promise<void> =>
+  recordDomainEvent(tx, {
+    type: "node.drift.resolved",
+    subject: `nodes/${node.id}`,
+    data: { node_id: node.id, hostname: node.hostname, site_id: siteId, rule, how },
+  });
+
+const conflict = (node: Node, why: string): ApiError =>
+  new ApiError("conflict", `Node ${node.hostname} ${why}.`, {
+    context: { node_id: node.id, node_status: node.status },
+  });

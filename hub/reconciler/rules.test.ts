@@ -1,0 +1,212 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { NODE_STATUSES } from "../../shared/node-status.ts";
+import { judgeDrift, type MachineFacts, MEANINGS, type NodeFacts, PHASES, type PolicyFacts } from "./rules.ts";
+
+const NOW = new Date("2026-03-01T12:00:00Z");
+const ago = (seconds: number): Date => new Date(NOW.getTime() - seconds * 1000);
+const node = (facts: Partial<NodeFacts> = {}): NodeFacts => ({
+  status: "active",
+  hostname: "c07u41",
+  host: "10.0.0.5",
+  held: false,
+  quarantinedAt: null,
+  agentSeenAt: ago(5),
+  retiredForSeconds: null,
+  ...facts,
+});
+const machine = (facts: Partial<MachineFacts> = {}): MachineFacts => ({
+  systemId: "abc123",
+  status: 6,
+  statusName: "Deployed",
+  absent: false,
+  powerState: "on",
+  owner: "muster",
+  locked: false,
+  ipAddresses: ["10.0.0.5"],
+  enableHwSync: true,
+  lastSync: ago(60),
+  syncIntervalSeconds: 900,
+  changedAt: ago(60),
+  ...facts,
+});
+const policy = (facts: Partial<PolicyFacts> = {}): PolicyFacts => ({
+  requireHwSync: true,
+  retiredReleaseAfterSeconds: 3_600,
+  maasUser: "muster",
+  ...facts,
+});
+const judge = (n: Partial<NodeFacts>, m: Partial<MachineFacts> | null = {}, p: Partial<PolicyFacts> = {}) =>
+  judgeDrift(node(n), m === null ? null : machine(m), policy(p), NOW);
+/** Rule, severity and action of each finding, or why there is none. */
+const said = (...facts: Parameters<typeof judge>): string[] | string => {
+  const judgement = judge(...facts);
+  if (judgement.kind === "not_judged") return judgement.why;
+  return judgement.findings.map(({ rule, severity, action }) => `${rule} ${severity} ${action}`);
+};
+
+const CODES = Object.keys(MEANINGS).map(Number);
+
+describe("the nine rules of lifecycle 6.4", () => {
+  it.each([
+    ["Deployed, active", {}, {}, []],
+    ["Deployed, offline", { status: "offline" }, {}, ["agent_offline warning none"]],
+    ["Ready, active", {}, { status: 4 }, ["released_outside critical quarantine"]],
+    ["Broken, active", {}, { status: 8 }, ["hardware_failure critical quarantine"]],
+    ["Failed testing, active", {}, { status: 22 }, ["hardware_failure critical quarantine"]],
+    ["Commissioning, active", {}, { status: 1 }, ["recommissioned_outside warning none"]],
+    ["Deployed with another address", {}, { ipAddresses: ["10.0.0.9"] }, ["host_changed info update_host"]],
+    ["absent, active", {}, { absent: true }, ["machine_deleted critical quarantine"]],
+    [
+      "Deployed, retired",
+      { status: "retired", retiredForSeconds: 3_600 },
+      {},
+      ["retired_but_deployed info release_machine"],
+    ],
+  ] as const)("%s", (_name, n, m, expected) => {
+    expect(said(n, m)).toEqual(expected);
+  });
+  it("a machine that is no node's is nobody's to judge: only bound nodes are rows", () => {
+    expect(said({}, null)).toBe("its machine was not seen yet");
+  });
+});
+
+describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
+  it("an administrator deploys the machine anew", () => {
+    expect(said({}, { status: 9 })).toEqual(["redeployed_outside critical quarantine"]);
+    expect(said({}, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
+  });
+  it("somebody switches the machine off", () => {
+    expect(said({ status: "offline" }, { powerState: "off" })).toEqual(["powered_off high none"]);
+    expect(said({}, { powerState: "unknown" })).toEqual([]);
+  });
+});
+
+describe("hardware sync", () => {
+  it("is seeded again once it is later than MAAS allows, or switched off", () => {
+    expect(said({}, { lastSync: ago(1_350) })).toEqual([]);
+    expect(said({}, { lastSync: ago(1_351) })).toEqual(["hardware_sync_stopped warning reseed_hardware_sync"]);
+    expect(said({}, { enableHwSync: false })).toEqual(["hardware_sync_stopped warning reseed_hardware_sync"]);
+  });
+  it("is not where the agent is away, and not asked for where the profile does not require it", () => {
+    expect(said({ agentSeenAt: null }, { enableHwSync: false })).toEqual(["hardware_sync_stopped warning none"]);
+    expect(said({}, { enableHwSync: false }, { requireHwSync: false })).toEqual([]);
+  });
+  it("of a MAAS that does not tell is believed", () => {
+    expect(said({}, { enableHwSync: null, lastSync: null, syncIntervalSeconds: null })).toEqual([]);
+  });
+});
+
+describe("a quarantine", () => {
+  const quarantined = { status: "quarantined", quarantinedAt: ago(600), agentSeenAt: ago(5) } as const;
+  const healed = (...facts: Parameters<typeof judge>) => {
+    const judgement = judge(...facts);
+    return judgement.kind === "judged" && judgement.heal;
+  };
+  it("of the reconciler's own ends when the machine is ours and deployed, and the agent was heard of since", () => {
+    expect(healed(quarantined)).toBe(true);
+    expect(healed({ ...quarantined, agentSeenAt: ago(61) })).toBe(false);
+    expect(healed({ ...quarantined, agentSeenAt: null })).toBe(false);
+    expect(healed(quarantined, { owner: "bob" })).toBe(false);
+    expect(healed(quarantined, {}, { maasUser: null })).toBe(false);
+  });
+  it("of anybody else is lifted by a person only", () => {
+    const judgement = judge({ ...quarantined, quarantinedAt: null });
+    expect(judgement).toEqual({ kind: "judged", findings: [], heal: false });
+  });
+  it("is explained while it lasts", () => {
+    expect(said(quarantined, { status: 4 })).toEqual(["released_outside critical none"]);
+    expect(said({ ...quarantined, agentSeenAt: null })).toEqual(["agent_offline warning none"]);
+  });
+});
+
+describe("a retired node's machine", () => {
+  const retired = { status: "retired", retiredForSeconds: 7_200 } as const;
+  it("is released only when it is surely ours, unlocked, and the time has come", () => {
+    expect(said(retired)).toEqual(["retired_but_deployed info release_machine"]);
+    for (const stays of [
+      said({ ...retired, retiredForSeconds: 3_599 }),
+      said({ ...retired, retiredForSeconds: null }),
+      said(retired, { locked: true }),
+      said(retired, { owner: "bob" }),
+      said(retired, { owner: null }),
+      said(retired, {}, { maasUser: null }),
+      said(retired, {}, { retiredReleaseAfterSeconds: null }),
+    ])
+      expect(stays).toEqual(["retired_but_deployed info none"]);
+  });
+  it("is left alone in any other status", () => {
+    for (const status of CODES.filter((code) => code !== 6)) expect(said(retired, { status })).toEqual([]);
+    expect(said(retired, { absent: true })).toEqual([]);
+  });
+});
+
+describe("the table", () => {
+  it("has a meaning for each of MAAS's 23 statuses and a phase for each status of a node", () => {
+    expect(CODES).toEqual(Array.from({ length: 23 }, (_, code) => code));
+    expect(Object.keys(PHASES)).toEqual([...NODE_STATUSES]);
+  });
+
+  const anyNode = fc.record({
+    status: fc.constantFrom(...NODE_STATUSES),
+    hostname: fc.constant("c07u41"),
+    host: fc.option(fc.constantFrom("10.0.0.5", "10.0.0.9")),
+    held: fc.boolean(),
+    quarantinedAt: fc.option(fc.constant(ago(600))),
+    agentSeenAt: fc.option(fc.constantFrom(ago(5), ago(500))),
+    retiredForSeconds: fc.option(fc.constantFrom(0, 10_000)),
+  });
+  const anyMachine = fc.record({
+    systemId: fc.constant("abc123"),
+    status: fc.integer({ min: 0, max: 30 }),
+    statusName: fc.constant("a status"),
+    absent: fc.boolean(),
+    powerState: fc.constantFrom("on", "off", "unknown", "error"),
+    owner: fc.option(fc.constantFrom("muster", "bob")),
+    locked: fc.boolean(),
+    ipAddresses: fc.constantFrom([], ["10.0.0.5"], ["10.0.0.9", "10.1.0.1"]),
+    enableHwSync: fc.option(fc.boolean()),
+    lastSync: fc.option(fc.constantFrom(ago(60), ago(100_000))),
+    syncIntervalSeconds: fc.option(fc.constant(900)),
+    changedAt: fc.constant(ago(60)),
+  });
+  const anyPolicy = fc.record({
+    requireHwSync: fc.boolean(),
+    retiredReleaseAfterSeconds: fc.option(fc.constantFrom(0, 3_600)),
+    maasUser: fc.option(fc.constant("muster")),
+  });
+  it("property: moves only nodes in service, releases only retired ones, heals only its own, and never one that is held", () => {
+    fc.assert(
+      fc.property(anyNode, anyMachine, anyPolicy, (n, m, p) => {
+        const judgement = judgeDrift(n, m, p, NOW);
+        if (judgement.kind === "not_judged") return;
+        expect(n.held).toBe(false);
+        const actions = judgement.findings.map((finding) => finding.action);
+        if (actions.includes("quarantine")) {
+          expect(["active", "offline"]).toContain(n.status);
+          expect(m.absent || m.status !== 6 || m.owner !== "muster").toBe(true);
+        }
+        if (actions.includes("release_machine"))
+          expect({ ...m, node: n.status }).toMatchObject({
+            node: "retired",
+            status: 6,
+            absent: false,
+            locked: false,
+            owner: "muster",
+          });
+        if (judgement.heal) expect(n).toMatchObject({ status: "quarantined", quarantinedAt: expect.any(Date) });
+        if (m.status > 22 && !m.absent) expect(actions).not.toContain("quarantine");
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+  it("property: each finding says what to do next, in a sentence", () => {
+    fc.assert(
+      fc.property(anyNode, anyMachine, anyPolicy, (n, m, p) => {
+        const judgement = judgeDrift(n, m, p, NOW);
+        for (const finding of judgement.kind === "judged" ? judgement.findings : [])
+          expect(finding.message).toMatch(/^Machine abc123 of c07u41 .*\.$/);
+      }),
+    );
+  });
+});

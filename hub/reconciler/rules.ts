@@ -1,0 +1,286 @@
+import type { DriftAction, DriftRule, DriftSeverity } from "../../shared/drift.ts";
+import type { NodeStatus } from "../../shared/node-status.ts";
+
+/**
+ * THE rules of drift (lifecycle 6.2, 6.4): what a machine's state in MAAS means for the node that it is, as functions of values. What an operation
+ * is doing to a machine is its verdict table's to judge, so a node that one holds is not judged here.
+ */
+
+/** What a status says of a machine whose node is in service. */
+export type Meaning =
+  | "deployed"
+  | "released_outside"
+  | "redeployed_outside"
+  | "hardware_failure"
+  | "recommissioned_outside"
+  | "rescue_mode";
+
+/** All 23 statuses of MAAS by code (decision M2). */
+export const MEANINGS = {
+  /* New */ 0: "released_outside",
+  /* Commissioning */ 1: "recommissioned_outside",
+  /* Failed commissioning */ 2: "hardware_failure",
+  /* Missing */ 3: "hardware_failure",
+  /* Ready */ 4: "released_outside",
+  /* Reserved */ 5: "released_outside",
+  /* Deployed */ 6: "deployed",
+  /* Retired */ 7: "released_outside",
+  /* Broken */ 8: "hardware_failure",
+  /* Deploying */ 9: "redeployed_outside",
+  /* Allocated */ 10: "released_outside",
+  /* Failed deployment */ 11: "hardware_failure",
+  /* Releasing */ 12: "released_outside",
+  /* Releasing failed */ 13: "released_outside",
+  /* Disk erasing */ 14: "released_outside",
+  /* Failed disk erasing */ 15: "hardware_failure",
+  /* Rescue mode */ 16: "rescue_mode",
+  /* Entering rescue mode */ 17: "rescue_mode",
+  /* Failed to enter rescue mode */ 18: "rescue_mode",
+  /* Exiting rescue mode */ 19: "rescue_mode",
+  /* Failed to exit rescue mode */ 20: "rescue_mode",
+  /* Testing */ 21: "recommissioned_outside",
+  /* Failed testing */ 22: "hardware_failure",
+} as const satisfies Record<number, Meaning>;
+const MEANING_OF: Readonly<Record<number, Meaning>> = MEANINGS;
+
+/** The phase of a node's life that a rule is about; `not_ours_to_judge`: an operation, or nobody yet, answers for it. */
+export type Phase = "in_service" | "quarantined" | "retired" | "not_ours_to_judge";
+export const PHASES = {
+  bootstrap_issued: "not_ours_to_judge",
+  enrolling: "not_ours_to_judge",
+  active: "in_service",
+  offline: "in_service",
+  quarantined: "quarantined",
+  draining: "not_ours_to_judge",
+  retired: "retired",
+  removing: "not_ours_to_judge",
+  deleted: "not_ours_to_judge",
+} as const satisfies Record<NodeStatus, Phase>;
+
+export interface NodeFacts {
+  readonly status: NodeStatus;
+  readonly hostname: string;
+  readonly host: string | null;
+  /** An operation that is not over holds the node. */
+  readonly held: boolean;
+  /** Since when a quarantine of the reconciler's own lasts; null for none or somebody else's (decision N4). */
+  readonly quarantinedAt: Date | null;
+  /** When the agent of the present provisioning was last heard of; null while it is not connected. */
+  readonly agentSeenAt: Date | null;
+  /** Seconds since the node was retired; null when it is not. */
+  readonly retiredForSeconds: number | null;
+}
+export interface MachineFacts {
+  readonly systemId: string;
+  readonly status: number;
+  readonly statusName: string;
+  readonly absent: boolean;
+  readonly powerState: string;
+  readonly owner: string | null;
+  readonly locked: boolean;
+  readonly ipAddresses: readonly string[];
+  readonly enableHwSync: boolean | null;
+  readonly lastSync: Date | null;
+  readonly syncIntervalSeconds: number | null;
+  /** When a change of the machine was last seen. */
+  readonly changedAt: Date;
+}
+export interface PolicyFacts {
+  readonly requireHwSync: boolean;
+  /** How long a retired node keeps its machine; null: until somebody releases it. */
+  readonly retiredReleaseAfterSeconds: number | null;
+  /** The name of our user in MAAS; null while it is not known. */
+  readonly maasUser: string | null;
+}
+
+export interface Finding {
+  readonly rule: DriftRule;
+  readonly severity: DriftSeverity;
+  readonly action: DriftAction;
+  readonly expected: string;
+  readonly message: string;
+}
+/** Findings from the most to the least urgent; none where all is as it should be. `heal`: the reconciler's own quarantine may end. */
+export type Judgement =
+  | { readonly kind: "not_judged"; readonly why: string }
+  | { readonly kind: "judged"; readonly findings: readonly Finding[]; readonly heal: boolean };
+
+/** A machine that nobody has seen yet (null) is not judged; neither is a node that an operation holds. */
+export function judgeDrift(node: NodeFacts, machine: MachineFacts | null, policy: PolicyFacts, now: Date): Judgement {
+  if (node.held) return { kind: "not_judged", why: "an operation holds the node" };
+  if (machine === null) return { kind: "not_judged", why: "its machine was not seen yet" };
+  switch (PHASES[node.status]) {
+    case "not_ours_to_judge":
+      return { kind: "not_judged", why: `it is ${node.status}` };
+    case "in_service":
+      return { kind: "judged", findings: inService(node, machine, policy, now), heal: false };
+    case "quarantined":
+      return quarantined(node, machine, policy);
+    case "retired":
+      return { kind: "judged", findings: retired(node, machine, policy), heal: false };
+  }
+}
+
+function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts, now: Date): Finding[] {
+  const broken = notDeployed(node, machine, policy);
+  if (broken !== null) return [broken];
+  const findings: Finding[] = [];
+  const name = nameOf(node, machine);
+  if (machine.powerState === "off")
+    findings.push({
+      rule: "powered_off",
+      severity: "high",
+      action: "none",
+      expected: "on",
+      message: `${name} is off in MAAS although its node is ${node.status}. Find out who switched it off, then power it on in MAAS or drain the node.`,
+    });
+  else if (node.status === "offline")
+    findings.push({
+      rule: "agent_offline",
+      severity: "warning",
+      action: "none",
+      expected: "a connected agent",
+      message: `${name} is deployed, but nothing is heard of its agent. Look at the host: is it up, does it reach the hub, does muster-agent run?`,
+    });
+  if (policy.requireHwSync && syncStopped(machine, now)) findings.push(syncFinding(node, name));
+  const [address] = machine.ipAddresses;
+  if (address !== undefined && (node.host === null || !machine.ipAddresses.includes(node.host)))
+    findings.push({
+      rule: "host_changed",
+      severity: "info",
+      action: "update_host",
+      expected: node.host ?? "none",
+      message: `${name} has the address ${address} in MAAS instead of ${node.host ?? "none"}. The node's record follows; nothing is to be done.`,
+    });
+  return findings;
+}
+
+/** Why the node cannot be in service by what its machine is; null when the machine is deployed, and by us as far as is known. */
+function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding | null {
+  const name = nameOf(node, machine);
+  const is = `${name} is '${machine.statusName}' in MAAS although its node is ${node.status}`;
+  const quarantine = { action: "quarantine", expected: "Deployed" } as const;
+  if (machine.absent)
+    return {
+      rule: "machine_deleted",
+      severity: "critical",
+      ...quarantine,
+      message: `${name} is gone from MAAS although its node is ${node.status}. Drain and remove the node, then onboard the host again.`,
+    };
+  const meaning = MEANING_OF[machine.status];
+  if (meaning === undefined)
+    return {
+      rule: "unknown_maas_status",
+      severity: "warning",
+      action: "none",
+      expected: "Deployed",
+      message: `${is} (status ${machine.status}), which this version of Muster does not know. Nothing is moved; look at the machine in MAAS.`,
+    };
+  switch (meaning) {
+    case "released_outside":
+      return {
+        rule: meaning,
+        severity: "critical",
+        ...quarantine,
+        message: `${is}: it was released outside of any operation. Look at what ran there; then drain and remove the node, and onboard the host again.`,
+      };
+    case "redeployed_outside":
+      return {
+        rule: meaning,
+        severity: "critical",
+        ...quarantine,
+        message: `${is}: somebody deploys it anew, and what ran there is lost. Drain and remove the node, and onboard the host again.`,
+      };
+    case "hardware_failure":
+      return {
+        rule: meaning,
+        severity: "critical",
+        ...quarantine,
+        message: `${is}: MAAS found it failing. Read the machine's results in MAAS, have it repaired, then drain and remove the node, or return it to service once it is deployed again.`,
+      };
+    case "recommissioned_outside":
+    case "rescue_mode":
+      return {
+        rule: meaning,
+        severity: "warning",
+        action: "none",
+        expected: "Deployed",
+        message: `${is}: the host is not up meanwhile. Find out who works on it; it comes back by itself when that is over.`,
+      };
+    case "deployed":
+      if (policy.maasUser === null || machine.owner === policy.maasUser) return null;
+      return {
+        rule: "redeployed_outside",
+        severity: "critical",
+        ...quarantine,
+        message: `${name} is deployed by ${machine.owner ?? "nobody"} in MAAS instead of ${policy.maasUser}: it was released and deployed anew outside of any operation. Drain and remove the node; onboard the host again once its owner has released it.`,
+      };
+  }
+}
+
+/**
+ * The reconciler's own quarantine ends when its cause is proven gone (decision N4): the machine is ours and deployed again, and the agent of the
+ * node's own installation was heard of since, which that of a host that was deployed anew cannot be.
+ */
+function quarantined(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Judgement {
+  const finding = notDeployed(node, machine, policy);
+  if (node.quarantinedAt === null) return { kind: "judged", findings: [], heal: false };
+  if (finding !== null) return { kind: "judged", findings: [{ ...finding, action: "none" }], heal: false };
+  const proven = machine.owner === policy.maasUser && node.agentSeenAt !== null && node.agentSeenAt > machine.changedAt;
+  if (proven) return { kind: "judged", findings: [], heal: true };
+  const message = `${nameOf(node, machine)} is deployed again, but its node's agent was not heard of since. Bring it back; else drain and remove the node, and onboard the host again.`;
+  const waits = {
+    rule: "agent_offline",
+    severity: "warning",
+    action: "none",
+    expected: "a connected agent",
+    message,
+  } as const;
+  return { kind: "judged", findings: [waits], heal: false };
+}
+
+/** A retired node's machine burns power for nobody (lifecycle 6.4); releasing it is destructive, so it is done only to what is surely ours. */
+function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding[] {
+  if (machine.absent || MEANING_OF[machine.status] !== "deployed") return [];
+  const name = nameOf(node, machine);
+  const finding = { rule: "retired_but_deployed", severity: "info", expected: "released and off" } as const;
+  const none = (message: string): Finding[] => [{ ...finding, action: "none", message }];
+  if (machine.locked)
+    return none(`${name} of the retired node is locked in MAAS, so it stays. Unlock it there to have it released.`);
+  if (policy.maasUser === null || machine.owner !== policy.maasUser)
+    return none(
+      `${name} of the retired node is deployed by ${machine.owner ?? "nobody"} in MAAS and not known to be ours, so it stays.`,
+    );
+  const after = policy.retiredReleaseAfterSeconds;
+  if (after === null) return none(`${name} of the retired node is still deployed. Release it when you are sure.`);
+  if ((node.retiredForSeconds ?? 0) < after)
+    return none(
+      `${name} of the retired node is released ${after} s after its retirement. Activate the node before that to keep it.`,
+    );
+  return [
+    { ...finding, action: "release_machine", message: `${name} of the retired node is released and powered off.` },
+  ];
+}
+
+/** MAAS's own rule: late by half an interval is unhealthy (decision M3). */
+const SYNC_TOLERANCE = 1.5;
+/** A version of MAAS that does not tell is believed to sync. */
+function syncStopped({ enableHwSync, lastSync, syncIntervalSeconds }: MachineFacts, now: Date): boolean {
+  if (enableHwSync === false) return true;
+  if (lastSync === null || syncIntervalSeconds === null) return false;
+  return now.getTime() > lastSync.getTime() + SYNC_TOLERANCE * syncIntervalSeconds * 1000;
+}
+
+/** Only a connected agent can seed it again. */
+const syncFinding = (node: NodeFacts, name: string): Finding => ({
+  rule: "hardware_sync_stopped",
+  severity: "warning",
+  action: node.agentSeenAt === null ? "none" : "reseed_hardware_sync",
+  expected: "hardware sync within one and a half intervals",
+  message:
+    node.agentSeenAt === null
+      ? `${name} does not sync its hardware to MAAS any more, and its agent is away. Bring the agent back; it then seeds the sync again.`
+      : `${name} does not sync its hardware to MAAS any more. Its agent seeds the sync again; if that does not help, read maas_hardware_sync.service on the host.`,
+});
+
+const nameOf = (node: NodeFacts, machine: MachineFacts): string => `Machine ${machine.systemId} of ${node.hostname}`;

@@ -1,0 +1,27 @@
+import type { NodeId } from "../../shared/ids.ts";
+import { recordDomainEvent } from "../db/queries/domain-events.ts";
+import { type Trip, tripBreaker } from "../db/queries/reconciler-breakers.ts";
+import type { Tx } from "../db/tx.ts";
+import type { Log } from "../log.ts";
+
+/** Nodes that are named in the breaker's record. */
+const NODES_NAMED = 50;
+
+/** Opens the breaker and raises the one critical alert of it (decision F1); a breaker that is open already says nothing more. */
+export async function reportTrip(
+  tx: Tx,
+  log: Log,
+  trip: Omit<Trip, "nodeIds">,
+  nodes: readonly { id: NodeId; hostname: string }[],
+): Promise<void> {
+  const nodeIds = nodes.slice(0, NODES_NAMED).map((node) => node.id);
+  if (!(await tripBreaker(tx, { ...trip, nodeIds }))) return;
+  const { siteId, kind, wouldMove, moveLimit, inService } = trip;
+  const message = `${wouldMove} nodes of the site would become ${kind === "offline" ? "offline" : "quarantined"} at once, more than ${moveLimit} of ${inService} in service. Nothing is moved. Find out whether what MAAS and the agents say is true, then reset the breaker.`;
+  await recordDomainEvent(tx, {
+    type: "site.breaker.tripped",
+    subject: `maas-sites/${siteId}`,
+    data: { site_id: siteId, kind, severity: "critical", would_move: wouldMove, in_service: inService, message },
+  });
+  log.error("a site's breaker has tripped", { site_id: siteId, kind, would_move: wouldMove, in_service: inService });
+}

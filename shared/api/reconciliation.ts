@@ -1,0 +1,87 @@
+import { z } from "zod";
+import { BreakerKind, DriftAcknowledged, DriftDetails } from "../drift.ts";
+import { NodeId, SiteId } from "../ids.ts";
+import { NodeStatus } from "../node-status.ts";
+import { Reason } from "./decommissions.ts";
+import { Timestamp } from "./values.ts";
+
+/** Nodes that are machines of MAAS, by what the reconciler knows of them. */
+const counts = {
+  ok: z.int(),
+  drifted: z.int(),
+  /** Drifts that a person knows of. */
+  acknowledged: z.int(),
+  /** Not judged yet, or not since their machine was bound. */
+  unreconciled: z.int(),
+};
+export const Breaker = z.strictObject({
+  site_id: SiteId,
+  kind: BreakerKind,
+  state: z.enum(["open", "accepting", "closed"]),
+  tripped_at: Timestamp.nullable(),
+  would_move: z.int(),
+  move_limit: z.int(),
+  in_service: z.int(),
+  /** Some of the nodes that it held back when it tripped. */
+  node_ids: z.array(NodeId),
+  accept_until: Timestamp.nullable(),
+  reset_at: Timestamp.nullable(),
+  reset_by: z.string().nullable(),
+  reset_reason: z.string().nullable(),
+});
+export type Breaker = z.output<typeof Breaker>;
+
+/** Lifecycle 6.6. */
+export const ReconciliationStatus = z.strictObject({
+  ...counts,
+  sites: z.array(
+    z.strictObject({
+      site_id: SiteId,
+      name: z.string(),
+      status: z.enum(["active", "disabled"]),
+      ...counts,
+      last_look_at: Timestamp.nullable(),
+      last_sweep_at: Timestamp.nullable(),
+      /** Looks that have failed since the last good one, and why. */
+      consecutive_failures: z.int(),
+      last_error_code: z.string().nullable(),
+      breakers: z.array(Breaker),
+    }),
+  ),
+});
+export type ReconciliationStatus = z.output<typeof ReconciliationStatus>;
+
+export const Drift = z.strictObject({
+  node_id: NodeId,
+  hostname: z.string(),
+  node_status: NodeStatus,
+  site_id: SiteId,
+  maas_system_id: z.string(),
+  last_maas_power_state: z.string().nullable(),
+  last_maas_ips: z.array(z.string()),
+  last_reconciled_at: Timestamp.nullable(),
+  drift_detected: z.boolean(),
+  drift_details: DriftDetails.nullable(),
+  drift_resolved_at: Timestamp.nullable(),
+  acknowledged: DriftAcknowledged.nullable(),
+  /** Since when the reconciler's own quarantine lasts. */
+  quarantined_at: Timestamp.nullable(),
+});
+export type Drift = z.output<typeof Drift>;
+
+/**
+ * `acknowledge`: it is known and nothing is to be done about it while it is the same. `return_to_service`: the cause of the quarantine is gone, says
+ * a person.
+ */
+export const DriftResolve = z.strictObject({ action: z.enum(["acknowledge", "return_to_service"]), reason: Reason });
+export type DriftResolve = z.output<typeof DriftResolve>;
+
+export const ReconciliationRun = z.strictObject({ site_id: SiteId });
+export const ReconciliationRequested = z.strictObject({ site_id: SiteId, requested: z.literal(true) });
+
+/** `accept_drift`: what is seen is true; let everything through for a quarter of an hour. */
+export const BreakerReset = z.strictObject({
+  kind: BreakerKind.default("quarantine"),
+  accept_drift: z.boolean().default(false),
+  reason: Reason,
+});

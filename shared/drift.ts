@@ -1,0 +1,60 @@
+import { z } from "zod";
+
+/** What can be wrong between a node and its machine: lifecycle 6.2 and 6.4, a name each. */
+const DRIFT_RULES = [
+  "machine_deleted",
+  "released_outside",
+  "redeployed_outside",
+  "hardware_failure",
+  "recommissioned_outside",
+  "rescue_mode",
+  "unknown_maas_status",
+  "powered_off",
+  "agent_offline",
+  "hardware_sync_stopped",
+  "host_changed",
+  "retired_but_deployed",
+] as const;
+export const DriftRule = z.enum(DRIFT_RULES);
+export type DriftRule = z.output<typeof DriftRule>;
+
+/** From the most to the least urgent. */
+const DRIFT_SEVERITIES = ["critical", "high", "warning", "info"] as const;
+export const DriftSeverity = z.enum(DRIFT_SEVERITIES);
+export type DriftSeverity = z.output<typeof DriftSeverity>;
+
+/** What the reconciler does about it by itself. */
+const DRIFT_ACTIONS = ["none", "quarantine", "update_host", "reseed_hardware_sync", "release_machine"] as const;
+export const DriftAction = z.enum(DRIFT_ACTIONS);
+export type DriftAction = z.output<typeof DriftAction>;
+
+/** What a drift is, as it is stored, shown and told (lifecycle 6.5). */
+export const DriftDetails = z.strictObject({
+  rule: DriftRule,
+  severity: DriftSeverity,
+  action: DriftAction,
+  /** The machine's status in MAAS, or `absent`. */
+  maas_status: z.string(),
+  maas_status_code: z.int().nullable(),
+  expected: z.string(),
+  /** What happened, to what, and what to do next. */
+  message: z.string(),
+  detected_at: z.string(),
+  /** Why the action was not taken, where it was not. */
+  held_back: z.string().nullable(),
+});
+export type DriftDetails = z.output<typeof DriftDetails>;
+
+export const DriftAcknowledged = z.strictObject({
+  rule: DriftRule,
+  maas_status_code: z.int().nullable(),
+  by: z.string(),
+  at: z.string(),
+  reason: z.string(),
+});
+export type DriftAcknowledged = z.output<typeof DriftAcknowledged>;
+
+/** Moves that a breaker holds back when there are too many at once (decision F1). */
+export const BREAKER_KINDS = ["quarantine", "offline"] as const;
+export const BreakerKind = z.enum(BREAKER_KINDS);
+export type BreakerKind = z.output<typeof BreakerKind>;

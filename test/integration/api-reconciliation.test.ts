@@ -1,0 +1,129 @@
+import { randomUUID } from "node:crypto";
+import { eq } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { tripBreaker } from "../../hub/db/queries/reconciler-breakers.ts";
+import { auditLogs, maasMachines, maasSites, maasSiteWatches, nodeMaasState } from "../../hub/db/schema/index.ts";
+import { createNode } from "../../hub/node/create-node.ts";
+import { moveNode } from "../../hub/node/move-node.ts";
+import type { DriftDetails } from "../../shared/drift.ts";
+import { NodeId, SiteId } from "../../shared/ids.ts";
+import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
+
+const PATH = "/api/v1/admin/reconciliation";
+const DRIFT: DriftDetails = {
+  rule: "released_outside",
+  severity: "critical",
+  action: "quarantine",
+  maas_status: "Ready",
+  maas_status_code: 4,
+  expected: "Deployed",
+  message: "Machine abc of c1 is 'Ready'.",
+  detected_at: "2026-01-01T00:00:00.000Z",
+  held_back: null,
+};
+
+describe("reconciliation by API", () => {
+  let api: ApiHarness;
+  let siteId: SiteId;
+  beforeAll(async () => {
+    api = await startApi();
+    siteId = SiteId.parse((await seedApi(api)).siteId);
+  });
+  afterAll(() => api.close());
+
+  async function addNode(
+    hostname: string,
+    state: Partial<typeof nodeMaasState.$inferInsert>,
+    maasStatus = 6,
+  ): Promise<NodeId> {
+    const id = NodeId.parse(randomUUID());
+    const facts = { sku: "s", gpusTotal: 8, regionCode: "r1", onboardingMode: "maas", owner: "onboarding" } as const;
+    const { db, inTx } = api.database.database;
+    await inTx(async (tx) => {
+      await createNode(tx, { id, hostname, siteId, ...facts });
+      await moveNode(tx, id, { from: "enrolling", to: "active", owner: "onboarding" }, "ready");
+      if (state.quarantinedAt !== undefined)
+        await moveNode(tx, id, { from: "active", to: "quarantined", owner: "reconciler" }, "drift");
+    });
+    const maasSystemId = hostname;
+    await db.insert(nodeMaasState).values({ nodeId: id, siteId, maasSystemId, ipmiIp: "10.0.0.1", ...state });
+    const texts = { hostname, statusName: `status ${maasStatus}`, statusMessage: "", errorDescription: "" };
+    const rest = { powerState: "on", locked: false, ipAddresses: [] };
+    await db.insert(maasMachines).values({ siteId, systemId: hostname, status: maasStatus, ...texts, ...rest });
+    return id;
+  }
+  const resolve = (id: string, body: unknown) => api.ask("POST", `${PATH}/drift/${id}/resolve`, body);
+  let drifted: NodeId;
+
+  it("counts the nodes of each site by what is known of them", async () => {
+    const judged = { lastReconciledAt: new Date() };
+    await addNode("c1", judged);
+    await addNode("c2", {});
+    drifted = await addNode(
+      "c3",
+      { ...judged, driftDetected: true, driftDetails: DRIFT, quarantinedAt: new Date() },
+      4,
+    );
+    const answer = await api.ask("GET", `${PATH}/status`);
+    expect(answer.body).toMatchObject({ ok: 1, drifted: 1, acknowledged: 0, unreconciled: 1 });
+    expect(answer.body.sites).toMatchObject([{ site_id: siteId, ok: 1, drifted: 1, breakers: [] }]);
+    expect((await api.ask("GET", `${PATH}/status?site_id=${randomUUID()}`)).body).toMatchObject({ sites: [], ok: 0 });
+  });
+
+  it("lists what has drifted, by site, rule and severity", async () => {
+    const list = async (query: string) =>
+      (await api.ask("GET", `${PATH}/drift${query}`)).body.items.map((one: { hostname: string }) => one.hostname);
+    expect(await list("")).toEqual(["c3"]);
+    expect(await list(`?site_id=${siteId}&rule=released_outside&severity=critical`)).toEqual(["c3"]);
+    expect(await list("?rule=powered_off")).toEqual([]);
+    expect((await api.ask("GET", `${PATH}/drift?rule=gone`)).problem.code).toBe("validation_failed");
+    expect((await api.ask("GET", `${PATH}/drift`)).body.items[0]).toMatchObject({
+      drift_details: DRIFT,
+      node_status: "quarantined",
+    });
+  });
+
+  it("returns no node to service whose machine is something else, and audits who acknowledged what", async () => {
+    const refused = await resolve(drifted, { action: "return_to_service", reason: "it is well" });
+    expect(refused.status).toBe(409);
+    expect(refused.problem.detail).toContain("its machine c3 is 'status 4' in MAAS");
+    const known = await resolve(drifted, { action: "acknowledge", reason: "we are moving it" });
+    expect(known.body).toMatchObject({ drift_detected: false, acknowledged: { rule: "released_outside" } });
+    expect((await resolve(drifted, { action: "acknowledge", reason: "again" })).status).toBe(409);
+    expect((await api.ask("GET", `${PATH}/drift?include_acknowledged=true`)).body.items).toHaveLength(1);
+    const [row] = await api.database.database.db
+      .select()
+      .from(auditLogs)
+      .where(eq(auditLogs.target, `nodes/${drifted}`));
+    expect(row).toMatchObject({ reason: "we are moving it", details: { prior: { drift: DRIFT } } });
+  });
+
+  it("returns a quarantined node to service once its machine is deployed", async () => {
+    const id = await addNode("c4", { driftDetected: true, driftDetails: DRIFT, quarantinedAt: new Date() });
+    const answer = await resolve(id, { action: "return_to_service", reason: "mended" });
+    expect(answer.body).toMatchObject({ node_status: "active", drift_detected: false, quarantined_at: null });
+    expect((await resolve(id, { action: "return_to_service", reason: "mended" })).status).toBe(409);
+    expect((await resolve(randomUUID(), { action: "acknowledge", reason: "x" })).status).toBe(404);
+  });
+
+  it("asks a site's watcher for a sweep, unless the site is disabled", async () => {
+    const { db } = api.database.database;
+    expect((await api.ask("POST", `${PATH}/run`, { site_id: siteId })).status).toBe(202);
+    const [watch] = await db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, siteId));
+    expect(watch?.sweepRequestedAt).toBeInstanceOf(Date);
+    await db.update(maasSites).set({ status: "disabled" }).where(eq(maasSites.id, siteId));
+    expect((await api.ask("POST", `${PATH}/run`, { site_id: siteId })).status).toBe(409);
+    await db.update(maasSites).set({ status: "active" }).where(eq(maasSites.id, siteId));
+  });
+
+  it("shows a breaker and resets it, once", async () => {
+    const trip = { siteId, kind: "quarantine", wouldMove: 9, moveLimit: 5, inService: 12, nodeIds: [drifted] } as const;
+    await api.database.database.inTx((tx) => tripBreaker(tx, trip));
+    expect((await api.ask("GET", `${PATH}/breakers`)).body.items).toMatchObject([{ state: "open", would_move: 9 }]);
+    expect((await api.ask("GET", `${PATH}/status`)).body.sites[0].breakers).toMatchObject([{ state: "open" }]);
+    const reset = (body: unknown) => api.ask("POST", `${PATH}/breakers/${siteId}/reset`, body);
+    expect((await reset({ accept_drift: true, reason: "a rack burnt" })).body).toMatchObject({ state: "accepting" });
+    expect((await reset({ reason: "again" })).status).toBe(409);
+    expect((await api.ask("GET", `${PATH}/breakers`)).body.items[0].reset_reason).toBe("a rack burnt");
+  });
+});

@@ -1,0 +1,155 @@
+import { and, eq } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { tasks } from "../../hub/db/schema/index.ts";
+import { moveNode } from "../../hub/node/move-node.ts";
+import { resolveDrift } from "../../hub/reconciler/resolve.ts";
+import type { NodeId } from "../../shared/ids.ts";
+import { FleetRig } from "../support/fleet-rig.ts";
+import { until } from "../support/until.ts";
+
+/** Somebody acts in MAAS behind Muster's back; hardware fails; and it all turns out to be well again (lifecycle 6). */
+let fleet: FleetRig;
+beforeAll(async () => {
+  fleet = await FleetRig.start(40);
+  // Enough of them that what the cases do is no storm.
+  for (let n = 0; n < 10; n += 1) await fleet.nodeInService();
+  fleet.watch();
+  fleet.watch();
+});
+afterAll(() => fleet?.close());
+
+const typesOf = async (nodeId: NodeId) => (await fleet.events(`nodes/${nodeId}`)).map((event) => event.type);
+const reseedsOf = (nodeId: NodeId) =>
+  fleet.db
+    .select()
+    .from(tasks)
+    .where(and(eq(tasks.nodeId, nodeId), eq(tasks.type, "node.hw_sync_reseed")));
+const resolve = (nodeId: NodeId, action: "acknowledge" | "return_to_service") =>
+  fleet.inTx((tx) => resolveDrift(tx, nodeId, { action, reason: "seen" }, "ann", new Date()));
+
+describe("a node in service", () => {
+  it("is as it should be, and is known to be", async () => {
+    const { nodeId } = await fleet.nodeInService();
+    await fleet.sweep();
+    expect(await fleet.node(nodeId)).toMatchObject({ status: "active", driftDetected: false, driftDetails: null });
+  });
+
+  it("is quarantined when its machine was released outside, once, with one alert", async () => {
+    const { nodeId, machine } = await fleet.nodeInService();
+    await fleet.sweep();
+    fleet.status(machine, "ready");
+    await fleet.becomes(nodeId, "quarantined");
+    const node = await fleet.drifted(nodeId, "released_outside");
+    expect(node.quarantinedAt).not.toBeNull();
+    expect(node.driftDetails).toMatchObject({ severity: "critical", maas_status: "Ready", maas_status_code: 4 });
+    await fleet.sweep();
+    const alerts = (await fleet.events(`nodes/${nodeId}`)).filter(({ data }) => data["rule"] === "released_outside");
+    expect(alerts.map(({ type }) => type)).toEqual(["node.drift.detected"]);
+  });
+
+  it("is quarantined when its machine is gone from MAAS, which a direct read has confirmed", async () => {
+    const { nodeId, machine } = await fleet.nodeInService();
+    await fleet.sweep();
+    const { state } = fleet.rig.maas.sim.region;
+    state.machines = state.machines.filter((one) => one !== machine);
+    await fleet.sweep();
+    expect(await fleet.becomes(nodeId, "quarantined")).toMatchObject({ driftDetails: { rule: "machine_deleted" } });
+  });
+
+  it("stays while its machine is commissioned, and the drift heals by itself", async () => {
+    const { nodeId, machine } = await fleet.nodeInService();
+    await fleet.sweep();
+    fleet.status(machine, "commissioning");
+    expect((await fleet.drifted(nodeId, "recommissioned_outside")).status).toBe("active");
+    fleet.status(machine, "deployed");
+    const healed = await until("the drift heals", async () => {
+      const node = await fleet.node(nodeId);
+      return node.driftDetected ? undefined : node;
+    });
+    expect(healed.driftResolvedAt).not.toBeNull();
+    expect(await typesOf(nodeId)).toContain("node.drift.resolved");
+  });
+
+  it("follows its machine to another address", async () => {
+    const { nodeId, machine } = await fleet.nodeInService();
+    await fleet.sweep();
+    expect((await fleet.node(nodeId)).host).toMatch(/^10\.99\.0\./);
+    fleet.change(machine, () => fleet.address(machine, "10.99.1.7"));
+    await until("the address", async () => ((await fleet.node(nodeId)).host === "10.99.1.7" ? true : undefined));
+    expect(await fleet.node(nodeId)).toMatchObject({ driftDetected: false, status: "active" });
+  });
+
+  it("is told of when it is switched off", async () => {
+    const { nodeId, machine } = await fleet.nodeInService();
+    await fleet.sweep();
+    fleet.change(machine, (one) => {
+      one.powerState = "off";
+    });
+    expect(await fleet.drifted(nodeId, "powered_off")).toMatchObject({ status: "active" });
+  });
+
+  it("has its hardware sync switched on and seeded again, once an interval", async () => {
+    const { nodeId, machine } = await fleet.nodeInService();
+    await fleet.sweep();
+    fleet.change(machine, (one) => {
+      one.enableHwSync = false;
+    });
+    await fleet.drifted(nodeId, "hardware_sync_stopped");
+    await until("MAAS is told to sync", async () => (machine.enableHwSync ? true : undefined));
+    await fleet.sweep();
+    fleet.change(machine, (one) => {
+      one.enableHwSync = false;
+    });
+    await fleet.sweep();
+    expect(await reseedsOf(nodeId)).toHaveLength(1);
+  });
+
+  it("is not judged while an operation holds it or before it is in service", async () => {
+    const { nodeId, machine } = await fleet.nodeInService();
+    const drain = { from: "active", to: "draining", owner: "admin_api", operationId: nodeId } as const;
+    await fleet.inTx((tx) => moveNode(tx, nodeId, drain, "a drain"));
+    fleet.status(machine, "ready");
+    await fleet.sweep();
+    expect(await fleet.node(nodeId)).toMatchObject({ status: "draining", driftDetected: false });
+  });
+});
+
+describe("a quarantine of the reconciler's", () => {
+  const quarantined = async () => {
+    const made = await fleet.nodeInService();
+    await fleet.sweep();
+    fleet.status(made.machine, "broken");
+    await fleet.becomes(made.nodeId, "quarantined");
+    return made;
+  };
+
+  it("ends by itself when the machine is deployed again and the agent is heard of since", async () => {
+    const { nodeId, machine } = await quarantined();
+    await fleet.setConnected(nodeId, false);
+    fleet.status(machine, "deployed");
+    await fleet.sweep();
+    expect(await fleet.node(nodeId)).toMatchObject({ status: "quarantined", driftDetails: { rule: "agent_offline" } });
+    await fleet.setConnected(nodeId, true);
+    await fleet.sweep();
+    expect(await fleet.becomes(nodeId, "active")).toMatchObject({ quarantinedAt: null, driftDetected: false });
+  });
+
+  it("is ended by a person only where the machine is deployed", async () => {
+    const { nodeId, machine } = await quarantined();
+    await expect(resolve(nodeId, "return_to_service")).rejects.toMatchObject({ code: "conflict" });
+    await fleet.setConnected(nodeId, false);
+    fleet.status(machine, "deployed");
+    await fleet.drifted(nodeId, "agent_offline");
+    expect(await resolve(nodeId, "return_to_service")).toMatchObject({ status: "active" });
+    expect(await fleet.node(nodeId)).toMatchObject({ status: "active", quarantinedAt: null });
+  });
+
+  it("is known once it is acknowledged, and raised again when it is another", async () => {
+    const { nodeId, machine } = await quarantined();
+    await resolve(nodeId, "acknowledge");
+    await fleet.sweep();
+    expect(await fleet.node(nodeId)).toMatchObject({ driftDetected: false, status: "quarantined" });
+    fleet.status(machine, "ready");
+    expect(await fleet.drifted(nodeId, "released_outside")).toMatchObject({ status: "quarantined" });
+  });
+});

@@ -1,0 +1,215 @@
+import { randomUUID } from "node:crypto";
+import { eq, sql } from "drizzle-orm";
+import { bindNodeToMachine } from "../../hub/db/queries/node-machines.ts";
+import {
+  agentSessions,
+  domainEvents,
+  maasSiteWatches,
+  nodeMaasState,
+  nodeOnboardings,
+  nodes,
+  workflows,
+} from "../../hub/db/schema/index.ts";
+import { createNode } from "../../hub/node/create-node.ts";
+import { moveNode } from "../../hub/node/move-node.ts";
+import { Reconciler } from "../../hub/reconciler/reconcile.ts";
+import { startWatcher, type Watcher } from "../../hub/watcher/watcher.ts";
+import type { NodeId, WorkflowId } from "../../shared/ids.ts";
+import { Secret } from "../../shared/secret.ts";
+import { newInterface } from "../fakes/maas/engine/inventory.ts";
+import type { Machine } from "../fakes/maas/state/model.ts";
+import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
+import { STATUS } from "../fakes/maas/state/statuses.ts";
+import { quietLog } from "./log.ts";
+import { type OnboardingRig, SKU, startOnboardingRig } from "./onboarding-rig.ts";
+import { until } from "./until.ts";
+
+export interface FleetNode {
+  readonly nodeId: NodeId;
+  readonly hostname: string;
+  readonly machine: Machine;
+}
+
+/** A site whose nodes are in service, each on a deployed machine of the simulated region, with a watcher and a reconciler. */
+export class FleetRig {
+  readonly rig: OnboardingRig;
+  readonly #watchers: Watcher[] = [];
+  #made = 0;
+
+  private constructor(rig: OnboardingRig) {
+    this.rig = rig;
+  }
+
+  static async start(machines: number): Promise<FleetRig> {
+    return new FleetRig(await startOnboardingRig({ machines }));
+  }
+
+  get db() {
+    return this.rig.test.database.db;
+  }
+  get inTx() {
+    return this.rig.test.database.inTx;
+  }
+  get siteId() {
+    return this.rig.siteId;
+  }
+
+  /** A hub's watching and reconciling; more than one may be started. */
+  watch(): Watcher {
+    const { db, inTx } = this;
+    const reconciler = new Reconciler({ db, inTx, log: quietLog });
+    const watcher = startWatcher({
+      db,
+      inTx,
+      hubId: randomUUID(),
+      clientFor: this.rig.services.maas,
+      log: quietLog,
+      pollIntervalMs: 30,
+      sweepIntervalMs: 3_600_000,
+      onLooked: (look) => reconciler.reconcile(look),
+    });
+    this.#watchers.push(watcher);
+    return watcher;
+  }
+
+  /** An active node with a connected agent, as an onboarding leaves it, on a machine that is deployed and syncs. */
+  async nodeInService(): Promise<FleetNode> {
+    this.#made += 1;
+    const hostname = `host-${this.#made}`;
+    const ipmiIp = bmcAddress(this.#made);
+    const maas = await this.rig.services.maas(this.siteId);
+    const { systemId } = await maas.createMachine({
+      hostname,
+      architecture: "amd64/generic",
+      power: { address: ipmiIp, user: SITE_BMC_USER, pass: new Secret(SITE_BMC_PASSWORD) },
+    });
+    const machine = this.rig.maas.sim.region.machine(systemId);
+    this.#deploy(machine);
+    const nodeId = randomUUID() as NodeId;
+    const onboardingId = randomUUID() as WorkflowId;
+    await this.inTx(async (tx) => {
+      await tx.insert(workflows).values({
+        id: onboardingId,
+        kind: "onboard",
+        status: "completed",
+        siteId: this.siteId,
+        stage: "done",
+        input: {},
+      });
+      const { siteId } = this;
+      const { profileId } = this.rig;
+      await tx
+        .insert(nodeOnboardings)
+        .values({ onboardingId, nodeId, siteId, profileId, skuId: SKU, hostname, ipmiIp, maasSystemId: systemId });
+      const about = { sku: SKU, gpusTotal: 8, regionCode: "r1", onboardingMode: "maas", owner: "onboarding" } as const;
+      await createNode(tx, { id: nodeId, hostname, siteId, ...about });
+      await moveNode(tx, nodeId, { from: "enrolling", to: "active", owner: "onboarding" }, "Onboarded");
+      await bindNodeToMachine(tx, { nodeId, siteId, maasSystemId: systemId, ipmiIp });
+    });
+    await this.setConnected(nodeId, true);
+    return { nodeId, hostname, machine };
+  }
+
+  #deploy(machine: Machine): void {
+    const { region } = this.rig.maas.sim;
+    region.forceStatus(machine, STATUS.deployed);
+    region.setOwner(machine, "admin");
+    machine.powerState = "on";
+    machine.enableHwSync = true;
+    machine.syncInterval = 900;
+    machine.lastSync = Date.now();
+    const nic = newInterface(region, "eno1", `02:00:00:00:01:${this.#made.toString(16).padStart(2, "0")}`);
+    machine.interfaces = [nic];
+    this.address(machine, `10.99.0.${this.#made}`);
+  }
+
+  /** Gives the machine one address, and no other. */
+  address(machine: Machine, ipAddress: string): void {
+    for (const nic of machine.interfaces)
+      nic.links = [{ id: 90_000 + nic.id, mode: "dhcp", subnetId: null, ipAddress }];
+  }
+
+  /** As when somebody acts in MAAS behind our back. */
+  change(machine: Machine, change: (machine: Machine) => void): void {
+    const { region } = this.rig.maas.sim;
+    change(machine);
+    region.event(machine, "DEBUG", "Node changed", "by somebody else");
+    region.changed();
+  }
+  status = (machine: Machine, status: keyof typeof STATUS): void =>
+    this.change(machine, () => this.rig.maas.sim.region.forceStatus(machine, STATUS[status]));
+
+  async setConnected(nodeId: NodeId, open: boolean): Promise<void> {
+    const state = open ? "open" : "closed";
+    await this.db
+      .insert(agentSessions)
+      .values({
+        nodeId,
+        sessionEpoch: 1,
+        hubId: randomUUID(),
+        channel: "websocket",
+        state,
+        bootId: "boot",
+        agentVersion: "1",
+        protocolVersion: 1,
+        generation: 0,
+        heartbeatTtlMs: 30_000,
+      })
+      .onConflictDoUpdate({ target: agentSessions.nodeId, set: { state, lastSeenAt: sql`clock_timestamp()` } });
+  }
+
+  async requestSweep(): Promise<void> {
+    const now = { wakeRequestedAt: sql`now()`, sweepRequestedAt: sql`now()` };
+    await this.db
+      .insert(maasSiteWatches)
+      .values({ siteId: this.siteId, ...now })
+      .onConflictDoUpdate({ target: maasSiteWatches.siteId, set: now });
+  }
+  /** Asks for a sweep, and waits until the nodes have been judged by it. */
+  async sweep(): Promise<void> {
+    const { rows } = await this.db.execute<{ at: string }>(sql`select clock_timestamp()::text as at`);
+    await this.requestSweep();
+    await until("the sweep", async () => {
+      const [row] = await this.db
+        .select({
+          judged: sql<boolean>`coalesce(bool_and(${nodeMaasState.lastReconciledAt} > ${rows[0]?.at}::timestamptz), true)`,
+        })
+        .from(nodeMaasState)
+        .where(eq(nodeMaasState.siteId, this.siteId));
+      return row?.judged === true ? true : undefined;
+    });
+  }
+
+  async node(nodeId: NodeId) {
+    const [row] = await this.db
+      .select({ node: nodes, state: nodeMaasState })
+      .from(nodes)
+      .innerJoin(nodeMaasState, eq(nodeMaasState.nodeId, nodes.id))
+      .where(eq(nodes.id, nodeId));
+    if (row === undefined) throw new Error(`node ${nodeId} has no record`);
+    return { ...row.node, ...row.state };
+  }
+  drifted = (nodeId: NodeId, rule: string) =>
+    until(`drift ${rule}`, async () => {
+      const node = await this.node(nodeId);
+      return node.driftDetected && node.driftDetails?.rule === rule ? node : undefined;
+    });
+  becomes = (nodeId: NodeId, status: string) =>
+    until(`the node to be ${status}`, async () => {
+      const node = await this.node(nodeId);
+      return node.status === status ? node : undefined;
+    });
+  async events(subject: string): Promise<{ type: string; data: Record<string, unknown> }[]> {
+    const rows = await this.db
+      .select({ type: domainEvents.type, data: domainEvents.data })
+      .from(domainEvents)
+      .where(eq(domainEvents.subject, subject))
+      .orderBy(domainEvents.seq);
+    return rows as { type: string; data: Record<string, unknown> }[];
+  }
+
+  async close(): Promise<void> {
+    for (const watcher of this.#watchers) await watcher.close();
+    await this.rig.close();
+  }
+}
