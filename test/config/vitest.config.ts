@@ -24,7 +24,15 @@ export default defineConfig({
         },
       },
       { test: { name: "db", include: ["test/db/**/*.test.ts"], exclude, testTimeout: 60_000, hookTimeout: 120_000 } },
-      { test: { name: "properties", include: ["test/properties/**/*.test.ts"], exclude, testTimeout: 60_000 } },
+      {
+        test: {
+          name: "properties",
+          include: ["test/properties/**/*.test.ts"],
+          exclude,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
       {
         test: {
           name: "integration",
