@@ -64,27 +64,28 @@ export const EVENTS = {
   },
   "node.decommission.started": {
     subject: "decommissions/{decommission_id}",
-    meaning: "The drain or remove begins.",
+    meaning: "The drain, release or remove begins.",
     data: DecommissionStarted,
   },
   "node.decommission.completed": {
     subject: "decommissions/{decommission_id}",
-    meaning: "The node is retired (drain) or deleted (remove).",
+    meaning: "The node is retired (drain), its machine is released and off (release), or the node is deleted (remove).",
     data: DecommissionEnded,
   },
   "node.decommission.failed": {
     subject: "decommissions/{decommission_id}",
-    meaning: "The drain or remove failed and may be retried.",
+    meaning: "The drain, release or remove failed and may be retried.",
     data: DecommissionEnded,
   },
   "node.decommission.manual_intervention_required": {
     subject: "decommissions/{decommission_id}",
-    meaning: "The drain or remove failed and a person must look before it goes on.",
+    meaning: "The drain, release or remove failed and a person must look before it goes on.",
     data: DecommissionEnded,
   },
   "node.decommission.cancelled": {
     subject: "decommissions/{decommission_id}",
-    meaning: "The drain or remove was cancelled; the node was given back.",
+    meaning:
+      "The operation was cancelled; a drain or remove gave the node back, of a release what MAAS had accepted stays.",
     data: DecommissionEnded,
   },
   "node.status.changed": {

@@ -75,8 +75,24 @@ export const FAILURES = {
       "deploy_place_timeout",
       "drain_failed",
       "uninstall_failed",
+      "release_timeout",
+      "erase_failed",
     ],
     exceptions: {
+      // Lifecycle 5.8: a release that does not get through is a person's to look at.
+      release_timeout: {
+        endsAs: "failed_manual_intervention",
+        nextVerb: "resume",
+        nextAction:
+          "Look in MAAS at what the machine's release or disk erasing waits for and see to it, then resume; or raise the profile's release_timeout_seconds.",
+      },
+      erase_failed: {
+        retry: "never",
+        endsAs: "failed_manual_intervention",
+        nextVerb: "resume",
+        nextAction:
+          "Read in MAAS why the machine's disks could not be erased and mend it, then resume: the release is asked for again.",
+      },
       deploy_place_timeout: {
         nextAction:
           "See to the onboardings of the profile that hold its places to deploy, or raise its deploy_max_parallel, then retry the stage.",
@@ -100,7 +116,13 @@ export const FAILURES = {
     compensate: false,
     nextVerb: "resume",
     nextAction: "Check the BMC's address, credentials and cabling, then resume.",
-    codes: ["bmc_unreachable", "power_action_failed"],
+    codes: ["bmc_unreachable", "power_action_failed", "power_state_unknown"],
+    exceptions: {
+      power_state_unknown: {
+        nextAction:
+          "Check the BMC's address, credentials and cabling, then resume. Where MAAS controls no power of the machine, power it off by hand and cancel: it stays released.",
+      },
+    },
   },
   pxe_discovery_failure: {
     retry: "bounded",
@@ -204,6 +226,7 @@ export const FAILURES = {
       "Look at the machine in MAAS. Where it is nobody's, bring it to New or Ready; where it is this host's, bring it back to what it was. Then rerun, or cancel.",
     codes: [
       "machine_vanished",
+      "bound_machine_vanished",
       "conflicting_candidates",
       "unexpected_maas_status",
       "machine_owned_by_other",
@@ -240,6 +263,10 @@ export const FAILURES = {
         nextVerb: "restart_clean",
         nextAction:
           "Look in MAAS whether the machine was deleted or re-created. Restart clean to find or create it anew, or cancel.",
+      },
+      bound_machine_vanished: {
+        nextAction:
+          "The node's machine is not in MAAS any more. Where it was deleted, see to it that the host is powered off, cancel, and remove the node; where it comes back, rerun.",
       },
       conflicting_candidates: {
         nextVerb: "resume",

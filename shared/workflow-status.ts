@@ -59,14 +59,19 @@ export const ONBOARDING_STAGES = [
 ] as const;
 export type OnboardingStage = (typeof ONBOARDING_STAGES)[number];
 
-/** What an operation takes a node out for (lifecycle 5.1): `drain` to `retired`, `remove` from there to `deleted`. Each mode is a list of stages. */
-export const DECOMMISSION_MODES = ["drain", "remove"] as const;
+/**
+ * What an operation takes a node out for (lifecycle 5.1): `drain` to `retired`, `remove` from there to `deleted`; `release` gives the machine of a
+ * retired node back to MAAS and powers it off (lifecycle 6.4). Each mode is a list of stages.
+ */
+export const DECOMMISSION_MODES = ["drain", "remove", "release"] as const;
 export type DecommissionMode = (typeof DECOMMISSION_MODES)[number];
 
 /** Stages of decommissions by the names of state model 5.2, in order; not every mode has every stage. */
 export const DECOMMISSION_STAGES = [
   "disable_node",
   "drain_node",
+  "release_maas_node",
+  "power_off_maas_node",
   "retire_gpuaas_node",
   "remove_gpuaas_node_record",
 ] as const;

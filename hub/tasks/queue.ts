@@ -67,6 +67,11 @@ export async function cancelTasksOf(tx: Tx, nodeId: NodeId, type: TaskType): Pro
   await cancelTasks(tx, and(eq(tasks.nodeId, nodeId), eq(tasks.type, type)));
 }
 
+/** The same for whatever the node has. */
+export async function cancelAllTasks(tx: Tx, nodeId: NodeId): Promise<void> {
+  await cancelTasks(tx, eq(tasks.nodeId, nodeId));
+}
+
 async function cancelTasks(tx: Tx, which: SQL | undefined): Promise<Task[]> {
   const cancelled = await tx
     .update(tasks)

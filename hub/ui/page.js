@@ -192,6 +192,10 @@ const verbButton = (path, recommended) => (verb) =>
 const NODE_ACTIONS = {
   drain: { on: ["active", "offline", "quarantined"], title: "Take the node out of service: cordon, drain, retire" },
   activate: { on: ["retired"], title: "Put the node into service again" },
+  release: {
+    on: ["retired"],
+    title: "Release the machine in MAAS and power it off; the node cannot be put into service again",
+  },
   remove: { on: ["retired"], title: "Uninstall the agent, revoke its certificates and delete the node" },
 };
 const nodeActions = (one) =>
@@ -221,7 +225,7 @@ async function operation(kind, id) {
   const { title, path } = KINDS[kind];
   const { events, error_details: evidence, ...one } = await ask(`${path}/${id}`);
   const more =
-    kind === "decommissions" && !ENDED.includes(one.status)
+    kind === "decommissions" && one.mode !== "release" && !ENDED.includes(one.status)
       ? [actionButton(`${path}/${id}`, "Go on without an agent that is gone for good", "force", "")]
       : [];
   const failed = one.error_code

@@ -1,21 +1,21 @@
 import { z } from "zod";
 import { failure } from "../../shared/failures.ts";
 import { NodeId, TaskId } from "../../shared/ids.ts";
-import { readDecommissionRows } from "../db/queries/decommissions.ts";
+import { type DecommissionRows, readDecommissionRows } from "../db/queries/decommissions.ts";
 import { readOpenSession } from "../db/queries/onboarding-work.ts";
-import type { AgentSession, Node, NodeDecommission } from "../db/schema/index.ts";
+import type { AgentSession } from "../db/schema/index.ts";
 import type { OnboardServices } from "./context.ts";
 import type { Stage, StageRun } from "./engine/stage.ts";
 import { StageFailure } from "./stage-failure.ts";
 
 /** What the stages of a decommission use. */
-export type DecommissionServices = Pick<OnboardServices, "db" | "inTx" | "log">;
+export type DecommissionServices = Pick<OnboardServices, "db" | "inTx" | "log" | "maas">;
 
 /** Knobs of the request; what the operation is about stands in its own row. Fields of later modes are optional (decision W3). */
 export const DecommissionInput = z.object({
   node_id: NodeId,
   deadline_seconds: z.number().default(0),
-  agent_wait_seconds: z.number(),
+  agent_wait_seconds: z.number().default(0),
   force: z.boolean().default(false),
 });
 export type DecommissionInput = z.output<typeof DecommissionInput>;
@@ -23,13 +23,19 @@ export type DecommissionInput = z.output<typeof DecommissionInput>;
 export const DecommissionState = z.object({
   /** The task whose failure was told last: the stage's next try queues another one. */
   failed_task_id: TaskId.nullable().optional(),
+  /** The provisioning whose release may have been asked for: written before the call is made. */
+  release_intent: z.number().nullable().optional(),
+  /** MAAS's failure of the release was told: the stage's next try asks for it again. */
+  release_failure_told: z.boolean().nullable().optional(),
+  /** MAAS took the order to power the machine off; what becomes of it is looked at. */
+  power_off_asked: z.boolean().nullable().optional(),
+  /** What the BMC said last of the released machine. */
+  power_state: z.string().nullable().optional(),
 });
 export type DecommissionState = z.output<typeof DecommissionState>;
 
-export interface DecommissionContext extends StageRun<DecommissionInput, DecommissionState> {
+export interface DecommissionContext extends StageRun<DecommissionInput, DecommissionState>, DecommissionRows {
   readonly services: DecommissionServices;
-  readonly decommission: NodeDecommission;
-  readonly node: Node;
   /** The agent's open session of the node's present provisioning. */
   readonly session: AgentSession | null;
 }

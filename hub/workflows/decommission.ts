@@ -17,8 +17,11 @@ import {
 import { undoDrain } from "./drain-work.ts";
 import { ending } from "./engine/ending.ts";
 import { defineWorkflow, type Workflow } from "./engine/workflow.ts";
+import { observedMachine } from "./release-machine.ts";
 import { disableNode } from "./stages/disable-node.ts";
 import { drainNode } from "./stages/drain-node.ts";
+import { powerOffMaasNode } from "./stages/power-off-maas-node.ts";
+import { releaseMaasNode } from "./stages/release-maas-node.ts";
 import { removeGpuaasNodeRecord } from "./stages/remove-gpuaas-node-record.ts";
 import { retireGpuaasNode } from "./stages/retire-gpuaas-node.ts";
 import { UNINSTALL } from "./uninstall-work.ts";
@@ -27,6 +30,7 @@ import { UNINSTALL } from "./uninstall-work.ts";
 const MODES: Readonly<Record<DecommissionMode, readonly [DecommissionStageOf, ...DecommissionStageOf[]]>> = {
   drain: [disableNode, drainNode, retireGpuaasNode],
   remove: [removeGpuaasNodeRecord],
+  release: [releaseMaasNode, powerOffMaasNode],
 };
 
 export const firstStageOf = (mode: DecommissionMode): string => MODES[mode][0].name;
@@ -42,6 +46,8 @@ const decommissionWorkflow = (services: DecommissionServices, mode: Decommission
     state: DecommissionState.partial(),
     renamed: {},
     buildContext: (run) => buildDecommissionContext(services, run),
+    observedEvidence: observedMachine,
+    forgottenOnRecovery: ["power_off_asked"],
     hooks: {
       onStarted: async (tx, row) =>
         recordDomainEvent(tx, { type: "node.decommission.started", ...about(row), data: nodeOf(row, mode) }),

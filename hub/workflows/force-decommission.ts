@@ -22,6 +22,11 @@ export async function applyForce(
   const { decommission, node } = rows;
   if (isTerminal(row.status) || row.status === "compensating")
     throw new ApiError("verb_not_allowed", `force is not possible while the decommission is ${row.status}.`);
+  if (decommission.mode === "release")
+    throw new ApiError(
+      "verb_not_allowed",
+      "A release waits for no agent, so there is nothing to force. Resume or cancel it.",
+    );
   const failed = row.status === "failed_retryable" || row.status === "failed_manual_intervention";
   if (decommission.forcedAt === null && !failed && (await readOpenSession(tx, node.id, node.generation)) !== null) {
     throw new ApiError(

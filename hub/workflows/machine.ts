@@ -1,22 +1,14 @@
 import { type Evidence, failure } from "../../shared/failures.ts";
-import { readObservedMachine } from "../db/queries/maas-machines.ts";
 import { otherNodeOfMachine } from "../db/queries/node-machines.ts";
-import { readLastPoll } from "../db/queries/onboarding-work.ts";
-import { waitKey } from "../db/queries/workflow-wakes.ts";
 import type { MaasMachineRow } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import type { MaasMachine } from "../maas/port.ts";
-import { observeMachine } from "../watcher/observe.ts";
 import { maasOf, type OnboardContext, systemIdOf } from "./context.ts";
 import type { Failed, Wait } from "./engine/stage.ts";
 import type { OnboardState } from "./onboard-state.ts";
 import { StageFailure } from "./stage-failure.ts";
-import { type JudgedMachine, type Judgement, type Judging, judge, machineEvidence } from "./verdict-table.ts";
-
-/** A watcher that has not asked MAAS for this long is away: the stage looks itself. */
-const SILENT_SECONDS = 90;
-/** How long a stage waits for the watcher's word before it looks again. */
-const LOOK_AGAIN_SECONDS = 15;
+import { type JudgedMachine, type Judgement, type Judging, judge } from "./verdict-table.ts";
+import { seenEvidence, waitForSight, watchMachine } from "./watch-machine.ts";
 
 /** Reads the one machine from MAAS. Throws `machine_vanished` when it is gone (lifecycle 4.11). */
 export async function freshMachine(context: OnboardContext): Promise<MaasMachine> {
@@ -45,25 +37,23 @@ export function isOurs(context: OnboardContext, machine: Pick<MaasMachine, "owne
 export const judgeMachine = (at: Judging, context: OnboardContext, machine: JudgedMachine): Judgement =>
   judge(at, machine, isOurs(context, machine));
 
-/**
- * The machine itself where there is reason to look at it: the watcher's observation ends the wait by the word of `concludes`, there is none
- * yet, the watcher has fallen silent, or the stage is out of time. Null: nothing new. So a wait costs no request of its own, and no
- * verdict rests on an old look.
- */
-export async function watchedMachine(
+/** The machine where there is reason to look at it (`watchMachine`); null: nothing new. */
+export const watchedMachine = (
   context: OnboardContext,
   concludes: (row: MaasMachineRow) => boolean,
-): Promise<MaasMachine | null> {
-  if (context.now >= context.deadline) return lookAndTell(context);
-  const { db } = context.services;
-  const row = await readObservedMachine(db, context.site.id, systemIdOf(context));
-  if (row !== null && !row.absent && !concludes(row)) {
-    const polledAt = await readLastPoll(db, context.site.id);
-    const silentMs = polledAt === null ? Number.POSITIVE_INFINITY : context.now.getTime() - polledAt.getTime();
-    if (silentMs <= SILENT_SECONDS * 1000) return null;
-  }
-  return lookAndTell(context);
-}
+): Promise<MaasMachine | null> =>
+  watchMachine(
+    {
+      db: context.services.db,
+      inTx: context.services.inTx,
+      siteId: context.site.id,
+      systemId: systemIdOf(context),
+      now: context.now,
+      deadline: context.deadline,
+      fresh: () => freshMachine(context),
+    },
+    concludes,
+  );
 
 /**
  * For stages that wait for the host rather than for MAAS: a machine that somebody released, broke, took or deleted meanwhile ends the wait
@@ -78,27 +68,12 @@ export async function machineTaken(
   return verdict?.kind === "failed" ? verdict : null;
 }
 
-/** What one stage saw is seen by everybody, and need not be looked at again. */
-async function lookAndTell(context: OnboardContext): Promise<MaasMachine> {
-  const machine = await freshMachine(context);
-  await observeMachine(context.services.inTx, context.site.id, machine);
-  return machine;
-}
-
 /** What the watcher last saw of the machine: no failure leaves an operator without it (lifecycle 4.12). */
 export async function observedEvidence(context: OnboardContext): Promise<Evidence> {
   const systemId = context.state.maas_system_id;
   if (typeof systemId !== "string") return {};
-  const row = await readObservedMachine(context.services.db, context.site.id, systemId);
-  if (row === null) return { maas_system_id: systemId };
-  return { ...machineEvidence(row), maas_absent: row.absent, maas_observed_at: row.observedAt.toISOString() };
+  return seenEvidence(context.services.db, context.site.id, systemId);
 }
 
-export function waitForMachine(context: OnboardContext, reason: string): Wait<OnboardState> {
-  return {
-    kind: "wait",
-    reason,
-    seconds: LOOK_AGAIN_SECONDS,
-    on: waitKey.machine(context.site.id, systemIdOf(context)),
-  };
-}
+export const waitForMachine = (context: OnboardContext, reason: string): Wait<OnboardState> =>
+  waitForSight(context.site.id, systemIdOf(context), reason);

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
-import type { DecommissionCreated, DrainCreate, RemoveCreate } from "../../shared/api/decommissions.ts";
+import type { DecommissionCreated, DrainCreate, ReleaseCreate, RemoveCreate } from "../../shared/api/decommissions.ts";
 import { ApiError } from "../../shared/api/errors.ts";
 import { type NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import type { DecommissionMode } from "../../shared/workflow-status.ts";
-import { readMaasSystemId, readPriorStatus } from "../db/queries/decommissions.ts";
+import { hasProfile, readMaasSystemId, readPriorStatus } from "../db/queries/decommissions.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { onboardingOfHost } from "../db/queries/onboarding-work.ts";
 import { WORKFLOW_CHANNEL } from "../db/queries/workflow-wakes.ts";
@@ -16,7 +16,8 @@ import { firstStageOf } from "./decommission.ts";
 
 export type DecommissionRequest =
   | ({ readonly mode: "drain" } & DrainCreate)
-  | ({ readonly mode: "remove" } & RemoveCreate);
+  | ({ readonly mode: "remove" } & RemoveCreate)
+  | ({ readonly mode: "release" } & ReleaseCreate);
 
 /**
  * THE table of what a mode may begin with; the text is why not, and what to do. A node that an earlier operation left in the middle, held by
@@ -45,9 +46,21 @@ const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, t
     removing: true,
     deleted: "It is removed already.",
   },
+  release: {
+    bootstrap_issued: "Only the machine of a retired node is released.",
+    enrolling:
+      "Only the machine of a retired node is released: cancel its onboarding, and drain the node that it leaves.",
+    active: "Only the machine of a retired node is released: drain it first.",
+    offline: "Only the machine of a retired node is released: drain it first.",
+    quarantined: "Only the machine of a retired node is released: drain it first.",
+    draining: "Only the machine of a retired node is released: wait until it is drained.",
+    retired: true,
+    removing: "It is being removed.",
+    deleted: "A deleted node has no machine any more.",
+  },
 };
 
-/** Accepts a drain or a remove (lifecycle 5.7). Throws ApiError; nothing is written then. */
+/** Accepts an operation on a node (lifecycle 5.7). Throws ApiError; nothing is written then. */
 export async function startDecommission(
   tx: Tx,
   nodeId: NodeId,
@@ -64,6 +77,8 @@ export async function startDecommission(
     const message = `Node ${node.hostname} is ${node.status}, so no ${mode} can begin. ${may}`;
     throw new ApiError("conflict", message, { context: { node_id: nodeId, node_status: node.status } });
   }
+  const maasSystemId = await readMaasSystemId(tx, nodeId);
+  if (mode === "release") await mustHaveMachine(tx, node, maasSystemId);
   const priorStatus = await priorStatusOf(tx, node, request.reason);
   await tx.insert(workflows).values({
     id,
@@ -80,13 +95,24 @@ export async function startDecommission(
     nodeId,
     siteId: node.siteId,
     hostname: node.hostname,
-    maasSystemId: await readMaasSystemId(tx, nodeId),
+    maasSystemId,
     mode,
     reason: request.reason,
     priorStatus,
   });
   await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
   return { decommission_id: id, node_id: nodeId, mode, status: "pending" };
+}
+
+/** A node of manual mode is no machine of any MAAS; one that lost its binding is none that could be named. */
+async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null): Promise<void> {
+  const refuse = (why: string) =>
+    new ApiError("conflict", `No machine can be released for node ${node.hostname}: ${why}`, {
+      context: { node_id: node.id },
+    });
+  if (node.onboardingMode === "manual") throw refuse("it was installed by hand, so no MAAS manages it. Remove it.");
+  if (maasSystemId === null || !(await hasProfile(tx, node.id)))
+    throw refuse("it is bound to no machine in MAAS. Release the machine there, then remove the node.");
 }
 
 /** What the node is in nobody's hands. One that an earlier drain left in the middle goes back to what that one found, e.g. quarantined. */
@@ -112,7 +138,7 @@ async function leaveEnrolling(tx: Tx, node: Node, reason: string): Promise<NodeS
 
 const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
   node_id: nodeId,
-  agent_wait_seconds: request.agent_wait_seconds,
+  ...(request.mode === "release" ? {} : { agent_wait_seconds: request.agent_wait_seconds }),
   ...(request.mode === "drain" ? { deadline_seconds: request.deadline_seconds, force: request.force } : {}),
 });
 

@@ -116,6 +116,11 @@ const profileFields = {
   hardware_sync_seed_timeout_seconds: Seconds.default(1800),
   hardware_sync_health_timeout_seconds: Seconds.default(2700),
   agent_enrollment_timeout_seconds: Seconds.default(1800),
+  /** With the disk erasing that MAAS may do by its own configuration. */
+  release_timeout_seconds: Seconds.default(14_400),
+  power_off_timeout_seconds: Seconds.default(900),
+  /** How long a retired node stays deployed before the hub releases its machine by itself (lifecycle 6.4); null: never. */
+  retired_release_after_seconds: z.int().min(0).max(31_536_000).nullable().default(3600),
 };
 
 /** Decision "open question 2": a token must outlive the slowest deploy and first boot that the profile allows. */

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readDecommission } from "../../hub/db/queries/decommissions.ts";
 import { readOnboarding } from "../../hub/db/queries/onboardings.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { type Workflow as WorkflowRow, workflows } from "../../hub/db/schema/index.ts";
@@ -9,11 +10,13 @@ import { classifyError } from "../../hub/workflows/classify-error.ts";
 import { startWorkflowRunner, type WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { ProfileCreate } from "../../shared/api/sites.ts";
-import type { WorkflowId } from "../../shared/ids.ts";
-import type { OnboardingStage } from "../../shared/workflow-status.ts";
+import type { ProfileId, WorkflowId } from "../../shared/ids.ts";
+import type { DecommissionStage, OnboardingStage } from "../../shared/workflow-status.ts";
 import type { Machine, Plan } from "../fakes/maas/state/model.ts";
+import { STATUS } from "../fakes/maas/state/statuses.ts";
 import { quietLog } from "../support/log.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { type RetiredHost, retiredHost, startRelease } from "../support/release-world.ts";
 import { until } from "../support/until.ts";
 
 /**
@@ -22,7 +25,7 @@ import { until } from "../support/until.ts";
  */
 interface Case {
   readonly knob: keyof ProfileCreate;
-  readonly stage: OnboardingStage;
+  readonly stage: OnboardingStage | DecommissionStage;
   readonly what: string;
   readonly ends: readonly [cls: string, code: string, status: string, verb: string];
   readonly profile?: Partial<ProfileCreate>;
@@ -35,6 +38,8 @@ interface Case {
     row: WorkflowRow,
     machine: Machine | undefined,
   ) => Promise<void> | void;
+  /** The wait is one of releasing the machine of a retired node, which is made to be like this. */
+  readonly released?: (rig: OnboardingRig, host: RetiredHost) => void;
   /** Every request to MAAS that fits fails from the moment that the stage is entered; such cases run alone. */
   readonly away?: { readonly path: string };
 }
@@ -118,6 +123,31 @@ const CASES: readonly Case[] = [
     ends: ["agent_enrollment_failure", "enrollment_timeout", "failed_manual_intervention", "resume"],
     profile: { require_hw_sync: false },
   },
+  {
+    knob: "release_timeout_seconds",
+    stage: "release_maas_node",
+    what: "MAAS does not finish the release",
+    ends: ["upstream_transient", "release_timeout", "failed_manual_intervention", "resume"],
+    // MAAS has no clock of its own on an erase (decision M7).
+    released: (rig, { machine }) => rig.maas.sim.region.forceStatus(machine, STATUS.disk_erasing),
+  },
+  {
+    knob: "power_off_timeout_seconds",
+    stage: "power_off_maas_node",
+    what: "The released machine stays on",
+    ends: ["bmc_power_failure", "power_action_failed", "failed_manual_intervention", "resume"],
+    released: (_rig, { box }) =>
+      void Object.defineProperty(box, "power", { get: () => "on", set: () => undefined, configurable: true }),
+  },
+  {
+    knob: "power_off_timeout_seconds",
+    stage: "power_off_maas_node",
+    what: "Nobody can say whether the released machine is off",
+    ends: ["bmc_power_failure", "power_state_unknown", "failed_manual_intervention", "resume"],
+    released: (_rig, { machine }) => {
+      machine.powerType = "manual";
+    },
+  },
 ];
 
 const defaults = ProfileCreate.parse({ name: "x" });
@@ -155,12 +185,19 @@ describe("the time-outs of a profile", () => {
     for (const one of CASES) expect(page).toContain(rowOf(one));
   });
 
+  async function startOn(one: Case, box: number, profileId: ProfileId): Promise<WorkflowId> {
+    if (one.released === undefined) return (await rig.start(box, profileId)).id;
+    const host = await retiredHost(rig, box, profileId);
+    one.released(rig, host);
+    return (await startRelease(rig, host)).id;
+  }
+
   async function fire(one: Case): Promise<void> {
     boxes += 1;
     const box = boxes;
     const profileId = await rig.addProfile(`p${box}`, { ...one.profile, [one.knob]: FIRES_AFTER_SECONDS });
     if (one.plan !== undefined) rig.maas.sim.region.state.plans[`host-${box}`] = one.plan;
-    const { id } = await rig.start(box, profileId);
+    const id = await startOn(one, box, profileId);
     let armed = false;
     const end = await until(
       `the time-out ${one.knob}`,
@@ -179,7 +216,8 @@ describe("the time-outs of a profile", () => {
     );
     rig.maas.sim.faults.clear();
     const [cls, code, status, verb] = one.ends;
-    const told = await readOnboarding(rig.services.db, id);
+    const read = one.released === undefined ? readOnboarding : readDecommission;
+    const told = await read(rig.services.db, id);
     expect(told, end.failureMessage ?? "").toMatchObject({
       status,
       current_stage: one.stage,

@@ -6,8 +6,7 @@ import { applyForce } from "../../hub/workflows/force-decommission.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { startDecommission } from "../../hub/workflows/start-decommission.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
-import { DECOMMISSION_MODES, type DecommissionMode } from "../../shared/workflow-status.ts";
-import { decommission, playDecommissionedAgent, setConnected } from "../support/decommission-world.ts";
+import { type AgentMode, decommission, playDecommissionedAgent, setConnected } from "../support/decommission-world.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { expectExplained, nextVerbOf } from "./converge.ts";
 import { Driver, plainly } from "./drive.ts";
@@ -24,7 +23,7 @@ const db = () => rig.test.database.db;
 const ENDS = { drain: "retired", remove: "deleted" } as const;
 const STAGE = { drain: "drain_node", remove: "remove_gpuaas_node_record" } as const;
 
-const start = (mode: DecommissionMode) => decommission(rig, mode, `${mode}-${++started}`);
+const start = (mode: AgentMode) => decommission(rig, mode, `${mode}-${++started}`);
 /** `answers` decides whether the agent does what waits for it. */
 const driver = (answers: () => boolean) =>
   new Driver(rig.test, workflowsOf(rig.services), async (id) => {
@@ -42,7 +41,7 @@ const isRetrying = (id: WorkflowId) =>
   sql`exists (select 1 from workflow_events e where e.workflow_id = ${id} and e.status = 'retrying')`;
 
 /** Drives until the task is queued and looked at once more, then lets `change` happen to it. */
-async function untilQueued(mode: DecommissionMode, change: (id: WorkflowId, nodeId: NodeId) => Promise<void>) {
+async function untilQueued(mode: AgentMode, change: (id: WorkflowId, nodeId: NodeId) => Promise<void>) {
   const subject = await start(mode);
   let answers = false;
   let looks = 0;
@@ -58,7 +57,7 @@ async function untilQueued(mode: DecommissionMode, change: (id: WorkflowId, node
   return { subject, driven, at };
 }
 
-describe.each(DECOMMISSION_MODES)("the agent's task of a %s", (mode) => {
+describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) => {
   it("is queued once, however often the stage looks and resume is asked for", async () => {
     const { subject, driven, at } = await untilQueued(mode, async (id) => {
       for (let clicks = 0; clicks < 3; clicks += 1) await driven.verb(id, "resume");

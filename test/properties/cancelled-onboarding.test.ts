@@ -6,8 +6,8 @@ import { applyForce } from "../../hub/workflows/force-decommission.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { startDecommission } from "../../hub/workflows/start-decommission.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
-import type { DecommissionMode, OnboardingStage } from "../../shared/workflow-status.ts";
-import { setConnected } from "../support/decommission-world.ts";
+import type { OnboardingStage } from "../../shared/workflow-status.ts";
+import { type AgentMode, setConnected } from "../support/decommission-world.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { until } from "../support/until.ts";
 import { Driver, plainly } from "./drive.ts";
@@ -66,13 +66,13 @@ async function cancelledAt(stage: OnboardingStage, n: number, driver: Driver) {
   return { ...started, machine };
 }
 
-const begin = (nodeId: NodeId, mode: DecommissionMode): Promise<WorkflowId> => {
+const begin = (nodeId: NodeId, mode: AgentMode): Promise<WorkflowId> => {
   const asked = { reason: "gone", agent_wait_seconds: 900 };
   const request =
     mode === "drain" ? ({ mode, ...asked, deadline_seconds: 0, force: true } as const) : ({ mode, ...asked } as const);
   return rig.test.database.inTx(async (tx) => (await startDecommission(tx, nodeId, request, "ann")).decommission_id);
 };
-async function forcedThrough(nodeId: NodeId, mode: DecommissionMode): Promise<void> {
+async function forcedThrough(nodeId: NodeId, mode: AgentMode): Promise<void> {
   const workflowId = await begin(nodeId, mode);
   const who = { workflowId, actor: "ann", role: "admin", reason: "the agent cannot come" };
   await rig.test.database.inTx((tx) => applyForce(tx, withoutAgent.kinds, who));

@@ -3,7 +3,7 @@ import { isEnded } from "../../hub/db/queries/workflows.ts";
 import type { Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
 import { type Failure, type FailureClass, ruleOf } from "../../shared/failures.ts";
 import { type Driver, plainly } from "./drive.ts";
-import { countedOf, machineOf, type Scenario, type Stagecraft, type Subject } from "./scenarios.ts";
+import { countedOf, machineOf, type Scenario, type Stagecraft, type Subject, systemIdOf } from "./scenarios.ts";
 
 /** Something that goes wrong while a workflow is at one stage. */
 export interface Trouble {
@@ -53,7 +53,7 @@ export function expectExplained(craft: Stagecraft, row: WorkflowRow, endsIn: rea
   expect(row.failureCode).not.toBeNull();
   expect((row.failureMessage ?? "").length).toBeGreaterThan(20);
   expect((row.nextAction ?? "").length).toBeGreaterThan(20);
-  const { maas_system_id: systemId } = row.state as { maas_system_id?: string };
+  const systemId = systemIdOf(row);
   if (systemId !== undefined) expect(row.evidence).toMatchObject({ maas_system_id: systemId });
   const seen = machineOf(craft.rig, row);
   const name = (row.evidence as { last_maas_status?: unknown }).last_maas_status;

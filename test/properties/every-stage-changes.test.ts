@@ -91,30 +91,37 @@ const locked = (): Trouble =>
     };
   });
 
-/** Deleted from MAAS; re-created when the box boots from the network once more. */
-const vanished = (recreated: boolean): Trouble => ({
-  endsIn: AMBIGUOUS,
-  arm({ rig }, row) {
-    const machine = machineOf(rig, row);
-    if (machine === undefined) return false;
-    const { region } = rig.maas.sim;
-    region.cancelJobs(machine);
-    region.state.machines = region.state.machines.filter((one) => one !== machine);
-    if (!recreated) return true;
-    region.state.machines.push({
-      ...structuredClone(machine),
-      systemId: `again${region.next("recreated")}`,
-      status: STATUS.new,
-      owner: null,
-      token: null,
-      hostname: `enlisted-${machine.systemId}`,
-      userData: null,
-      lastSync: null,
-    });
-    return true;
-  },
-  lift: () => true,
-});
+/** Deleted from MAAS; re-created when the box boots from the network once more. Where nothing else helps, MAAS is restored from its backup. */
+const vanished = (recreated: boolean, scenario: Scenario): Trouble => {
+  let restore = (): void => {};
+  return {
+    endsIn: AMBIGUOUS,
+    arm({ rig }, row) {
+      const machine = machineOf(rig, row);
+      if (machine === undefined) return false;
+      const { region } = rig.maas.sim;
+      region.cancelJobs(machine);
+      if (scenario.cannotReplaceMachine === true) restore = () => void region.state.machines.push(machine);
+      region.state.machines = region.state.machines.filter((one) => one !== machine);
+      if (!recreated) return true;
+      region.state.machines.push({
+        ...structuredClone(machine),
+        systemId: `again${region.next("recreated")}`,
+        status: STATUS.new,
+        owner: null,
+        token: null,
+        hostname: `enlisted-${machine.systemId}`,
+        userData: null,
+        lastSync: null,
+      });
+      return true;
+    },
+    lift: () => {
+      restore();
+      return true;
+    },
+  };
+};
 
 const away = (): Trouble => ({
   endsIn: ["upstream_transient", "deploy_cloud_init_failure"],
@@ -158,10 +165,10 @@ describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
     ["somebody puts the machine into rescue mode and back", () => jump(STATUS.rescue_mode, (now) => now)],
     ["somebody releases the machine", released],
     ["somebody locks the machine and unlocks it", locked],
-    ["the machine is deleted", () => vanished(false)],
-    ["the machine is deleted and enlists again", () => vanished(true)],
+    ["the machine is deleted", (scenario: Scenario) => vanished(false, scenario)],
+    ["the machine is deleted and enlists again", (scenario: Scenario) => vanished(true, scenario)],
   ] as const)("converges when %s", async (_name, make) => {
-    const trouble = make();
+    const trouble = make(scenario);
     await expectTroubleOver(scenario, await suffer(craft, scenario, stage, trouble), trouble);
   });
 

@@ -1,7 +1,15 @@
-import { eq } from "drizzle-orm";
+import { and, eq, isNull } from "drizzle-orm";
 import { expect } from "vitest";
+import { isHostReleased } from "../../hub/db/queries/machine-releases.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
-import { enrollmentTokens, nodeCertificates, nodes, type Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
+import {
+  enrollmentTokens,
+  nodeCertificates,
+  nodes,
+  tasks,
+  type Workflow as WorkflowRow,
+} from "../../hub/db/schema/index.ts";
+import { openHost } from "../../hub/tasks/open-host.ts";
 import type { OnboardServices } from "../../hub/workflows/context.ts";
 import { ONBOARD } from "../../hub/workflows/onboard.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
@@ -10,6 +18,7 @@ import type { NodeStatus } from "../../shared/node-status.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
 import { decommission, playDecommissionedAgent } from "../support/decommission-world.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { retiredHost, startRelease } from "../support/release-world.ts";
 import { Driver } from "./drive.ts";
 
 /** What a workflow is about, as the tests follow it. */
@@ -17,6 +26,8 @@ export interface Subject {
   readonly id: WorkflowId;
   readonly nodeId: NodeId;
   readonly hostname: string;
+  /** The machine, where the workflow is about one that was there before it. */
+  readonly systemId?: string;
 }
 
 /** What MAAS counted of a machine. */
@@ -25,6 +36,7 @@ export interface Outside {
   readonly deploy: number;
   readonly release: number;
   readonly abort: number;
+  readonly powerOff: number;
 }
 
 /** One way through a workflow kind, with the stages that have something to do on it and on none before. */
@@ -38,25 +50,33 @@ export interface Scenario {
   /** What the world outside would have done by now. */
   play(rig: OnboardingRig, id: WorkflowId): Promise<void>;
   expectEnd(rig: OnboardingRig, subject: Subject): Promise<void>;
-  /** Beside what MAAS has of the machine. */
-  expectCancelled?(rig: OnboardingRig, subject: Subject): Promise<void>;
+  /** Nothing can be done for it when its machine is deleted from MAAS, until that comes back. */
+  readonly cannotReplaceMachine?: true;
+  expectCancelled(rig: OnboardingRig, subject: Subject, end: WorkflowRow): Promise<void>;
 }
 
-/** The machine that the row holds, once it holds one. */
-export function machineOf(rig: OnboardingRig, row: Pick<WorkflowRow, "state">): Machine | undefined {
-  const { maas_system_id: systemId } = row.state as { maas_system_id?: string };
+/** Machines of workflows that did not find theirs themselves. */
+const GIVEN_MACHINES = new Map<WorkflowId, string>();
+
+/** The id of the machine that the row holds, once it holds one. */
+export function systemIdOf(row: Pick<WorkflowRow, "id" | "state">): string | undefined {
+  return (row.state as { maas_system_id?: string }).maas_system_id ?? GIVEN_MACHINES.get(row.id);
+}
+
+export function machineOf(rig: OnboardingRig, row: Pick<WorkflowRow, "id" | "state">): Machine | undefined {
+  const systemId = systemIdOf(row);
   return systemId === undefined ? undefined : rig.maas.sim.region.findMachine(systemId);
 }
 
-export const countedOf = (rig: OnboardingRig, row: Pick<WorkflowRow, "state">): Outside => {
-  const { maas_system_id: systemId } = row.state as { maas_system_id?: string };
+export const countedOf = (rig: OnboardingRig, row: Pick<WorkflowRow, "id" | "state">): Outside => {
   const {
     commission = 0,
     deploy = 0,
     release = 0,
     abort = 0,
-  } = rig.maas.sim.region.state.counters[systemId ?? ""] ?? {};
-  return { commission, deploy, release, abort };
+    power_off: powerOff = 0,
+  } = rig.maas.sim.region.state.counters[systemIdOf(row) ?? ""] ?? {};
+  return { commission, deploy, release, abort, powerOff };
 };
 
 async function expectActive(rig: OnboardingRig, { nodeId, hostname }: Subject): Promise<void> {
@@ -69,12 +89,18 @@ async function expectActive(rig: OnboardingRig, { nodeId, hostname }: Subject): 
 }
 
 /** Nothing that the host carries lets its agent in any more, and a node that is left is not one that nobody owns. */
-async function expectNoWayIn(rig: OnboardingRig, { id, nodeId }: Subject): Promise<void> {
+async function expectNoWayIn(rig: OnboardingRig, { nodeId }: Subject, end: WorkflowRow): Promise<void> {
   const { db } = rig.test.database;
   const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
-  const deployed = typeof (await readWorkflow(db, id).then((row) => row?.state as { deployed_at?: unknown }))
-    .deployed_at;
-  expect([undefined, deployed === "string" ? "quarantined" : "enrolling"]).toContain(node?.status);
+  const deployed = typeof (end.state as { deployed_at?: unknown }).deployed_at === "string";
+  const { deploy, release, abort } = countedOf(rig, end);
+  const machine = machineOf(rig, end);
+  if (deployed) expect(machine?.status, "a deployed host is left alone").toBe(6);
+  else {
+    expect(deploy - release - abort, "deploys that were not taken back").toBe(0);
+    expect(machine?.owner ?? null).toBeNull();
+  }
+  expect([undefined, deployed ? "quarantined" : "enrolling"]).toContain(node?.status);
   const certificates = await db.select().from(nodeCertificates).where(eq(nodeCertificates.nodeId, nodeId));
   expect(certificates.filter((certificate) => certificate.revokedAt === null)).toEqual([]);
   const tokens = await db.select().from(enrollmentTokens).where(eq(enrollmentTokens.nodeId, nodeId));
@@ -95,7 +121,7 @@ const onboarding: Scenario = {
   kind: ONBOARD,
   name: "an onboarding",
   stages: stagesOf(ONBOARD, AFTER_A_FAILED_DEPLOY),
-  outside: { commission: 1, deploy: 1, release: 0, abort: 0 },
+  outside: { commission: 1, deploy: 1, release: 0, abort: 0, powerOff: 0 },
   start: (rig, n) => rig.start(n),
   play: (rig, id) => rig.playAgent(id),
   expectEnd: expectActive,
@@ -106,7 +132,7 @@ const withoutDatasource: Scenario = {
   ...onboarding,
   name: "an onboarding whose first deploy does not reach its datasource",
   stages: AFTER_A_FAILED_DEPLOY,
-  outside: { commission: 1, deploy: 2, release: 1, abort: 0 },
+  outside: { commission: 1, deploy: 2, release: 1, abort: 0, powerOff: 1 },
   async play(rig, id) {
     const row = await readWorkflow(rig.test.database.db, id);
     const machine = row === null ? undefined : machineOf(rig, row);
@@ -116,7 +142,7 @@ const withoutDatasource: Scenario = {
   },
 };
 
-const NOTHING: Outside = { commission: 0, deploy: 0, release: 0, abort: 0 };
+const NOTHING: Outside = { commission: 0, deploy: 0, release: 0, abort: 0, powerOff: 0 };
 
 async function expectNode(rig: OnboardingRig, { nodeId }: Subject, status: NodeStatus): Promise<void> {
   const { db } = rig.test.database;
@@ -153,8 +179,75 @@ const removing: Scenario = {
   expectCancelled: (rig, subject) => expectNode(rig, subject, "retired"),
 };
 
+/** The host is gone: nothing that it carried lets its agent in, and nothing waits for its agent. */
+async function expectHostGone(rig: OnboardingRig, nodeId: NodeId, gone: boolean): Promise<void> {
+  const { db } = rig.test.database;
+  const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
+  expect(node).toMatchObject({ status: "retired", operationId: null });
+  const valid = await db
+    .select()
+    .from(nodeCertificates)
+    .where(and(eq(nodeCertificates.nodeId, nodeId), isNull(nodeCertificates.revokedAt)));
+  expect(valid, "certificates that are valid").toHaveLength(gone ? 0 : 1);
+  const open = await db
+    .select()
+    .from(tasks)
+    .where(and(eq(tasks.nodeId, nodeId), eq(tasks.state, "queued")));
+  expect(open, "tasks that wait for the agent").toHaveLength(gone ? 0 : 1);
+  if (node !== undefined) expect(await isHostReleased(db, node)).toBe(gone);
+}
+
+async function startReleaseOf(rig: OnboardingRig, n: number): Promise<Subject> {
+  const host = await retiredHost(rig, n);
+  await rig.test.database.inTx((tx) => openHost(tx, { nodeId: host.nodeId, reason: "left from before" }));
+  return { ...(await startRelease(rig, host)), systemId: host.machine.systemId };
+}
+
+const releasing: Scenario = {
+  kind: "release",
+  name: "a release",
+  stages: stagesOf("release", ["power_off_maas_node"]),
+  outside: { commission: 1, deploy: 1, release: 1, abort: 0, powerOff: 1 },
+  start: startReleaseOf,
+  play: async () => undefined,
+  cannotReplaceMachine: true,
+  expectEnd: async (rig, { nodeId, systemId }) => {
+    await expectHostGone(rig, nodeId, true);
+    const machine = rig.maas.sim.region.machine(systemId ?? "");
+    expect(machine).toMatchObject({ owner: null, powerState: "off" });
+    expect(rig.maas.sim.region.hardwareOf(machine)?.power).toBe("off");
+  },
+  expectCancelled: async (rig, { nodeId, systemId }) => {
+    const machine = rig.maas.sim.region.machine(systemId ?? "");
+    await expectHostGone(rig, nodeId, machine.status !== 6);
+  },
+};
+
+/** Whose machines somebody has switched on again by the time that they are free. */
+const SWITCHED_ON = new Set<WorkflowId>();
+const withPowerOn: Scenario = {
+  ...releasing,
+  name: "a release of a machine that does not stay off",
+  stages: ["power_off_maas_node"],
+  outside: { ...releasing.outside, powerOff: 2 },
+  async play(rig, id) {
+    const machine = rig.maas.sim.region.findMachine(GIVEN_MACHINES.get(id) ?? "");
+    const box = machine === undefined ? undefined : rig.maas.sim.region.hardwareOf(machine);
+    if (machine?.status !== 4 || box === undefined || SWITCHED_ON.has(id)) return;
+    SWITCHED_ON.add(id);
+    box.power = "on";
+  },
+};
+
 /** Each workflow kind has its ways here: a kind or a stage without one fails `every-stage.test.ts`. */
-export const SCENARIOS: readonly Scenario[] = [onboarding, withoutDatasource, draining, removing];
+export const SCENARIOS: readonly Scenario[] = [
+  onboarding,
+  withoutDatasource,
+  draining,
+  removing,
+  releasing,
+  withPowerOn,
+];
 
 /** Every stage of every kind with the scenario that exercises it. */
 export const STAGE_CASES = SCENARIOS.flatMap((scenario) => scenario.stages.map((stage) => ({ scenario, stage })));
@@ -175,6 +268,7 @@ export async function setStage(machines: number): Promise<Stagecraft> {
     async start(scenario) {
       started += 1;
       const subject = await scenario.start(rig, started);
+      if (subject.systemId !== undefined) GIVEN_MACHINES.set(subject.id, subject.systemId);
       return { subject, driver: new Driver(rig.test, kinds, (id) => scenario.play(rig, id)) };
     },
     close: () => rig.close(),

@@ -12,6 +12,9 @@ import { NodeId, type WorkflowId } from "../../shared/ids.ts";
 import type { DecommissionMode } from "../../shared/workflow-status.ts";
 import { type OnboardingRig, SKU } from "./onboarding-rig.ts";
 
+/** The modes whose outside effect is a task of the agent. */
+export type AgentMode = Exclude<DecommissionMode, "release">;
+
 export interface StartedDecommission {
   readonly id: WorkflowId;
   readonly nodeId: NodeId;
@@ -42,7 +45,7 @@ export const setConnected = (rig: OnboardingRig, nodeId: NodeId, open: boolean):
   rig.test.database.inTx((tx) => connect(tx, nodeId, open));
 
 /** An active node with a connected agent, as an onboarding leaves it. */
-async function nodeInService(rig: OnboardingRig, hostname: string): Promise<NodeId> {
+export async function nodeInService(rig: OnboardingRig, hostname: string): Promise<NodeId> {
   const nodeId = NodeId.parse(randomUUID());
   await rig.test.database.inTx(async (tx) => {
     await createNode(tx, {
@@ -72,7 +75,7 @@ async function nodeInService(rig: OnboardingRig, hostname: string): Promise<Node
 /** A drain of a node in service, or a remove of one that was drained before. */
 export async function decommission(
   rig: OnboardingRig,
-  mode: DecommissionMode,
+  mode: AgentMode,
   hostname: string,
 ): Promise<StartedDecommission> {
   const nodeId = await nodeInService(rig, hostname);

@@ -1,13 +1,16 @@
-import { and, desc, eq, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { Decommission, DecommissionDetail } from "../../../shared/api/decommissions.ts";
 import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode, DecommissionStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import {
+  type MaasSiteProfile,
+  maasSiteProfiles,
   type Node,
   type NodeDecommission,
   nodeDecommissions,
   nodeMaasState,
+  nodeOnboardings,
   nodes,
   type Workflow,
   workflows,
@@ -84,17 +87,44 @@ export async function listDecommissions(
   };
 }
 
-/** What the stages of a decommission work with, read afresh; the node's record is never removed, only `deleted`. */
-export async function readDecommissionRows(
-  db: Db | Tx,
-  id: WorkflowId,
-): Promise<{ decommission: NodeDecommission; node: Node } | null> {
+export interface DecommissionRows {
+  readonly decommission: NodeDecommission;
+  /** Its record is never removed, only `deleted`. */
+  readonly node: Node;
+  /** The machine that the node is now. */
+  readonly boundSystemId: string | null;
+  /** Of the onboarding that last brought the node in; null for one of manual mode. */
+  readonly profile: MaasSiteProfile | null;
+}
+
+/** What the stages of a decommission work with, read afresh in one statement. */
+export async function readDecommissionRows(db: Db | Tx, id: WorkflowId): Promise<DecommissionRows | null> {
   const [rows] = await db
-    .select({ decommission: nodeDecommissions, node: nodes })
+    .select({
+      decommission: nodeDecommissions,
+      node: nodes,
+      boundSystemId: nodeMaasState.maasSystemId,
+      profile: maasSiteProfiles,
+    })
     .from(nodeDecommissions)
     .innerJoin(nodes, eq(nodes.id, nodeDecommissions.nodeId))
+    .leftJoin(nodeMaasState, eq(nodeMaasState.nodeId, nodes.id))
+    .leftJoin(maasSiteProfiles, eq(maasSiteProfiles.id, profileOf(nodes.id)))
     .where(eq(nodeDecommissions.decommissionId, id));
   return rows ?? null;
+}
+
+/** The profile by which the node was last onboarded. */
+const profileOf = (nodeId: SQLWrapper): SQL => sql`(
+  select o.profile_id from node_onboardings o where o.node_id = ${nodeId} order by o.created_at desc limit 1)`;
+
+export async function hasProfile(db: Db | Tx, nodeId: NodeId): Promise<boolean> {
+  const rows = await db
+    .select({ id: nodeOnboardings.onboardingId })
+    .from(nodeOnboardings)
+    .where(eq(nodeOnboardings.nodeId, nodeId))
+    .limit(1);
+  return rows.length > 0;
 }
 
 export async function readMaasSystemId(db: Db | Tx, nodeId: NodeId): Promise<string | null> {

@@ -41,6 +41,10 @@ export const maasSiteProfiles = pgTable(
     hardwareSyncSeedTimeoutSeconds: integer("hardware_sync_seed_timeout_seconds").notNull(),
     hardwareSyncHealthTimeoutSeconds: integer("hardware_sync_health_timeout_seconds").notNull(),
     agentEnrollmentTimeoutSeconds: integer("agent_enrollment_timeout_seconds").notNull(),
+    releaseTimeoutSeconds: integer("release_timeout_seconds").notNull(),
+    powerOffTimeoutSeconds: integer("power_off_timeout_seconds").notNull(),
+    /** Null: the machine of a retired node is released only when a person asks for it. */
+    retiredReleaseAfterSeconds: integer("retired_release_after_seconds"),
     status: text("status", { enum: ["active", "disabled"] })
       .notNull()
       .default("active"),

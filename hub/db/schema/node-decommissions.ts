@@ -1,4 +1,4 @@
-import { check, index, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import { check, index, integer, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { NODE_STATUSES } from "../../../shared/node-status.ts";
 import { DECOMMISSION_MODES } from "../../../shared/workflow-status.ts";
@@ -26,6 +26,8 @@ export const nodeDecommissions = pgTable(
     forcedAt: at("forced_at"),
     forcedBy: text("forced_by"),
     forcedReason: text("forced_reason"),
+    /** The provisioning whose installed system MAAS was seen to give up; null while it was not. */
+    releasedGeneration: integer("released_generation"),
     createdAt: createdAt(),
   },
   (t) => [

@@ -5,6 +5,7 @@ import {
   DecommissionDetail,
   DrainCreate,
   Reason,
+  ReleaseCreate,
   RemoveCreate,
 } from "../../../shared/api/decommissions.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
@@ -35,7 +36,10 @@ async function mustFindDecommission(db: Db | Tx, id: WorkflowId): Promise<Decomm
 }
 
 /** What the node is to be once the operation has completed. */
-const NODE_BECOMES = { drain: "retired", remove: "deleted" } as const satisfies Record<DecommissionMode, NodeStatus>;
+const NODE_BECOMES = { drain: "retired", remove: "deleted", release: "retired" } as const satisfies Record<
+  DecommissionMode,
+  NodeStatus
+>;
 
 const auditOf = (created: z.output<typeof DecommissionCreated>, prior: NodeStatus | null, reason: string) => ({
   target: `nodes/${created.node_id}`,
@@ -75,6 +79,24 @@ const removeNode = writeRoute({
   write: async ({ params, body, actor }, tx) => {
     const node = await readNode(tx, params.id);
     const created = await startDecommission(tx, params.id, { mode: "remove", ...body }, actor.name);
+    return { body: created, audit: auditOf(created, node?.status ?? null, body.reason) };
+  },
+});
+
+const releaseNode = writeRoute({
+  operationId: "releaseNode",
+  method: "POST",
+  path: "/api/v1/admin/nodes/{id}/release",
+  tag,
+  summary: "Release a retired node's machine in MAAS and power it off; the node cannot be activated again",
+  permission: "write",
+  params: NodeParams,
+  body: ReleaseCreate,
+  status: 202,
+  response: DecommissionCreated,
+  write: async ({ params, body, actor }, tx) => {
+    const node = await readNode(tx, params.id);
+    const created = await startDecommission(tx, params.id, { mode: "release", ...body }, actor.name);
     return { body: created, audit: auditOf(created, node?.status ?? null, body.reason) };
   },
 });
@@ -186,6 +208,7 @@ const force = writeRoute({
 export const decommissionRoutes = [
   drainNode,
   removeNode,
+  releaseNode,
   listAllDecommissions,
   getDecommission,
   ...VERBS.map(verbRoute),

@@ -4,6 +4,7 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { NodeStatus } from "../../../shared/node-status.ts";
 import { closedHosts } from "../../db/queries/closed-hosts.ts";
+import { isHostReleased } from "../../db/queries/machine-releases.ts";
 import { revokeCertificates } from "../../db/queries/node-certificates.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
 import type { Node } from "../../db/schema/index.ts";
@@ -39,6 +40,10 @@ const activateNode = writeRoute({
     const node = await lockedNode(tx, params.id);
     const holder = await holderOf(tx, node.id);
     if (holder !== null) throw heldError(node, holder, "it cannot be activated");
+    if (node.status === "retired" && (await isHostReleased(tx, node))) {
+      const message = `Node ${node.hostname} cannot be activated: its machine was released in MAAS, so its host is gone. Remove the node, then onboard the host again.`;
+      throw new ApiError("conflict", message, { context: { node_id: node.id, node_status: node.status } });
+    }
     const step = await activate(tx, node.id, body.reason);
     if (step.kind === "refused") {
       const message = `Node ${node.hostname} is ${node.status}; only a retired node is activated.`;

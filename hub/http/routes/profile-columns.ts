@@ -32,6 +32,9 @@ const COLUMNS = {
   hardware_sync_seed_timeout_seconds: "hardwareSyncSeedTimeoutSeconds",
   hardware_sync_health_timeout_seconds: "hardwareSyncHealthTimeoutSeconds",
   agent_enrollment_timeout_seconds: "agentEnrollmentTimeoutSeconds",
+  release_timeout_seconds: "releaseTimeoutSeconds",
+  power_off_timeout_seconds: "powerOffTimeoutSeconds",
+  retired_release_after_seconds: "retiredReleaseAfterSeconds",
 } as const satisfies Record<keyof ProfileCreate, keyof MaasSiteProfile>;
 
 type Columns = (typeof COLUMNS)[keyof typeof COLUMNS];

@@ -12,6 +12,7 @@ import {
   profileTimeout,
   provisioningOf,
   systemIdOf,
+  UNHEARD_CALL_SECONDS,
   UPSTREAM_RETRY,
 } from "../context.ts";
 import { deployedSeries } from "../distro-series.ts";
@@ -21,9 +22,6 @@ import { freshMachine, isOurs, judgeMachine, waitForMachine } from "../machine.t
 import type { OnboardState } from "../onboard-state.ts";
 import { stepBackToReady } from "../release.ts";
 import { DEPLOYED, machineEvidence } from "../verdict-table.ts";
-
-/** A call that nobody heard the answer of may still be on its way in MAAS: until this long after, a machine that is Ready proves nothing. */
-const UNHEARD_CALL_SECONDS = 30;
 
 /**
  * Never deploys blindly (lifecycle 4.10). The intent is committed before the call is made, so that a run whose answer nobody heard finds

@@ -1,4 +1,5 @@
 import { failure } from "../../../shared/failures.ts";
+import { isHostReleased } from "../../db/queries/machine-releases.ts";
 import type { Tx } from "../../db/tx.ts";
 import { deleteNode, enterRemoving, leaveRemoving } from "../../node/lifecycle.ts";
 import { cancelWork, currentTask, judgeTask, settledTask, startWork } from "../agent-work.ts";
@@ -17,6 +18,13 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   if (node.status === "deleted") return { kind: "done", message: "The node is deleted already" };
   if (node.status !== "retired" && node.status !== "removing")
     return { kind: "failed", failure: stateConflict(context, node.status, "removed") };
+  if (await isHostReleased(context.services.db, node)) {
+    return {
+      kind: "done",
+      message: "The host was released in MAAS, so there is no agent to uninstall; the node is deleted",
+      commit: (tx) => finish(tx, context),
+    };
+  }
   const task = await settledTask(context, UNINSTALL);
   if (task?.state === "succeeded") {
     return {

@@ -1,0 +1,68 @@
+import type { Evidence } from "../../shared/failures.ts";
+import type { SiteId } from "../../shared/ids.ts";
+import { readObservedMachine } from "../db/queries/maas-machines.ts";
+import { readLastPoll } from "../db/queries/onboarding-work.ts";
+import { waitKey } from "../db/queries/workflow-wakes.ts";
+import type { MaasMachineRow } from "../db/schema/index.ts";
+import type { Db, InTx } from "../db/tx.ts";
+import type { MaasMachine } from "../maas/port.ts";
+import { observeMachine } from "../watcher/observe.ts";
+import type { Wait } from "./engine/stage.ts";
+import { machineEvidence } from "./verdict-table.ts";
+
+/** A watcher that has not asked MAAS for this long is away: the stage looks itself. */
+const SILENT_SECONDS = 90;
+/** How long a stage waits for the watcher's word before it looks again. */
+const LOOK_AGAIN_SECONDS = 15;
+
+/** The one machine that a stage of any workflow looks at. */
+export interface Sight {
+  readonly db: Db;
+  readonly inTx: InTx;
+  readonly siteId: SiteId;
+  readonly systemId: string;
+  readonly now: Date;
+  readonly deadline: Date;
+  /** Reads it from MAAS; throws where it is gone. */
+  fresh(): Promise<MaasMachine>;
+}
+
+/**
+ * The machine itself where there is reason to look at it: the watcher's observation ends the wait by the word of `concludes`, there is none
+ * yet, the watcher has fallen silent, or the stage is out of time. Null: nothing new. So a wait costs no request of its own, and no
+ * verdict rests on an old look.
+ */
+export async function watchMachine(
+  sight: Sight,
+  concludes: (row: MaasMachineRow) => boolean,
+): Promise<MaasMachine | null> {
+  if (sight.now >= sight.deadline) return lookAndTell(sight);
+  const row = await readObservedMachine(sight.db, sight.siteId, sight.systemId);
+  if (row !== null && !row.absent && !concludes(row)) {
+    const polledAt = await readLastPoll(sight.db, sight.siteId);
+    const silentMs = polledAt === null ? Number.POSITIVE_INFINITY : sight.now.getTime() - polledAt.getTime();
+    if (silentMs <= SILENT_SECONDS * 1000) return null;
+  }
+  return lookAndTell(sight);
+}
+
+/** What one stage saw is seen by everybody, and need not be looked at again. */
+export async function lookAndTell(sight: Sight): Promise<MaasMachine> {
+  const machine = await sight.fresh();
+  await observeMachine(sight.inTx, sight.siteId, machine);
+  return machine;
+}
+
+/** What the watcher last saw of the machine: no failure leaves an operator without it (lifecycle 4.12). */
+export async function seenEvidence(db: Db, siteId: SiteId, systemId: string): Promise<Evidence> {
+  const row = await readObservedMachine(db, siteId, systemId);
+  if (row === null) return { maas_system_id: systemId };
+  return { ...machineEvidence(row), maas_absent: row.absent, maas_observed_at: row.observedAt.toISOString() };
+}
+
+export const waitForSight = <State>(siteId: SiteId, systemId: string, reason: string): Wait<State> => ({
+  kind: "wait",
+  reason,
+  seconds: LOOK_AGAIN_SECONDS,
+  on: waitKey.machine(siteId, systemId),
+});

@@ -1,0 +1,222 @@
+import { eq, sql } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isHostReleased, retiredNodesDue } from "../../hub/db/queries/machine-releases.ts";
+import { readWorkflow } from "../../hub/db/queries/workflows.ts";
+import {
+  maasSiteProfiles,
+  nodeCertificates,
+  nodeEvents,
+  nodeMaasState,
+  nodes,
+  workflows,
+} from "../../hub/db/schema/index.ts";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import { startDecommission } from "../../hub/workflows/start-decommission.ts";
+import type { NodeId, WorkflowId } from "../../shared/ids.ts";
+import { STATUS } from "../fakes/maas/state/statuses.ts";
+import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { type RetiredHost, retiredHost, startRelease } from "../support/release-world.ts";
+import { nextVerbOf } from "./converge.ts";
+import { Driver } from "./drive.ts";
+
+/** What can stand in the way of giving a retired node's machine back (lifecycle 5.4, 6.4), and what becomes of the node. */
+let rig: OnboardingRig;
+let driver: Driver;
+let boxes = 0;
+beforeAll(async () => {
+  rig = await startOnboardingRig({ machines: 30 });
+  driver = new Driver(rig.test, workflowsOf(rig.services), async () => undefined);
+});
+afterAll(() => rig?.close());
+
+const db = () => rig.test.database.db;
+const region = () => rig.maas.sim.region;
+const anotherHost = (): Promise<RetiredHost> => {
+  boxes += 1;
+  return retiredHost(rig, boxes);
+};
+const countsOf = ({ machine }: RetiredHost) => region().state.counters[machine.systemId];
+const nodeOf = async (id: NodeId) => (await db().select().from(nodes).where(eq(nodes.id, id)))[0];
+const isGone = async (id: NodeId): Promise<boolean> => {
+  const node = await nodeOf(id);
+  const rows = await db().select().from(nodeCertificates).where(eq(nodeCertificates.nodeId, id));
+  const revoked = rows.every((row) => row.revokedAt !== null);
+  const released = node !== undefined && (await isHostReleased(db(), node));
+  expect(revoked, "certificates end with the host").toBe(released);
+  return released;
+};
+const untilStage = async (id: WorkflowId, stage: string, looks: number): Promise<void> => {
+  for (let look = 0; look < looks; look += 1) await driver.step(id);
+  expect((await readWorkflow(db(), id))?.stage, await driver.story(id)).toBe(stage);
+};
+
+describe("the release of a retired node's machine", () => {
+  it("happens once, leaves the node retired and bound, and ends what the host carried", async () => {
+    const host = await anotherHost();
+    const { id } = await startRelease(rig, host);
+    expect((await driver.drive(id)).status).toBe("completed");
+    expect(countsOf(host)).toMatchObject({ release: 1, power_off: 1 });
+    expect(host.machine).toMatchObject({ status: STATUS.ready, owner: null });
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "retired" });
+    const bindings = await db().select().from(nodeMaasState).where(eq(nodeMaasState.nodeId, host.nodeId));
+    expect(bindings).toMatchObject([{ maasSystemId: host.machine.systemId }]);
+    expect(await isGone(host.nodeId)).toBe(true);
+    // There is no agent to wait for any more.
+    const removal = await rig.test.database.inTx((tx) =>
+      startDecommission(tx, host.nodeId, { mode: "remove", reason: "gone", agent_wait_seconds: 900 }, "ann"),
+    );
+    expect((await driver.drive(removal.decommission_id)).status).toBe("completed");
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "deleted" });
+  });
+
+  it.each([
+    ["somebody else's", "machine_owned_by_other", ({ machine }: RetiredHost) => region().setOwner(machine, "somebody")],
+    [
+      "locked",
+      "machine_locked",
+      ({ machine }: RetiredHost) => {
+        machine.locked = true;
+      },
+    ],
+    ["broken", "unexpected_maas_status", ({ machine }: RetiredHost) => region().forceStatus(machine, STATUS.broken)],
+    [
+      "deleted from MAAS",
+      "bound_machine_vanished",
+      ({ machine }: RetiredHost) => {
+        region().state.machines = region().state.machines.filter((one) => one !== machine);
+      },
+    ],
+    [
+      "bound to another node by now",
+      "node_state_conflict",
+      ({ nodeId }: RetiredHost) => db().delete(nodeMaasState).where(eq(nodeMaasState.nodeId, nodeId)),
+    ],
+    [
+      "that of a node which is not retired any more",
+      "node_state_conflict",
+      ({ nodeId }: RetiredHost) => db().update(nodes).set({ status: "active" }).where(eq(nodes.id, nodeId)),
+    ],
+  ] as const)("does nothing to a machine that is %s, and a cancel leaves all as it was", async (_name, code, spoil) => {
+    const host = await anotherHost();
+    const { id } = await startRelease(rig, host);
+    await spoil(host);
+    const end = await driver.drive(id);
+    expect({ status: end.status, code: end.failureCode }).toEqual({ status: "failed_manual_intervention", code });
+    expect((end.nextAction ?? "").length).toBeGreaterThan(20);
+    expect(end.evidence).toMatchObject({ maas_system_id: host.machine.systemId });
+    expect(countsOf(host)).toMatchObject({ release: 0, power_off: 0 });
+    await driver.verb(id, "cancel");
+    expect((await driver.drive(id)).status).toBe("cancelled");
+    expect(countsOf(host)).toMatchObject({ release: 0, power_off: 0 });
+    expect(await isGone(host.nodeId)).toBe(false);
+  });
+
+  it("waits for an erase that MAAS does by itself, and asks for none", async () => {
+    region().state.config["enable_disk_erasing_on_release"] = true;
+    const host = await anotherHost();
+    const { id } = await startRelease(rig, host);
+    const end = await driver.drive(id);
+    region().state.config["enable_disk_erasing_on_release"] = false;
+    expect(end.status, await driver.story(id)).toBe("completed");
+    expect(countsOf(host)).toMatchObject({ release: 1 });
+  });
+
+  it.each([
+    ["release", STATUS.failed_releasing, "bmc_power_failure/power_action_failed"],
+    ["erase", STATUS.failed_disk_erasing, "upstream_transient/erase_failed"],
+  ] as const)("tells a failed %s and asks again only when it was told", async (_what, status, failure) => {
+    const host = await anotherHost();
+    const { id } = await startRelease(rig, host);
+    region().forceStatus(host.machine, status);
+    let told = 0;
+    for (let looks = 0; told === 0 && looks < 20; looks += 1) {
+      await driver.step(id);
+      told = (await driver.story(id)).match(/(retrying|failed): /g)?.length ?? 0;
+    }
+    const row = await readWorkflow(db(), id);
+    expect(`${row?.failureClass}/${row?.failureCode}`).toBe(failure);
+    expect(countsOf(host), "nothing was asked for before it was told").toMatchObject({ release: 0 });
+    expect(await isGone(host.nodeId), "MAAS had taken the release").toBe(true);
+    if (row?.status.startsWith("failed_")) await driver.verb(id, nextVerbOf(row));
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+    expect(countsOf(host)).toMatchObject({ release: 1 });
+  });
+
+  it("gives up on a BMC that never lets MAAS switch the machine off, after three tries", async () => {
+    const host = await anotherHost();
+    host.box.bmcReachable = false;
+    const { id } = await startRelease(rig, host);
+    const end = await driver.drive(id);
+    expect({ status: end.status, failure: `${end.failureClass}/${end.failureCode}` }).toEqual({
+      status: "failed_manual_intervention",
+      failure: "bmc_power_failure/power_action_failed",
+    });
+    expect(countsOf(host)).toMatchObject({ release: 3 });
+    host.box.bmcReachable = true;
+    await driver.verb(id, "resume");
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+  });
+
+  it("is not cancelled back once MAAS has taken it, and says so", async () => {
+    const host = await anotherHost();
+    const { id } = await startRelease(rig, host);
+    await untilStage(id, "release_maas_node", 2);
+    expect(await isGone(host.nodeId)).toBe(true);
+    await driver.verb(id, "cancel");
+    expect((await driver.drive(id)).status).toBe("cancelled");
+    expect(await driver.story(id)).toContain("cannot be undone");
+    expect(await isGone(host.nodeId)).toBe(true);
+  });
+
+  it("that nobody heard of is waited for before a cancel believes that nothing was released", async () => {
+    for (const arrives of [true, false]) {
+      const host = await anotherHost();
+      const { id } = await startRelease(rig, host);
+      await untilStage(id, "release_maas_node", 1);
+      await driver.verb(id, "cancel");
+      await driver.step(id);
+      expect((await readWorkflow(db(), id))?.waitReason).toContain("was not heard");
+      if (arrives) await (await rig.services.maas(rig.siteId)).release(host.machine.systemId, { comment: "" });
+      else
+        await db()
+          .update(workflows)
+          .set({
+            compensation: sql`jsonb_set(${workflows.compensation}, '{startedAt}', to_jsonb((now() - interval '31 seconds')::text))`,
+          })
+          .where(eq(workflows.id, id));
+      expect((await driver.drive(id)).status, await driver.story(id)).toBe("cancelled");
+      expect(await isGone(host.nodeId)).toBe(arrives);
+    }
+  });
+});
+
+describe("retired nodes that are due", () => {
+  const due = async () => (await retiredNodesDue(db(), rig.siteId)).map((one) => one.nodeId);
+  const retiredAgo = (nodeId: NodeId, seconds: number) =>
+    db()
+      .update(nodeEvents)
+      .set({ occurredAt: sql`now() - make_interval(secs => ${seconds})` })
+      .where(eq(nodeEvents.nodeId, nodeId));
+
+  it("are those left for as long as their profile says, with nobody at work on them", async () => {
+    const host = await anotherHost();
+    expect(await due()).not.toContain(host.nodeId);
+    await retiredAgo(host.nodeId, 3601);
+    expect(await due()).toContain(host.nodeId);
+    const [told] = (await retiredNodesDue(db(), rig.siteId)).filter((one) => one.nodeId === host.nodeId);
+    expect(told).toMatchObject({ hostname: host.hostname, maasSystemId: host.machine.systemId });
+    expect(Date.now() - (told?.retiredSince.getTime() ?? 0)).toBeGreaterThan(3600_000);
+    const knob = async (retiredReleaseAfterSeconds: number | null): Promise<void> => {
+      await db().update(maasSiteProfiles).set({ retiredReleaseAfterSeconds });
+    };
+    await knob(null);
+    expect(await due()).toEqual([]);
+    await knob(3600);
+    const { id } = await startRelease(rig, host);
+    expect(await due()).not.toContain(host.nodeId);
+    // Somebody wants it kept: it is left for as long again.
+    await driver.verb(id, "cancel");
+    await driver.drive(id);
+    expect(await due()).not.toContain(host.nodeId);
+  });
+});

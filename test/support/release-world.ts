@@ -1,0 +1,81 @@
+import { randomUUID } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { nodeMaasState, nodeOnboardings, workflows } from "../../hub/db/schema/index.ts";
+import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
+import { startDecommission } from "../../hub/workflows/start-decommission.ts";
+import type { ProfileId } from "../../shared/ids.ts";
+import { type NodeId, WorkflowId } from "../../shared/ids.ts";
+import { Secret } from "../../shared/secret.ts";
+import type { Hardware, Machine } from "../fakes/maas/state/model.ts";
+import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
+import { nodeInService, type StartedDecommission } from "./decommission-world.ts";
+import { type OnboardingRig, SKU } from "./onboarding-rig.ts";
+
+export interface RetiredHost {
+  readonly nodeId: NodeId;
+  readonly hostname: string;
+  readonly machine: Machine;
+  readonly box: Hardware;
+}
+
+/** The n-th box, commissioned and deployed by our MAAS user. */
+async function deployedMachine(rig: OnboardingRig, n: number, hostname: string): Promise<Machine> {
+  const maas = await rig.services.maas(rig.siteId);
+  const { region } = rig.maas.sim;
+  const power = { address: bmcAddress(n), user: SITE_BMC_USER, pass: new Secret(SITE_BMC_PASSWORD) };
+  const { systemId } = await maas.createMachine({ hostname, architecture: "amd64/generic", power });
+  await maas.commission(systemId);
+  region.settle(region.machine(systemId));
+  await maas.deploy(systemId, {
+    userDataBase64: new Secret(""),
+    distroSeries: "noble",
+    enableHwSync: false,
+    comment: "",
+  });
+  region.settle(region.machine(systemId));
+  return region.machine(systemId);
+}
+
+/** A node whose host is the n-th box, as an onboarding, a time of service and a drain leave it. */
+export async function retiredHost(rig: OnboardingRig, n: number, profileId = rig.profileId): Promise<RetiredHost> {
+  const hostname = `retired-${n}`;
+  const machine = await deployedMachine(rig, n, hostname);
+  const box = rig.maas.sim.region.hardwareOf(machine);
+  if (box === undefined) throw new Error(`no box ${n}`);
+  const nodeId = await nodeInService(rig, hostname);
+  await onboarded(rig, { nodeId, hostname, machine, box }, profileId);
+  await rig.test.database.inTx(async (tx) => {
+    await enterDraining(tx, nodeId, randomUUID(), "drained before");
+    await retire(tx, nodeId, "drained before");
+  });
+  return { nodeId, hostname, machine, box };
+}
+
+/** What an onboarding has written of the node when it is over. */
+async function onboarded(rig: OnboardingRig, host: RetiredHost, profileId: ProfileId): Promise<void> {
+  const { siteId } = rig;
+  const { nodeId, hostname, machine, box } = host;
+  const id = WorkflowId.parse(randomUUID());
+  await rig.test.database.inTx(async (tx) => {
+    await tx.insert(workflows).values({
+      id,
+      kind: "onboard",
+      status: "completed",
+      siteId,
+      stage: "wait_for_agent_enrollment",
+      completedAt: sql`now()`,
+      input: { hostname, ipmi_ip: box.bmcAddress },
+    });
+    const about = { nodeId, siteId, hostname, ipmiIp: box.bmcAddress, maasSystemId: machine.systemId };
+    await tx.insert(nodeOnboardings).values({ onboardingId: id, profileId, skuId: SKU, ...about });
+    const binding = { nodeId, siteId, maasSystemId: machine.systemId, ipmiIp: box.bmcAddress };
+    await tx.insert(nodeMaasState).values(binding);
+  });
+}
+
+/** A release of the machine of a node that was drained before. */
+export async function startRelease(rig: OnboardingRig, host: RetiredHost): Promise<StartedDecommission> {
+  const request = { mode: "release", reason: "no longer needed" } as const;
+  const created = await rig.test.database.inTx((tx) => startDecommission(tx, host.nodeId, request, "reconciler"));
+  return { id: created.decommission_id, nodeId: host.nodeId, hostname: host.hostname };
+}
