@@ -14,8 +14,8 @@ export const driftStatusOf = ({ machine }: Pick<DriftRow, "machine">): DriftStat
     : { name: machine.statusName, code: machine.status };
 
 /** What the row says, as the rules take it. */
-export function judge(row: DriftRow, maasUser: string | null, now: Date): Judgement {
-  const { node, state, machine, session, policy } = row;
+export function judge(row: DriftRow, maasUser: string | null): Judgement {
+  const { node, state, machine, session, policy, lastSweepAt } = row;
   const facts: NodeFacts = {
     status: node.status,
     hostname: node.hostname,
@@ -25,11 +25,14 @@ export function judge(row: DriftRow, maasUser: string | null, now: Date): Judgem
     agentSeenAt: session?.lastSeenAt ?? null,
     retiredForSeconds: null,
   };
-  const seen: MachineFacts | null = machine && { ...machine, changedAt: machine.observedAt };
-  return judgeDrift(
-    facts,
-    seen,
-    { requireHwSync: policy?.requireHwSync ?? false, retiredReleaseAfterSeconds: null, maasUser },
-    now,
-  );
+  const seen: MachineFacts | null = machine && {
+    ...machine,
+    changedAt: machine.observedAt,
+    readAt: lastSweepAt !== null && lastSweepAt > machine.observedAt ? lastSweepAt : machine.observedAt,
+  };
+  return judgeDrift(facts, seen, {
+    requireHwSync: policy?.requireHwSync ?? false,
+    retiredReleaseAfterSeconds: null,
+    maasUser,
+  });
 }

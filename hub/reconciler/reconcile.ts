@@ -28,6 +28,7 @@ export interface SiteLook {
 
 /** Nodes written in one transaction. */
 const SLICE = 200;
+const JUDGE_ALL_EVERY_MS = 300_000;
 /** Hosts that seed their sync again at once; the others' turn comes with the next pass. */
 const RESEEDS_PER_PASS = 20;
 
@@ -39,6 +40,7 @@ export class Reconciler {
   readonly #services: ReconcilerServices;
   /** Whose name our token has at each site; asked for with each sweep. */
   readonly #users = new Map<SiteId, string>();
+  readonly #allJudgedAt = new Map<SiteId, number>();
 
   constructor(services: ReconcilerServices) {
     this.#services = services;
@@ -47,14 +49,14 @@ export class Reconciler {
   async reconcile(look: SiteLook): Promise<void> {
     const { db } = this.#services;
     const { siteId } = look;
-    const scope = look.read === "all" ? "all" : "due";
-    if (scope === "all") this.#users.set(siteId, (await look.maas.whoami()).username);
+    if (look.read === "all") this.#users.set(siteId, (await look.maas.whoami()).username);
+    const scope = look.read === "all" || this.#allAreDue(siteId) ? "all" : "due";
     const rows = await readDriftRows(db, siteId, scope);
     if (rows.length === 0) return;
     const now = await databaseNow(db);
     const maasUser = this.#users.get(siteId) ?? null;
     const judged = rows.flatMap((row): Judged[] => {
-      const judgement = judge(row, maasUser, now);
+      const judgement = judge(row, maasUser);
       return judgement.kind === "judged" ? [{ row, judgement }] : [];
     });
     const breaker = await this.#breaker(look, judged);
@@ -73,6 +75,12 @@ export class Reconciler {
           scope,
         );
     });
+    if (scope === "all") this.#allJudgedAt.set(siteId, performance.now());
+  }
+
+  /** Some rules are about time, which changes no record (lifecycle 6.3: every five minutes). */
+  #allAreDue(siteId: SiteId): boolean {
+    return performance.now() - (this.#allJudgedAt.get(siteId) ?? Number.NEGATIVE_INFINITY) > JUDGE_ALL_EVERY_MS;
   }
 
   /** The state of the breaker once what would be quarantined is counted; null when the site is another hub's meanwhile. */

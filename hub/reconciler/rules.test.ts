@@ -28,6 +28,7 @@ const machine = (facts: Partial<MachineFacts> = {}): MachineFacts => ({
   lastSync: ago(60),
   syncIntervalSeconds: 900,
   changedAt: ago(60),
+  readAt: NOW,
   ...facts,
 });
 const policy = (facts: Partial<PolicyFacts> = {}): PolicyFacts => ({
@@ -37,7 +38,7 @@ const policy = (facts: Partial<PolicyFacts> = {}): PolicyFacts => ({
   ...facts,
 });
 const judge = (n: Partial<NodeFacts>, m: Partial<MachineFacts> | null = {}, p: Partial<PolicyFacts> = {}) =>
-  judgeDrift(node(n), m === null ? null : machine(m), policy(p), NOW);
+  judgeDrift(node(n), m === null ? null : machine(m), policy(p));
 /** Rule, severity and action of each finding, or why there is none. */
 const said = (...facts: Parameters<typeof judge>): string[] | string => {
   const judgement = judge(...facts);
@@ -87,6 +88,9 @@ describe("hardware sync", () => {
     expect(said({}, { lastSync: ago(1_350) })).toEqual([]);
     expect(said({}, { lastSync: ago(1_351) })).toEqual(["hardware_sync_stopped warning reseed_hardware_sync"]);
     expect(said({}, { enableHwSync: false })).toEqual(["hardware_sync_stopped warning reseed_hardware_sync"]);
+  });
+  it("is judged as of when the machine was read", () => {
+    expect(said({}, { lastSync: ago(10_000), readAt: ago(9_000) })).toEqual([]);
   });
   it("is not where the agent is away, and not asked for where the profile does not require it", () => {
     expect(said({ agentSeenAt: null }, { enableHwSync: false })).toEqual(["hardware_sync_stopped warning none"]);
@@ -169,6 +173,7 @@ describe("the table", () => {
     lastSync: fc.option(fc.constantFrom(ago(60), ago(100_000))),
     syncIntervalSeconds: fc.option(fc.constant(900)),
     changedAt: fc.constant(ago(60)),
+    readAt: fc.constant(NOW),
   });
   const anyPolicy = fc.record({
     requireHwSync: fc.boolean(),
@@ -178,7 +183,7 @@ describe("the table", () => {
   it("property: moves only nodes in service, releases only retired ones, heals only its own, and never one that is held", () => {
     fc.assert(
       fc.property(anyNode, anyMachine, anyPolicy, (n, m, p) => {
-        const judgement = judgeDrift(n, m, p, NOW);
+        const judgement = judgeDrift(n, m, p);
         if (judgement.kind === "not_judged") return;
         expect(n.held).toBe(false);
         const actions = judgement.findings.map((finding) => finding.action);
@@ -203,7 +208,7 @@ describe("the table", () => {
   it("property: each finding says what to do next, in a sentence", () => {
     fc.assert(
       fc.property(anyNode, anyMachine, anyPolicy, (n, m, p) => {
-        const judgement = judgeDrift(n, m, p, NOW);
+        const judgement = judgeDrift(n, m, p);
         for (const finding of judgement.kind === "judged" ? judgement.findings : [])
           expect(finding.message).toMatch(/^Machine abc123 of c07u41 .*\.$/);
       }),

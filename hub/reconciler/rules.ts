@@ -84,6 +84,8 @@ export interface MachineFacts {
   readonly syncIntervalSeconds: number | null;
   /** When a change of the machine was last seen. */
   readonly changedAt: Date;
+  /** When it was last read: what it says is as old as that. */
+  readonly readAt: Date;
 }
 export interface PolicyFacts {
   readonly requireHwSync: boolean;
@@ -106,14 +108,14 @@ export type Judgement =
   | { readonly kind: "judged"; readonly findings: readonly Finding[]; readonly heal: boolean };
 
 /** A machine that nobody has seen yet (null) is not judged; neither is a node that an operation holds. */
-export function judgeDrift(node: NodeFacts, machine: MachineFacts | null, policy: PolicyFacts, now: Date): Judgement {
+export function judgeDrift(node: NodeFacts, machine: MachineFacts | null, policy: PolicyFacts): Judgement {
   if (node.held) return { kind: "not_judged", why: "an operation holds the node" };
   if (machine === null) return { kind: "not_judged", why: "its machine was not seen yet" };
   switch (PHASES[node.status]) {
     case "not_ours_to_judge":
       return { kind: "not_judged", why: `it is ${node.status}` };
     case "in_service":
-      return { kind: "judged", findings: inService(node, machine, policy, now), heal: false };
+      return { kind: "judged", findings: inService(node, machine, policy), heal: false };
     case "quarantined":
       return quarantined(node, machine, policy);
     case "retired":
@@ -121,7 +123,7 @@ export function judgeDrift(node: NodeFacts, machine: MachineFacts | null, policy
   }
 }
 
-function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts, now: Date): Finding[] {
+function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding[] {
   const broken = notDeployed(node, machine, policy);
   if (broken !== null) return [broken];
   const findings: Finding[] = [];
@@ -142,7 +144,7 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts, 
       expected: "a connected agent",
       message: `${name} is deployed, but nothing is heard of its agent. Look at the host: is it up, does it reach the hub, does muster-agent run?`,
     });
-  if (policy.requireHwSync && syncStopped(machine, now)) findings.push(syncFinding(node, name));
+  if (policy.requireHwSync && syncStopped(machine)) findings.push(syncFinding(node, name));
   const [address] = machine.ipAddresses;
   if (address !== undefined && (node.host === null || !machine.ipAddresses.includes(node.host)))
     findings.push({
@@ -264,11 +266,11 @@ function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): F
 
 /** MAAS's own rule: late by half an interval is unhealthy (decision M3). */
 const SYNC_TOLERANCE = 1.5;
-/** A version of MAAS that does not tell is believed to sync. */
-function syncStopped({ enableHwSync, lastSync, syncIntervalSeconds }: MachineFacts, now: Date): boolean {
+/** As of when the machine was read: a sync is no change that anybody is told of. A version of MAAS that does not tell is believed to sync. */
+function syncStopped({ enableHwSync, lastSync, syncIntervalSeconds, readAt }: MachineFacts): boolean {
   if (enableHwSync === false) return true;
   if (lastSync === null || syncIntervalSeconds === null) return false;
-  return now.getTime() > lastSync.getTime() + SYNC_TOLERANCE * syncIntervalSeconds * 1000;
+  return readAt.getTime() > lastSync.getTime() + SYNC_TOLERANCE * syncIntervalSeconds * 1000;
 }
 
 /** Only a connected agent can seed it again. */

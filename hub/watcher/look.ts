@@ -45,13 +45,14 @@ export async function lookAtSite(
     watch.sweepRequestedAt !== null ||
     feed.reset ||
     sweepIsDue(watch.lastSweepAt, new Date(), deps.sweepIntervalMs);
+  const began = performance.now();
   const saw = sweep
     ? await sweepAll(deps, siteId, watch.fence, maas)
     : await readSome(deps, siteId, maas, feed.changed, memory);
   const kept = await deps.inTx(async (tx) => {
     const ours = await recordLook(tx, siteId, watch.fence, {
       eventCursor: feed.cursor,
-      swept: sweep && saw.complete,
+      sweptForMs: sweep && saw.complete ? performance.now() - began : null,
       wakeAnswered: watch.wakeRequestedAt,
       sweepAnswered: sweep ? watch.sweepRequestedAt : null,
     });

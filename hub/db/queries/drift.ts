@@ -8,6 +8,7 @@ import {
   maasMachines,
   maasSiteProfiles,
   maasSites,
+  maasSiteWatches,
   type Node,
   type NodeMaasState,
   nodeMaasState,
@@ -25,6 +26,8 @@ export interface DriftRow {
   readonly session: Pick<AgentSession, "lastSeenAt"> | null;
   readonly policy: { requireHwSync: boolean; hardwareSyncIntervalSeconds: number } | null;
   readonly maasUrl: string;
+  /** When the site's last sweep began: all its machines were read since. */
+  readonly lastSweepAt: Date | null;
   readonly heldBy: string | null;
 }
 
@@ -54,6 +57,7 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
         hardwareSyncIntervalSeconds: profiles.hardwareSyncIntervalSeconds,
       },
       maasUrl: maasSites.apiBaseUrl,
+      lastSweepAt: maasSiteWatches.lastSweepAt,
       heldBy: workflowSubjects.subject,
     })
     .from(nodeMaasState)
@@ -71,6 +75,7 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
         eq(agentSessions.generation, nodes.generation),
       ),
     )
+    .leftJoin(maasSiteWatches, eq(maasSiteWatches.siteId, nodeMaasState.siteId))
     .leftJoin(profiles, eq(profiles.nodeId, nodes.id))
     .leftJoin(workflowSubjects, eq(workflowSubjects.subject, sql`'node:' || ${nodes.id}::text`))
     .where(and(eq(nodeMaasState.siteId, siteId), which));

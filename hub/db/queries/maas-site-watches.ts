@@ -88,7 +88,8 @@ export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise
 
 export interface LookRecord {
   readonly eventCursor: number | null;
-  readonly swept: boolean;
+  /** How long ago a sweep that has just ended had begun, in milliseconds; null when none has. */
+  readonly sweptForMs: number | null;
   /** The wake request that this look has answered; a newer one stays. */
   readonly wakeAnswered: Date | null;
   /** Likewise the request for a sweep. */
@@ -102,7 +103,9 @@ export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: Lo
     .set({
       eventCursor: look.eventCursor,
       lastPollAt: sql`now()`,
-      ...(look.swept ? { lastSweepAt: sql`now()` } : {}),
+      ...(look.sweptForMs === null
+        ? {}
+        : { lastSweepAt: sql`now() - make_interval(secs => ${look.sweptForMs / 1000})` }),
       ...(look.wakeAnswered === null
         ? {}
         : {
