@@ -77,6 +77,10 @@ why_in_use() {
   fi
 }
 
+# A file system that is mounted for some other process alone is in no list of mounts. But the kernel gives nobody the whole disk for
+# themselves while anything on it is in use, so this is asked before the first byte is written.
+is_held() { ! os wipefs --all --no-act --quiet "$1" >/dev/null; }
+
 # Says what is on the disk; nothing where it is blank. blkid tells "nothing found" and "cannot read" by one status, so read first.
 signature() {
   local disk=$1 status=0 found
@@ -180,6 +184,12 @@ for disk in $others; do
       refused="$refused $disk ($found)"
       continue
     fi
+  fi
+  if is_held "$disk"; then
+    in_use="$in_use $disk (held by a process)"
+    continue
+  fi
+  if [ -n "$found" ]; then
     step "erasing $disk ($found)"
     erase "$disk"
   fi

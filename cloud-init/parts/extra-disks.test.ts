@@ -45,7 +45,9 @@ const TOOLS: Record<string, string> = {
     [ -d "$dir" ] || exit 2
     case "$3 $4" in "value -s") cat "$dir/$5" 2>/dev/null || exit 2;; export*) for f in "$dir"/*; do echo "\${f##*/}=$(cat "$f")"; done;; esac`,
   dd: `[ ! -e "$root/devices/$(basename "\${1#if=}")/broken" ]`,
-  wipefs: 'rm -rf "$root/devices/$(basename "$3")/blkid"',
+  wipefs: `
+    case "$*" in *--no-act*) [ ! -e "$root/devices/$(basename "\${!#}")/held" ]; exit;; esac
+    rm -rf "$root/devices/$(basename "$3")/blkid"`,
   "mkfs.ext4": `
     device=\${4##*/}; mkdir -p "$root/devices/$device/blkid"
     echo "$3" >"$root/devices/$device/blkid/LABEL"; echo "uuid-of-$device" >"$root/devices/$device/blkid/UUID"`,
@@ -60,7 +62,7 @@ const run = (disks: string, eraseSignatures = false) =>
       .join(" "),
   });
 /** Every call that writes to a disk. */
-const writes = () => folder.calls().filter((call) => /^(wipefs|mkfs\.ext4) /.test(call));
+const writes = () => folder.calls().filter((call) => /^(wipefs --all --quiet|mkfs\.ext4) /.test(call));
 const line = (device: string, number: number) =>
   `UUID=uuid-of-${device} /share${number} ext4 defaults,noatime,nofail,x-systemd.device-timeout=30s 0 2`;
 
@@ -133,6 +135,24 @@ describe("extra disks", () => {
     sign("nvme1n1", { PTTYPE: "gpt" });
     expect((await run("nvme1n1", true)).code).toBe(0);
     expect(writes().slice(0, 2)).toEqual(["wipefs --all --quiet /dev/nvme1n1p1", "wipefs --all --quiet /dev/nvme1n1"]);
+  });
+
+  it("never touches any of a disk that the kernel gives nobody else, though no mount of it can be seen, and makes the others", async () => {
+    addDisk("nvme1n1", { NAME: ["nvme1n1", "nvme1n1p1", "nvme1n1p2"], TYPE: ["disk", "part", "part"] });
+    sign("nvme1n1", { PTTYPE: "gpt" });
+    sign("nvme1n1p2", { TYPE: "ext4" });
+    folder.write("devices/nvme1n1/held", "");
+    blank("nvme2n1");
+    folder.write("devices/nvme2n1/held", "");
+    blank("nvme3n1");
+    expect(await run("nvme1n1 nvme2n1 nvme3n1", true)).toMatchObject({
+      code: 0,
+      status: {
+        message:
+          "made: /share1=/dev/nvme3n1; kept: none; in use: /dev/nvme1n1 (held by a process) /dev/nvme2n1 (held by a process)",
+      },
+    });
+    expect(writes().join()).not.toMatch(/nvme[12]n1/);
   });
 
   it("never takes a disk that cannot be read for a blank one", async () => {
