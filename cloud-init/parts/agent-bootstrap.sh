@@ -70,6 +70,16 @@ install_package() {
   [ -x "$BINARY" ] || die "the agent package did not bring $BINARY"
 }
 
+# A power cut in the midst of an installation leaves some files of the package; where dpkg knows of it, its word counts.
+agent_is_installed() {
+  local status
+  [ -x "$BINARY" ] || return 1
+  has_os dpkg-query || return 0
+  # shellcheck disable=SC2016 # the field is dpkg's own
+  status=$(os dpkg-query -W -f '${db:Status-Status}' muster-agent 2>/dev/null) || return 0
+  [ "$status" = installed ]
+}
+
 write_unit() {
   local dir
   for dir in lib/systemd/system usr/lib/systemd/system; do
@@ -104,7 +114,7 @@ else
   write_config
   outcome="agent is installed and started for $NODE_ID, generation $GENERATION"
 fi
-if [ ! -x "$BINARY" ]; then
+if ! agent_is_installed; then
   step 'fetching the agent package'
   fetch_package
   step 'installing the agent package'

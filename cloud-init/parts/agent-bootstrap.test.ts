@@ -180,6 +180,20 @@ describe.skipIf(noFetch)("the agent package", () => {
     expect(folder.calls()[0]).toMatch(/^dpkg -i .*\/muster-agent\.deb$/);
   });
 
+  it.each([
+    ["half-installed", "echo half-installed", true],
+    ["unpacked and not configured", "echo unpacked", true],
+    ["installed", "echo installed", false],
+    ["not known to dpkg", "exit 1", false],
+  ])("is installed once more or not where its program is there and the package is %s", async (_, query, again) => {
+    folder.tool("dpkg", "");
+    folder.tool("dpkg-query", query);
+    folder.tool("muster-agent", "");
+    const { values } = await packageHub(Buffer.from("!<arch>\ndebian-binary"));
+    expect((await folder.run(PART, values, QUICK)).code).toBe(0);
+    expect(folder.calls().some((call) => call.startsWith("dpkg -i "))).toBe(again);
+  });
+
   it("is refused when its checksum is another", async () => {
     const { values } = await packageHub(tarball());
     const agent = { ...values.agent, packageSha256: "1".repeat(64) };

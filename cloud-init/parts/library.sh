@@ -55,6 +55,8 @@ finish() {
   set +e
   if [ -n "$WORK_DIR" ]; then rm -rf "$WORK_DIR"; fi
   if [ "$code" -ne 0 ] && [ -z "$MESSAGE" ]; then MESSAGE="failed while $STEP"; fi
+  # A part that has succeeded does not run again, so no power cut may undo what it has written.
+  if [ "$code" -eq 0 ] && [ -z "$ROOT" ]; then sync; fi
   write_status "$code" "$(json_string "$(utc_now)")"
   printf 'muster: %s ended with %s: %s\n' "$PART_NAME" "$code" "$MESSAGE"
   exit "$code"
