@@ -56,6 +56,14 @@ export const Site = z.strictObject({
 });
 export type Site = z.output<typeof Site>;
 
+/** What a person can type at a login, and what the host's crypt(3) takes: 511 bytes. */
+const DeployPassword = z
+  .string()
+  .min(8)
+  .max(256)
+  .regex(/^\P{Cc}*$/u, "must hold no control characters: nobody could type them at a login")
+  .refine((text) => new TextEncoder().encode(text).length <= 511, "must be 511 bytes of UTF-8 at most");
+
 /** Each part may be written alone; a part that is absent keeps its value (lifecycle 3.5). */
 export const SiteCredentials = z
   .strictObject({
@@ -64,7 +72,7 @@ export const SiteCredentials = z
       .regex(/^[^:\s]+:[^:\s]+:[^:\s]+$/, "must be consumer_key:token_key:token_secret")
       .optional(),
     power: z.strictObject({ user: z.string().min(1).max(64), pass: z.string().min(1).max(256) }).optional(),
-    deploy_password: z.string().min(8).max(256).optional(),
+    deploy_password: DeployPassword.optional(),
   })
   .refine((parts) => Object.keys(parts).length > 0, "must name at least one secret");
 export type SiteCredentials = z.output<typeof SiteCredentials>;

@@ -41,6 +41,55 @@ describe("input that is JSON and still cannot be taken", () => {
       expect(await refused("POST", path, body)).toEqual({ status: 400, pointers: [pointer] });
   });
 
+  it("lets nothing into a first boot's names that a shell, YAML or a resolver might act on", async () => {
+    const { profileId, skuId } = await seedApi(api, "names");
+    const selectors = { site_id: siteId, profile_id: profileId, sku_id: skuId, ipmi_ip: "10.9.9.9" };
+    const credentials = `${SITES}/${siteId}/credentials`;
+    for (const text of [
+      "a b",
+      "a;id",
+      "$(id)",
+      "`id`",
+      "a'b",
+      'a"b',
+      "a\\b",
+      "a: b",
+      "#a",
+      "*a",
+      "a\nb",
+      "a.b",
+      "-a",
+      "A",
+      "~",
+      "",
+    ]) {
+      const begun = { ...selectors, hostname: text };
+      expect(await refused("POST", "/api/v1/admin/onboardings", begun)).toEqual({
+        status: 400,
+        pointers: ["/hostname"],
+      });
+      // An address, so that no name, and nothing else, comes into a resolver's configuration.
+      for (const [field, value] of [
+        ["deploy_user", text],
+        ["upstream_dns_servers", [text]],
+        ["node_pxe_iface", text === "a.b" || text === "A" ? "a/b" : text],
+      ] as const) {
+        const { status, pointers } = await refused("POST", SITES, { ...SITE_BODY, name: "x", [field]: value });
+        expect({ status, pointer: pointers?.[0] }).toMatchObject({
+          status: 400,
+          pointer: expect.stringMatching(`^/${field}`),
+        });
+      }
+    }
+    for (const deploy_password of ["seven77", "line\nbreak1", "escape\u001b[2J", "\u{1f600}".repeat(128)])
+      expect(await refused("POST", credentials, { deploy_password })).toEqual({
+        status: 400,
+        pointers: ["/deploy_password"],
+      });
+    const longest = `${"\u{1f600}".repeat(127)}abc`;
+    expect((await api.ask("POST", credentials, { deploy_password: longest })).status).toBe(200);
+  });
+
   it("refuses cursors that would fail in the database", async () => {
     const onboardings = "/api/v1/admin/onboardings";
     for (const [path, text] of [
