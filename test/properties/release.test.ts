@@ -1,6 +1,6 @@
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isHostReleased, retiredNodesDue } from "../../hub/db/queries/machine-releases.ts";
+import { isHostReleased, retirementsOf } from "../../hub/db/queries/machine-releases.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import {
   maasSiteProfiles,
@@ -190,33 +190,23 @@ describe("the release of a retired node's machine", () => {
   });
 });
 
-describe("retired nodes that are due", () => {
-  const due = async () => (await retiredNodesDue(db(), rig.siteId)).map((one) => one.nodeId);
-  const retiredAgo = (nodeId: NodeId, seconds: number) =>
-    db()
-      .update(nodeEvents)
-      .set({ occurredAt: sql`now() - make_interval(secs => ${seconds})` })
-      .where(eq(nodeEvents.nodeId, nodeId));
-
-  it("are those left for as long as their profile says, with nobody at work on them", async () => {
+describe("how long a retired node was left", () => {
+  it("counts from its retirement, or from a cancel of the last release, beside what its profile allows", async () => {
     const host = await anotherHost();
-    expect(await due()).not.toContain(host.nodeId);
-    await retiredAgo(host.nodeId, 3601);
-    expect(await due()).toContain(host.nodeId);
-    const [told] = (await retiredNodesDue(db(), rig.siteId)).filter((one) => one.nodeId === host.nodeId);
-    expect(told).toMatchObject({ hostname: host.hostname, maasSystemId: host.machine.systemId });
-    expect(Date.now() - (told?.retiredSince.getTime() ?? 0)).toBeGreaterThan(3600_000);
-    const knob = async (retiredReleaseAfterSeconds: number | null): Promise<void> => {
-      await db().update(maasSiteProfiles).set({ retiredReleaseAfterSeconds });
-    };
-    await knob(null);
-    expect(await due()).toEqual([]);
-    await knob(3600);
+    const told = async () => (await retirementsOf(db(), rig.siteId)).get(host.nodeId);
+    expect(await told()).toMatchObject({ nodeId: host.nodeId, retiredReleaseAfterSeconds: 3600 });
+    await db()
+      .update(nodeEvents)
+      .set({ occurredAt: sql`now() - interval '2 hours'` })
+      .where(eq(nodeEvents.nodeId, host.nodeId));
+    expect((await told())?.retiredForSeconds).toBeGreaterThanOrEqual(7_200);
     const { id } = await startRelease(rig, host);
-    expect(await due()).not.toContain(host.nodeId);
-    // Somebody wants it kept: it is left for as long again.
     await driver.verb(id, "cancel");
     await driver.drive(id);
-    expect(await due()).not.toContain(host.nodeId);
+    expect((await told())?.retiredForSeconds).toBeLessThan(7_200);
+    await db().update(maasSiteProfiles).set({ retiredReleaseAfterSeconds: null });
+    expect(await told()).toMatchObject({ retiredReleaseAfterSeconds: null });
+    await db().update(nodes).set({ status: "active" }).where(eq(nodes.id, host.nodeId));
+    expect(await told()).toBeUndefined();
   });
 });

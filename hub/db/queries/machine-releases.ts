@@ -1,7 +1,6 @@
 import { and, eq, gte, sql } from "drizzle-orm";
 import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { type Node, nodeDecommissions } from "../schema/index.ts";
-import { toDate } from "../timestamp.ts";
 import type { Db, Tx } from "../tx.ts";
 
 /** Records that MAAS gave up the system that the provisioning had installed. What an earlier look recorded stays. */
@@ -22,39 +21,32 @@ export async function isHostReleased(db: Db | Tx, node: Pick<Node, "id" | "gener
   return rows.length > 0;
 }
 
-/** A retired node that nobody works on, and the machine that it is. */
-export interface RetiredNode {
+/** For how long a retired node was left as it is, and for how long its profile lets it be (lifecycle 6.4). */
+export interface Retirement {
   readonly nodeId: NodeId;
-  readonly hostname: string;
-  readonly maasSystemId: string;
-  /** Since when it is left as it is: since it was retired, or since an operator cancelled the last release of its machine. */
-  readonly retiredSince: Date;
+  /** Since it was retired, or since an operator cancelled the last release of its machine: who did that wants it left for a while. */
+  readonly retiredForSeconds: number;
+  /** Null: until a person releases it, and for a node that no onboarding brought in. */
+  readonly retiredReleaseAfterSeconds: number | null;
 }
 
-/**
- * The retired nodes of a site that have been left for as long as their profiles say, in one statement for any number of nodes. Whether there is
- * anything to release is MAAS's to say (lifecycle 6.4). A release that failed holds its node, which is then not among them.
- */
-export async function retiredNodesDue(db: Db | Tx, siteId: SiteId): Promise<RetiredNode[]> {
-  const { rows } = await db.execute<{ id: NodeId; hostname: string; system_id: string; since: string }>(sql`
-    select n.id, n.hostname, m.maas_system_id as system_id, left_since.at as since
-    from nodes n
-    join node_maas_state m on m.node_id = n.id
-    join maas_site_profiles p on p.id = (
-      select o.profile_id from node_onboardings o where o.node_id = n.id order by o.created_at desc limit 1)
-    cross join lateral (
-      select greatest(
+/** The retired nodes of a site that are bound to a machine, in one statement for any number of them. */
+export async function retirementsOf(db: Db | Tx, siteId: SiteId): Promise<ReadonlyMap<NodeId, Retirement>> {
+  const { rows } = await db.execute<{ id: NodeId; retired_for: number; release_after: number | null }>(sql`
+    select n.id, extract(epoch from now() - greatest(
         (select max(e.occurred_at) from node_events e where e.node_id = n.id and e.type = 'status_changed' and e.to_status = 'retired'),
         (select max(w.completed_at) from node_decommissions d join workflows w on w.id = d.decommission_id
-          where d.node_id = n.id and d.mode = 'release' and w.status = 'cancelled')) as at) left_since
-    where n.site_id = ${siteId} and n.status = 'retired'
-      and left_since.at + make_interval(secs => p.retired_release_after_seconds) <= now()
-      and not exists (select 1 from workflow_subjects s where s.subject = 'node:' || n.id)
-    order by left_since.at`);
-  return rows.map((row) => ({
-    nodeId: row.id,
-    hostname: row.hostname,
-    maasSystemId: row.system_id,
-    retiredSince: toDate(row.since),
-  }));
+          where d.node_id = n.id and d.mode = 'release' and w.status = 'cancelled')))::float8 as retired_for,
+      p.retired_release_after_seconds as release_after
+    from nodes n
+    join node_maas_state m on m.node_id = n.id
+    left join maas_site_profiles p on p.id = (
+      select o.profile_id from node_onboardings o where o.node_id = n.id order by o.created_at desc limit 1)
+    where n.site_id = ${siteId} and n.status = 'retired'`);
+  return new Map(
+    rows.map((row) => [
+      row.id,
+      { nodeId: row.id, retiredForSeconds: row.retired_for ?? 0, retiredReleaseAfterSeconds: row.release_after },
+    ]),
+  );
 }
