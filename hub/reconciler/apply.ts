@@ -77,7 +77,7 @@ async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptio
     case "reseed_hardware_sync":
       return reseed(tx, judged, options);
     case "release_machine":
-      return [];
+      return [{ kind: "release_machine", nodeId: node.id, message: finding.message }];
   }
 }
 

@@ -1,4 +1,5 @@
 import type { DriftRow } from "../db/queries/drift.ts";
+import type { Retirement } from "../db/queries/machine-releases.ts";
 import type { DriftStatus } from "./drift-record.ts";
 import { type Judgement, judgeDrift, type MachineFacts, type NodeFacts } from "./rules.ts";
 
@@ -14,7 +15,7 @@ export const driftStatusOf = ({ machine }: Pick<DriftRow, "machine">): DriftStat
     : { name: machine.statusName, code: machine.status };
 
 /** What the row says, as the rules take it. */
-export function judge(row: DriftRow, maasUser: string | null): Judgement {
+export function judge(row: DriftRow, retirement: Retirement | undefined, maasUser: string | null): Judgement {
   const { node, state, machine, session, policy, lastSweepAt } = row;
   const facts: NodeFacts = {
     status: node.status,
@@ -23,7 +24,8 @@ export function judge(row: DriftRow, maasUser: string | null): Judgement {
     held: row.heldBy !== null,
     quarantinedAt: state.quarantinedAt,
     agentSeenAt: session?.lastSeenAt ?? null,
-    retiredForSeconds: null,
+    retiredForSeconds: retirement?.retiredForSeconds ?? null,
+    machineReleased: retirement?.released ?? false,
   };
   const seen: MachineFacts | null = machine && {
     ...machine,
@@ -32,7 +34,7 @@ export function judge(row: DriftRow, maasUser: string | null): Judgement {
   };
   return judgeDrift(facts, seen, {
     requireHwSync: policy?.requireHwSync ?? false,
-    retiredReleaseAfterSeconds: null,
+    retiredReleaseAfterSeconds: retirement?.retiredReleaseAfterSeconds ?? null,
     maasUser,
   });
 }

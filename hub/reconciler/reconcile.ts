@@ -1,6 +1,7 @@
 import type { SiteId } from "../../shared/ids.ts";
 import { countInService, databaseNow, lockDriftStates, markReconciled, readDriftRows } from "../db/queries/drift.ts";
 import { holdsFence } from "../db/queries/maas-site-watches.ts";
+import { retirementsOf } from "../db/queries/machine-releases.ts";
 import { type BreakerState, readBreakerState } from "../db/queries/reconciler-breakers.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
@@ -55,8 +56,10 @@ export class Reconciler {
     if (rows.length === 0) return;
     const now = await databaseNow(db);
     const maasUser = this.#users.get(siteId) ?? null;
+    const anyRetired = rows.some((row) => row.node.status === "retired");
+    const retirements = anyRetired ? await retirementsOf(db, siteId) : null;
     const judged = rows.flatMap((row): Judged[] => {
-      const judgement = judge(row, maasUser);
+      const judgement = judge(row, retirements?.get(row.node.id), maasUser);
       return judgement.kind === "judged" ? [{ row, judgement }] : [];
     });
     const breaker = await this.#breaker(look, judged);
@@ -124,7 +127,7 @@ export class Reconciler {
       return { followUps: asked, budget: own };
     });
     options.budget.reseeds = budget.reseeds;
-    for (const one of followUps) await followUp(look.maas, one, log);
+    for (const one of followUps) await followUp({ inTx, log, maas: look.maas }, one);
   }
 }
 

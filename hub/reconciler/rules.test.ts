@@ -13,6 +13,7 @@ const node = (facts: Partial<NodeFacts> = {}): NodeFacts => ({
   quarantinedAt: null,
   agentSeenAt: ago(5),
   retiredForSeconds: null,
+  machineReleased: false,
   ...facts,
 });
 const machine = (facts: Partial<MachineFacts> = {}): MachineFacts => ({
@@ -131,6 +132,7 @@ describe("a retired node's machine", () => {
     for (const stays of [
       said({ ...retired, retiredForSeconds: 3_599 }),
       said({ ...retired, retiredForSeconds: null }),
+      said({ ...retired, machineReleased: true }),
       said(retired, { locked: true }),
       said(retired, { owner: "bob" }),
       said(retired, { owner: null }),
@@ -159,6 +161,7 @@ describe("the table", () => {
     quarantinedAt: fc.option(fc.constant(ago(600))),
     agentSeenAt: fc.option(fc.constantFrom(ago(5), ago(500))),
     retiredForSeconds: fc.option(fc.constantFrom(0, 10_000)),
+    machineReleased: fc.boolean(),
   });
   const anyMachine = fc.record({
     systemId: fc.constant("abc123"),
@@ -192,8 +195,9 @@ describe("the table", () => {
           expect(m.absent || m.status !== 6 || m.owner !== "muster").toBe(true);
         }
         if (actions.includes("release_machine"))
-          expect({ ...m, node: n.status }).toMatchObject({
+          expect({ ...m, node: n.status, released: n.machineReleased }).toMatchObject({
             node: "retired",
+            released: false,
             status: 6,
             absent: false,
             locked: false,

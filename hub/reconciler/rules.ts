@@ -69,6 +69,8 @@ export interface NodeFacts {
   readonly agentSeenAt: Date | null;
   /** Seconds since the node was retired; null when it is not. */
   readonly retiredForSeconds: number | null;
+  /** Its machine was given back once: what is deployed there now is somebody else's. */
+  readonly machineReleased: boolean;
 }
 export interface MachineFacts {
   readonly systemId: string;
@@ -253,6 +255,8 @@ function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): F
     return none(
       `${name} of the retired node is deployed by ${machine.owner ?? "nobody"} in MAAS and not known to be ours, so it stays.`,
     );
+  if (node.machineReleased)
+    return none(`${name} of the retired node was released once and is deployed again, so it stays. Remove the node.`);
   const after = policy.retiredReleaseAfterSeconds;
   if (after === null) return none(`${name} of the retired node is still deployed. Release it when you are sure.`);
   if ((node.retiredForSeconds ?? 0) < after)

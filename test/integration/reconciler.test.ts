@@ -1,6 +1,7 @@
-import { and, eq } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { tasks } from "../../hub/db/schema/index.ts";
+import { nodeDecommissions, nodeEvents, tasks } from "../../hub/db/schema/index.ts";
+import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { moveNode } from "../../hub/node/move-node.ts";
 import { resolveDrift } from "../../hub/reconciler/resolve.ts";
 import type { NodeId } from "../../shared/ids.ts";
@@ -151,5 +152,50 @@ describe("a quarantine of the reconciler's", () => {
     expect(await fleet.node(nodeId)).toMatchObject({ driftDetected: false, status: "quarantined" });
     fleet.status(machine, "ready");
     expect(await fleet.drifted(nodeId, "released_outside")).toMatchObject({ status: "quarantined" });
+  });
+});
+
+describe("a retired node's machine", () => {
+  const retired = async () => {
+    const made = await fleet.nodeInService();
+    await fleet.inTx(async (tx) => {
+      await enterDraining(tx, made.nodeId, made.nodeId, "drained");
+      await retire(tx, made.nodeId, "drained");
+    });
+    return made;
+  };
+  const releasesOf = (nodeId: NodeId) =>
+    fleet.db.select().from(nodeDecommissions).where(eq(nodeDecommissions.nodeId, nodeId));
+  const retiredAgo = (nodeId: NodeId, seconds: number) =>
+    fleet.db
+      .update(nodeEvents)
+      .set({ occurredAt: sql`now() - make_interval(secs => ${seconds})` })
+      .where(eq(nodeEvents.nodeId, nodeId));
+
+  it("is kept for as long as the profile says, then released by an operation of its own, once", async () => {
+    const { nodeId } = await retired();
+    await fleet.sweep();
+    expect((await fleet.drifted(nodeId, "retired_but_deployed")).driftDetails?.action).toBe("none");
+    expect(await releasesOf(nodeId)).toEqual([]);
+    await retiredAgo(nodeId, 3_601);
+    await fleet.sweep();
+    await fleet.sweep();
+    expect(await releasesOf(nodeId)).toMatchObject([{ mode: "release" }]);
+  });
+
+  it("stays while it is locked, or while a person says so", async () => {
+    const { nodeId, machine } = await retired();
+    fleet.change(machine, (one) => {
+      one.locked = true;
+    });
+    await retiredAgo(nodeId, 3_601);
+    await fleet.sweep();
+    expect((await fleet.drifted(nodeId, "retired_but_deployed")).driftDetails?.message).toContain("is locked");
+    await resolve(nodeId, "acknowledge");
+    fleet.change(machine, (one) => {
+      one.locked = false;
+    });
+    await fleet.sweep();
+    expect(await releasesOf(nodeId)).toEqual([]);
   });
 });

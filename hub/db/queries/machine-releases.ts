@@ -28,16 +28,24 @@ export interface Retirement {
   readonly retiredForSeconds: number;
   /** Null: until a person releases it, and for a node that no onboarding brought in. */
   readonly retiredReleaseAfterSeconds: number | null;
+  /** Its machine was given back once. */
+  readonly released: boolean;
 }
 
 /** The retired nodes of a site that are bound to a machine, in one statement for any number of them. */
 export async function retirementsOf(db: Db | Tx, siteId: SiteId): Promise<ReadonlyMap<NodeId, Retirement>> {
-  const { rows } = await db.execute<{ id: NodeId; retired_for: number; release_after: number | null }>(sql`
+  const { rows } = await db.execute<{
+    id: NodeId;
+    retired_for: number;
+    release_after: number | null;
+    released: boolean;
+  }>(sql`
     select n.id, extract(epoch from now() - greatest(
         (select max(e.occurred_at) from node_events e where e.node_id = n.id and e.type = 'status_changed' and e.to_status = 'retired'),
         (select max(w.completed_at) from node_decommissions d join workflows w on w.id = d.decommission_id
           where d.node_id = n.id and d.mode = 'release' and w.status = 'cancelled')))::float8 as retired_for,
-      p.retired_release_after_seconds as release_after
+      p.retired_release_after_seconds as release_after,
+      exists (select 1 from node_decommissions d where d.node_id = n.id and d.released_generation >= n.generation) as released
     from nodes n
     join node_maas_state m on m.node_id = n.id
     left join maas_site_profiles p on p.id = (
@@ -46,7 +54,12 @@ export async function retirementsOf(db: Db | Tx, siteId: SiteId): Promise<Readon
   return new Map(
     rows.map((row) => [
       row.id,
-      { nodeId: row.id, retiredForSeconds: row.retired_for ?? 0, retiredReleaseAfterSeconds: row.release_after },
+      {
+        nodeId: row.id,
+        retiredForSeconds: row.retired_for ?? 0,
+        retiredReleaseAfterSeconds: row.release_after,
+        released: row.released,
+      },
     ]),
   );
 }
