@@ -4,9 +4,13 @@ import { Secret } from "../shared/secret.ts";
 import { maasSites, nodeOnboardings } from "./db/schema/index.ts";
 import type { Db } from "./db/tx.ts";
 import type { InputResolvers } from "./gateway/dispatch.ts";
+import type { ProbeMaas } from "./http/deps.ts";
+import { createMaasClient } from "./maas/client.ts";
 import type { MaasPort } from "./maas/port.ts";
+import { probeMaas } from "./maas/probe.ts";
 import type { SiteClients } from "./maas/site-clients.ts";
 import { SecretError, type SecretStore } from "./secrets/port.ts";
+import { deployedSeries } from "./workflows/distro-series.ts";
 
 /** A client for a site with its token as it is right now, so that a rotation needs no restart (lifecycle 3.5). */
 export const siteClient =
@@ -32,6 +36,21 @@ export const siteClient =
       );
     return clients.client({ siteId, baseUrl: site.baseUrl }, new Secret(token), signal);
   };
+
+/** A token may be tried that is not kept yet, so this client is nobody else's. */
+export const probeSite: ProbeMaas = ({ site, token, profiles }) =>
+  probeMaas(
+    createMaasClient({ baseUrl: site.apiBaseUrl, apiKey: token }),
+    profiles.map((profile) => ({
+      name: profile.name,
+      series: deployedSeries(profile.distroSeries),
+      architecture: profile.architecture,
+      pxeIface: profile.pxeIface ?? site.pxeIface,
+      pxeVlanVid: profile.pxeVlanVid ?? site.pxeVlanVid,
+      scripts: { commissioning: profile.commissioningScripts, testing: profile.testingScripts },
+      hardwareSyncSeconds: profile.requireHwSync ? profile.hardwareSyncIntervalSeconds : null,
+    })),
+  );
 
 /** Fills in what a task's row must not hold when the task is offered: the machine token is read from MAAS each time (decision M3). */
 export const inputResolvers = (db: Db, maas: (siteId: SiteId) => Promise<MaasPort>): InputResolvers => ({

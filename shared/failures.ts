@@ -53,6 +53,7 @@ export const FAILURES = {
       "maas_token_rejected",
       "maas_forbidden",
       "image_missing",
+      "script_missing",
       "subnet_missing",
       "secret_missing",
     ],

@@ -1,13 +1,18 @@
 import type { SiteProbe } from "../../shared/api/sites.ts";
 import type { Secret } from "../../shared/secret.ts";
+import type { MaasSite, MaasSiteProfile } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { EventFeed } from "../events/event-feed.ts";
 import type { Log } from "../log.ts";
 import type { SecretStore } from "../secrets/port.ts";
 import type { Workflow } from "../workflows/engine/workflow.ts";
 
-/** Asks a MAAS whether it is usable with this token. Never throws for what MAAS says. */
-export type ProbeMaas = (site: { baseUrl: string; token: Secret; images: readonly string[] }) => Promise<SiteProbe>;
+/** Asks a site's MAAS whether it is usable with this token, and fit for the profiles. Never throws for what MAAS says. */
+export type ProbeMaas = (about: {
+  readonly site: MaasSite;
+  readonly token: Secret;
+  readonly profiles: readonly MaasSiteProfile[];
+}) => Promise<SiteProbe>;
 
 /** What the admin API needs; composed in the hub's main. */
 export interface ApiDependencies {

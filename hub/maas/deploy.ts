@@ -5,13 +5,23 @@ import { Machine } from "./schemas.ts";
 
 type Deploy = Pick<MaasPort, "commission" | "abort" | "deploy" | "release" | "markFixed" | "overrideFailedTesting">;
 
+/** MAAS takes one text with commas; an empty one would be a choice of its own (contract 2.5). */
+const named = (field: string, scripts: readonly string[]): Record<string, string> =>
+  scripts.length === 0 ? {} : { [field]: scripts.join(",") };
+
 /** Operations that move a machine's status. All may wait for a BMC. */
 export function deploy(http: Transport): Deploy {
   const post = (systemId: string, op: string, form: Readonly<Record<string, string | boolean | number>> = {}) =>
     http.json({ method: "POST", path: machinePath(systemId), op, form, slow: true }, Machine);
   return {
     // skip_bmc_config: MAAS would otherwise replace the BMC's credentials by its own (contract 2.5).
-    commission: (systemId) => post(systemId, "commission", { enable_ssh: 1, skip_bmc_config: 1 }),
+    commission: (systemId, scripts) =>
+      post(systemId, "commission", {
+        enable_ssh: 1,
+        skip_bmc_config: 1,
+        ...named("commissioning_scripts", scripts?.commissioning ?? []),
+        ...named("testing_scripts", scripts?.testing ?? []),
+      }),
     abort: (systemId, comment) => post(systemId, "abort", { comment }),
     deploy: (systemId, input) =>
       http.json(

@@ -12,6 +12,8 @@ export interface Call {
 export interface Answer {
   readonly status: number;
   readonly retryAfter: string | null;
+  /** When the other side says that it answered. */
+  readonly date: string | null;
   readonly body: string;
 }
 
@@ -49,6 +51,7 @@ export function exchange(call: Call): Promise<Answer> {
           resolve({
             status: response.statusCode ?? 0,
             retryAfter: response.headers["retry-after"] ?? null,
+            date: response.headers.date ?? null,
             body,
           }),
         (error: unknown) => {

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { Secret } from "../../shared/secret.ts";
 import { apiBase } from "./base-url.ts";
 import { errorOf } from "./errors.ts";
-import { exchange, NoAnswer } from "./exchange.ts";
+import { type Answer, exchange, NoAnswer } from "./exchange.ts";
 import { RequestLimiter } from "./limiter.ts";
 import { authorization, parseApiKey } from "./oauth.ts";
 import { MaasError } from "./port.ts";
@@ -39,9 +39,18 @@ export interface Transport {
   /** A body that is not what the schema says is `bad_answer`. */
   json<T>(request: MaasRequest, schema: z.ZodType<T>): Promise<T>;
   text(request: MaasRequest): Promise<string>;
+  clockAheadSeconds(request: MaasRequest): Promise<number | null>;
 }
 
 const TIMEOUTS = { quickMs: 30_000, slowMs: 600_000 };
+
+/** A date has no fractions of a second, and the answer was a moment on its way: less than two seconds are none. */
+function secondsAhead(date: string | null, now: number): number | null {
+  const said = date === null ? Number.NaN : Date.parse(date);
+  if (Number.isNaN(said)) return null;
+  const ahead = Math.round((said - now) / 1000);
+  return Math.abs(ahead) < 2 ? 0 : ahead;
+}
 
 /** The only way to MAAS. One attempt, a deadline, and a closed set of errors; never a redirect (contract 1.1: they lead to clear text). */
 export function createTransport(options: TransportOptions): Transport {
@@ -49,7 +58,7 @@ export function createTransport(options: TransportOptions): Transport {
   const limiter = options.limiter ?? new RequestLimiter();
   const timeouts = options.timeouts ?? TIMEOUTS;
 
-  const attempt = async (request: MaasRequest, operation: string): Promise<string> => {
+  const attempt = async (request: MaasRequest, operation: string): Promise<Answer> => {
     const key = parseApiKey(options.apiKey);
     if (key === null)
       throw new MaasError({
@@ -74,12 +83,12 @@ export function createTransport(options: TransportOptions): Transport {
         throw noAnswer(error, operation, request.method, deadline.aborted);
       },
     );
-    if (answer.status >= 200 && answer.status < 300) return answer.body;
+    if (answer.status >= 200 && answer.status < 300) return answer;
     const secrets = [key.tokenSecret, ...Object.values(request.form ?? {}).filter((value) => value instanceof Secret)];
     throw errorOf({ ...answer, operation, method: request.method, secrets });
   };
 
-  const send = <T>(request: MaasRequest, use: (body: string, operation: string) => T): Promise<T> => {
+  const send = <T>(request: MaasRequest, use: (answer: Answer, operation: string) => T): Promise<T> => {
     const operation = nameOf(request);
     const began = performance.now();
     const report = (outcome: RequestReport["outcome"]): void =>
@@ -101,8 +110,10 @@ export function createTransport(options: TransportOptions): Transport {
   };
 
   return {
-    text: (request) => send(request, (body) => body),
-    json: (request, schema) => send(request, (body, operation) => parseJson(body, schema, operation, request.method)),
+    text: (request) => send(request, ({ body }) => body),
+    json: (request, schema) =>
+      send(request, ({ body }, operation) => parseJson(body, schema, operation, request.method)),
+    clockAheadSeconds: (request) => send(request, ({ date }) => secondsAhead(date, Date.now())),
   };
 }
 

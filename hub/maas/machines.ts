@@ -55,8 +55,12 @@ export function machines(http: Transport): Machines {
       (await list({ mac_address: mac.toLowerCase() })).filter((machine) =>
         machine.macAddresses.includes(mac.toLowerCase()),
       ),
-    powerAddresses: async () => {
-      const powers = await http.json({ method: "GET", path: "machines/", op: "power_parameters" }, PowerAddresses);
+    powerAddresses: async (only) => {
+      const query = only === undefined ? {} : { id: only };
+      const powers = await http.json(
+        { method: "GET", path: "machines/", op: "power_parameters", query },
+        PowerAddresses,
+      );
       return new Map(Object.entries(powers).map(([systemId, power]) => [systemId, power.power_address ?? ""]));
     },
     createMachine: (input) =>

@@ -7,9 +7,13 @@ import type { Secret } from "../../shared/secret.ts";
  */
 export interface MaasPort {
   version(): Promise<{ version: string; capabilities: readonly string[] }>;
+  /** How far MAAS's clock is ahead of the hub's, in whole seconds; null where the answer bears no date. Needs no valid token. */
+  clockAheadSeconds(): Promise<number | null>;
   /** Proves the token; `version` does not (decision M1). */
   whoami(): Promise<{ username: string; isSuperuser: boolean }>;
-  rackControllers(): Promise<readonly { systemId: string; hostname: string }[]>;
+  rackControllers(): Promise<readonly MaasRack[]>;
+  /** Names and tags of the scripts that MAAS can run. */
+  scripts(type: "commissioning" | "testing"): Promise<ReadonlySet<string>>;
   bootResources(): Promise<readonly { name: string; architecture: string; type: string }[]>;
   getConfig(name: string): Promise<unknown>;
 
@@ -22,7 +26,7 @@ export interface MaasPort {
   findByHostname(hostname: string): Promise<readonly MaasMachine[]>;
   findByMac(mac: string): Promise<readonly MaasMachine[]>;
   /** System id -> BMC address as MAAS spells it, "" where it knows none (decision M6). Passwords in MAAS's answer are dropped at the parser. */
-  powerAddresses(): Promise<ReadonlyMap<string, string>>;
+  powerAddresses(only?: readonly string[]): Promise<ReadonlyMap<string, string>>;
 
   /** Never commissions by itself. */
   createMachine(input: { hostname: string; architecture: string; power: IpmiPower }): Promise<MaasMachine>;
@@ -30,7 +34,8 @@ export interface MaasPort {
     systemId: string,
     input: { hostname?: string; power?: IpmiPower; enableHwSync?: boolean },
   ): Promise<MaasMachine>;
-  commission(systemId: string): Promise<MaasMachine>;
+  /** Scripts by name or tag; a list that is empty or left out is MAAS's own choice. */
+  commission(systemId: string, scripts?: MaasScripts): Promise<MaasMachine>;
   abort(systemId: string, comment: string): Promise<MaasMachine>;
   deploy(
     systemId: string,
@@ -64,6 +69,17 @@ export interface MaasPort {
   /** Newest first; with `after`, the `limit` oldest behind that id (contract 2.15). Level DEBUG. */
   events(query: { after?: number; limit: number }): Promise<readonly MaasEvent[]>;
   machineEvents(systemId: string, query: { limit: number; level: "DEBUG" | "INFO" }): Promise<readonly MaasEvent[]>;
+}
+
+export interface MaasScripts {
+  readonly commissioning: readonly string[];
+  readonly testing: readonly string[];
+}
+
+export interface MaasRack {
+  readonly systemId: string;
+  readonly hostname: string;
+  readonly interfaces: readonly { readonly name: string; readonly vlanVid: number | null; readonly dhcpOn: boolean }[];
 }
 
 export interface IpmiPower {

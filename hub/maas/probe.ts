@@ -1,92 +1,206 @@
 import type { SiteProbe } from "../../shared/api/sites.ts";
-import { MaasError, type MaasPort } from "./port.ts";
+import { hasBootImage, missingScripts } from "./boot-images.ts";
+import { MaasError, type MaasPort, type MaasRack, type MaasScripts } from "./port.ts";
 
 type Check = SiteProbe["checks"][number];
 
+/** What a profile of the site will ask of its MAAS. */
+export interface ProbedProfile {
+  readonly name: string;
+  /** As deploy takes it, e.g. `ubuntu/noble`. */
+  readonly series: string;
+  readonly architecture: string;
+  readonly pxeIface: string;
+  readonly pxeVlanVid: number;
+  readonly scripts: MaasScripts;
+  /** Null where the profile requires no hardware sync. */
+  readonly hardwareSyncSeconds: number | null;
+}
+
+/** MAAS refuses an OAuth timestamp that is older than this, and takes any that is ahead of it (contract 1.3). */
+const REFUSED_BEHIND_SECONDS = 300;
+/** More than a network and a whole second make: somebody's clock is wrong. */
+const SKEW_SECONDS = 30;
+/** No machine has it: the answer is empty to an administrator, and 403 to everybody else. */
+const NO_MACHINE = "none";
+
 /**
- * Is this MAAS usable with this token? Proves the token with whoami, since `version/` answers anybody (decision M1), then looks at what will
- * bite later. Never throws for what MAAS says: a refused token or an unreachable region is a failed check with its reason.
+ * Is this MAAS usable with this token? Proves the token with whoami and a read that only administrators may make, since `version/` answers
+ * anybody (decision M1), then looks at what will bite later. Never throws for what MAAS says: a refused token or an unreachable region is a
+ * failed check with its reason.
  */
-export async function probeMaas(maas: MaasPort, wanted: { images: readonly string[] }): Promise<SiteProbe> {
-  const probe: SiteProbe = {
-    ok: false,
+export async function probeMaas(maas: MaasPort, profiles: readonly ProbedProfile[]): Promise<SiteProbe> {
+  const probe: Probe = {
     maas_version: null,
+    clock_ahead_seconds: null,
     username: null,
     is_superuser: null,
     rack_controllers: [],
     checks: [],
   };
-  const checks: Check[] = [];
-  const add = (name: string, status: Check["status"], message: string): void =>
-    void checks.push({ name, status, message });
   try {
-    probe.maas_version = (await maas.version()).version;
-    add("reachable", "ok", `MAAS ${probe.maas_version} answers.`);
-    const who = await maas.whoami();
-    probe.username = who.username;
-    probe.is_superuser = who.isSuperuser;
-    add("token", "ok", `The token is ${who.username}'s.`);
-    add(
-      "rights",
-      who.isSuperuser ? "ok" : "failed",
-      who.isSuperuser
-        ? "The user is an administrator."
-        : `${who.username} is no administrator; commissioning and storage need one. Use a token of an administrator.`,
-    );
-    probe.rack_controllers = (await maas.rackControllers()).map((rack) => ({
-      system_id: rack.systemId,
-      hostname: rack.hostname,
-    }));
-    add(
-      "racks",
-      probe.rack_controllers.length > 0 ? "ok" : "failed",
-      probe.rack_controllers.length > 0
-        ? `${probe.rack_controllers.length} rack controllers.`
-        : "No rack controller: nothing can be powered or booted. Connect one.",
-    );
-    await checkImages(maas, wanted.images, add);
-    await checkSettings(maas, add);
+    await lookAtRegion(maas, probe);
+    if (!(await lookAtAccount(maas, probe))) return probe;
+    const racks = await maas.rackControllers();
+    probe.rack_controllers = racks.map(({ systemId, hostname }) => ({ system_id: systemId, hostname }));
+    probe.checks.push(rackCheck(racks), ...networkChecks(racks, profiles));
+    probe.checks.push(...(await imageChecks(maas, profiles)), ...(await scriptChecks(maas, profiles)));
+    probe.checks.push(await eraseCheck(maas), await syncCheck(maas, profiles));
   } catch (error) {
     if (!(error instanceof MaasError)) throw error;
-    add(error.code === "unauthorized" ? "token" : "reachable", "failed", error.message);
+    probe.checks.push(check(error.code === "unauthorized" ? "token" : "reachable", "failed", error.message));
   }
-  return { ...probe, ok: checks.every((check) => check.status !== "failed"), checks };
+  return probe;
 }
 
-async function checkImages(
-  maas: MaasPort,
-  images: readonly string[],
-  add: (name: string, status: Check["status"], message: string) => void,
-): Promise<void> {
-  const present = new Set((await maas.bootResources()).map((resource) => resource.name));
-  for (const image of images) {
-    add(
-      `image ${image}`,
-      present.has(image) ? "ok" : "warning",
-      present.has(image)
-        ? "Synced."
-        : `MAAS has no boot image ${image}; a deploy of it will be refused until it is synced.`,
-    );
-  }
+type Probe = { -readonly [K in keyof SiteProbe]: SiteProbe[K] };
+
+const check = (
+  name: Check["name"],
+  status: Check["status"],
+  message: string,
+  profile: string | null = null,
+): Check => ({
+  name,
+  status,
+  profile,
+  message,
+});
+
+async function lookAtRegion(maas: MaasPort, probe: Probe): Promise<void> {
+  probe.maas_version = (await maas.version()).version;
+  probe.checks.push(check("reachable", "ok", `MAAS ${probe.maas_version} answers.`));
+  probe.clock_ahead_seconds = await maas.clockAheadSeconds();
+  probe.checks.push(clockCheck(probe.clock_ahead_seconds));
 }
 
-/** Settings of the region that change what a release or a deploy does behind our back (contract 2.9, 4.1). */
-async function checkSettings(
-  maas: MaasPort,
-  add: (name: string, status: Check["status"], message: string) => void,
-): Promise<void> {
-  const erases = (await maas.getConfig("enable_disk_erasing_on_release")) === true;
-  add(
-    "enable_disk_erasing_on_release",
-    erases ? "warning" : "ok",
-    erases
-      ? "Every release erases the disks, also where none was asked for; releases take long."
-      : "Releases erase only when asked to.",
+/** Before the token is tried: with the hub's clock far behind, MAAS refuses every token. */
+function clockCheck(ahead: number | null): Check {
+  if (ahead === null) return check("clock", "warning", "MAAS's answer bears no date, so its clock cannot be compared.");
+  if (Math.abs(ahead) < SKEW_SECONDS) return check("clock", "ok", "The clocks of MAAS and hub agree.");
+  const apart = `MAAS's clock is ${Math.abs(ahead)} s ${ahead > 0 ? "ahead of" : "behind"} the hub's`;
+  return ahead > REFUSED_BEHIND_SECONDS
+    ? check("clock", "failed", `${apart}, so it refuses every request as expired. Set both by NTP.`)
+    : check("clock", "warning", `${apart}. Set both by NTP: beyond ${REFUSED_BEHIND_SECONDS} s MAAS refuses requests.`);
+}
+
+async function lookAtAccount(maas: MaasPort, probe: Probe): Promise<boolean> {
+  const who = await maas.whoami();
+  probe.username = who.username;
+  probe.is_superuser = who.isSuperuser;
+  probe.checks.push(check("token", "ok", `The token is ${who.username}'s.`));
+  const may = who.isSuperuser && (await mayReadPower(maas));
+  probe.checks.push(
+    may
+      ? check("rights", "ok", "The user is an administrator.")
+      : check(
+          "rights",
+          "failed",
+          `${who.username} is no administrator; commissioning and storage need one. Use a token of an administrator.`,
+        ),
   );
-  const interval = await maas.getConfig("hardware_sync_interval");
-  add(
-    "hardware_sync_interval",
-    "ok",
-    `Hardware sync every ${typeof interval === "string" ? interval : "unknown interval"}.`,
+  return may;
+}
+
+const mayReadPower = (maas: MaasPort): Promise<boolean> =>
+  maas.powerAddresses([NO_MACHINE]).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof MaasError && error.code === "forbidden") return false;
+      throw error;
+    },
+  );
+
+const rackCheck = (racks: readonly MaasRack[]): Check =>
+  racks.length > 0
+    ? check("racks", "ok", `Rack controllers: ${racks.length}.`)
+    : check("racks", "failed", "No rack controller: nothing can be powered or booted. Connect one.");
+
+/** Hosts boot from the rack's interface on the PXE VLAN, whose DHCP is MAAS's (lifecycle 3.1). */
+function networkChecks(racks: readonly MaasRack[], profiles: readonly ProbedProfile[]): Check[] {
+  const nics = racks.flatMap((rack) => rack.interfaces);
+  return profiles.map(({ name, pxeIface, pxeVlanVid }) => {
+    const place = `interface ${pxeIface} on VLAN ${pxeVlanVid}`;
+    const found = nics.filter((nic) => nic.name === pxeIface && nic.vlanVid === pxeVlanVid);
+    if (found.length === 0) {
+      const advice = "Hosts would not boot over PXE; correct the site's pxe_iface and pxe_vlan_vid, or the rack.";
+      return check("pxe_network", "warning", `No rack controller has an ${place}. ${advice}`, name);
+    }
+    if (found.some((nic) => nic.dhcpOn))
+      return check("pxe_network", "ok", `A rack controller serves hosts by ${place}.`, name);
+    return check("pxe_network", "warning", `MAAS serves no DHCP by ${place}: hosts would not boot over PXE.`, name);
+  });
+}
+
+async function imageChecks(maas: MaasPort, profiles: readonly ProbedProfile[]): Promise<Check[]> {
+  const images = await maas.bootResources();
+  return profiles.map((profile) => {
+    const what = `${profile.series} for ${profile.architecture.split("/", 1)[0]}`;
+    return hasBootImage(images, profile)
+      ? check("boot_image", "ok", `MAAS has ${what}.`, profile.name)
+      : check(
+          "boot_image",
+          "warning",
+          `MAAS has no boot image ${what}: onboardings with profile ${profile.name} will be refused. Import the image, or change the profile.`,
+          profile.name,
+        );
+  });
+}
+
+async function scriptChecks(maas: MaasPort, profiles: readonly ProbedProfile[]): Promise<Check[]> {
+  const naming = profiles.filter(({ scripts }) => scripts.commissioning.length + scripts.testing.length > 0);
+  if (naming.length === 0) return [];
+  const known = { commissioning: await maas.scripts("commissioning"), testing: await maas.scripts("testing") };
+  return naming.map(({ name, scripts }) => {
+    const missing = missingScripts(known, scripts);
+    return missing.length === 0
+      ? check("scripts", "ok", "MAAS has the scripts that the profile names.", name)
+      : check(
+          "scripts",
+          "warning",
+          `MAAS has no ${missing.join(", ")}: onboardings with profile ${name} will be refused. Upload the scripts, or change the profile.`,
+          name,
+        );
+  });
+}
+
+/** A setting of the region that changes what a release does behind our back (contract 2.9). */
+async function eraseCheck(maas: MaasPort): Promise<Check> {
+  const erases = (await maas.getConfig("enable_disk_erasing_on_release")) === true;
+  return erases
+    ? check(
+        "enable_disk_erasing_on_release",
+        "warning",
+        "Every release erases the disks, also where none was asked for, and takes hours with some.",
+      )
+    : check("enable_disk_erasing_on_release", "ok", "Releases erase only when asked to.");
+}
+
+/** MAAS alone decides how often its hosts sync (contract 4.2); a profile that waits for less would call a well host unhealthy. */
+async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Promise<Check> {
+  const value = await maas.getConfig("hardware_sync_interval");
+  const seconds = typeof value === "string" ? secondsOf(value) : null;
+  if (seconds === null)
+    return check("hardware_sync_interval", "warning", "MAAS does not say how often hosts sync their hardware.");
+  const differ = profiles.filter(
+    ({ hardwareSyncSeconds }) => hardwareSyncSeconds !== null && hardwareSyncSeconds !== seconds,
+  );
+  return differ.length === 0
+    ? check("hardware_sync_interval", "ok", `Hosts sync their hardware every ${seconds} s.`)
+    : check(
+        "hardware_sync_interval",
+        "warning",
+        `MAAS has hosts sync their hardware every ${seconds} s, and ${differ.map(({ name, hardwareSyncSeconds }) => `profile ${name} expects ${hardwareSyncSeconds} s`).join(", ")}. Set hardware_sync_interval in MAAS, or the profile's hardware_sync_interval_seconds.`,
+      );
+}
+
+const UNIT_SECONDS = { d: 86_400, h: 3600, m: 60, s: 1 } as const;
+
+/** A duration as MAAS keeps it: systemd's units, largest first, e.g. `1h 30m`. Null for anything else. */
+export function secondsOf(text: string): number | null {
+  if (!/^\s*(\d+\s*[dhms]\s*)+$/.test(text)) return null;
+  return [...text.matchAll(/(\d+)\s*([dhms])/g)].reduce(
+    (sum, [, count, unit]) => sum + Number(count) * UNIT_SECONDS[unit as keyof typeof UNIT_SECONDS],
+    0,
   );
 }

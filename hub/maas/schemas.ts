@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { MaasBlockDevice, MaasEvent, MaasInterface, MaasMachine, MaasSubnet, MaasVlan } from "./port.ts";
+import type { MaasBlockDevice, MaasEvent, MaasInterface, MaasMachine, MaasRack, MaasSubnet, MaasVlan } from "./port.ts";
 
 /** Only the fields that we use; versions add and drop others (contract 7). A field that a version lacks gets the value that means "not known". */
 const text = z
@@ -157,7 +157,28 @@ export const Events = z
 
 export const WhoAmI = z.object({ username: z.string(), is_superuser: z.boolean() });
 export const Version = z.object({ version: z.string(), capabilities: z.array(z.string()).nullish() });
-export const Racks = z.array(z.object({ system_id: z.string(), hostname: text }));
+export const Racks = z.array(
+  z
+    .object({
+      system_id: z.string(),
+      hostname: text,
+      interface_set: z
+        .array(z.object({ name: text, vlan: z.object({ vid: z.int(), dhcp_on: flag }).nullish() }))
+        .nullish(),
+    })
+    .transform(
+      (rack): MaasRack => ({
+        systemId: rack.system_id,
+        hostname: rack.hostname,
+        interfaces: (rack.interface_set ?? []).map(({ name, vlan }) => ({
+          name,
+          vlanVid: vlan?.vid ?? null,
+          dhcpOn: vlan?.dhcp_on ?? false,
+        })),
+      }),
+    ),
+);
+export const Scripts = z.array(z.object({ name: z.string(), tags: z.array(z.string()).nullish() }));
 export const BootResources = z.array(z.object({ name: z.string(), architecture: text, type: text }));
 /** Passwords in this answer stop here (decision M6): no other field is read. */
 export const PowerAddresses = z.record(z.string(), z.object({ power_address: z.string().nullish() }));

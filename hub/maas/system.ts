@@ -1,8 +1,11 @@
 import type { Transport } from "./http.ts";
 import type { MaasPort } from "./port.ts";
-import { Anything, BootResources, Racks, Version, WhoAmI } from "./schemas.ts";
+import { Anything, BootResources, Racks, Scripts, Version, WhoAmI } from "./schemas.ts";
 
-type System = Pick<MaasPort, "version" | "whoami" | "rackControllers" | "bootResources" | "getConfig">;
+type System = Pick<
+  MaasPort,
+  "version" | "clockAheadSeconds" | "whoami" | "rackControllers" | "bootResources" | "scripts" | "getConfig"
+>;
 
 export function system(http: Transport): System {
   return {
@@ -14,11 +17,12 @@ export function system(http: Transport): System {
       const user = await http.json({ method: "GET", path: "users/", op: "whoami" }, WhoAmI);
       return { username: user.username, isSuperuser: user.is_superuser };
     },
-    rackControllers: async () =>
-      (await http.json({ method: "GET", path: "rackcontrollers/" }, Racks)).map((rack) => ({
-        systemId: rack.system_id,
-        hostname: rack.hostname,
-      })),
+    clockAheadSeconds: () => http.clockAheadSeconds({ method: "GET", path: "version/" }),
+    rackControllers: () => http.json({ method: "GET", path: "rackcontrollers/" }, Racks),
+    scripts: async (type) => {
+      const scripts = await http.json({ method: "GET", path: "scripts/", query: { type } }, Scripts);
+      return new Set(scripts.flatMap(({ name, tags }) => [name, ...(tags ?? [])]));
+    },
     bootResources: () => http.json({ method: "GET", path: "boot-resources/" }, BootResources),
     getConfig: (name) => http.json({ method: "GET", path: "maas/", op: "get_config", query: { name } }, Anything),
   };

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { CREDENTIAL_WARNINGS, CREDENTIALS } from "../events.ts";
 import { ProfileId, SiteId } from "../ids.ts";
 import { Hostname, InterfaceName, IpAddress, LinuxUserName, Seconds, Timestamp } from "./values.ts";
 
@@ -77,17 +78,42 @@ export const SiteCredentials = z
   .refine((parts) => Object.keys(parts).length > 0, "must name at least one secret");
 export type SiteCredentials = z.output<typeof SiteCredentials>;
 
+/** What a probe looks at. All but the first five are told as warnings: they bite later, and not every host. */
+const PROBE_CHECKS = [
+  "reachable",
+  "clock",
+  "token",
+  "rights",
+  "racks",
+  "pxe_network",
+  "boot_image",
+  "scripts",
+  "enable_disk_erasing_on_release",
+  "hardware_sync_interval",
+] as const;
 export const SiteProbe = z.strictObject({
-  ok: z.boolean(),
   maas_version: z.string().nullable(),
+  /** Null where MAAS's answer bore no date. */
+  clock_ahead_seconds: z.int().nullable(),
   username: z.string().nullable(),
   is_superuser: z.boolean().nullable(),
   rack_controllers: z.array(z.strictObject({ system_id: z.string(), hostname: z.string() })),
   checks: z.array(
-    z.strictObject({ name: z.string(), status: z.enum(["ok", "warning", "failed"]), message: z.string() }),
+    z.strictObject({
+      name: z.enum(PROBE_CHECKS),
+      status: z.enum(["ok", "warning", "failed"]),
+      /** The profile that it is about; null for the site as a whole. */
+      profile: z.string().nullable(),
+      message: z.string(),
+    }),
   ),
 });
 export type SiteProbe = z.output<typeof SiteProbe>;
+
+/** A comma would end it in MAAS's list (contract 2.5). */
+const ScriptName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/, "must be the name or tag of a script: letters, digits, . _ -");
 
 /** Profile knobs (lifecycle 3.6, 3.7, 4.14). Every wait of the onboarding has its timeout here. */
 const profileFields = {
@@ -99,7 +125,14 @@ const profileFields = {
   description: z.string().max(512).nullable().default(null),
   distro_series: z.string().min(1).max(64).default("ubuntu/noble"),
   architecture: z.string().min(1).max(64).default("amd64/generic"),
+  /** Where racks or classes of hosts diverge from the site (lifecycle 3.6); null is as the site says. */
+  pxe_iface: InterfaceName.nullable().default(null),
+  pxe_vlan_vid: siteFields.pxe_vlan_vid.nullable().default(null),
   node_pxe_iface: InterfaceName.nullable().default(null),
+  /** Names or tags of MAAS's scripts, as its commission takes them; none leaves the choice to MAAS. */
+  commissioning_scripts: z.array(ScriptName).max(32).default([]),
+  /** The same of tests; the one word `none` runs no test. */
+  testing_scripts: z.array(ScriptName).max(32).default([]),
   strict_pxe_preflight: z.boolean().default(true),
   enable_phase2_roce: z.boolean().default(true),
   require_hw_sync: z.boolean().default(true),
@@ -205,7 +238,31 @@ export const RoceAssignmentRow = z.strictObject({
   ipv4_cidr: z.cidrv4(),
 });
 export type RoceAssignmentRow = z.output<typeof RoceAssignmentRow>;
-export const RoceAssignmentUpsert = z.strictObject({ items: z.array(RoceAssignmentRow).min(1).max(5000) });
+export type ParsedRoceRow = { readonly row: RoceAssignmentRow } | { readonly fault: string };
+/** Judged one by one, so that a row which is none does not keep the others back. */
+const RoceItem = z.union([RoceAssignmentRow, z.unknown()]).transform((item): ParsedRoceRow => {
+  const parsed = RoceAssignmentRow.safeParse(item);
+  if (parsed.success) return { row: parsed.data };
+  const faults = parsed.error.issues.map((issue) =>
+    issue.code === "unrecognized_keys"
+      ? "has a field that a row has not"
+      : `${issue.path.join(".") || "the row"} ${issue.message}`,
+  );
+  return { fault: faults.join("; ") };
+});
+export const RoceAssignmentUpsert = z.strictObject({ items: z.array(RoceItem).min(1).max(5000) });
+/** What became of each row, in the order of the request. */
+export const RoceAssignmentWritten = z.strictObject({
+  written: z.int(),
+  failed: z.int(),
+  items: z.array(
+    z.discriminatedUnion("outcome", [
+      z.strictObject({ index: z.int(), outcome: z.enum(["created", "updated", "unchanged"]) }),
+      z.strictObject({ index: z.int(), outcome: z.literal("failed"), message: z.string() }),
+    ]),
+  ),
+});
+export type RoceAssignmentWritten = z.output<typeof RoceAssignmentWritten>;
 export const RoceAssignment = z.strictObject({
   id: z.uuid(),
   site_id: SiteId,
@@ -223,13 +280,39 @@ export const PowerOverrideCreate = z.strictObject({
   pass: z.string().min(1).max(256),
 });
 export type PowerOverrideCreate = z.output<typeof PowerOverrideCreate>;
+/** The selector stays: another host is another override. */
+export const PowerOverridePatch = z
+  .strictObject({
+    status: Activation.optional(),
+    user: PowerOverrideCreate.shape.user.optional(),
+    pass: PowerOverrideCreate.shape.pass.optional(),
+  })
+  .refine(({ user, pass }) => (user === undefined) === (pass === undefined), {
+    message: "a login is both, user and pass",
+    path: ["user"],
+  });
+const credentialWarning = {
+  reason: z.enum(CREDENTIAL_WARNINGS),
+  since: Timestamp,
+  message: z.string(),
+};
 export const PowerOverride = z.strictObject({
   id: z.uuid(),
   site_id: SiteId,
   selector_type: PowerOverrideSelector,
   selector_value: z.string(),
   status: Activation,
+  /** When an onboarding last chose it, and when one with it failed by it; null for never, or not since the login was written. */
+  last_used_at: Timestamp.nullable(),
+  last_failed_at: Timestamp.nullable(),
+  last_failure_code: z.string().nullable(),
+  warning: z.strictObject(credentialWarning).nullable(),
   created_at: Timestamp,
   updated_at: Timestamp,
 });
 export type PowerOverride = z.output<typeof PowerOverride>;
+export const CredentialWarning = z.strictObject({
+  credential: z.enum(CREDENTIALS),
+  override_id: z.uuid().nullable(),
+  ...credentialWarning,
+});

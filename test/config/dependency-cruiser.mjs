@@ -151,7 +151,7 @@ export default {
       [
         "^hub/workflows/(engine|stages)/",
         "^hub/workflows/(?!registry)[^/]+[.]ts$", // What several stages share; a list of stages there would be a cycle.
-        "^hub/maas/(port|power-address|status|schemas)[.]ts$",
+        "^hub/maas/(port|boot-images|power-address|status|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
         "^hub/(node|tasks|readiness)/",
         "^hub/db/",

@@ -54,7 +54,12 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
   it("reads what the region is", async () => {
     expect((await maas.version()).version).toBe(version);
     expect(await maas.whoami()).toEqual({ username: "admin", isSuperuser: true });
-    expect(await maas.rackControllers()).toHaveLength(1);
+    expect(await maas.rackControllers()).toMatchObject([
+      { hostname: "rack1", interfaces: [{ name: "ens19", vlanVid: 310, dhcpOn: true }] },
+    ]);
+    expect(await maas.clockAheadSeconds()).toBe(0);
+    expect((await maas.scripts("testing")).has("smartctl-validate")).toBe(true);
+    expect((await maas.scripts("commissioning")).has("smartctl-validate")).toBe(false);
     expect((await maas.bootResources()).map((image) => image.name)).toContain("ubuntu/noble");
     expect(await maas.getConfig("enable_disk_erasing_on_release")).toBe(false);
   });

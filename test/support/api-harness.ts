@@ -57,12 +57,12 @@ const WRITTEN = [
 ];
 
 export const GOOD_PROBE: ApiHarness["probeAnswer"] = {
-  ok: true,
   maas_version: "3.7.3",
+  clock_ahead_seconds: 0,
   username: "admin",
   is_superuser: true,
   rack_controllers: [],
-  checks: [{ name: "token", status: "ok", message: "fine" }],
+  checks: [{ name: "token", status: "ok", profile: null, message: "fine" }],
 };
 
 /** As hosts would reach it. */
@@ -76,8 +76,10 @@ const FIRST_BOOT = {
   agentPackage: async () => null,
 };
 
-/** `open`: how the API itself reaches the test's database, where that is to be in the way. */
-export async function startApi(options: { open?: (url: string) => Promise<Database> } = {}): Promise<ApiHarness> {
+/** `open`: how the API itself reaches the test's database, where that is to be in the way; `probe`: asks a MAAS instead of the test. */
+export async function startApi(
+  options: { open?: (url: string) => Promise<Database>; probe?: ProbeMaas } = {},
+): Promise<ApiHarness> {
   const database = await createTestDatabase();
   const folder = mkdtempSync(join(tmpdir(), "muster-api-"));
   const secrets = await openSealedFileStore({ directory: join(folder, "secrets") });
@@ -142,7 +144,7 @@ export async function startApi(options: { open?: (url: string) => Promise<Databa
     inTx,
     secrets,
     workflows: workflowsOf({ db, inTx, log: quietLog, secrets, maas, firstBoot: FIRST_BOOT }),
-    probe: async () => harness.probeAnswer,
+    probe: options.probe ?? (async () => harness.probeAnswer),
     log: quietLog,
     status: () => ({ hub_id: "test", version: "test", agents: 0 }),
   });

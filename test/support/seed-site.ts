@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Profile, RoceAssignment, Site, SiteProbe, Sku } from "../../shared/api/sites.ts";
+import { Profile, RoceAssignment, RoceAssignmentWritten, Site, SiteProbe, Sku } from "../../shared/api/sites.ts";
 import { bmcAddress, PXE_NIC, ROCE_NICS, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import type { HubApi } from "./hub-api.ts";
 
@@ -57,10 +57,11 @@ export async function seedSite(
       deploy_password: DEMO_DEPLOY_PASSWORD,
     });
   }
-  const probe = await api.call(SiteProbe, "POST", `${sites}/probe`);
-  if (!probe.ok) throw new Error(`The site's probe failed: ${JSON.stringify(probe.checks)}`);
+  await api.call(SiteProbe, "POST", `${sites}/probe`);
   const profile = await ensureProfile(api, sites, site.id, profileFields);
-  await api.call(z.unknown(), "POST", `${sites}/roce-assignments`, { items: roceRows(hosts) });
+  const rows = { items: roceRows(hosts) };
+  const { failed } = await api.call(RoceAssignmentWritten, "POST", `${sites}/roce-assignments`, rows);
+  if (failed > 0) throw new Error(`${failed} RoCE rows of the site were refused`);
   return { siteId: site.id, profileId: profile.id, skuId: SKU };
 }
 

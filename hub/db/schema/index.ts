@@ -6,6 +6,7 @@ export * from "./domain-events.ts";
 export * from "./enrollment-tokens.ts";
 export * from "./idempotency-keys.ts";
 export * from "./installation.ts";
+export * from "./maas-credential-uses.ts";
 export * from "./maas-machines.ts";
 export * from "./maas-power-credential-overrides.ts";
 export * from "./maas-roce-assignments.ts";

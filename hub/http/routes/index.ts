@@ -13,6 +13,7 @@ import { profileRoutes } from "./profiles.ts";
 import { readinessRoutes } from "./readiness.ts";
 import { reconciliationRoutes } from "./reconciliation.ts";
 import { roceAssignmentRoutes } from "./roce-assignments.ts";
+import { siteCredentialRoutes } from "./site-credentials.ts";
 import { skuRoutes } from "./skus.ts";
 import { webhookDeliveryRoutes } from "./webhook-deliveries.ts";
 import { webhookRoutes } from "./webhooks.ts";
@@ -20,6 +21,7 @@ import { webhookRoutes } from "./webhooks.ts";
 /** Every route of the admin API. */
 export const ROUTES: readonly Route[] = [
   ...maasSiteRoutes,
+  ...siteCredentialRoutes,
   ...profileRoutes,
   ...skuRoutes,
   ...roceAssignmentRoutes,

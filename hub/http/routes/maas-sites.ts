@@ -2,23 +2,20 @@ import { and, asc, eq, gt, sql } from "drizzle-orm";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
-import { ProfileCreate, Site, SiteCreate, SiteCredentials, SitePatch, SiteProbe } from "../../../shared/api/sites.ts";
+import { ProfileCreate, Site, SiteCreate, SitePatch } from "../../../shared/api/sites.ts";
 import { SiteId } from "../../../shared/ids.ts";
-import { Secret } from "../../../shared/secret.ts";
 import { type MaasSite, maasSiteProfiles, maasSites } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
-import { SECRET_PATHS } from "../../secrets/port.ts";
-import type { ApiDependencies } from "../deps.ts";
 import { PageQuery, pageOf, readCursor } from "../page.ts";
 import { type Call, readRoute, Versioned, writeRoute } from "../route.ts";
 import { profileColumns } from "./profile-columns.ts";
-import { isUniqueViolation, versionOf } from "./rows.ts";
+import { changedMeanwhile, isUniqueViolation, isVersion, mustMatch, versionOf } from "./rows.ts";
 
 export const SiteParams = z.strictObject({ id: SiteId });
-const tag = "maas-sites";
-const path = "/api/v1/admin/maas-sites";
+export const SITES_TAG = "maas-sites";
+export const SITES_PATH = "/api/v1/admin/maas-sites";
 
-const toSite = (site: MaasSite): z.input<typeof Site> => ({
+export const toSite = (site: MaasSite): z.input<typeof Site> => ({
   id: site.id,
   name: site.name,
   region_code: site.regionCode,
@@ -54,8 +51,8 @@ const nameTaken = (name: string): ApiError =>
 const createMaasSite = writeRoute({
   operationId: "createMaasSite",
   method: "POST",
-  path,
-  tag,
+  path: SITES_PATH,
+  tag: SITES_TAG,
   summary: "Create a site, with a default profile",
   permission: "write",
   body: SiteCreate,
@@ -99,8 +96,8 @@ const siteColumns = (body: SiteCreate) => ({
 const listMaasSites = readRoute({
   operationId: "listMaasSites",
   method: "GET",
-  path,
-  tag,
+  path: SITES_PATH,
+  tag: SITES_TAG,
   summary: "List sites by name",
   permission: "read",
   query: PageQuery,
@@ -121,8 +118,8 @@ const listMaasSites = readRoute({
 const getMaasSite = readRoute({
   operationId: "getMaasSite",
   method: "GET",
-  path: `${path}/{id}`,
-  tag,
+  path: `${SITES_PATH}/{id}`,
+  tag: SITES_TAG,
   summary: "Read a site",
   permission: "read",
   params: SiteParams,
@@ -137,8 +134,8 @@ const getMaasSite = readRoute({
 const updateMaasSite = writeRoute({
   operationId: "updateMaasSite",
   method: "PATCH",
-  path: `${path}/{id}`,
-  tag,
+  path: `${SITES_PATH}/{id}`,
+  tag: SITES_TAG,
   summary: "Change a site, or disable and enable it",
   permission: "write",
   params: SiteParams,
@@ -173,8 +170,7 @@ async function changeSite(
   { params, body, ifMatch }: Call<{ id: SiteId }, unknown, SitePatch>,
   tx: Tx,
 ): Promise<MaasSite> {
-  if (ifMatch === null)
-    throw new ApiError("precondition_required", "Send the ETag of the version that you change as If-Match.");
+  const version = mustMatch(ifMatch);
   const {
     name,
     region_code,
@@ -205,22 +201,21 @@ async function changeSite(
   const [changed] = await tx
     .update(maasSites)
     .set({ ...given, updatedAt: sql`now()` })
-    .where(and(eq(maasSites.id, params.id), sql`xmin::text = ${ifMatch}`))
+    .where(and(eq(maasSites.id, params.id), isVersion(version)))
     .returning()
     .catch((error: unknown) => {
       throw isUniqueViolation(error) ? nameTaken(name ?? "") : error;
     });
-  if (changed === undefined)
-    throw new ApiError("precondition_failed", "The site was changed since you read it. Read it again and decide anew.");
+  if (changed === undefined) throw changedMeanwhile("site");
   return changed;
 }
 
 const disableMaasSite = writeRoute({
   operationId: "disableMaasSite",
   method: "DELETE",
-  path: `${path}/{id}`,
-  tag,
-  summary: "Disable a site: no new onboardings; running ones go on",
+  path: `${SITES_PATH}/{id}`,
+  tag: SITES_TAG,
+  summary: "Disable a site: no new onboardings, those at work go on; updateMaasSite enables it again",
   permission: "write",
   params: SiteParams,
   status: 204,
@@ -232,102 +227,4 @@ const disableMaasSite = writeRoute({
   },
 });
 
-const writeMaasSiteCredentials = writeRoute({
-  operationId: "writeMaasSiteCredentials",
-  method: "POST",
-  path: `${path}/{id}/credentials`,
-  tag,
-  summary: "Write secrets to the secret store; a MAAS token is tried first",
-  permission: "write",
-  params: SiteParams,
-  body: SiteCredentials,
-  status: 200,
-  response: Site,
-  before: async ({ params, body, deps }) => {
-    const site = await mustFindSite(deps.db, params.id);
-    if (body.maas_token !== undefined) await mustBeUsable(deps, site, new Secret(body.maas_token));
-    return storeCredentials(deps, site.id, body);
-  },
-  write: async ({ params, body }, tx, paths) => {
-    const [site] = await tx
-      .update(maasSites)
-      .set({ ...paths, updatedAt: sql`now()` })
-      .where(eq(maasSites.id, params.id))
-      .returning();
-    if (site === undefined) throw new ApiError("not_found", `There is no MAAS site ${params.id}.`);
-    return {
-      body: toSite(site),
-      audit: { target: `maas-sites/${params.id}`, details: { written: Object.keys(body) } },
-    };
-  },
-});
-
-async function mustBeUsable(deps: ApiDependencies, site: MaasSite, token: Secret): Promise<void> {
-  const probe = await deps.probe({ baseUrl: site.apiBaseUrl, token, images: [] });
-  const failed = probe.checks.filter(
-    (check) => check.status === "failed" && ["reachable", "token", "rights"].includes(check.name),
-  );
-  if (failed.length > 0)
-    throw new ApiError("site_unusable", `Nothing was written: ${failed.map((check) => check.message).join(" ")}`, {
-      errors: [{ pointer: "/maas_token", message: failed[0]?.message ?? "was refused" }],
-    });
-}
-
-/** Secrets first, paths after: a path in the database never points at nothing. */
-async function storeCredentials(
-  deps: ApiDependencies,
-  siteId: SiteId,
-  body: SiteCredentials,
-): Promise<Partial<MaasSite>> {
-  const paths: Partial<MaasSite> = {};
-  if (body.maas_token !== undefined) {
-    await deps.secrets.write(SECRET_PATHS.maasToken(siteId), { token: body.maas_token });
-    paths.apiTokenVaultPath = SECRET_PATHS.maasToken(siteId);
-  }
-  if (body.power !== undefined) {
-    await deps.secrets.write(SECRET_PATHS.defaultPower(siteId), { user: body.power.user, pass: body.power.pass });
-    paths.defaultPowerCredsVaultPath = SECRET_PATHS.defaultPower(siteId);
-  }
-  if (body.deploy_password !== undefined) {
-    await deps.secrets.write(SECRET_PATHS.deployPassword(siteId), { password: body.deploy_password });
-    paths.deployPasswordVaultPath = SECRET_PATHS.deployPassword(siteId);
-  }
-  return paths;
-}
-
-const probeMaasSite = readRoute({
-  operationId: "probeMaasSite",
-  method: "POST",
-  path: `${path}/{id}/probe`,
-  tag,
-  summary: "Ask the site's MAAS whether it is usable",
-  permission: "read",
-  params: SiteParams,
-  status: 200,
-  response: SiteProbe,
-  read: async ({ params, deps }) => {
-    const site = await mustFindSite(deps.db, params.id);
-    if (site.apiTokenVaultPath === null)
-      throw new ApiError("site_unusable", "The site has no MAAS token. Write its credentials first.");
-    const profiles = await deps.db
-      .select({ image: maasSiteProfiles.distroSeries })
-      .from(maasSiteProfiles)
-      .where(and(eq(maasSiteProfiles.siteId, site.id), eq(maasSiteProfiles.status, "active")));
-    const { token = "" } = await deps.secrets.read(site.apiTokenVaultPath);
-    return deps.probe({
-      baseUrl: site.apiBaseUrl,
-      token: new Secret(token),
-      images: [...new Set(profiles.map((profile) => profile.image))],
-    });
-  },
-});
-
-export const maasSiteRoutes = [
-  createMaasSite,
-  listMaasSites,
-  getMaasSite,
-  updateMaasSite,
-  disableMaasSite,
-  writeMaasSiteCredentials,
-  probeMaasSite,
-];
+export const maasSiteRoutes = [createMaasSite, listMaasSites, getMaasSite, updateMaasSite, disableMaasSite];

@@ -41,7 +41,10 @@ export const commissionNode: OnboardStage = {
     // MAAS commissions a Ready machine again as readily as a New one: only the fence keeps a late run from doing so.
     await mustStillHold(context);
     try {
-      const machine = await maas.commission(systemId);
+      const machine = await maas.commission(systemId, {
+        commissioning: context.profile.commissioningScripts,
+        testing: context.profile.testingScripts,
+      });
       return { kind: "done", message: "Commissioning started", details: seen(context, machine.statusName) };
     } catch (error) {
       // Its status moved between look and call, e.g. by a run whose answer was lost; the status says whether that is well.

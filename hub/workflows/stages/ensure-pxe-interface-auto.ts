@@ -63,8 +63,8 @@ function noInterface(
   return { kind: "failed", failure: failure("hardware_mismatch", "pxe_interface_missing", message, evidence) };
 }
 
-function noSubnet({ onboarding, site }: OnboardContext, name: string): Failed<OnboardState> {
-  const message = `Interface ${name} of ${onboarding.hostname} lies on a VLAN without a subnet in MAAS. Add the subnet of PXE VLAN ${site.pxeVlanVid}, then resume.`;
+function noSubnet({ onboarding, site, profile }: OnboardContext, name: string): Failed<OnboardState> {
+  const message = `Interface ${name} of ${onboarding.hostname} lies on a VLAN without a subnet in MAAS. Add the subnet of PXE VLAN ${profile.pxeVlanVid ?? site.pxeVlanVid}, then resume.`;
   return {
     kind: "failed",
     failure: failure("site_capability_missing", "subnet_missing", message, { interface: name }),

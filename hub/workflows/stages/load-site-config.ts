@@ -1,4 +1,6 @@
 import { failure } from "../../../shared/failures.ts";
+import { hasBootImage, missingScripts } from "../../maas/boot-images.ts";
+import type { MaasPort } from "../../maas/port.ts";
 import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, UPSTREAM_RETRY } from "../context.ts";
 import { deployedSeries } from "../distro-series.ts";
 import type { Failed } from "../engine/stage.ts";
@@ -21,9 +23,11 @@ export const loadSiteConfig: OnboardStage = {
     const { username, isSuperuser } = await maas.whoami();
     if (!isSuperuser) return notAdmin(context, username);
     const { version } = await maas.version();
-    const images = await maas.bootResources();
-    const series = deployedSeries(context.profile.distroSeries);
-    if (!hasImage(images, series)) return noImage(context, series);
+    const { distroSeries, architecture } = context.profile;
+    const series = deployedSeries(distroSeries);
+    if (!hasBootImage(await maas.bootResources(), { series, architecture })) return noImage(context, series);
+    const missing = await scriptsMissing(context, maas);
+    if (missing.length > 0) return noScripts(context, missing);
     return {
       kind: "done",
       message: `MAAS ${version} answers as administrator ${username}`,
@@ -58,11 +62,23 @@ function notAdmin({ site }: OnboardContext, username: string): Refusal {
   return { kind: "failed", failure: failure("site_capability_missing", "maas_forbidden", message) };
 }
 
-/** MAAS lists uploaded images with and without their namespace, by version. */
-const hasImage = (images: readonly { name: string }[], series: string): boolean =>
-  images.some(({ name }) => name === series || `custom/${name}` === series);
-
-function noImage({ site }: OnboardContext, series: string): Refusal {
-  const message = `MAAS of site ${site.name} has no image ${series}, which the profile deploys. Import it or change the profile, then resume.`;
+function noImage({ site, profile }: OnboardContext, series: string): Refusal {
+  const message = `MAAS of site ${site.name} has no image ${series} for ${profile.architecture}, which the profile deploys. Import it or change the profile, then resume.`;
   return { kind: "failed", failure: failure("site_capability_missing", "image_missing", message, { image: series }) };
+}
+
+/** Most profiles name none, and cost MAAS no question. */
+async function scriptsMissing({ profile }: OnboardContext, maas: MaasPort): Promise<string[]> {
+  const wanted = { commissioning: profile.commissioningScripts, testing: profile.testingScripts };
+  if (wanted.commissioning.length + wanted.testing.length === 0) return [];
+  return missingScripts(
+    { commissioning: await maas.scripts("commissioning"), testing: await maas.scripts("testing") },
+    wanted,
+  );
+}
+
+function noScripts({ site }: OnboardContext, missing: readonly string[]): Refusal {
+  const message = `MAAS of site ${site.name} has no script ${missing.join(", ")}, which the profile names. Upload it or change the profile, then resume.`;
+  const evidence = { scripts: [...missing] };
+  return { kind: "failed", failure: failure("site_capability_missing", "script_missing", message, evidence) };
 }

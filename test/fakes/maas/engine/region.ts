@@ -58,6 +58,8 @@ export class Region {
   hooks: HostHooks = { boot: null, halt: () => undefined, resume: () => undefined };
   /** What deployed systems told of their boot, in order; a restart forgets it. */
   readonly bootReports: { systemId: string; name: string; result: string | null }[] = [];
+  /** How wrong the region's clock is as clients see it; what happens, happens by the real one. A restart sets it right. */
+  clockAheadMs = 0;
   readonly #store: StateStore;
   readonly #onJob: JobHandler;
   #timer: NodeJS.Timeout | null = null;
@@ -74,6 +76,11 @@ export class Region {
 
   now(): number {
     return Date.now();
+  }
+
+  /** The time by which it judges and dates what it says to clients. */
+  toldTime(): number {
+    return this.now() + this.clockAheadMs;
   }
 
   /** Real milliseconds that the given simulated seconds take. */

@@ -91,7 +91,7 @@ export function authenticate(region: Region, request: IncomingMessage): User | n
       (one) => one.consumer_key === oauth.oauth_consumer_key && one.token_key === oauth.oauth_token,
     );
     if (token === undefined) continue;
-    checkTime(oauth, region.now());
+    checkTime(oauth, region.toldTime());
     checkSignature(oauth, token);
     useNonce(region, oauth);
     return user;
@@ -108,7 +108,7 @@ export function authenticateMachine(region: Region, request: IncomingMessage): s
       token !== null && token.consumer_key === oauth.oauth_consumer_key && token.token_key === oauth.oauth_token,
   );
   if (machine?.token == null) return null;
-  checkTime(oauth, region.now());
+  checkTime(oauth, region.toldTime());
   checkSignature(oauth, machine.token);
   useNonce(region, oauth);
   return machine.systemId;

@@ -44,6 +44,7 @@ const BoxRequest = z.strictObject({
   bmcPass: z.string().optional(),
   power: z.enum(["on", "off"]).optional(),
 });
+const ClockRequest = z.strictObject({ ahead_seconds: z.number() });
 const RackRequest = z.strictObject({ connected: z.boolean() });
 const UNIT_ACTIONS = [
   "start",
@@ -120,6 +121,7 @@ export class Control {
       { method: "DELETE", path: /^machines\/([^/]+)$/, run: ([id]) => this.#forget(id) },
       { method: "POST", path: /^hardware\/([^/]+)\/enlist$/, run: ([id]) => this.#enlist(id) },
       { method: "POST", path: /^hardware\/([^/]+)$/, run: ([id], body) => this.#changeBox(id, BoxRequest.parse(body)) },
+      { method: "POST", path: /^clock$/, run: (_, body) => this.#clock(ClockRequest.parse(body)) },
       { method: "POST", path: /^rack$/, run: (_, body) => this.#rack(RackRequest.parse(body)) },
       { method: "POST", path: /^hosts\/([^/]+)\/units$/, run: ([id], body) => this.#unit(id, UnitRequest.parse(body)) },
     ];
@@ -249,6 +251,11 @@ export class Control {
     if (box === undefined) return json({ error: `No box ${id ?? ""}.` }, 404);
     Object.assign(box, request);
     return json({ id: box.id, bmcReachable: box.bmcReachable, power: box.power });
+  }
+
+  #clock(request: z.infer<typeof ClockRequest>): Reply {
+    this.#parts.region.clockAheadMs = request.ahead_seconds * 1000;
+    return json(request);
   }
 
   #rack(request: z.infer<typeof RackRequest>): Reply {

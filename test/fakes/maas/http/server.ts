@@ -102,9 +102,10 @@ async function answer(parts: ServerParts, request: IncomingMessage, url: URL, bo
   }
 }
 
-function send(response: ServerResponse, reply: Reply, truncated: boolean): void {
+function send(region: Region, response: ServerResponse, reply: Reply, truncated: boolean): void {
   const body = typeof reply.body === "string" ? Buffer.from(reply.body) : reply.body;
   const headers: Record<string, string> = {
+    Date: new Date(region.toldTime()).toUTCString(),
     Vary: "Authorization, Cookie",
     ...reply.headers,
     "Content-Type": reply.contentType,
@@ -140,7 +141,7 @@ async function handle(parts: ServerParts, request: IncomingMessage, response: Se
     body = await readBody(request);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    send(response, fromRefusal(error), false);
+    send(parts.region, response, fromRefusal(error), false);
     return;
   }
   const fault = takeFault(parts, request.method ?? "GET", url);
@@ -155,7 +156,7 @@ async function handle(parts: ServerParts, request: IncomingMessage, response: Se
   parts.region.changed();
   parts.region.flush();
   if (fault?.kind === "timeout_after_accept") hang(request);
-  else send(response, reply, fault?.kind === "truncated_body");
+  else send(parts.region, response, reply, fault?.kind === "truncated_body");
 }
 
 export function createMaasServer(parts: ServerParts): Server {

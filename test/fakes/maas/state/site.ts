@@ -19,6 +19,8 @@ export const SITE_BMC_USER = "root";
 export const SITE_BMC_PASSWORD = "sim-bmc-password";
 
 const PXE_VID = 310;
+/** The rack's interface from which hosts boot. */
+const RACK_NIC = "ens19";
 const FIRST_RAIL_VID = 2001;
 const BMC_NETWORK = "10.80.0";
 
@@ -195,6 +197,7 @@ function siteHardware(n: number, networks: SiteNetworks): Hardware {
 /** Lays the networks and puts `count` boxes into the racks; MAAS has a record of none of them. */
 export function buildSite(state: State, count: number): SiteNetworks {
   const networks = layNetworks(state);
+  state.rack.nic = { ...state.rack.nic, name: RACK_NIC, vlanId: networks.pxeVlanId };
   for (let n = 1; n <= count; n += 1) state.hardware.push(siteHardware(n, networks));
   return networks;
 }

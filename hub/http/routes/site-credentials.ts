@@ -1,0 +1,135 @@
+import { and, eq, sql } from "drizzle-orm";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { page } from "../../../shared/api/onboardings.ts";
+import { CredentialWarning, Site, SiteCredentials, SiteProbe } from "../../../shared/api/sites.ts";
+import type { SiteId } from "../../../shared/ids.ts";
+import { Secret } from "../../../shared/secret.ts";
+import { forgetCredentialFailures, listCredentials } from "../../db/queries/credential-uses.ts";
+import { type MaasSite, maasSiteProfiles, maasSites } from "../../db/schema/index.ts";
+import { SECRET_PATHS } from "../../secrets/port.ts";
+import { warningOf } from "../../workflows/credential-warnings.ts";
+import type { ApiDependencies } from "../deps.ts";
+import { readRoute, writeRoute } from "../route.ts";
+import { mustFindSite, SITES_PATH, SITES_TAG, SiteParams, toSite } from "./maas-sites.ts";
+
+const writeMaasSiteCredentials = writeRoute({
+  operationId: "writeMaasSiteCredentials",
+  method: "POST",
+  path: `${SITES_PATH}/{id}/credentials`,
+  tag: SITES_TAG,
+  summary: "Write secrets to the secret store; a MAAS token is tried first",
+  permission: "write",
+  params: SiteParams,
+  body: SiteCredentials,
+  status: 200,
+  response: Site,
+  before: async ({ params, body, deps }) => {
+    const site = await mustFindSite(deps.db, params.id);
+    if (body.maas_token !== undefined) await mustBeUsable(deps, site, new Secret(body.maas_token));
+    return storeCredentials(deps, site.id, body);
+  },
+  write: async ({ params, body }, tx, paths) => {
+    const [site] = await tx
+      .update(maasSites)
+      .set({ ...paths, updatedAt: sql`now()` })
+      .where(eq(maasSites.id, params.id))
+      .returning();
+    if (site === undefined) throw new ApiError("not_found", `There is no MAAS site ${params.id}.`);
+    await forgetCredentialFailures(tx, Object.values(paths));
+    return {
+      body: toSite(site),
+      audit: { target: `maas-sites/${params.id}`, details: { written: Object.keys(body) } },
+    };
+  },
+});
+
+/** What must be well before a token is kept; whether racks are connected, say, is no matter of the token (lifecycle 3.4). */
+const OF_THE_TOKEN: readonly SiteProbe["checks"][number]["name"][] = ["reachable", "clock", "token", "rights"];
+
+async function mustBeUsable(deps: ApiDependencies, site: MaasSite, token: Secret): Promise<void> {
+  const failed = failedOf(await deps.probe({ site, token, profiles: [] })).filter(({ name }) =>
+    OF_THE_TOKEN.includes(name),
+  );
+  if (failed.length > 0)
+    throw new ApiError("site_unusable", `Nothing was written: ${failed.map(({ message }) => message).join(" ")}`, {
+      errors: [{ pointer: "/maas_token", message: failed[0]?.message ?? "was refused" }],
+    });
+}
+
+const failedOf = (probe: SiteProbe): SiteProbe["checks"] => probe.checks.filter(({ status }) => status === "failed");
+
+type SecretPaths = Partial<
+  Record<"apiTokenVaultPath" | "defaultPowerCredsVaultPath" | "deployPasswordVaultPath", string>
+>;
+
+/** Secrets first, paths after: a path in the database never points at nothing. */
+async function storeCredentials(deps: ApiDependencies, siteId: SiteId, body: SiteCredentials): Promise<SecretPaths> {
+  const paths: SecretPaths = {};
+  if (body.maas_token !== undefined) {
+    await deps.secrets.write(SECRET_PATHS.maasToken(siteId), { token: body.maas_token });
+    paths.apiTokenVaultPath = SECRET_PATHS.maasToken(siteId);
+  }
+  if (body.power !== undefined) {
+    await deps.secrets.write(SECRET_PATHS.defaultPower(siteId), { user: body.power.user, pass: body.power.pass });
+    paths.defaultPowerCredsVaultPath = SECRET_PATHS.defaultPower(siteId);
+  }
+  if (body.deploy_password !== undefined) {
+    await deps.secrets.write(SECRET_PATHS.deployPassword(siteId), { password: body.deploy_password });
+    paths.deployPasswordVaultPath = SECRET_PATHS.deployPassword(siteId);
+  }
+  return paths;
+}
+
+const probeMaasSite = readRoute({
+  operationId: "probeMaasSite",
+  method: "POST",
+  path: `${SITES_PATH}/{id}/probe`,
+  tag: SITES_TAG,
+  summary: "Ask the site's MAAS whether it is usable (422 and why, if not), and what will bite its active profiles",
+  permission: "read",
+  params: SiteParams,
+  status: 200,
+  response: SiteProbe,
+  read: async ({ params, deps }) => {
+    const site = await mustFindSite(deps.db, params.id);
+    if (site.apiTokenVaultPath === null)
+      throw new ApiError("site_unusable", "The site has no MAAS token. Write its credentials first.");
+    const profiles = await deps.db
+      .select()
+      .from(maasSiteProfiles)
+      .where(and(eq(maasSiteProfiles.siteId, site.id), eq(maasSiteProfiles.status, "active")))
+      .orderBy(maasSiteProfiles.name);
+    const { token = "" } = await deps.secrets.read(site.apiTokenVaultPath);
+    const probe = await deps.probe({ site, token: new Secret(token), profiles });
+    const failed = failedOf(probe);
+    if (failed.length === 0) return probe;
+    throw new ApiError("site_unusable", failed.map(({ message }) => message).join(" "), {
+      context: Object.fromEntries(failed.map(({ name, message }) => [name, message])),
+    });
+  },
+});
+
+const listCredentialWarnings = readRoute({
+  operationId: "listMaasSiteCredentialWarnings",
+  method: "GET",
+  path: `${SITES_PATH}/{id}/credential-warnings`,
+  tag: SITES_TAG,
+  summary: "List the site's secrets that do not work, and BMC logins of single hosts that nothing has used for 30 days",
+  permission: "read",
+  params: SiteParams,
+  status: 200,
+  response: page(CredentialWarning),
+  read: async ({ params, deps }) => {
+    await mustFindSite(deps.db, params.id);
+    const secrets = await listCredentials(deps.db, params.id);
+    const items = secrets.flatMap((secret) => {
+      const warning = warningOf(secret);
+      if (warning === null) return [];
+      const { kind: credential, overrideId: override_id } = secret;
+      return [{ credential, override_id, ...warning, since: warning.since.toISOString() }];
+    });
+    return { items, next_cursor: null };
+  },
+});
+
+export const siteCredentialRoutes = [writeMaasSiteCredentials, probeMaasSite, listCredentialWarnings];
