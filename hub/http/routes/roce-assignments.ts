@@ -1,14 +1,15 @@
-import { and, asc, eq, inArray, sql } from "drizzle-orm";
+import { and, asc, eq, sql } from "drizzle-orm";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
-import { RoceAssignment, type RoceAssignmentRow, RoceAssignmentUpsert } from "../../../shared/api/sites.ts";
+import { RoceAssignment, RoceAssignmentUpsert, RoceAssignmentWritten } from "../../../shared/api/sites.ts";
 import { SiteId } from "../../../shared/ids.ts";
+import { lockRoceRows, writeRoceRows } from "../../db/queries/roce-assignments.ts";
 import { type MaasRoceAssignment, maasRoceAssignments } from "../../db/schema/index.ts";
-import type { Tx } from "../../db/tx.ts";
 import { PageQuery, pageOf, readCursor } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { mustFindSite, SiteParams } from "./maas-sites.ts";
+import { planRoceUpsert } from "./roce-upsert.ts";
 
 const tag = "roce-assignments";
 const path = "/api/v1/admin/maas-sites/{id}/roce-assignments";
@@ -28,67 +29,29 @@ const upsertRoceAssignments = writeRoute({
   method: "POST",
   path,
   tag,
-  summary: "Write RoCE addresses, all or none; a row of the same host and interface is replaced",
+  summary:
+    "Write RoCE addresses; a row of the same host and interface is replaced, and a row at fault is told and keeps none of the others back",
   permission: "write",
   params: SiteParams,
   body: RoceAssignmentUpsert,
   status: 200,
-  response: z.strictObject({ written: z.int() }),
+  response: RoceAssignmentWritten,
   write: async ({ params, body }, tx) => {
     await mustFindSite(tx, params.id);
-    await refuseDoubles(tx, params.id, body.items);
-    await tx
-      .insert(maasRoceAssignments)
-      .values(
-        body.items.map((item) => ({
-          siteId: params.id,
-          hostname: item.hostname,
-          interface: item.interface,
-          ipv4Cidr: item.ipv4_cidr,
-        })),
-      )
-      .onConflictDoUpdate({
-        target: [maasRoceAssignments.siteId, maasRoceAssignments.hostname, maasRoceAssignments.interface],
-        set: { ipv4Cidr: sql`excluded.ipv4_cidr`, updatedAt: sql`now()` },
-      });
+    const rows = body.items.flatMap((item) => ("row" in item ? [item.row] : []));
+    const { outcomes, changes } = planRoceUpsert(body.items, await lockRoceRows(tx, params.id, rows));
+    await writeRoceRows(tx, params.id, changes);
+    const failed = outcomes.filter(({ outcome }) => outcome === "failed").length;
+    const answer = { written: changes.length, failed, items: [...outcomes] };
     return {
-      body: { written: body.items.length },
-      audit: { target: `maas-sites/${params.id}/roce-assignments`, details: { rows: body.items.length } },
+      body: answer,
+      audit: {
+        target: `maas-sites/${params.id}/roce-assignments`,
+        details: { rows: body.items.length, written: changes.length, failed },
+      },
     };
   },
 });
-
-/** Each row at fault is named: twice in the request, or an address that another host's row has. */
-async function refuseDoubles(tx: Tx, siteId: SiteId, items: readonly RoceAssignmentRow[]): Promise<void> {
-  const errors: { pointer: string; message: string }[] = [];
-  const places = new Map<string, number>();
-  const addresses = new Map<string, number>();
-  items.forEach((item, index) => {
-    const place = `${item.hostname} ${item.interface}`;
-    const samePlace = places.get(place);
-    const sameAddress = addresses.get(item.ipv4_cidr);
-    if (samePlace !== undefined)
-      errors.push({ pointer: `/items/${index}`, message: `is for the same host and interface as items[${samePlace}]` });
-    if (sameAddress !== undefined)
-      errors.push({ pointer: `/items/${index}/ipv4_cidr`, message: `is the same as items[${sameAddress}].ipv4_cidr` });
-    places.set(place, index);
-    addresses.set(item.ipv4_cidr, index);
-  });
-  const taken = await tx
-    .select()
-    .from(maasRoceAssignments)
-    .where(and(eq(maasRoceAssignments.siteId, siteId), inArray(maasRoceAssignments.ipv4Cidr, [...addresses.keys()])));
-  for (const row of taken) {
-    const index = addresses.get(row.ipv4Cidr);
-    if (index === undefined || places.has(`${row.hostname} ${row.interface}`)) continue;
-    errors.push({
-      pointer: `/items/${index}/ipv4_cidr`,
-      message: `belongs to ${row.hostname} ${row.interface} already`,
-    });
-  }
-  if (errors.length > 0)
-    throw new ApiError("validation_failed", `Nothing was written: ${errors.length} rows are at fault.`, { errors });
-}
 
 const listRoceAssignments = readRoute({
   operationId: "listRoceAssignments",

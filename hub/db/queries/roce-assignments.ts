@@ -1,0 +1,55 @@
+import { inArray, sql } from "drizzle-orm";
+import type { SiteId } from "../../../shared/ids.ts";
+import { type MaasRoceAssignment, maasRoceAssignments } from "../schema/index.ts";
+import type { Tx } from "../tx.ts";
+
+export interface RoceRow {
+  readonly hostname: string;
+  readonly interface: string;
+  readonly ipv4_cidr: string;
+}
+export interface RoceChange {
+  readonly row: RoceRow;
+  /** The row whose place it takes; null for a new one. */
+  readonly replaces: Pick<MaasRoceAssignment, "id" | "createdAt"> | null;
+}
+
+/** Any number that no other pair of lock keys begins with. */
+const ROCE_LOCK = 74_103;
+
+/** The site's rows at the places or with the addresses of the given ones; until the transaction ends nobody else writes rows of the site. */
+export async function lockRoceRows(tx: Tx, siteId: SiteId, rows: readonly RoceRow[]): Promise<MaasRoceAssignment[]> {
+  await tx.execute(sql`select pg_advisory_xact_lock(${ROCE_LOCK}, hashtext(${siteId}))`);
+  const t = maasRoceAssignments;
+  const hostnames = sql.param(rows.map((row) => row.hostname));
+  const interfaces = sql.param(rows.map((row) => row.interface));
+  const cidrs = sql.param(rows.map((row) => row.ipv4_cidr));
+  return tx
+    .select()
+    .from(t)
+    .where(
+      sql`${t.siteId} = ${siteId} and (
+        (${t.hostname}, ${t.interface}) in (select * from unnest(${hostnames}::text[], ${interfaces}::text[]))
+        or split_part(${t.ipv4Cidr}, '/', 1) in (select split_part(cidr, '/', 1) from unnest(${cidrs}::text[]) cidr))`,
+    );
+}
+
+/**
+ * Writes all rows in two statements, however many they are. Those that change go first and come back with their ids, since rows that exchange
+ * addresses would collide on the way if each were changed in its turn.
+ */
+export async function writeRoceRows(tx: Tx, siteId: SiteId, changes: readonly RoceChange[]): Promise<void> {
+  if (changes.length === 0) return;
+  const t = maasRoceAssignments;
+  const replaced = changes.flatMap(({ replaces }) => (replaces === null ? [] : [replaces.id]));
+  if (replaced.length > 0) await tx.delete(t).where(inArray(t.id, replaced));
+  await tx.insert(t).values(
+    changes.map(({ row, replaces }) => ({
+      siteId,
+      hostname: row.hostname,
+      interface: row.interface,
+      ipv4Cidr: row.ipv4_cidr,
+      ...(replaces === null ? {} : { id: replaces.id, createdAt: replaces.createdAt }),
+    })),
+  );
+}

@@ -1,0 +1,99 @@
+import type { ParsedRoceRow, RoceAssignmentRow, RoceAssignmentWritten } from "../../../shared/api/sites.ts";
+
+type Outcome = RoceAssignmentWritten["items"][number];
+
+/** What the plan has to know of a row that is there already. */
+interface Kept {
+  readonly hostname: string;
+  readonly interface: string;
+  readonly ipv4Cidr: string;
+}
+interface RocePlan<K> {
+  /** One for each row of the request, in its order. */
+  readonly outcomes: readonly Outcome[];
+  /** Rows to write, each with the one whose place it takes. */
+  readonly changes: readonly { readonly row: RoceAssignmentRow; readonly replaces: K | null }[];
+}
+
+const placeOf = (row: { readonly hostname: string; readonly interface: string }): string =>
+  `${row.hostname} ${row.interface}`;
+/** `172.30.9.61` of `172.30.9.61/31`: with another prefix it is the same address still. */
+const addressOf = (cidr: string): string => cidr.split("/", 1)[0] ?? "";
+
+/**
+ * What becomes of each row of an upsert (lifecycle 3.3). A row is refused that is not valid, is for the place of an earlier one, or wants an
+ * address that another interface has; no other row suffers for it. Rows may exchange addresses among themselves; where one of those is
+ * refused it keeps its address, so the row that wanted that is refused too.
+ */
+export function planRoceUpsert<K extends Kept>(items: readonly ParsedRoceRow[], kept: readonly K[]): RocePlan<K> {
+  const faults = new Map<number, string>();
+  const rows = items.map((item, index) => {
+    if ("row" in item) return item.row;
+    faults.set(index, item.fault);
+    return null;
+  });
+  const keptAt = new Map(kept.map((row) => [placeOf(row), row]));
+  refuseRepeated(rows, faults, keptAt);
+  const holders = new Map(kept.map((row) => [addressOf(row.ipv4Cidr), row]));
+  let refused: number;
+  do {
+    refused = faults.size;
+    refuseTaken(rows, faults, holders);
+  } while (faults.size > refused);
+  const outcomes: Outcome[] = [];
+  const changes: { row: RoceAssignmentRow; replaces: K | null }[] = [];
+  rows.forEach((row, index) => {
+    const fault = faults.get(index);
+    if (row === null || fault !== undefined) {
+      outcomes.push({ index, outcome: "failed", message: fault ?? "is not valid" });
+      return;
+    }
+    const replaces = keptAt.get(placeOf(row)) ?? null;
+    const outcome = replaces === null ? "created" : replaces.ipv4Cidr === row.ipv4_cidr ? "unchanged" : "updated";
+    outcomes.push({ index, outcome });
+    if (outcome !== "unchanged") changes.push({ row, replaces });
+  });
+  return { outcomes, changes };
+}
+
+type Rows = readonly (RoceAssignmentRow | null)[];
+
+/** Of two rows for one place, or with one address, the first one counts; but whoever has the address already keeps it. */
+function refuseRepeated(rows: Rows, faults: Map<number, string>, keptAt: ReadonlyMap<string, Kept>): void {
+  const places = new Map<string, number>();
+  const addresses = new Map<string, number>();
+  rows.forEach((row, index) => {
+    if (row === null) return;
+    const has = keptAt.get(placeOf(row))?.ipv4Cidr;
+    const address = addressOf(row.ipv4_cidr);
+    if (has !== undefined && addressOf(has) === address && !addresses.has(address)) addresses.set(address, index);
+  });
+  rows.forEach((row, index) => {
+    if (row === null) return;
+    const samePlace = places.get(placeOf(row));
+    const sameAddress = addresses.get(addressOf(row.ipv4_cidr));
+    if (samePlace !== undefined) faults.set(index, `is for the same host and interface as items[${samePlace}]`);
+    else if (sameAddress !== undefined && sameAddress !== index)
+      faults.set(index, `has the same address as items[${sameAddress}]`);
+    else {
+      places.set(placeOf(row), index);
+      addresses.set(addressOf(row.ipv4_cidr), index);
+    }
+  });
+}
+
+/** Refuses the rows whose address stays with another interface, as it looks with what is refused by now. */
+function refuseTaken(rows: Rows, faults: Map<number, string>, holders: ReadonlyMap<string, Kept>): void {
+  const goesTo = new Map<string, string>();
+  rows.forEach((row, index) => {
+    if (row !== null && !faults.has(index)) goesTo.set(placeOf(row), addressOf(row.ipv4_cidr));
+  });
+  rows.forEach((row, index) => {
+    if (row === null || faults.has(index)) return;
+    const address = addressOf(row.ipv4_cidr);
+    const holder = holders.get(address);
+    if (holder === undefined || placeOf(holder) === placeOf(row)) return;
+    if ((goesTo.get(placeOf(holder)) ?? address) === address)
+      faults.set(index, `ipv4_cidr ${row.ipv4_cidr} belongs to ${placeOf(holder)} already`);
+  });
+}
