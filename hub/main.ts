@@ -22,9 +22,7 @@ import { ensureAdminToken } from "./http/admin-token.ts";
 import { createAdminApp } from "./http/app.ts";
 import { startAdminServer } from "./http/server.ts";
 import { createLog, type Log } from "./log.ts";
-import { createMaasClient } from "./maas/client.ts";
 import type { MaasPort } from "./maas/port.ts";
-import { probeMaas } from "./maas/probe.ts";
 import { SiteClients } from "./maas/site-clients.ts";
 import { startOfflineSweep } from "./node/offline-sweep.ts";
 import { Reconciler } from "./reconciler/reconcile.ts";
@@ -32,11 +30,12 @@ import { startRetention } from "./retention.ts";
 import { ensureSameStore } from "./same-store.ts";
 import type { SecretStore } from "./secrets/port.ts";
 import { openSealedFileStore } from "./secrets/sealed-file.ts";
-import { inputResolvers, siteClient } from "./services.ts";
+import { inputResolvers, probeSite, siteClient } from "./services.ts";
 import { HUB_VERSION } from "./version.ts";
 import { startWatcher } from "./watcher/watcher.ts";
 import { classifyError } from "./workflows/classify-error.ts";
 import type { FirstBoot } from "./workflows/context.ts";
+import { startCredentialWarnings } from "./workflows/credential-warnings.ts";
 import { startWorkflowRunner } from "./workflows/engine/runner.ts";
 import type { Workflow } from "./workflows/engine/workflow.ts";
 import { startLateSuccess } from "./workflows/late-success.ts";
@@ -101,7 +100,7 @@ async function start(config: Config, log: Log, closers: Closer[]): Promise<void>
     secrets,
     workflows,
     log: log.with({ part: "api" }),
-    probe: ({ baseUrl, token, images }) => probeMaas(createMaasClient({ baseUrl, apiKey: token }), { images }),
+    probe: probeSite,
     status: () => ({ hub_id: hubId, version: HUB_VERSION, agents: agents.sessions() }),
   });
   const server = await startAdminServer(app, config.http);
@@ -194,6 +193,8 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
   closers.push(() => sweep.close());
   const retention = startRetention({ db, log: log.with({ part: "retention" }), days: config.retentionDays });
   closers.push(() => retention.close());
+  const credentials = startCredentialWarnings({ inTx, log: log.with({ part: "credentials" }) });
+  closers.push(() => credentials.close());
   const late = startLateSuccess({ inTx, workflows, log: log.with({ part: "workflows" }) });
   closers.push(() => late.close());
   const runner = startWorkflowRunner({

@@ -32,6 +32,10 @@ const OnboardingEnded = z.strictObject({ ...onboarding, ...ending });
 const DecommissionStarted = z.strictObject(decommission);
 const DecommissionEnded = z.strictObject({ ...decommission, ...ending });
 
+/** Secrets of a site that are watched over (open question 4), and what may be said of one. */
+export const CREDENTIALS = ["maas_token", "power", "power_override"] as const;
+export const CREDENTIAL_WARNINGS = ["unused", "failing"] as const;
+
 /**
  * Every domain event (lifecycle 8.0): what it says, and its data. The only list: an event that is not here does not compile. Members are only ever
  * added, and optional ones; consumers ignore what they do not know.
@@ -134,6 +138,18 @@ export const EVENTS = {
     subject: "maas-sites/{site_id}",
     meaning: "A person has reset a site's breaker; `accept_drift`: everything is let through for a while.",
     data: z.strictObject({ site_id: z.string(), kind: BreakerKind, by: z.string(), accept_drift: z.boolean() }),
+  },
+  "site.credential.warning": {
+    subject: "maas-sites/{site_id}",
+    meaning:
+      "A secret of the site does not work, or a BMC login of its own has not been needed for 30 days; told once until it is mended.",
+    data: z.strictObject({
+      site_id: z.string(),
+      credential: z.enum(CREDENTIALS),
+      override_id: z.string().nullable(),
+      reason: z.enum(CREDENTIAL_WARNINGS),
+      message: z.string(),
+    }),
   },
   "webhook.tested": {
     subject: "webhooks/{webhook_id}",

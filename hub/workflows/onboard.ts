@@ -4,6 +4,7 @@ import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { admitOnboardings, releaseDeploySlot } from "../db/queries/onboarding-work.ts";
 import type { Workflow as WorkflowRow } from "../db/schema/index.ts";
 import { buildOnboardContext, OnboardInput, type OnboardServices, type OnboardStage } from "./context.ts";
+import { recordPowerLogin } from "./credential-outcome.ts";
 import { ending } from "./engine/ending.ts";
 import { defineWorkflow, type Workflow } from "./engine/workflow.ts";
 import { observedEvidence } from "./machine.ts";
@@ -99,6 +100,7 @@ export function onboardWorkflow(services: OnboardServices): Workflow {
         recordDomainEvent(tx, { type: "node.onboarding.started", ...about(row), data: hostOf(row) }),
       onEnded: async (tx, row, { status, failure }) => {
         await releaseDeploySlot(tx, row.id);
+        await recordPowerLogin(tx, row, failure);
         if (!isEnding(status)) return;
         const data = { ...hostOf(row), ...ending(row, status, failure) };
         await recordDomainEvent(tx, { type: EVENTS[status], ...about(row), data });

@@ -14,15 +14,17 @@ export interface SiteWatch {
 }
 
 /**
- * All active sites, in one statement whatever their number: leases of this hub are renewed, free and lapsed ones taken. It is what every hub
- * asks about once a second, so a row that another hub holds is only read.
+ * All sites to be watched, in one statement whatever their number: leases of this hub are renewed, free and lapsed ones taken. It is what every hub
+ * asks about once a second, so a row that another hub holds is only read. A disabled site is watched until what was begun there has ended
+ * (lifecycle 3.5).
  */
 export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): Promise<SiteWatch[]> {
   const { rows } = await db.execute<{ site_id: SiteId; ours: boolean; wake: boolean; lapses_in_ms: number }>(sql`
     with sites as (
       select s.id, w.lease_owner, w.lease_until, w.wake_requested_at, w.last_error_at
       from maas_sites s left join maas_site_watches w on w.site_id = s.id
-      where s.status = 'active'),
+      where s.status = 'active' or exists (
+        select 1 from workflows live where live.site_id = s.id and live.status in ('pending', 'running', 'compensating'))),
     kept as (
       insert into maas_site_watches as w (site_id, lease_owner, lease_until, fence)
       select id, ${hubId}::uuid, now() + make_interval(secs => ${leaseSeconds}), 1 from sites

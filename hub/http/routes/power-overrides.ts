@@ -1,31 +1,52 @@
 import { randomUUID } from "node:crypto";
-import { and, asc, eq, gt, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
-import { PowerOverride, PowerOverrideCreate } from "../../../shared/api/sites.ts";
+import { PowerOverride, PowerOverrideCreate, PowerOverridePatch } from "../../../shared/api/sites.ts";
 import { Hostname, IpAddress, MacAddress } from "../../../shared/api/values.ts";
 import { SiteId } from "../../../shared/ids.ts";
-import { type MaasPowerCredentialOverride, maasPowerCredentialOverrides } from "../../db/schema/index.ts";
-import { SECRET_PATHS } from "../../secrets/port.ts";
+import { forgetCredentialFailures } from "../../db/queries/credential-uses.ts";
+import { findPowerOverride, type PowerOverrideRow, pageOfPowerOverrides } from "../../db/queries/power-overrides.ts";
+import { maasPowerCredentialOverrides } from "../../db/schema/index.ts";
+import type { Db, Tx } from "../../db/tx.ts";
+import { SECRET_PATHS, SecretError } from "../../secrets/port.ts";
+import { warningOf } from "../../workflows/credential-warnings.ts";
+import type { ApiDependencies } from "../deps.ts";
 import { PageQuery, pageOf, readCursor } from "../page.ts";
-import { readRoute, writeRoute } from "../route.ts";
+import { readRoute, Versioned, writeRoute } from "../route.ts";
 import { mustFindSite, SiteParams } from "./maas-sites.ts";
-import { isUniqueViolation } from "./rows.ts";
+import { changedMeanwhile, isUniqueViolation, isVersion, mustMatch } from "./rows.ts";
 
+const OverrideParams = z.strictObject({ id: SiteId, override_id: z.uuid() });
+type OverrideParams = z.output<typeof OverrideParams>;
 const tag = "power-credential-overrides";
 const path = "/api/v1/admin/maas-sites/{id}/power-credential-overrides";
 const SELECTORS = { hostname: Hostname, ipmi_ip: IpAddress, pxe_mac: MacAddress } as const;
 
-const toOverride = (row: MaasPowerCredentialOverride): z.input<typeof PowerOverride> => ({
-  id: row.id,
-  site_id: row.siteId,
-  selector_type: row.selectorType,
-  selector_value: row.selectorValue,
-  status: row.status,
-  created_at: row.createdAt.toISOString(),
-  updated_at: row.updatedAt.toISOString(),
-});
+function toOverride({ override, use, inUse }: PowerOverrideRow): z.input<typeof PowerOverride> {
+  const warning = inUse ? warningOf(use) : null;
+  return {
+    id: override.id,
+    site_id: override.siteId,
+    selector_type: override.selectorType,
+    selector_value: override.selectorValue,
+    status: override.status,
+    last_used_at: use.lastUsedAt?.toISOString() ?? null,
+    last_failed_at: use.lastFailedAt?.toISOString() ?? null,
+    last_failure_code: use.lastFailureCode,
+    warning: warning === null ? null : { ...warning, since: warning.since.toISOString() },
+    created_at: override.createdAt.toISOString(),
+    updated_at: override.updatedAt.toISOString(),
+  };
+}
+
+async function mustFind(db: Db | Tx, params: OverrideParams): Promise<PowerOverrideRow> {
+  const row = await findPowerOverride(db, params.id, params.override_id);
+  if (row === null)
+    throw new ApiError("not_found", `Site ${params.id} has no power override ${params.override_id}. List the site's.`);
+  return row;
+}
 
 const createPowerOverride = writeRoute({
   operationId: "createPowerCredentialOverride",
@@ -52,27 +73,15 @@ const createPowerOverride = writeRoute({
   },
   abandon: ({ params, deps }, id) => deps.secrets.remove(SECRET_PATHS.powerOverride(params.id, id)),
   write: async ({ params, body }, tx, id) => {
-    const vaultPath = SECRET_PATHS.powerOverride(params.id, id);
-    const [row] = await tx
+    const about = { selectorType: body.selector_type, selectorValue: body.selector_value };
+    await tx
       .insert(maasPowerCredentialOverrides)
-      .values({
-        id,
-        siteId: params.id,
-        selectorType: body.selector_type,
-        selectorValue: body.selector_value,
-        vaultPath,
-      })
-      .returning()
+      .values({ id, siteId: params.id, ...about, vaultPath: SECRET_PATHS.powerOverride(params.id, id) })
       .catch((error: unknown) => {
-        throw isUniqueViolation(error)
-          ? new ApiError("name_taken", "There is an override for this host already. Delete it first.", {
-              errors: [{ pointer: "/selector_value", message: "is taken" }],
-            })
-          : error;
+        throw isUniqueViolation(error) ? selectorTaken() : error;
       });
-    if (row === undefined) throw new ApiError("internal_error", "The override was not written.");
     return {
-      body: toOverride(row),
+      body: toOverride(await mustFind(tx, { id: params.id, override_id: id })),
       audit: {
         target: `power-credential-overrides/${id}`,
         details: { selector_type: body.selector_type, selector_value: body.selector_value },
@@ -81,12 +90,19 @@ const createPowerOverride = writeRoute({
   },
 });
 
+const selectorTaken = (): ApiError =>
+  new ApiError(
+    "name_taken",
+    "There is an override for this host already, perhaps a disabled one. List the site's and change that one.",
+    { errors: [{ pointer: "/selector_value", message: "is taken" }] },
+  );
+
 const listPowerOverrides = readRoute({
   operationId: "listPowerCredentialOverrides",
   method: "GET",
   path,
   tag,
-  summary: "List a site's power overrides",
+  summary: "List a site's power overrides, with when each was used and what is wrong with it",
   permission: "read",
   params: SiteParams,
   query: PageQuery,
@@ -94,45 +110,123 @@ const listPowerOverrides = readRoute({
   response: page(PowerOverride),
   read: async ({ params, query, deps }) => {
     await mustFindSite(deps.db, params.id);
-    const after = readCursor(query.cursor, 1);
-    const t = maasPowerCredentialOverrides;
-    const where = and(eq(t.siteId, params.id), after === null ? undefined : gt(sql`${t.id}::text`, after[0] ?? ""));
-    const rows = await deps.db
-      .select()
-      .from(t)
-      .where(where)
-      .orderBy(asc(sql`${t.id}::text`))
-      .limit(query.limit + 1);
-    return pageOf(rows, query.limit, (row) => [row.id], toOverride);
+    const [after = null] = readCursor(query.cursor, 1) ?? [];
+    const rows = await pageOfPowerOverrides(deps.db, params.id, { after, most: query.limit + 1 });
+    return pageOf(rows, query.limit, ({ override }) => [override.id], toOverride);
   },
 });
+
+const getPowerOverride = readRoute({
+  operationId: "getPowerCredentialOverride",
+  method: "GET",
+  path: `${path}/{override_id}`,
+  tag,
+  summary: "Read a power override",
+  permission: "read",
+  params: OverrideParams,
+  status: 200,
+  response: PowerOverride,
+  read: async ({ params, deps }) => {
+    const row = await mustFind(deps.db, params);
+    return new Versioned(toOverride(row), row.version);
+  },
+});
+
+/**
+ * Puts its mark on the version that the caller has read, so that of two changes at once only one goes on to the secret store, and no
+ * transaction waits for that.
+ */
+async function claim(deps: ApiDependencies, params: OverrideParams, version: string): Promise<void> {
+  const t = maasPowerCredentialOverrides;
+  const claimed = await deps.db
+    .update(t)
+    .set({ updatedAt: sql`now()` })
+    .where(and(eq(t.id, params.override_id), isVersion(version)))
+    .returning({ id: t.id });
+  if (claimed.length === 0) throw changedMeanwhile("override");
+}
+
+const updatePowerOverride = writeRoute({
+  operationId: "updatePowerCredentialOverride",
+  method: "PATCH",
+  path: `${path}/{override_id}`,
+  tag,
+  summary: "Rotate a power override's login, or disable and enable it; onboardings to come use what it is then",
+  permission: "write",
+  params: OverrideParams,
+  body: PowerOverridePatch,
+  status: 200,
+  response: PowerOverride,
+  before: async ({ params, body, ifMatch, deps }) => {
+    const { override, version } = await mustFind(deps.db, params);
+    if (mustMatch(ifMatch) !== version) throw changedMeanwhile("override");
+    if (body.status === "active" && body.user === undefined) await mustHaveLogin(deps, override.vaultPath);
+    await claim(deps, params, version);
+    if (body.user !== undefined && body.pass !== undefined)
+      await deps.secrets.write(override.vaultPath, { user: body.user, pass: body.pass });
+  },
+  write: async ({ params, body }, tx) => {
+    const t = maasPowerCredentialOverrides;
+    const [changed] = await tx
+      .update(t)
+      .set({ ...(body.status === undefined ? {} : { status: body.status }), updatedAt: sql`now()` })
+      .where(and(eq(t.id, params.override_id), eq(t.siteId, params.id)))
+      .returning();
+    if (changed !== undefined && body.user !== undefined) await forgetCredentialFailures(tx, [changed.vaultPath]);
+    const row = await mustFind(tx, params);
+    return {
+      body: new Versioned(toOverride(row), row.version),
+      audit: {
+        target: `power-credential-overrides/${params.override_id}`,
+        details: { written: Object.keys(body), ...(body.status === undefined ? {} : { status: body.status }) },
+      },
+    };
+  },
+});
+
+/** Deleting an override has removed its login: enabled without one, it would fail the host's next onboarding. */
+async function mustHaveLogin(deps: ApiDependencies, vaultPath: string): Promise<void> {
+  await deps.secrets.read(vaultPath).catch((error: unknown) => {
+    if (!(error instanceof SecretError) || error.code !== "secret_missing") throw error;
+    throw new ApiError(
+      "conflict",
+      "The override's login was removed when it was deleted. Send user and pass as well.",
+      {
+        errors: [{ pointer: "/user", message: "is needed to enable it" }],
+      },
+    );
+  });
+}
 
 const deletePowerOverride = writeRoute({
   operationId: "deletePowerCredentialOverride",
   method: "DELETE",
   path: `${path}/{override_id}`,
   tag,
-  summary: "Remove an override and its secret",
+  summary: "Disable an override and remove its login from the secret store; its row stays as history",
   permission: "write",
-  params: z.strictObject({ id: SiteId, override_id: z.uuid() }),
+  params: OverrideParams,
   status: 204,
   response: z.null(),
+  // Disabled first: nothing may choose a path whose secret is gone.
   before: async ({ params, deps }) => {
-    const t = maasPowerCredentialOverrides;
-    const [row] = await deps.db
-      .update(t)
+    const { override } = await mustFind(deps.db, params);
+    await deps.db
+      .update(maasPowerCredentialOverrides)
       .set({ status: "disabled", updatedAt: sql`now()` })
-      .where(and(eq(t.id, params.override_id), eq(t.siteId, params.id)))
-      .returning();
-    if (row === undefined)
-      throw new ApiError("not_found", `Site ${params.id} has no power override ${params.override_id}.`);
-    // Disabled first: nothing may read a path whose secret is gone.
-    await deps.secrets.remove(row.vaultPath);
+      .where(eq(maasPowerCredentialOverrides.id, override.id));
+    await deps.secrets.remove(override.vaultPath);
   },
-  write: async ({ params }, tx) => {
-    await tx.delete(maasPowerCredentialOverrides).where(eq(maasPowerCredentialOverrides.id, params.override_id));
-    return { body: null, audit: { target: `power-credential-overrides/${params.override_id}` } };
-  },
+  write: async ({ params }) => ({
+    body: null,
+    audit: { target: `power-credential-overrides/${params.override_id}` },
+  }),
 });
 
-export const powerOverrideRoutes = [createPowerOverride, listPowerOverrides, deletePowerOverride];
+export const powerOverrideRoutes = [
+  createPowerOverride,
+  listPowerOverrides,
+  getPowerOverride,
+  updatePowerOverride,
+  deletePowerOverride,
+];

@@ -1,4 +1,5 @@
 import { failure } from "../../../shared/failures.ts";
+import { recordCredentialUse } from "../../db/queries/credential-uses.ts";
 import { listPowerOverrides } from "../../db/queries/onboarding-work.ts";
 import { type OnboardStage, profileTimeout, UPSTREAM_RETRY } from "../context.ts";
 import { choosePowerCredentials } from "../power-credentials.ts";
@@ -27,6 +28,7 @@ export const resolvePowerCredentials: OnboardStage = {
     return {
       kind: "done",
       message: chosen.selector === "default" ? "The site's default login" : `The override by ${chosen.selector}`,
+      commit: (tx) => recordCredentialUse(tx, { siteId: site.id, path: chosen.path }),
       patch: { power_credentials_path: chosen.path, power_credentials_selector: chosen.selector },
     };
   },

@@ -1,0 +1,116 @@
+import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
+import type { SiteId } from "../../../shared/ids.ts";
+import { maasCredentialUses } from "../schema/index.ts";
+import { toDate, toDateOrNull } from "../timestamp.ts";
+import type { Db, Tx } from "../tx.ts";
+
+type Place = { readonly siteId: SiteId; readonly path: string };
+
+/** An onboarding chose this login (lifecycle 3.2.1). */
+export const recordCredentialUse = (tx: Tx, place: Place): Promise<void> => note(tx, place, { lastUsedAt: sql`now()` });
+
+/** A deploy got through with it; an older word than the one kept changes nothing. */
+export const recordCredentialWorked = (tx: Tx, place: Place, at: Date): Promise<void> =>
+  note(tx, place, {
+    lastWorkedAt: sql`greatest(${maasCredentialUses.lastWorkedAt}, ${at.toISOString()}::timestamptz)`,
+  });
+
+export const recordCredentialFailure = (
+  tx: Tx,
+  place: Place,
+  failure: { readonly code: string; readonly message: string },
+): Promise<void> =>
+  note(tx, place, {
+    lastFailedAt: sql`now()`,
+    lastFailureCode: failure.code,
+    lastFailureMessage: failure.message,
+  });
+
+async function note(tx: Tx, place: Place, set: Readonly<Record<string, SQL | string>>): Promise<void> {
+  await tx.insert(maasCredentialUses).values(place).onConflictDoNothing({ target: maasCredentialUses.path });
+  await tx.update(maasCredentialUses).set(set).where(eq(maasCredentialUses.path, place.path));
+}
+
+/** The secrets were written anew: what was said of the old ones says nothing of them. */
+export async function forgetCredentialFailures(tx: Tx, paths: readonly string[]): Promise<void> {
+  if (paths.length === 0) return;
+  await tx
+    .update(maasCredentialUses)
+    .set({ lastFailedAt: null, lastFailureCode: null, lastFailureMessage: null })
+    .where(inArray(maasCredentialUses.path, [...paths]));
+}
+
+export type CredentialKind = "maas_token" | "power" | "power_override";
+
+/** One secret of a site that is in use, with what came of using it. Times are the database's. */
+export interface CredentialRecord {
+  readonly siteId: SiteId;
+  readonly kind: CredentialKind;
+  readonly path: string;
+  readonly overrideId: string | null;
+  /** `hostname c07u31`; null for a secret of the whole site. */
+  readonly selector: string | null;
+  /** Since when it might have been used: it was made, changed or enabled then. */
+  readonly usableSince: Date;
+  readonly lastUsedAt: Date | null;
+  readonly lastWorkedAt: Date | null;
+  readonly lastFailedAt: Date | null;
+  readonly lastFailureCode: string | null;
+  readonly lastFailureMessage: string | null;
+  readonly warnedOf: "unused" | "failing" | null;
+  readonly now: Date;
+}
+
+/** What a watcher's look can say of the token or its secret; a MAAS that is away says nothing of them. */
+const TOKEN_ERRORS = ["unauthorized", "forbidden", "secret_missing", "secret_corrupt"];
+
+/** The secrets of active sites, or of one of them, that something depends on: overrides that are active, the default login, the token. */
+export async function listCredentials(db: Db | Tx, only?: SiteId): Promise<CredentialRecord[]> {
+  const { rows } = await db.execute<Record<string, string | null>>(sql`
+    with sites as (
+      select * from maas_sites where status = 'active' ${only === undefined ? sql`` : sql`and id = ${only}::uuid`}),
+    secrets as (
+      select o.site_id, 'power_override' as kind, o.vault_path as path, o.id as override_id,
+        o.selector_type || ' ' || o.selector_value as selector, o.updated_at as usable_since,
+        null::timestamptz as token_failed_at, null as token_error
+      from maas_power_credential_overrides o join sites s on s.id = o.site_id where o.status = 'active'
+      union all
+      select s.id, 'power', s.default_power_creds_vault_path, null, null, s.created_at, null, null
+      from sites s where s.default_power_creds_vault_path is not null
+      union all
+      select s.id, 'maas_token', s.api_token_vault_path, null, null, s.created_at, w.last_error_at, w.last_error_code
+      from sites s left join maas_site_watches w on w.site_id = s.id and w.consecutive_failures > 0
+        and w.last_error_code = any(${sql.param(TOKEN_ERRORS)}::text[])
+      where s.api_token_vault_path is not null)
+    select x.site_id, x.kind, x.path, x.override_id, x.selector, x.usable_since,
+      u.last_used_at, u.last_worked_at, coalesce(x.token_failed_at, u.last_failed_at) as last_failed_at,
+      coalesce(x.token_error, u.last_failure_code) as last_failure_code, u.last_failure_message, u.warned_of, now() as now
+    from secrets x left join maas_credential_uses u on u.path = x.path
+    order by x.site_id, x.kind, x.path`);
+  return rows.map((row) => ({
+    siteId: row["site_id"] as SiteId,
+    kind: row["kind"] as CredentialKind,
+    path: row["path"] ?? "",
+    overrideId: row["override_id"] ?? null,
+    selector: row["selector"] ?? null,
+    usableSince: toDate(row["usable_since"]),
+    lastUsedAt: toDateOrNull(row["last_used_at"]),
+    lastWorkedAt: toDateOrNull(row["last_worked_at"]),
+    lastFailedAt: toDateOrNull(row["last_failed_at"]),
+    lastFailureCode: row["last_failure_code"] ?? null,
+    lastFailureMessage: row["last_failure_message"] ?? null,
+    warnedOf: (row["warned_of"] ?? null) as CredentialRecord["warnedOf"],
+    now: toDate(row["now"]),
+  }));
+}
+
+/** Notes what operators are told of a secret. False when that was told already, by this hub or another. */
+export async function noteWarning(tx: Tx, place: Place, reason: "unused" | "failing" | null): Promise<boolean> {
+  await tx.insert(maasCredentialUses).values(place).onConflictDoNothing({ target: maasCredentialUses.path });
+  const rows = await tx
+    .update(maasCredentialUses)
+    .set({ warnedOf: reason, warnedAt: reason === null ? null : sql`now()` })
+    .where(and(eq(maasCredentialUses.path, place.path), sql`${maasCredentialUses.warnedOf} is distinct from ${reason}`))
+    .returning({ path: maasCredentialUses.path });
+  return rows.length > 0;
+}

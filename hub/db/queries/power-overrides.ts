@@ -1,0 +1,74 @@
+import { and, asc, eq, gt, type SQL, sql } from "drizzle-orm";
+import type { SiteId } from "../../../shared/ids.ts";
+import {
+  type MaasPowerCredentialOverride,
+  maasCredentialUses,
+  maasPowerCredentialOverrides,
+  maasSites,
+} from "../schema/index.ts";
+import { toDate } from "../timestamp.ts";
+import type { Db, Tx } from "../tx.ts";
+import type { CredentialRecord } from "./credential-uses.ts";
+
+export interface PowerOverrideRow {
+  readonly override: MaasPowerCredentialOverride;
+  readonly use: CredentialRecord;
+  /** Whether an onboarding could choose it: itself and its site are active. */
+  readonly inUse: boolean;
+  readonly version: string;
+}
+
+/** A site's overrides by their ids, with what came of each. */
+export const pageOfPowerOverrides = (
+  db: Db | Tx,
+  siteId: SiteId,
+  page: { readonly after: string | null; readonly most: number },
+): Promise<PowerOverrideRow[]> => {
+  const t = maasPowerCredentialOverrides;
+  const behind = page.after === null ? undefined : gt(sql`${t.id}::text`, page.after);
+  return select(db, and(eq(t.siteId, siteId), behind), page.most);
+};
+
+export async function findPowerOverride(db: Db | Tx, siteId: SiteId, id: string): Promise<PowerOverrideRow | null> {
+  const t = maasPowerCredentialOverrides;
+  const [row] = await select(db, and(eq(t.siteId, siteId), eq(t.id, id)), 1);
+  return row ?? null;
+}
+
+async function select(db: Db | Tx, where: SQL | undefined, most: number): Promise<PowerOverrideRow[]> {
+  const t = maasPowerCredentialOverrides;
+  const rows = await db
+    .select({
+      override: t,
+      use: maasCredentialUses,
+      siteStatus: maasSites.status,
+      version: sql<string>`${t}.xmin::text`,
+      now: sql<string>`now()`,
+    })
+    .from(t)
+    .innerJoin(maasSites, eq(maasSites.id, t.siteId))
+    .leftJoin(maasCredentialUses, eq(maasCredentialUses.path, t.vaultPath))
+    .where(where)
+    .orderBy(asc(sql`${t.id}::text`))
+    .limit(most);
+  return rows.map(({ override, use, siteStatus, version, now }) => ({
+    override,
+    inUse: siteStatus === "active" && override.status === "active",
+    version,
+    use: {
+      siteId: override.siteId,
+      kind: "power_override",
+      path: override.vaultPath,
+      overrideId: override.id,
+      selector: `${override.selectorType} ${override.selectorValue}`,
+      usableSince: override.updatedAt,
+      lastUsedAt: use?.lastUsedAt ?? null,
+      lastWorkedAt: use?.lastWorkedAt ?? null,
+      lastFailedAt: use?.lastFailedAt ?? null,
+      lastFailureCode: use?.lastFailureCode ?? null,
+      lastFailureMessage: use?.lastFailureMessage ?? null,
+      warnedOf: use?.warnedOf ?? null,
+      now: toDate(now),
+    },
+  }));
+}
