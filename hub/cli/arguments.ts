@@ -20,6 +20,7 @@ export const COMMON_FLAGS = {
   output: { type: "string" },
   json: { type: "string" },
   all: { type: "boolean" },
+  "if-match": { type: "string" },
   help: { type: "boolean" },
 } as const;
 

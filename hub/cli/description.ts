@@ -54,6 +54,8 @@ export interface Operation {
   /** Positional, in the order of the path. */
   readonly arguments: readonly string[];
   readonly query: readonly Field[];
+  /** Changes what was read before, and has to say which version of it. */
+  readonly conditional: boolean;
   /** Null: takes no body. */
   readonly body: readonly Field[] | null;
 }
@@ -98,6 +100,7 @@ export function operationsOf(document: unknown): Operation[] {
           required: required === true,
           schema: resolve(schema ?? {}),
         })),
+        conditional: (one.parameters ?? []).some(({ in: place, name }) => place === "header" && name === "If-Match"),
         body: body === undefined ? null : fieldsOf(body),
       };
     }),

@@ -16,6 +16,7 @@ const USAGE = `Usage: muster <command> [arguments] [--flags]
   --token-file FILE  by default MUSTER_TOKEN_FILE, else .muster/hub/admin-token; MUSTER_TOKEN holds the token itself
   --output json      the hub's answer as it came
   --all              all pages of a list
+  --if-match ETAG    change only this version; by default whatever is there now
   A flag's value @FILE is the file's content, so that no secret stands on the command line.
 `;
 const DEADLINE_MS = 60_000;
@@ -58,15 +59,21 @@ function readIfThere(file: string): string | null {
   }
 }
 
+interface Question {
+  readonly method: string;
+  readonly invocation: Invocation;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** Retried by nobody: the key lets the operator's own second try find the first one's answer. */
-async function call(target: Target, operation: Operation, invocation: Invocation, key: string): Promise<Response> {
-  const headers: Record<string, string> = { accept: "application/json, text/event-stream" };
+async function call(target: Target, { method, invocation, headers: own }: Question): Promise<Response> {
+  const headers: Record<string, string> = { accept: "application/json, text/event-stream", ...own };
   if (target.token !== null) headers["authorization"] = `Bearer ${target.token}`;
-  if (operation.method === "POST") headers["idempotency-key"] = key;
+  if (method === "POST") headers["idempotency-key"] = randomUUID();
   if (invocation.body !== null) headers["content-type"] = "application/json";
   const search = invocation.query.size === 0 ? "" : `?${invocation.query}`;
   const response = await fetch(`${target.url}${invocation.path}${search}`, {
-    method: operation.method,
+    method,
     headers,
     ...(invocation.body === null ? {} : { body: JSON.stringify(invocation.body) }),
   });
@@ -74,11 +81,18 @@ async function call(target: Target, operation: Operation, invocation: Invocation
   throw new Refused(problemText(response.status, await response.json().catch(() => null)));
 }
 
+/** The version that is there now: an operator at a shell changes what they see, not what they have read an hour ago. */
+async function presentVersion(target: Target, { path }: Invocation): Promise<string> {
+  const invocation = { path, query: new URLSearchParams(), body: null };
+  const response = await call(target, { method: "GET", invocation });
+  return response.headers.get("etag") ?? "";
+}
+
 async function allPages(target: Target, operation: Operation, first: Invocation): Promise<unknown> {
   const items: unknown[] = [];
   const query = new URLSearchParams(first.query);
   for (let page = 0; page < MOST_PAGES; page += 1) {
-    const response = await call(target, operation, { ...first, query }, randomUUID());
+    const response = await call(target, { method: operation.method, invocation: { ...first, query } });
     const answer = (await response.json()) as { items?: unknown[]; next_cursor?: string | null };
     if (answer.items === undefined) return answer;
     items.push(...answer.items);
@@ -103,7 +117,11 @@ async function run(operation: Operation, argv: readonly string[]): Promise<void>
   const print = (answer: unknown): void =>
     void process.stdout.write(output === "json" ? `${JSON.stringify(answer, null, 2)}\n` : forPeople(answer));
   if (given.values["all"] === true) return print(await allPages(target, operation, invocation));
-  const response = await call(target, operation, invocation, randomUUID());
+  const version = operation.conditional
+    ? (flagText(given.values, "if-match") ?? (await presentVersion(target, invocation)))
+    : null;
+  const headers = version === null ? {} : { "if-match": version };
+  const response = await call(target, { method: operation.method, invocation, headers });
   if (response.status === 204) return;
   if (response.headers.get("content-type")?.startsWith("text/event-stream") === true) return printStream(response);
   print(await response.json());

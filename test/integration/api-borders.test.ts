@@ -61,6 +61,39 @@ describe("the borders of the admin API", () => {
     },
   );
 
+  it("changes a resource only for who names its present version, by every PATCH that there is (decision P4)", async () => {
+    const { siteId, profileId, skuId } = await seedApi(api, "patched");
+    const site = `${SITES}/${siteId}`;
+    const login = { selector_type: "hostname", selector_value: "h", user: "u", pass: "p" };
+    const { id: overrideId } = (await api.ask("POST", `${site}/power-credential-overrides`, login)).body;
+    const hook = {
+      url: "https://hooks.example.com/x",
+      secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+    };
+    const { id: webhookId } = (await api.ask("POST", "/api/v1/admin/webhooks", hook)).body;
+    const places: Readonly<Record<string, string>> = {
+      [`${SITES}/{id}`]: site,
+      [`${SITES}/{id}/policy`]: `${site}/policy`,
+      [`${SITES}/{id}/profiles/{profile_id}`]: `${site}/profiles/${profileId}`,
+      [`${SITES}/{id}/power-credential-overrides/{override_id}`]: `${site}/power-credential-overrides/${overrideId}`,
+      "/api/v1/admin/skus/{id}": `/api/v1/admin/skus/${skuId}`,
+      "/api/v1/admin/webhooks/{id}": `/api/v1/admin/webhooks/${webhookId}`,
+    };
+    const patched = ROUTES.filter((route) => route.method === "PATCH").map((route) => route.path);
+    expect(patched.toSorted()).toEqual(Object.keys(places).toSorted());
+    for (const place of Object.values(places)) {
+      const etag = (await api.ask("GET", place)).headers.get("etag");
+      expect(etag ?? "none", place).toMatch(/^"[^"]+"$/);
+      const patch = (match?: string) => api.ask("PATCH", place, {}, match === undefined ? {} : { "if-match": match });
+      expect((await patch()).problem, place).toMatchObject({ status: 428, code: "precondition_required" });
+      expect((await patch('"0"')).problem, place).toMatchObject({ status: 412, code: "precondition_failed" });
+      const changed = await patch(etag ?? "");
+      expect(changed.status, place).toBe(200);
+      expect(changed.headers.get("etag"), place).toBe((await api.ask("GET", place)).headers.get("etag"));
+      expect((await patch(etag ?? "")).status, place).toBe(412);
+    }
+  });
+
   it("names each wrong field by its pointer, unknown ones too", async () => {
     const answer = await api.ask("POST", SITES, {
       ...SITE_BODY,

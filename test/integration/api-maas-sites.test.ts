@@ -72,8 +72,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     const { siteId } = await seedApi(api, "creds");
     api.probeAnswer = {
       ...GOOD_PROBE,
-      ok: false,
-      checks: [{ name: "token", status: "failed", message: "MAAS refused the token." }],
+      checks: [{ name: "token", status: "failed", profile: null, message: "MAAS refused the token." }],
     };
     const refused = await api.ask("POST", `${SITES}/${siteId}/credentials`, { maas_token: "a:b:c" });
     expect(refused.problem).toMatchObject({ code: "site_unusable", status: 422 });
@@ -87,7 +86,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     expect(kept.body.credentials).toEqual({ maas_token: true, power: true, deploy_password: false });
     expect(await api.secrets.read(SECRET_PATHS.maasToken(siteId))).toEqual({ token: "a:b:c" });
     expect(JSON.stringify(kept.body)).not.toContain("a:b:c");
-    expect((await api.ask("POST", `${SITES}/${siteId}/probe`)).body.ok).toBe(true);
+    expect((await api.ask("POST", `${SITES}/${siteId}/probe`)).body).toEqual(GOOD_PROBE);
     expect((await api.ask("POST", `${SITES}/${siteId}/credentials`, {})).problem.code).toBe("validation_failed");
     expect(
       (await api.ask("POST", `${SITES}/${siteId}/credentials`, { maas_token: "only:two" })).problem.errors?.[0]
@@ -143,35 +142,85 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     expect((await api.ask("PATCH", "/api/v1/admin/skus/none", { gpus_total: 2 }, etag)).problem.code).toBe("not_found");
   });
 
-  it("writes RoCE rows all or none, and names each row at fault", async () => {
+  it("writes every RoCE row that is well, and tells what became of each", async () => {
     const { siteId } = await seedApi(api, "roce");
     const rows = `${SITES}/${siteId}/roce-assignments`;
     const row = (hostname: string, nic: string, ipv4_cidr: string) => ({ hostname, interface: nic, ipv4_cidr });
-    expect(
-      (
-        await api.ask("POST", rows, {
-          items: [row("c07u31", "enp28s0np0", "172.30.9.61/31"), row("c07u31", "enp29s0np0", "172.29.1.219/31")],
-        })
-      ).body.written,
-    ).toBe(2);
-    const bad = await api.ask("POST", rows, {
+    const first = await api.ask("POST", rows, {
+      items: [row("c07u31", "enp28s0np0", "172.30.9.61/31"), row("c07u31", "enp29s0np0", "172.29.1.219/31")],
+    });
+    expect(first.body).toEqual({
+      written: 2,
+      failed: 0,
+      items: [
+        { index: 0, outcome: "created" },
+        { index: 1, outcome: "created" },
+      ],
+    });
+    const mixed = await api.ask("POST", rows, {
       items: [
         row("c07u32", "a", "172.30.9.61/31"),
         row("c07u33", "b", "172.30.1.1/31"),
         row("c07u33", "b", "172.30.1.3/31"),
+        row("Bad_Host", "x", "300.1.1.1/31"),
+        "no row",
+        { ...row("c07u34", "c", "172.30.1.5/31"), colour: "red\u0000" },
+        row("c07u31", "enp29s0np0", "172.29.1.219/31"),
+        row("c07u31", "enp28s0np0", "172.30.9.63/31"),
       ],
     });
-    expect(bad.problem.errors?.map((error) => error.pointer)).toEqual(["/items/2", "/items/0/ipv4_cidr"]);
-    expect(
-      (await api.ask("POST", rows, { items: [row("Bad_Host", "x", "300.1.1.1/31")] })).problem.errors?.map(
-        (error) => error.pointer,
-      ),
-    ).toEqual(["/items/0/hostname", "/items/0/ipv4_cidr"]);
-    const list = (await api.ask("GET", rows)).body.items;
-    expect(list.map((item: { interface: string }) => item.interface)).toEqual(["enp28s0np0", "enp29s0np0"]);
-    expect((await api.ask("POST", rows, { items: [row("c07u31", "enp28s0np0", "172.30.9.63/31")] })).status).toBe(200);
-    expect((await api.ask("DELETE", `${rows}/${list[1].id}`)).status).toBe(204);
-    expect((await api.ask("DELETE", `${rows}/${list[1].id}`)).problem.code).toBe("not_found");
+    expect(mixed.body).toMatchObject({ written: 3, failed: 4 });
+    expect(mixed.body.items.map((item: { outcome: string }) => item.outcome)).toEqual([
+      "created",
+      "created",
+      "failed",
+      "failed",
+      "failed",
+      "failed",
+      "unchanged",
+      "updated",
+    ]);
+    expect(mixed.body.items[2].message).toBe("is for the same host and interface as items[1]");
+    expect(mixed.body.items[3].message).toMatch(/^hostname must be a DNS label.*; ipv4_cidr /);
+    expect(mixed.body.items[5].message).toBe("has a field that a row has not");
+    const taken = await api.ask("POST", rows, { items: [row("c07u35", "d", "172.30.1.1/30")] });
+    expect(taken.body.items).toEqual([
+      { index: 0, outcome: "failed", message: "ipv4_cidr 172.30.1.1/30 belongs to c07u33 b already" },
+    ]);
+    const before = (await api.ask("GET", rows)).body.items;
+    const swapped = await api.ask("POST", rows, {
+      items: [row("c07u31", "enp28s0np0", "172.29.1.219/31"), row("c07u31", "enp29s0np0", "172.30.9.63/31")],
+    });
+    expect(swapped.body).toMatchObject({ written: 2, failed: 0 });
+    const after = (await api.ask("GET", rows)).body.items;
+    const known = (list: Record<string, unknown>[]) =>
+      list.map(({ id, created_at, interface: nic }) => [id, created_at, nic]);
+    expect(known(after)).toEqual(known(before));
+    expect((await api.ask("DELETE", `${rows}/${after[1].id}`)).status).toBe(204);
+    expect((await api.ask("DELETE", `${rows}/${after[1].id}`)).problem.code).toBe("not_found");
+  });
+
+  it("writes thousands of RoCE rows, from two clients at once, in a handful of statements", async () => {
+    const { siteId } = await seedApi(api, "fleet");
+    const rows = `${SITES}/${siteId}/roce-assignments`;
+    const items = Array.from({ length: 4000 }, (_, n) => ({
+      hostname: `host-${Math.floor(n / 8)}`,
+      interface: `rail${n % 8}`,
+      ipv4_cidr: `172.30.${Math.floor(n / 128)}.${(n % 128) * 2 + 1}/31`,
+    }));
+    const both = await Promise.all([
+      api.ask("POST", rows, { items }),
+      api.ask("POST", rows, { items: items.toReversed() }),
+    ]);
+    expect(both.map(({ body }) => [body.written, body.failed]).toSorted()).toEqual([
+      [0, 0],
+      [4000, 0],
+    ]);
+    const { rows: kept } = await api.database.database.pool.query(
+      "select count(*)::int as n from maas_roce_assignments where site_id = $1",
+      [siteId],
+    );
+    expect(kept[0]?.n).toBe(4000);
   });
 
   it("gives one host a BMC login of its own, whose secret lies in the store alone", async () => {
@@ -180,6 +229,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     const body = { selector_type: "ipmi_ip", selector_value: "10.176.16.128", user: "root", pass: "hunter2hunter2" };
     const created = await api.ask("POST", overrides, body);
     expect(created.status).toBe(201);
+    expect(created.body).toMatchObject({ status: "active", last_used_at: null, warning: null });
     expect(JSON.stringify(created.body)).not.toContain("hunter2");
     expect(await api.secrets.read(SECRET_PATHS.powerOverride(siteId, created.body.id))).toEqual({
       user: "root",
@@ -189,11 +239,42 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     expect(
       (await api.ask("POST", overrides, { ...body, selector_value: "not-an-address" })).problem.errors?.[0]?.pointer,
     ).toBe("/selector_value");
-    expect((await api.ask("DELETE", `${overrides}/${created.body.id}`)).status).toBe(204);
-    await expect(api.secrets.read(SECRET_PATHS.powerOverride(siteId, created.body.id))).rejects.toMatchObject({
-      code: "secret_missing",
-    });
-    expect((await api.ask("GET", overrides)).body.items).toEqual([]);
+  });
+
+  it("rotates, disables and enables an override for who has read its present version; deleting it keeps its row", async () => {
+    const { siteId } = await seedApi(api, "rotating");
+    const overrides = `${SITES}/${siteId}/power-credential-overrides`;
+    const { id } = (
+      await api.ask("POST", overrides, { selector_type: "hostname", selector_value: "c07u31", user: "a", pass: "one" })
+    ).body;
+    const place = SECRET_PATHS.powerOverride(siteId, id);
+    const one = `${overrides}/${id}`;
+    const etag = async () => ({ "if-match": (await api.ask("GET", one)).headers.get("etag") ?? "" });
+    const old = await etag();
+    expect((await api.ask("PATCH", one, { user: "b", pass: "two" })).problem.code).toBe("precondition_required");
+    expect((await api.ask("PATCH", one, { user: "b" }, old)).problem.errors?.[0]?.pointer).toBe("/user");
+    const rotated = await api.ask("PATCH", one, { user: "b", pass: "two", status: "disabled" }, old);
+    expect(rotated.body).toMatchObject({ id, status: "disabled" });
+    expect(await api.secrets.read(place)).toEqual({ user: "b", pass: "two" });
+    expect((await api.ask("PATCH", one, { user: "c", pass: "three" }, old)).problem.code).toBe("precondition_failed");
+    expect(await api.secrets.read(place)).toEqual({ user: "b", pass: "two" });
+    const next = { "if-match": rotated.headers.get("etag") ?? "" };
+    expect((await api.ask("PATCH", one, { status: "active" }, next)).body.status).toBe("active");
+    expect((await api.ask("DELETE", one)).status).toBe(204);
+    expect((await api.ask("DELETE", one)).status).toBe(204);
+    await expect(api.secrets.read(place)).rejects.toMatchObject({ code: "secret_missing" });
+    expect((await api.ask("GET", overrides)).body.items).toMatchObject([{ id, status: "disabled" }]);
+    expect((await api.ask("PATCH", one, { status: "active" }, await etag())).problem.errors?.[0]?.pointer).toBe(
+      "/user",
+    );
+    const again = await api.ask("PATCH", one, { status: "active", user: "d", pass: "four" }, await etag());
+    expect(again.body.status).toBe("active");
+    const both = await Promise.all(
+      [1, 2].map(async () =>
+        api.ask("PATCH", one, { status: "disabled" }, { "if-match": again.headers.get("etag") ?? "" }),
+      ),
+    );
+    expect(both.map((answer) => answer.status).toSorted()).toEqual([200, 412]);
   });
 
   it("rings a site's watcher", async () => {

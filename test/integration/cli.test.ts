@@ -49,6 +49,16 @@ describe("the command line", () => {
     expect(help.stdout).toMatch(/--ipmi-ip\s+string, needed/);
   });
 
+  it("changes what is there now, or only the version that it is given", async () => {
+    const change = ["update-maas-site-policy", seed.siteId, "--max-deploy-retry-attempts", "3"];
+    expect(await muster([...change, "--output", "json"])).toMatchObject({ exitCode: 0, stderr: "" });
+    const stale = await muster([...change, "--if-match", '"1"']);
+    expect(stale.exitCode).toBe(1);
+    expect(stale.stderr).toMatch(/^precondition_failed \(412\)/);
+    const policy = await muster(["get-maas-site-policy", seed.siteId, "--output", "json"]);
+    expect(JSON.parse(policy.stdout).max_deploy_retry_attempts).toBe(3);
+  });
+
   it("onboards a host, shows it, and carries a verb out with its reason", async () => {
     const { siteId, profileId, skuId } = seed;
     const host = ["--hostname", "gpu-1", "--ipmi-ip", "10.0.0.1"];

@@ -10,7 +10,7 @@ import { PageQuery, pageOf, readCursor } from "../page.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";
 import { mustFindSite, SiteParams } from "./maas-sites.ts";
 import { givenProfileColumns, profileColumns, toProfile } from "./profile-columns.ts";
-import { isUniqueViolation, versionOf } from "./rows.ts";
+import { changedMeanwhile, isUniqueViolation, isVersion, mustMatch, versionOf } from "./rows.ts";
 
 const ProfileParams = z.strictObject({ id: SiteId, profile_id: ProfileId });
 const tag = "profiles";
@@ -111,8 +111,7 @@ async function changeProfile(
   patch: ProfilePatch,
   ifMatch: string | null,
 ): Promise<Versioned<z.input<typeof Profile>>> {
-  if (ifMatch === null)
-    throw new ApiError("precondition_required", "Send the ETag of the version that you change as If-Match.");
+  const version = mustMatch(ifMatch);
   const { status, ...fields } = patch;
   const merged = { ...toProfile(await mustFindProfile(tx, siteId, id)), ...fields };
   if (!profileTtlIsSound(merged))
@@ -124,16 +123,12 @@ async function changeProfile(
   const [changed] = await tx
     .update(maasSiteProfiles)
     .set({ ...givenProfileColumns(fields), ...(status === undefined ? {} : { status }), updatedAt: sql`now()` })
-    .where(and(eq(maasSiteProfiles.id, id), sql`xmin::text = ${ifMatch}`))
+    .where(and(eq(maasSiteProfiles.id, id), isVersion(version)))
     .returning()
     .catch((error: unknown) => {
       throw isUniqueViolation(error) ? nameTaken() : error;
     });
-  if (changed === undefined)
-    throw new ApiError(
-      "precondition_failed",
-      "The profile was changed since you read it. Read it again and decide anew.",
-    );
+  if (changed === undefined) throw changedMeanwhile("profile");
   return new Versioned(toProfile(changed), await versionOf(tx, maasSiteProfiles, eq(maasSiteProfiles.id, id)));
 }
 

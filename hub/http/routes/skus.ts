@@ -6,7 +6,7 @@ import { Sku, SkuCreate, SkuId, SkuPatch } from "../../../shared/api/sites.ts";
 import { type Sku as SkuRow, skus } from "../../db/schema/index.ts";
 import { PageQuery, pageOf, readCursor } from "../page.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";
-import { versionOf } from "./rows.ts";
+import { changedMeanwhile, isVersion, mustMatch, versionOf } from "./rows.ts";
 
 const SkuParams = z.strictObject({ id: SkuId });
 const tag = "skus";
@@ -105,8 +105,7 @@ const updateSku = writeRoute({
   status: 200,
   response: Sku,
   write: async ({ params, body, ifMatch }, tx) => {
-    if (ifMatch === null)
-      throw new ApiError("precondition_required", "Send the ETag of the version that you change as If-Match.");
+    const expected = mustMatch(ifMatch);
     const values = {
       description: body.description,
       gpuVendor: body.gpu_vendor,
@@ -118,14 +117,10 @@ const updateSku = writeRoute({
     const [changed] = await tx
       .update(skus)
       .set({ ...given, updatedAt: sql`now()` })
-      .where(and(eq(skus.id, params.id), sql`xmin::text = ${ifMatch}`))
+      .where(and(eq(skus.id, params.id), isVersion(expected)))
       .returning();
     const version = await versionOf(tx, skus, eq(skus.id, params.id));
-    if (changed === undefined)
-      throw new ApiError(
-        "precondition_failed",
-        "The SKU was changed since you read it. Read it again and decide anew.",
-      );
+    if (changed === undefined) throw changedMeanwhile("SKU");
     return { body: new Versioned(toSku(changed), version), audit: { target: `skus/${params.id}`, details: body } };
   },
 });

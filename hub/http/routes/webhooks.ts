@@ -13,6 +13,7 @@ import { addressFault } from "../../events/webhook-address.ts";
 import { rotated } from "../../events/webhook-secret.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";
+import { changedMeanwhile, mustMatch } from "./rows.ts";
 import { mustFind, mustLock, originOf, toWebhook, WEBHOOKS_PATH, WEBHOOKS_TAG, WebhookParams } from "./webhook-rows.ts";
 
 /** As the audit keeps it. */
@@ -101,10 +102,7 @@ const patchWebhook = writeRoute({
   write: async ({ actor, params, body, ifMatch }, tx) => {
     if (body.url !== undefined) refuseAddress(body.url);
     const row = await mustLock(tx, params.id);
-    if (ifMatch === null)
-      throw new ApiError("precondition_required", "Send the ETag of the version that you change as If-Match.");
-    if (ifMatch !== String(row.version))
-      throw new ApiError("precondition_failed", "The webhook was changed since you read it. Read it again.");
+    if (mustMatch(ifMatch) !== String(row.version)) throw changedMeanwhile("webhook");
     const [changed] = await tx
       .update(webhooks)
       .set({
