@@ -13,11 +13,23 @@ const UNIT_FOLDER = "/etc/systemd/system";
 const SYNC_DROP_IN_FOLDER = `${UNIT_FOLDER}/maas_hardware_sync.service.d`;
 const STATE_FOLDER = "/var/lib/muster";
 const CONFIG_FOLDER = "/etc/muster";
+/** What the agent and the first boot's parts keep in either folder. A hub on the same machine keeps its own there, which is not theirs to remove. */
+const STATE_ENTRIES = ["agent", "bootstrap", "hardware-sync.json"];
+const CONFIG_ENTRIES = ["agent.json", "ca.pem", "enrollment-token", "roce-routing.conf"];
+/** What a part or an agent that was killed while it wrote a file has left beside it. */
+const CUT_WRITE = /^[.](muster[.][A-Za-z0-9]{6}|[0-9a-f]{12}[.]tmp|uninstall-probe)$/;
 /** There where the agent came as a Debian package. */
 const PACKAGE_RECORD = "/var/lib/dpkg/info/muster-agent.list";
-/** While it is there, all that is left of the agent's life is to go on removing. */
+/** While it is there, all that is left of the agent's life is to go on removing. A purge of the package removes it too. */
 const MARKER = `${STATE_FOLDER}/uninstalling`;
 const TOOL_TIMEOUT_MS = 30_000;
+/** Another package job may hold dpkg's lock for long: the purge is tried every 15 s for an hour, and again after each boot. */
+const PURGE_RETRIES = ["Restart=on-failure", "RestartSec=15", "StartLimitIntervalSec=1d", "StartLimitBurst=240"];
+
+async function ownEntries(system: System, folder: string, names: readonly string[]): Promise<string[]> {
+  const own = (await system.list(folder)).filter((name) => names.includes(name) || CUT_WRITE.test(name));
+  return own.map((name) => `${folder}/${name}`);
+}
 
 /** What the cloud-init parts and the agent put on a host and that is there now, in the order of removal. */
 export async function footprint(system: System): Promise<readonly string[]> {
@@ -30,9 +42,9 @@ export async function footprint(system: System): Promise<readonly string[]> {
     `${SYNC_DROP_IN_FOLDER}/50-muster.conf`,
     ...sudoRules.map((name) => `/etc/sudoers.d/${name}`),
     ...((await system.read(NOLOGIN))?.startsWith(NOLOGIN_START) === true ? [NOLOGIN] : []),
-    CONFIG_FOLDER,
+    ...(await ownEntries(system, CONFIG_FOLDER, CONFIG_ENTRIES)),
+    ...(await ownEntries(system, STATE_FOLDER, STATE_ENTRIES)),
     `${UNIT_FOLDER}/${AGENT_UNIT}`,
-    STATE_FOLDER,
   ];
   const present = await Promise.all(fixed.map((path) => system.isPresent(path)));
   return fixed.filter((_path, index) => present[index]);
@@ -49,9 +61,10 @@ export async function probeRemoval(system: System): Promise<void> {
 
 /** By a unit of its own, since the purge stops the agent. */
 async function purgePackage(system: System): Promise<void> {
-  if (!(await system.isPresent(PACKAGE_RECORD))) return;
-  const command = ["--collect", "--no-block", "--unit=muster-agent-purge", "dpkg", "--purge", "muster-agent"];
-  const { exitCode, stderr } = await system.run("systemd-run", command, TOOL_TIMEOUT_MS);
+  const properties = PURGE_RETRIES.flatMap((property) => ["-p", property]);
+  const command = ["--collect", "--no-block", "--unit=muster-agent-purge", ...properties];
+  const purge = ["dpkg", "--purge", "muster-agent"];
+  const { exitCode, stderr } = await system.run("systemd-run", [...command, ...purge], TOOL_TIMEOUT_MS);
   if (exitCode !== 0) throw new Error(`systemd-run ended with status ${exitCode}: ${stderr.slice(-500)}`);
 }
 
@@ -64,7 +77,8 @@ export const isUninstalling = async (system: System): Promise<boolean> => (await
 
 /**
  * Removes what Muster put on the host. Killed in the middle it goes on at the next start: the marker goes last, the agent's unit, which is what
- * starts it, right before it. What cannot be removed is logged and does not keep the rest: nobody is left to be told.
+ * starts it, right before it. Where the agent came as a package its purge ends both; until one succeeds each boot starts the agent, which asks for it
+ * again. What cannot be removed is logged and does not keep the rest: nobody is left to be told.
  */
 export async function removeFootprint(system: System, log: Log): Promise<void> {
   const attempt = async (what: string, act: () => Promise<unknown>): Promise<void> => {
@@ -79,22 +93,27 @@ export async function removeFootprint(system: System, log: Log): Promise<void> {
     if (exitCode !== 0)
       throw new Error(`systemctl ${args.join(" ")} ended with status ${exitCode}: ${stderr.slice(-500)}`);
   };
+  const removeIfEmpty = async (folder: string): Promise<void> => {
+    if ((await system.list(folder)).length === 0) await attempt(folder, () => system.removeTree(folder));
+  };
+  const isPackaged = await system.isPresent(PACKAGE_RECORD);
   const paths = await footprint(system);
   for (const unit of [BOOTSTRAP_UNIT, ROCE_UNIT]) {
     if (paths.includes(`${UNIT_FOLDER}/${unit}`)) await attempt(unit, () => systemctl("disable", "--now", unit));
   }
-  const last = [`${UNIT_FOLDER}/${AGENT_UNIT}`, STATE_FOLDER];
-  for (const path of paths.filter((one) => !last.includes(one))) await attempt(path, () => system.removeTree(path));
-  if ((await system.list(SYNC_DROP_IN_FOLDER)).length === 0)
-    await attempt(SYNC_DROP_IN_FOLDER, () => system.removeTree(SYNC_DROP_IN_FOLDER));
-  for (const name of await system.list(STATE_FOLDER)) {
-    const path = `${STATE_FOLDER}/${name}`;
-    if (path !== MARKER) await attempt(path, () => system.removeTree(path));
-  }
-  await attempt(AGENT_UNIT, () => systemctl("disable", AGENT_UNIT));
-  await attempt(AGENT_UNIT, () => system.removeTree(`${UNIT_FOLDER}/${AGENT_UNIT}`));
+  const unit = `${UNIT_FOLDER}/${AGENT_UNIT}`;
+  for (const path of paths.filter((one) => one !== unit)) await attempt(path, () => system.removeTree(path));
+  await removeIfEmpty(SYNC_DROP_IN_FOLDER);
+  await removeIfEmpty(CONFIG_FOLDER);
+  if (!isPackaged) await attempt(AGENT_UNIT, () => systemctl("disable", AGENT_UNIT));
+  await attempt(unit, () => system.removeTree(unit));
   await attempt("systemd", () => systemctl("daemon-reload"));
-  await attempt("the package", () => purgePackage(system));
-  await attempt(STATE_FOLDER, () => system.removeTree(STATE_FOLDER));
+  if (isPackaged) {
+    await attempt("the package", () => purgePackage(system));
+    log.info("Muster was removed from this host, but for its package, which dpkg is about to purge");
+    return;
+  }
+  await attempt(MARKER, () => system.removeTree(MARKER));
+  await removeIfEmpty(STATE_FOLDER);
   log.info("Muster was removed from this host");
 }
