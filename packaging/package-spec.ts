@@ -17,6 +17,8 @@ export interface PackageSpec {
   readonly nodeOptions: readonly string[];
   /** Files of `packaging/<home>/` -> where they go. */
   readonly files: Readonly<Record<string, string>>;
+  /** Files of `docs/` that come along, in /usr/share/doc/<name>. */
+  readonly docs: readonly string[];
   /** Packages of this repository that come inside this one, in /usr/share/muster/packages; they are built before it. */
   readonly carries: readonly string[];
   /** Below /etc: an upgrade keeps what the operator changed. */

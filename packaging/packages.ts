@@ -19,6 +19,7 @@ export const AGENT: PackageSpec = {
   // V8 takes room for young objects at the start and gives it back hours later; an agent, which nearly always waits, does as well without.
   nodeOptions: ["--max-semi-space-size=1"],
   files: { "muster-agent.service": "usr/lib/systemd/system/muster-agent.service" },
+  docs: [],
   carries: [],
   conffiles: [],
   depends: RUNTIME,
@@ -54,7 +55,9 @@ export const HUB: PackageSpec = {
   files: {
     "muster-hub.service": "usr/lib/systemd/system/muster-hub.service",
     "hub.env": "etc/muster/hub.env",
+    "place-agent-packages": "usr/lib/muster/hub/place-agent-packages",
   },
+  docs: ["settings.md", "packages.md"],
   carries: [AGENT.name],
   conffiles: ["/etc/muster/hub.env"],
   depends: [...RUNTIME, "adduser"],

@@ -36,6 +36,12 @@ export async function stageFiles(stage: Stage, built: readonly string[]): Promis
   const manifest = { name: spec.name, version: stage.version, private: true, type: "module" };
   await writeFile(join(home, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const [command, program] of Object.entries(spec.commands)) await writeCommand(stage, command, program);
+  await stagePackagingFiles(stage, built);
+}
+
+/** Of `stageFiles` all that is not the program: units, configuration, documents, and the packages that this one carries. */
+export async function stagePackagingFiles(stage: Stage, built: readonly string[]): Promise<void> {
+  const { repository, root, spec } = stage;
   for (const [file, target] of Object.entries(spec.files)) {
     await mkdir(dirname(join(root, target)), { recursive: true });
     await cp(join(repository, "packaging", spec.home, file), join(root, target));
@@ -45,7 +51,7 @@ export async function stageFiles(stage: Stage, built: readonly string[]): Promis
     if (file === undefined) throw new Error(`${spec.name} carries ${name}, which was not built before it`);
     await cp(file, join(root, "usr/share/muster/packages", basename(file)));
   }
-  await writeCopyright(stage);
+  await writeDocs(stage);
   await normalizeModes(root);
 }
 
@@ -87,13 +93,14 @@ async function writeCommand({ root, spec }: Stage, command: string, program: str
   await writeFile(join(root, "usr/bin", command), text, { mode: 0o755 });
 }
 
-async function writeCopyright({ root, spec }: Stage): Promise<void> {
+async function writeDocs({ repository, root, spec }: Stage): Promise<void> {
   const folder = join(root, "usr/share/doc", spec.name);
   await mkdir(folder, { recursive: true });
   const home = `/usr/lib/muster/${spec.home}`;
   const text = `${spec.name}: part of Muster.\nNode.js: ${home}/runtime/LICENSE\nnpm packages: the LICENSE file of each below ${home}/node_modules\n`;
   await writeFile(join(folder, "copyright"), text);
   await symlink("copyright", join(folder, "LICENSE"));
+  for (const file of spec.docs) await cp(join(repository, "docs", file), join(folder, file));
 }
 
 /** What a checkout's umask made of the modes must not decide what the host gets. */

@@ -1,0 +1,159 @@
+import {
+  chmodSync,
+  cpSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { packDeb } from "../../packaging/deb.ts";
+import type { PackageSpec } from "../../packaging/package-spec.ts";
+import { AGENT, HUB } from "../../packaging/packages.ts";
+import { stagePackagingFiles } from "../../packaging/stage-files.ts";
+import { DebianRoot } from "./debian-root.ts";
+
+/** What dpkg and the maintainer scripts do. The packages are the real ones without the programs, which makes them small. */
+const repository = new URL("../..", import.meta.url).pathname;
+const architecture = process.arch === "arm64" ? "arm64" : "amd64";
+const other = architecture === "amd64" ? "arm64" : "amd64";
+const lacks = DebianRoot.lacks();
+const DAY_MS = 86_400_000;
+const TOLD = "var/lib/muster/hub/agent-packages";
+const agentFile = (version: string, kind: string = architecture) => `muster-agent_${version}_${kind}.deb`;
+/** Triggers of this machine's other packages are not what is tried. */
+const DPKG = "dpkg --no-triggers --force-depends --force-unsafe-io";
+/** Another package job: holds dpkg's lock (of fcntl, not of flock) while the command runs. */
+const UNDER_THE_LOCK = [
+  'use Fcntl; open(my $file, ">", "/var/lib/dpkg/lock-frontend") or die;',
+  'my $lock = pack("ssx4qqlx4", F_WRLCK, 0, 0, 0, 0); fcntl($file, F_SETLK, $lock) or die;',
+  "exit(system(@ARGV) >> 8)",
+].join(" ");
+
+let packages: string;
+let root: DebianRoot;
+
+async function packageOf(spec: PackageSpec, version: string, built: readonly string[]): Promise<string> {
+  const staged = mkdtempSync(join(tmpdir(), "muster-staged-"));
+  try {
+    chmodSync(staged, 0o755);
+    await stagePackagingFiles({ repository, root: staged, spec, architecture, version }, built);
+    return await packDeb(
+      { repository, root: staged, spec, architecture, version, sourceDateEpoch: 1_700_000_000, compression: "zstd" },
+      packages,
+    );
+  } finally {
+    rmSync(staged, { recursive: true, force: true });
+  }
+}
+
+const install = async (name: string, version: string) => {
+  const file = `${name}_${version}_${architecture}.deb`;
+  cpSync(join(packages, file), root.path(`tmp/${file}`));
+  expect(await root.run(`${DPKG} -i /tmp/${file}`)).toMatchObject({ exitCode: 0 });
+};
+const put = (path: string, text = "", ageDays = 0) => {
+  mkdirSync(join(root.path(path), ".."), { recursive: true });
+  writeFileSync(root.path(path), text);
+  const at = new Date(Date.now() - ageDays * DAY_MS);
+  utimesSync(root.path(path), at, at);
+};
+const told = () => readdirSync(root.path(TOLD)).sort();
+
+describe.skipIf(lacks !== null)(`the Debian packages, installed (SKIPPED where ${lacks ?? "they cannot be"})`, () => {
+  beforeAll(async () => {
+    packages = mkdtempSync(join(tmpdir(), "muster-install-"));
+    for (const version of ["0.1.0", "0.2.0", "0.3.0"]) {
+      const agent = await packageOf(AGENT, version, []);
+      await packageOf(HUB, version, [agent]);
+    }
+  });
+  afterAll(() => rmSync(packages, { recursive: true, force: true }));
+  beforeEach(() => {
+    root = new DebianRoot();
+  });
+  afterEach(() => root.remove());
+
+  it("keep for a month from the upgrade what hosts were told, and whatever the operator put there", async () => {
+    await install("muster-hub", "0.1.0");
+    put(`${TOLD}/${agentFile("0.1.0")}`, "told until today", 45);
+    for (const file of [agentFile("0.0.9"), agentFile("0.1.0", other), agentFile("0.9.0")])
+      put(`${TOLD}/${file}`, file, 45);
+    await install("muster-hub", "0.2.0");
+    expect(told()).toEqual(
+      [agentFile("0.1.0"), agentFile("0.1.0", other), agentFile("0.2.0"), agentFile("0.9.0")].sort(),
+    );
+    // The one after that finds it superseded for less than a month, and then for more.
+    await install("muster-hub", "0.3.0");
+    expect(told()).toContain(agentFile("0.1.0"));
+    put(`${TOLD}/${agentFile("0.1.0")}`, "", 31);
+    await install("muster-hub", "0.3.0");
+    expect(told()).toEqual(
+      [agentFile("0.1.0", other), agentFile("0.2.0"), agentFile("0.3.0"), agentFile("0.9.0")].sort(),
+    );
+  });
+
+  it("do nothing as root in the hub's own folder, where the service may have put a link", async () => {
+    await install("muster-hub", "0.1.0");
+    rmSync(root.path(TOLD), { recursive: true });
+    symlinkSync("/etc", root.path(TOLD));
+    const file = `muster-hub_0.2.0_${architecture}.deb`;
+    cpSync(join(packages, file), root.path(`tmp/${file}`));
+    const upgrade = await root.run(`${DPKG} -i /tmp/${file}`);
+    expect(upgrade).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("then run: dpkg --configure muster-hub"),
+    });
+    expect(await root.run(`stat -c %U /etc; ls /etc | grep -c '[.]deb$' || true`)).toMatchObject({ stdout: "root\n0" });
+    // What it says to do helps.
+    rmSync(root.path(TOLD));
+    expect(await root.run("dpkg --configure muster-hub")).toMatchObject({ exitCode: 0 });
+    expect(told()).toEqual([agentFile("0.2.0")]);
+    expect(await root.run(`stat -c '%U %a' /${TOLD} /${TOLD}/*`)).toMatchObject({ stdout: "muster 755\nmuster 644" });
+  });
+
+  it("leave nothing of an agent that is purged while its host is drained, and let people in again", async () => {
+    await install("muster-agent", "0.1.0");
+    put("var/lib/muster/agent/drain.json");
+    put("var/lib/muster/bootstrap/20-agent-bootstrap.status");
+    put("var/lib/muster/uninstalling");
+    const nologin = "This host is being drained by Muster (task 1).";
+    await root.run(
+      `mkdir /etc/muster; cd /etc/muster; touch .muster.AbCdEf agent.json ca.pem; echo '${nologin}' >/etc/nologin`,
+    );
+    expect(await root.run(`${DPKG} --purge muster-agent`)).toMatchObject({ exitCode: 0 });
+    expect(root.added()).toEqual([]);
+    expect(() => lstatSync(root.path("var/lib/muster"))).toThrow("ENOENT");
+  });
+
+  it("keep another's reason to let nobody in, and the hub, when the agent is purged beside it", async () => {
+    await install("muster-agent", "0.1.0");
+    await install("muster-hub", "0.1.0");
+    put("var/lib/muster/hub/postgres/cluster/data/PG_VERSION");
+    await root.run("echo 'Maintenance until 9' >/etc/nologin");
+    expect(await root.run(`${DPKG} --purge muster-agent`)).toMatchObject({ exitCode: 0 });
+    expect(root.added()).toEqual(
+      expect.arrayContaining([
+        "/etc/nologin",
+        "/etc/muster/hub.env",
+        "/var/lib/muster/hub/postgres/cluster/data/PG_VERSION",
+      ]),
+    );
+  });
+
+  it("are purged once dpkg's lock is free, and until then the mark of a removal stays", async () => {
+    await install("muster-agent", "0.1.0");
+    put("var/lib/muster/uninstalling");
+    const held = await root.run(`perl -e '${UNDER_THE_LOCK}' ${DPKG} --purge muster-agent`);
+    expect(held).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("lock") });
+    expect(lstatSync(root.path("var/lib/muster/uninstalling")).isFile()).toBe(true);
+    expect(await root.run(`${DPKG} --purge muster-agent`)).toMatchObject({ exitCode: 0 });
+    expect(root.added()).toEqual([]);
+  });
+});
