@@ -8,7 +8,7 @@ import { HUB_VERSION } from "../hub/version.ts";
 import { COMPRESSIONS, type Compression, packDeb } from "./deb.ts";
 import { ARCHITECTURES, type Architecture } from "./package-spec.ts";
 import { PACKAGES } from "./packages.ts";
-import { signFiles } from "./sign.ts";
+import { signPackages } from "./sign.ts";
 import { stageFiles } from "./stage-files.ts";
 
 const USAGE = `Usage: npm run package -- [options]
@@ -67,7 +67,7 @@ async function build(): Promise<void> {
       await rm(root, { recursive: true, force: true });
     }
   }
-  await signFiles(out, made, resolve(values["signing-key"]));
+  await signPackages(out, resolve(values["signing-key"]));
 }
 
 try {

@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 
 /** The checksums file, its signature, and the key that proves it. */
 const CHECKSUMS = "SHA256SUMS";
@@ -8,16 +8,16 @@ const SIGNATURE = `${CHECKSUMS}.sig`;
 const PUBLIC_KEY = "muster-release.pub.pem";
 
 /**
- * Writes the files' SHA-256 sums and an Ed25519 signature over them. To check with OpenSSL 3:
+ * Writes the SHA-256 sums of all packages in the folder, also those of an earlier build, and an Ed25519 signature over them. To check with OpenSSL 3:
  * `openssl pkeyutl -verify -pubin -inkey muster-release.pub.pem -rawin -in SHA256SUMS -sigfile SHA256SUMS.sig && sha256sum -c SHA256SUMS`.
  */
-export async function signFiles(out: string, files: readonly string[], keyFile: string): Promise<void> {
+export async function signPackages(out: string, keyFile: string): Promise<void> {
   const lines: string[] = [];
-  for (const file of [...files].sort()) {
+  for (const name of (await readdir(out)).filter((one) => one.endsWith(".deb")).sort()) {
     const sum = createHash("sha256")
-      .update(await readFile(file))
+      .update(await readFile(join(out, name)))
       .digest("hex");
-    lines.push(`${sum}  ${basename(file)}\n`);
+    lines.push(`${sum}  ${name}\n`);
   }
   const text = lines.join("");
   const key = await signingKey(keyFile);

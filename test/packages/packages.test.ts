@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
@@ -8,10 +8,11 @@ import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ARCHITECTURES } from "../../packaging/package-spec.ts";
 import { AGENT, HUB, PACKAGES } from "../../packaging/packages.ts";
+import { signPackages } from "../../packaging/sign.ts";
 import { startChild } from "../support/child.ts";
 import { until } from "../support/until.ts";
 
-/** The packages are built, unpacked where nothing else is, and run; installing them is what the boot suite does. */
+/** The packages are built, unpacked where nothing else is, and run; install.test.ts and the boot suite install them. */
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 const architecture = process.arch === "arm64" ? "arm64" : "amd64";
 const here = existsSync("/usr/bin/dpkg-deb");
@@ -49,6 +50,15 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     expect(await build("b", "--only", AGENT.name)).toMatchObject({ exitCode: 0 });
     const sums = (out: string) => readFileSync(join(folder, out, "SHA256SUMS"), "utf8");
     expect(sums("a").split("\n")).toEqual(expect.arrayContaining(sums("b").trim().split("\n")));
+  });
+
+  it("have sums for every package in the folder, also for one of an earlier build", async () => {
+    const earlier = "muster-agent_0.0.1_riscv64.deb";
+    mkdirSync(join(folder, "mixed"));
+    writeFileSync(join(folder, "mixed", earlier), "earlier");
+    await signPackages(join(folder, "mixed"), join(folder, "mixed-key.pem"));
+    const sum = createHash("sha256").update("earlier").digest("hex");
+    expect(readFileSync(join(folder, "mixed/SHA256SUMS"), "utf8")).toBe(`${sum}  ${earlier}\n`);
   });
 
   it("come with checksums and a signature that OpenSSL proves, and that a changed byte breaks", async () => {
@@ -161,6 +171,8 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
 
   it.each(PACKAGES)("$name has maintainer scripts and a unit that their own checkers pass", async (spec) => {
     const scripts = ["postinst", "prerm", "postrm"].map((script) => unpacked(spec.name, `DEBIAN/${script}`));
+    for (const file of Object.values(spec.files).map((one) => unpacked(spec.name, one)))
+      if (readFileSync(file, "utf8").startsWith("#!/bin/sh")) scripts.push(file);
     for (const script of scripts) expect(await execa("sh", ["-n", script])).toMatchObject({ exitCode: 0 });
     if (existsSync("/usr/bin/shellcheck")) await execa("shellcheck", scripts);
     if (!existsSync("/usr/bin/systemd-analyze")) return;
@@ -171,6 +183,15 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     expect(
       verified.stderr.split("\n").filter((line) => line.includes(spec.name) && !line.includes("not found")),
     ).toEqual([]);
+  });
+
+  it.each(PACKAGES)("$name brings every file that its configuration and its unit name", async (spec) => {
+    const files = Object.values(spec.files).map((file) => unpacked(spec.name, file));
+    const named = files.flatMap(
+      (file) => readFileSync(file, "utf8").match(/\/usr\/(share|lib|bin)\/[a-z0-9./-]*[a-z0-9]/g) ?? [],
+    );
+    expect(named.length).toBeGreaterThan(0);
+    expect(named.filter((path) => !existsSync(unpacked(spec.name, path)))).toEqual([]);
   });
 
   it("refuses an architecture or a package that there is not, and says which there are", async () => {
