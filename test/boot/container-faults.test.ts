@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { TestAuthority } from "../fakes/hub/authority.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
 import { until } from "../support/until.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
@@ -142,9 +143,12 @@ describe("a part that fails", () => {
 });
 
 describe("an agent that cannot come up", () => {
-  it("comes up by itself once the hub can be reached", async () => {
+  it("was not heard of from its address where it cannot reach the hub, and comes up by itself once it can", async () => {
     const block = `iptables -A OUTPUT -d ${world.hosts.listen} -p tcp --dport ${world.agentPort} -j REJECT`;
-    const { id, host } = await onboard({ prepare: (one) => beforeFinal(one, block) });
+    const { id, host } = await onboard({
+      profile: { hardware_sync_seed_timeout_seconds: 30 },
+      prepare: (one) => beforeFinal(one, block),
+    });
     const failed = await until("the agent's part to fail", async () => {
       const status = await statusOf(host, "20-agent-bootstrap");
       return status?.exit_code ? status : undefined;
@@ -156,8 +160,17 @@ describe("an agent that cannot come up", () => {
         world.maas.sim.region.bootReports.some((one) => one.name === "modules-final" && one.result === "FAIL") ||
         undefined,
     );
+    const gaveUp = await world.ended(id);
+    expect(gaveUp).toMatchObject({
+      failure_class: "post_deploy_connectivity_failure",
+      error_code: "agent_not_connected",
+      evidence: { seen_from_host: [], maas_saw: expect.stringContaining("cloudinit") },
+    });
+    expect(gaveUp.error_message).toContain("no connection from the host's addresses was seen (10.231.");
     await host.shell("iptables -F OUTPUT");
-    await expectActive(id);
+    await until("the agent to come after all", async () =>
+      (await world.api.node(gaveUp.node_id ?? "")).status === "active" ? true : undefined,
+    );
   });
 
   it("comes up by itself once its expired token was given another life", async () => {
@@ -170,33 +183,36 @@ describe("an agent that cannot come up", () => {
     expect(told).toContain("its token was extended");
   });
 
-  it("is told by MAAS's and the host's word where the CA that it was given is not the hub's, and goes on with the right one", async () => {
-    const wrong = "MIIBszCCAVmgAwIBAgIUQ2FuYXJ5";
+  it("is told by the hub's and the host's word where it was given another CA, and goes on with the right one", async () => {
+    const other = (await TestAuthority.make()).caPem.trim();
     let right = "";
     const { id, host } = await onboard({
       profile: { hardware_sync_seed_timeout_seconds: 60 },
       prepare: (_host, machine) =>
         editUserData(machine, "20-agent-bootstrap.sh", (text) =>
-          text.replace(
-            /(-----BEGIN CERTIFICATE-----\n)([^-]+)(\n-----END)/,
-            (_all, begin: string, body: string, end: string) => {
-              right = body;
-              return `${begin}${wrong}${end}`;
-            },
-          ),
+          text.replace(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/, (found) => {
+            right = found;
+            return other;
+          }),
         ),
     });
     const failed = await world.ended(id);
-    expect(failed).toMatchObject({ status: "failed_manual_intervention", error_code: "agent_not_connected" });
-    expect(failed.failure_class).toBe("post_deploy_connectivity_failure");
+    expect(failed).toMatchObject({
+      status: "failed_manual_intervention",
+      failure_class: "agent_enrollment_failure",
+      error_code: "agent_distrusts_hub",
+      evidence: {
+        seen_from_host: [expect.stringMatching(/^10\.231\.\d+\.\d+ refused the hub's certificate \(unknown CA\) /)],
+      },
+    });
+    expect(failed.error_message).toContain("does not trust this hub");
     await until(
       "the host's own word",
-      async () =>
-        (await statusOf(host, "20-agent-bootstrap"))?.message.includes("check network, address and CA") || undefined,
+      async () => (await statusOf(host, "20-agent-bootstrap"))?.message.includes("given another CA") || undefined,
     );
     const script = "/var/lib/cloud/instance/scripts/20-agent-bootstrap.sh";
     const text = (await host.read(script)) ?? "";
-    await host.put({ path: script.slice(1), mode: 0o700, content: text.replace(wrong, () => right) });
+    await host.put({ path: script.slice(1), mode: 0o700, content: text.replace(other, () => right) });
     await world.verb(id, "resume");
     await expectActive(id);
   });

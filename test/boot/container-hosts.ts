@@ -38,13 +38,14 @@ export class ContainerHosts implements Lane {
   stop = (): Promise<void> => this.#lxd.stop();
 
   attach(region: Region, maasUrl: string): void {
+    this.#layNetwork(region);
     region.hooks = {
       boot: (machine) =>
         this.#enqueue(async () => {
           const host = this.of(machine.hostname);
           await host.install(
             machine.interfaces.map(({ name, macAddress }) => ({ name, mac: macAddress, onBridge: name === PXE_NIC })),
-            filesOfInstaller(machine, maasUrl, { dhcp4: true }),
+            filesOfInstaller(machine, maasUrl, this.#networkOf(machine)),
           );
           await this.prepare(host, machine);
           region.count(machine.systemId, "boot");
@@ -62,6 +63,22 @@ export class ContainerHosts implements Lane {
           if (!(await host.isRunning())) await host.start();
         }),
     };
+  }
+
+  /** The region gives out addresses of the bridge's network, so a host has the one that its MAAS says. */
+  #layNetwork({ state }: Region): void {
+    const subnet = state.subnets.find((one) => one.name === "pxe");
+    const range = state.ipRanges.find((one) => one.subnetId === subnet?.id && one.type === "dynamic");
+    if (subnet === undefined || range === undefined) throw new Error("the region has no PXE network");
+    Object.assign(subnet, { cidr: this.#lxd.network, gatewayIp: this.#lxd.gateway, dnsServers: [this.#lxd.gateway] });
+    Object.assign(range, { startIp: this.#lxd.dhcp.first, endIp: this.#lxd.dhcp.last });
+  }
+
+  #networkOf(machine: Machine): object {
+    const nic = machine.interfaces.find(({ name }) => name === PXE_NIC);
+    const address = nic?.links.find((link) => link.ipAddress !== null)?.ipAddress;
+    if (address === undefined) throw new Error(`the region gave ${machine.hostname} no address`);
+    return { addresses: [`${address}/24`], nameservers: { addresses: [this.#lxd.gateway] } };
   }
 
   of(hostname: string): ContainerHost {

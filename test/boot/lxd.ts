@@ -16,12 +16,17 @@ export class Lxd {
   readonly #daemon: ChildProcess;
   /** This machine's address on the bridge. */
   readonly gateway: string;
+  readonly network: string;
+  /** For whoever asks for an address; the others are free to be given. */
+  readonly dhcp: { readonly first: string; readonly last: string };
   readonly bridge = BRIDGE;
 
-  private constructor(folder: string, daemon: ChildProcess, gateway: string) {
+  private constructor(folder: string, daemon: ChildProcess, prefix: string) {
     this.#folder = folder;
     this.#daemon = daemon;
-    this.gateway = gateway;
+    this.gateway = `${prefix}.1`;
+    this.network = `${prefix}.0/24`;
+    this.dhcp = { first: `${prefix}.200`, last: `${prefix}.254` };
   }
 
   /** Starts in an empty folder; what a killed run left there is ended first. */
@@ -36,7 +41,7 @@ export class Lxd {
       detached: true,
     });
     writeFileSync(join(folder, "pid"), String(daemon.pid));
-    const lxd = new Lxd(folder, daemon, `${await freeNetwork()}.1`);
+    const lxd = new Lxd(folder, daemon, await freeNetwork());
     await until("LXD answers", async () => {
       if (daemon.exitCode !== null) throw new Error(`lxd ended with ${daemon.exitCode}; read ${folder}/lxd.log`);
       return existsSync(join(folder, "unix.socket")) ? await lxd.lxc("list", "--format", "csv") : undefined;
@@ -48,6 +53,7 @@ export class Lxd {
     await execa("lxd", ["init", "--preseed"], { env: lxd.#env(), input: JSON.stringify(preseed) });
     await lxd.lxc("image", "import", image.metadata, image.rootfs, "--alias", BASE);
     const settings = [`ipv4.address=${lxd.gateway}/24`, "ipv4.nat=false", "ipv4.dhcp=true", "ipv6.address=none"];
+    settings.push(`ipv4.dhcp.ranges=${lxd.dhcp.first}-${lxd.dhcp.last}`);
     // Names of the world outside are refused at once, as there is none.
     await lxd.lxc("network", "create", BRIDGE, ...settings, "raw.dnsmasq=no-resolv");
     return lxd;
