@@ -175,8 +175,9 @@ describe("an agent that cannot come up", () => {
 
   it("comes up by itself once its expired token was given another life", async () => {
     const { id } = await onboard({
-      profile: { enrollment_token_ttl_seconds: 20, deploy_timeout_seconds: 20 },
-      prepare: (one) => beforeFinal(one, "sleep 22"),
+      // Long enough for a boot on a machine that is busy with other things.
+      profile: { enrollment_token_ttl_seconds: 60, deploy_timeout_seconds: 60 },
+      prepare: (one) => beforeFinal(one, "sleep 62"),
     });
     await expectActive(id);
     const told = (await world.api.onboarding(id)).events.map((event) => event.message).join();
