@@ -37,6 +37,20 @@ describe("the conditions of the first boot", () => {
     expect(await told()).toEqual([]);
   });
 
+  it("are open between two parts: one that is to run and has not begun counts, one of somebody else's does not", async () => {
+    const scripts = join(root, "var/lib/cloud/instance/scripts");
+    mkdirSync(scripts, { recursive: true });
+    for (const name of ["20-agent-bootstrap", "40-extra-disks"])
+      writeFileSync(join(scripts, `${name}.sh`), 'STATE_DIR="$ROOT/var/lib/muster/bootstrap"\n');
+    writeFileSync(join(scripts, "50-others.sh"), "echo hello\n");
+    part("20-agent-bootstrap", "muster", 0);
+    expect(await bootstrapConditions(system)).toMatchObject([
+      { type: "bootstrap.muster", status: "Unknown", message: "40-extra-disks has not ended" },
+    ]);
+    part("40-extra-disks", "muster", 0);
+    expect(await told()).toEqual([["bootstrap.muster", "True", "Completed"]]);
+  });
+
   it("tell the site's bundle and Muster's parts apart", async () => {
     part("10-site-bootstrap", "site", 7, "site bundle base ended with status 7");
     part("20-agent-bootstrap", "muster", 0);

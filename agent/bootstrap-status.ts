@@ -3,6 +3,9 @@ import type { ReportedCondition } from "../shared/readiness.ts";
 import type { System } from "./system/system.ts";
 
 const FOLDER = "/var/lib/muster/bootstrap";
+/** Where cloud-init lays the parts before it runs the first. */
+const SCRIPTS = "/var/lib/cloud/instance/scripts";
+const SITES_OWN = "10-site-bootstrap";
 
 /** What each part of the first boot writes of itself; see cloud-init/README.md. */
 const PartStatus = z.object({
@@ -20,12 +23,31 @@ type PartStatus = z.output<typeof PartStatus>;
  */
 export async function bootstrapConditions(system: System): Promise<ReportedCondition[]> {
   const names = (await system.list(FOLDER)).filter((name) => name.endsWith(".status"));
-  const parts = await Promise.all(names.map((name) => readPart(system, name)));
+  const begun = await Promise.all(names.map((name) => readPart(system, name)));
+  const parts = [...begun, ...(await notBegun(system, names))];
   return (["site", "muster"] as const).flatMap((owner) => {
     const own = parts.filter((part) => part.owner === owner);
     if (own.length === 0) return [];
     return [{ type: `bootstrap.${owner}`, ...verdict(own), observed_at: new Date().toISOString() }];
   });
+}
+
+/** The agent is started by one part and is there before the next ones: between two of them nothing runs, and the first boot is not over. */
+async function notBegun(system: System, statuses: readonly string[]): Promise<PartStatus[]> {
+  const scripts = (await system.list(SCRIPTS))
+    .flatMap((name) => /^([1-9]\d-.+)\.sh$/.exec(name)?.[1] ?? [])
+    .filter((part) => !statuses.includes(`${part}.status`));
+  // Others' scripts may have such names; only Muster's write a status.
+  const texts = await Promise.all(scripts.map((part) => system.read(`${SCRIPTS}/${part}.sh`)));
+  return scripts
+    .filter((_part, at) => texts[at]?.includes("/var/lib/muster/bootstrap"))
+    .map((part) => ({
+      part,
+      owner: part === SITES_OWN ? "site" : "muster",
+      ended_at: null,
+      exit_code: null,
+      message: "",
+    }));
 }
 
 /** A file that cannot be read counts as a failed part of Muster's: what it said is not known. */

@@ -10,7 +10,7 @@ import type { Machine } from "../fakes/maas/state/model.ts";
 import { until } from "../support/until.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import type { ContainerHost } from "./container-host.ts";
-import { ContainerHosts } from "./container-hosts.ts";
+import { ContainerHosts, type Prepare } from "./container-hosts.ts";
 import { editUserData } from "./edit-user-data.ts";
 
 /** What goes wrong at first boot, each told apart, and mended without a new deploy. */
@@ -18,10 +18,12 @@ let world: BootWorld;
 let files: Server;
 let filesUrl: string;
 const served = new Map<string, Buffer>();
+const prepares = new Map<string, Prepare>();
 let box = 0;
 
 beforeAll(async () => {
   world = await startBootWorld({ boxes: 9, lane: ContainerHosts.start });
+  world.hosts.prepare = async (host, machine) => prepares.get(host.name)?.(host, machine);
   files = createServer((request, response) => {
     const body = served.get(request.url ?? "");
     response.writeHead(body === undefined ? 404 : 200).end(body);
@@ -36,6 +38,10 @@ afterAll(async () => {
   await world?.stop();
 });
 
+/** A machine that is busy with other things boots a host in minutes. */
+const soon = <T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> =>
+  until(what, look, { timeoutMs: 240_000, everyMs: 200, signal: world.hosts.failed });
+
 const QUICK = {
   MUSTER_DOWNLOAD_ATTEMPTS: "2",
   MUSTER_DOWNLOAD_PAUSE_SECONDS: "1",
@@ -48,11 +54,12 @@ interface Case {
 }
 /** Onboards the next box; `prepare` spoils it before its first boot. */
 async function onboard({ profile = {}, environment = {}, prepare }: Case) {
-  world.hosts.prepare = async (host, machine) => {
+  box += 1;
+  // By name: a host that is slow must not be spoiled as the next one is to be.
+  prepares.set(world.boxes[box - 1]?.hostname ?? "", async (host, machine) => {
     await host.setEnvironment({ ...QUICK, ...environment });
     await prepare?.(host, machine);
-  };
-  box += 1;
+  });
   const { id, hostname } = await world.onboard(box, { ...profile });
   return { id, host: world.hosts.of(hostname) };
 }
@@ -93,7 +100,7 @@ describe("a part that fails", () => {
     expect(failed.error_message).toContain("10-site-bootstrap ended with 7");
     expect((await statusOf(host, "20-agent-bootstrap"))?.exit_code).toBe(0);
     await host.shell("touch /etc/site-is-ready && systemctl restart muster-bootstrap");
-    await until("the bundle to succeed", async () =>
+    await soon("the bundle to succeed", async () =>
       (await statusOf(host, "10-site-bootstrap"))?.exit_code === 0 ? true : undefined,
     );
     await world.verb(id, "resume");
@@ -129,7 +136,7 @@ describe("a part that fails", () => {
       expect(await host.shell("findmnt -no SOURCE /share1")).toBe(blank);
       expect(await host.read("/etc/fstab")).toMatch(/^UUID=[0-9a-f-]{36} \/share1 ext4 /m);
       await host.shell(`wipefs -aq ${used} && systemctl restart muster-bootstrap`);
-      await until("the other share", async () =>
+      await soon("the other share", async () =>
         (await host.run("findmnt", "-no", "SOURCE", "/share2")).stdout === used ? true : undefined,
       );
       await world.verb(id, "resume");
@@ -149,12 +156,12 @@ describe("an agent that cannot come up", () => {
       profile: { hardware_sync_seed_timeout_seconds: 30 },
       prepare: (one) => beforeFinal(one, block),
     });
-    const failed = await until("the agent's part to fail", async () => {
+    const failed = await soon("the agent's part to fail", async () => {
       const status = await statusOf(host, "20-agent-bootstrap");
       return status?.exit_code ? status : undefined;
     });
     expect(failed.message).toContain("could not be fetched in 2 attempts (curl status 7");
-    await until(
+    await soon(
       "MAAS to be told",
       () =>
         world.maas.sim.region.bootReports.some((one) => one.name === "modules-final" && one.result === "FAIL") ||
@@ -168,7 +175,7 @@ describe("an agent that cannot come up", () => {
     });
     expect(gaveUp.error_message).toContain("no connection from the host's addresses was seen (10.231.");
     await host.shell("iptables -F OUTPUT");
-    await until("the agent to come after all", async () =>
+    await soon("the agent to come after all", async () =>
       (await world.api.node(gaveUp.node_id ?? "")).status === "active" ? true : undefined,
     );
   });
@@ -207,7 +214,7 @@ describe("an agent that cannot come up", () => {
       },
     });
     expect(failed.error_message).toContain("does not trust this hub");
-    await until(
+    await soon(
       "the host's own word",
       async () => (await statusOf(host, "20-agent-bootstrap"))?.message.includes("given another CA") || undefined,
     );
@@ -229,7 +236,7 @@ describe("an agent that cannot come up", () => {
             .replace("PACKAGE_FROM_HUB='true'", "PACKAGE_FROM_HUB='false'"),
         ),
     });
-    const refused = await until("the package to be refused", async () => {
+    const refused = await soon("the package to be refused", async () => {
       const status = await statusOf(host, "20-agent-bootstrap");
       return status?.exit_code ? status : undefined;
     });
@@ -243,7 +250,7 @@ describe("an agent that cannot come up", () => {
     const { id, host } = await onboard({
       prepare: (one) => beforeFinal(one, "mkdir -p /usr/lib/muster && mount -t tmpfs -o size=8m none /usr/lib/muster"),
     });
-    const failed = await until("the installation to fail", async () => {
+    const failed = await soon("the installation to fail", async () => {
       const status = await statusOf(host, "20-agent-bootstrap");
       return status?.exit_code ? status : undefined;
     });
@@ -258,7 +265,7 @@ describe("a power cut", () => {
   it("in the midst of the first boot: the next boot ends it", async () => {
     const ref = serve("slow.sh", "#!/bin/sh\n[ -e /var/tmp/once ] && exit 0\ntouch /var/tmp/once\nsync\nsleep 600\n");
     const { id, host } = await onboard({ profile: { site_bootstrap_bundle_ref: ref } });
-    await until("the bundle to run", async () => ((await host.read("/var/tmp/once")) === "" ? true : undefined));
+    await soon("the bundle to run", async () => ((await host.read("/var/tmp/once")) === "" ? true : undefined));
     await host.powerCut();
     expect(await host.isRunning()).toBe(false);
     await host.start();
@@ -268,7 +275,7 @@ describe("a power cut", () => {
 
   it("in the midst of a task: the agent comes back, and the task is carried out after all", async () => {
     const { id, host } = await onboard({});
-    await until("the reseed", async () =>
+    await soon("the reseed", async () =>
       (await world.api.onboarding(id)).current_stage === "ensure_hardware_sync_configured" &&
       (await host.run("systemctl", "is-active", "muster-agent")).stdout === "active"
         ? true
