@@ -82,7 +82,8 @@ const statusOf = async (host: ContainerHost, part: string) =>
 /** The host came into service by the deploy that it had. */
 async function expectActive(id: string): Promise<void> {
   const end = await world.ended(id);
-  expect(end.status, `${end.error_message}`).toBe("completed");
+  // A host that is mended before an operator takes it up again is adopted by itself.
+  expect(["completed", "reconciled"], `${end.error_message}`).toContain(end.status);
   expect(world.maas.sim.region.state.counters[end.maas_system_id ?? ""]).toMatchObject({ deploy: 1, boot: 1 });
   expect((await world.api.node(end.node_id ?? "")).status).toBe("active");
 }
@@ -171,8 +172,8 @@ describe("an agent that cannot come up", () => {
     expect(gaveUp).toMatchObject({
       failure_class: "post_deploy_connectivity_failure",
       error_code: "agent_not_connected",
-      evidence: { seen_from_host: [], maas_saw: expect.stringContaining("cloudinit") },
     });
+    expect(gaveUp.error_message).toContain("MAAS was told that its first boot failed: 'cloudinit'");
     expect(gaveUp.error_message).toContain("no connection from the host's addresses was seen (10.231.");
     await host.shell("iptables -F OUTPUT");
     await soon("the agent to come after all", async () =>
@@ -209,11 +210,10 @@ describe("an agent that cannot come up", () => {
       status: "failed_manual_intervention",
       failure_class: "agent_enrollment_failure",
       error_code: "agent_distrusts_hub",
-      evidence: {
-        seen_from_host: [expect.stringMatching(/^10\.231\.\d+\.\d+ refused the hub's certificate \(unknown CA\) /)],
-      },
     });
-    expect(failed.error_message).toContain("does not trust this hub");
+    expect(failed.error_message).toMatch(
+      /does not trust this hub: 10\.231\.\d+\.\d+ refused the hub's certificate \(unknown CA\) \d+ times, last at /,
+    );
     await soon(
       "the host's own word",
       async () => (await statusOf(host, "20-agent-bootstrap"))?.message.includes("given another CA") || undefined,
