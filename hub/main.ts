@@ -25,6 +25,7 @@ import { createLog, type Log } from "./log.ts";
 import type { MaasPort } from "./maas/port.ts";
 import { SiteClients } from "./maas/site-clients.ts";
 import { startOfflineSweep } from "./node/offline-sweep.ts";
+import { offlineBreaker } from "./reconciler/offline-breaker.ts";
 import { Reconciler } from "./reconciler/reconcile.ts";
 import { startRetention } from "./retention.ts";
 import { ensureSameStore } from "./same-store.ts";
@@ -189,7 +190,12 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
     onLooked: (look) => reconciler.reconcile(look),
   });
   closers.push(() => watcher.close());
-  const sweep = startOfflineSweep({ inTx, log: log.with({ part: "heartbeat" }), graceMs: config.offlineGraceMs });
+  const sweep = startOfflineSweep({
+    inTx,
+    log: log.with({ part: "heartbeat" }),
+    graceMs: config.offlineGraceMs,
+    holdBack: offlineBreaker(log.with({ part: "reconciler" })),
+  });
   closers.push(() => sweep.close());
   const retention = startRetention({ db, log: log.with({ part: "retention" }), days: config.retentionDays });
   closers.push(() => retention.close());

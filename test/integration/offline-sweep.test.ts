@@ -2,6 +2,7 @@ import { and, eq } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { agentSessions, nodeConditions, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
 import { startOfflineSweep, sweepOffline } from "../../hub/node/offline-sweep.ts";
+import { offlineBreaker } from "../../hub/reconciler/offline-breaker.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { GatewayRig, type Identity } from "../support/gateway-rig.ts";
 import { quietLog } from "../support/log.ts";
@@ -44,13 +45,15 @@ const sessionState = (nodeId: NodeId, state: "open" | "closed") =>
     return session?.state === state ? session : undefined;
   });
 
+const holdBack = offlineBreaker(quietLog);
 describe("a silent node", () => {
   const silence = (nodeId: NodeId, agoMs: number) =>
     rig.db
       .update(agentSessions)
       .set({ lastSeenAt: new Date(Date.now() - agoMs), heartbeatTtlMs: 10_000 })
       .where(eq(agentSessions.nodeId, nodeId));
-  const sweep = (upForMs = 600_000) => sweepOffline({ inTx: rig.inTx, upForMs, silenceMs: 30_000 });
+  const sweep = (upForMs = 600_000) =>
+    sweepOffline({ inTx: rig.inTx, upForMs, silenceMs: 30_000, holdBack, afterOutage: false });
   const lost = async (status: "active" | "enrolling" = "active") => {
     const identity = await rig.enrolled(status);
     await (await connect(identity)).close();
@@ -119,7 +122,7 @@ describe("a silent node", () => {
     const identity = await lost();
     await silence(identity.nodeId, 3_600_000);
     await rig.db.update(agentSessions).set({ heartbeatTtlMs: 50 }).where(eq(agentSessions.nodeId, identity.nodeId));
-    const running = startOfflineSweep({ inTx: rig.inTx, log: quietLog, graceMs: 200, everyMs: 20 });
+    const running = startOfflineSweep({ inTx: rig.inTx, log: quietLog, graceMs: 200, everyMs: 20, holdBack });
     await until("the node is offline", async () =>
       (await statusOf(identity.nodeId)) === "offline" ? true : undefined,
     );
@@ -131,7 +134,7 @@ describe("a silent node", () => {
     await silence(identity.nodeId, 3_600_000);
     let sweeps = 0;
     const counted: typeof rig.inTx = async (fn, options) => rig.inTx(fn, options).finally(() => sweeps++);
-    const running = startOfflineSweep({ inTx: counted, log: quietLog, graceMs: 3_600_000, everyMs: 20 });
+    const running = startOfflineSweep({ inTx: counted, log: quietLog, graceMs: 3_600_000, everyMs: 20, holdBack });
     await until("it has swept a few times", () => (sweeps > 5 ? true : undefined));
     running.close();
     expect(await statusOf(identity.nodeId)).toBe("active");

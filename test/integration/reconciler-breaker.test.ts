@@ -1,7 +1,13 @@
+import { and, eq, inArray } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { listBreakers, resetBreaker } from "../../hub/db/queries/reconciler-breakers.ts";
+import { agentSessions, nodeConditions, reconcilerBreakers } from "../../hub/db/schema/index.ts";
+import { moveNode } from "../../hub/node/move-node.ts";
+import { sweepOffline } from "../../hub/node/offline-sweep.ts";
 import { ACCEPT_SECONDS } from "../../hub/reconciler/breaker.ts";
+import { offlineBreaker } from "../../hub/reconciler/offline-breaker.ts";
 import { type FleetNode, FleetRig } from "../support/fleet-rig.ts";
+import { quietLog } from "../support/log.ts";
 import { until } from "../support/until.ts";
 
 /** A region that suddenly says that much of the fleet is gone is not believed (decision F1). */
@@ -68,5 +74,55 @@ describe("the breaker of a site", () => {
     await fleet.sweep();
     await until("six quarantined", async () => ((await statuses())["quarantined"] === 6 ? true : undefined));
     expect((await fleet.node((made[3] as FleetNode).nodeId)).driftDetails?.held_back).toBeNull();
+  });
+});
+
+describe("agents that are not heard of after a hub's own outage", () => {
+  const sweep = (afterOutage: boolean) =>
+    sweepOffline({ inTx: fleet.inTx, upForMs: 600_000, silenceMs: 0, holdBack: offlineBreaker(quietLog), afterOutage });
+  const silent = (nodes: readonly FleetNode[]) =>
+    fleet.db
+      .update(agentSessions)
+      .set({ lastSeenAt: new Date(Date.now() - 3_600_000) })
+      .where(
+        inArray(
+          agentSessions.nodeId,
+          nodes.map((one) => one.nodeId),
+        ),
+      );
+  const active: FleetNode[] = [];
+  const offlineBreakerRow = async () => (await listBreakers(fleet.db)).find((one) => one.kind === "offline");
+
+  it("do not become offline when they are many, but nothing is put on them", async () => {
+    for (const one of made) if ((await fleet.node(one.nodeId)).status === "active") active.push(one);
+    expect(active).toHaveLength(6);
+    await silent(active);
+    expect(await sweep(true)).toMatchObject({ offline: 0 });
+    expect(await offlineBreakerRow()).toMatchObject({ wouldMove: 6, moveLimit: 5 });
+    expect(await sweep(true)).toMatchObject({ offline: 0 });
+    const [condition] = await fleet.db
+      .select()
+      .from(nodeConditions)
+      .where(
+        and(eq(nodeConditions.nodeId, (active[0] as FleetNode).nodeId), eq(nodeConditions.type, "agent.connected")),
+      );
+    expect(condition).toMatchObject({ status: "Unknown", reason: "Silent" });
+  });
+
+  it("become offline once a person has said that they are gone", async () => {
+    await fleet.inTx((tx) =>
+      resetBreaker(tx, fleet.siteId, "offline", { by: "ann", reason: "a switch burnt", acceptSeconds: 60 }),
+    );
+    expect(await sweep(true)).toMatchObject({ offline: 6 });
+  });
+
+  it("become offline at once where the hub was there all the time", async () => {
+    for (const { nodeId } of active) {
+      await fleet.setConnected(nodeId, true);
+      await fleet.inTx((tx) => moveNode(tx, nodeId, { from: "offline", to: "active", owner: "heartbeat" }, "back"));
+    }
+    await fleet.db.delete(reconcilerBreakers);
+    await silent(active);
+    expect(await sweep(false)).toMatchObject({ offline: 6 });
   });
 });

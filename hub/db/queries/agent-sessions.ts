@@ -125,9 +125,10 @@ export async function findVoidSessions(
   return rows.map((row) => ({ nodeId: row.node_id, why: row.revoked ? "identity_revoked" : "superseded" }));
 }
 
-export interface SilentNode extends Pick<Node, "id" | "generation" | "status"> {
+export interface SilentNode extends Pick<Node, "id" | "hostname" | "siteId" | "generation" | "status"> {
   readonly lastSeenAt: Date;
   readonly epoch: number;
+  readonly session: "open" | "closed";
 }
 
 /**
@@ -138,9 +139,12 @@ export async function findSilentNodes(tx: Tx, silenceMs: number, upForMs: number
   return tx
     .select({
       id: nodes.id,
+      hostname: nodes.hostname,
+      siteId: nodes.siteId,
       generation: nodes.generation,
       status: nodes.status,
       epoch: agentSessions.sessionEpoch,
+      session: agentSessions.state,
       lastSeenAt: agentSessions.lastSeenAt,
     })
     .from(nodes)

@@ -104,6 +104,22 @@ export async function countInService(
   return { inService: row?.inService ?? 0, moved: row?.moved ?? 0 };
 }
 
+/** Nodes in service at the site, and those of them that became offline within the window. */
+export async function countAgentsInService(
+  tx: Tx,
+  siteId: SiteId,
+  windowSeconds: number,
+): Promise<{ inService: number; moved: number }> {
+  const [row] = await tx
+    .select({
+      inService: sql<number>`count(*)::int`,
+      moved: sql<number>`count(*) filter (where ${nodes.status} = 'offline' and ${nodes.updatedAt} > now() - make_interval(secs => ${windowSeconds}))::int`,
+    })
+    .from(nodes)
+    .where(and(eq(nodes.siteId, siteId), inArray(nodes.status, ["active", "offline"])));
+  return { inService: row?.inService ?? 0, moved: row?.moved ?? 0 };
+}
+
 /**
  * These nodes have been judged by what was known when their facts were read; one whose facts have changed since stays due. Two statements, whatever
  * their number.
