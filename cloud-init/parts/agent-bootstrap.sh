@@ -34,9 +34,25 @@ write_config() {
   printf '%s\n' "$config" | put_file 0600 "$CONFIG_DIR/agent.json"
 }
 
+# dpkg puts the command in its place before what it runs, so of a package only dpkg's own word says that all of it is there. What dpkg
+# does not know, the image has brought in another way.
+agent_is_whole() {
+  local state
+  [ -x "$BINARY" ] || return 1
+  if ! has_os dpkg-query; then return 0; fi
+  state=$(os dpkg-query -W -f '${db:Status-Status}' muster-agent 2>/dev/null) || {
+    [ $? -eq 1 ]
+    return
+  }
+  case $state in
+  installed | triggers-* | not-installed | config-files) return 0 ;;
+  esac
+  return 1
+}
+
 fetch_package() {
   [ -n "$PACKAGE_URL" ] ||
-    die "there is no $BINARY and no package address was given; bring the agent in the image, or set the package's address in the hub"
+    die "there is no $BINARY, or not all of its package, and no package address was given; bring the agent in the image, or put its package into the hub's folder"
   make_work_dir
   if [ "$PACKAGE_FROM_HUB" = true ]; then
     # In a file, because arguments are visible to every process. No redirects: the token is for this host alone.
@@ -60,24 +76,9 @@ install_deb() {
 }
 
 install_package() {
-  if is_gzip "$WORK_DIR/package"; then
-    tar -xzpf "$WORK_DIR/package" -C "$ROOT/" --no-same-owner
-  elif [ "$(head -c 7 "$WORK_DIR/package")" = '!<arch>' ]; then
-    install_deb
-  else
-    die "the agent package is neither a .deb nor a .tar.gz"
-  fi
-  [ -x "$BINARY" ] || die "the agent package did not bring $BINARY"
-}
-
-# A power cut in the midst of an installation leaves some files of the package; where dpkg knows of it, its word counts.
-agent_is_installed() {
-  local status
-  [ -x "$BINARY" ] || return 1
-  has_os dpkg-query || return 0
-  # shellcheck disable=SC2016 # the field is dpkg's own
-  status=$(os dpkg-query -W -f '${db:Status-Status}' muster-agent 2>/dev/null) || return 0
-  [ "$status" = installed ]
+  [ "$(head -c 7 "$WORK_DIR/package")" = '!<arch>' ] || die "the agent package is no .deb"
+  install_deb
+  agent_is_whole || die "the agent package did not bring $BINARY"
 }
 
 write_unit() {
@@ -107,6 +108,8 @@ WantedBy=multi-user.target
 UNIT
 }
 
+# Of a run that was cut in the midst of a file: it may hold the token.
+rm -f "$CONFIG_DIR"/.muster.*
 if already_enrolled; then
   outcome="agent is enrolled as $NODE_ID, generation $GENERATION; its configuration was left alone"
 else
@@ -114,7 +117,7 @@ else
   write_config
   outcome="agent is installed and started for $NODE_ID, generation $GENERATION"
 fi
-if ! agent_is_installed; then
+if ! agent_is_whole; then
   step 'fetching the agent package'
   fetch_package
   step 'installing the agent package'

@@ -1,11 +1,9 @@
 import { spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { HostFolder, sampleInput, sampleValues, skipWithout } from "../part.fixture.ts";
+import { listenOn, selfSigned, sha256Of, packageHub as startPackageHub } from "../package-hub.fixture.ts";
+import { HostFolder, renderPart, sampleInput, sampleValues, skipWithout } from "../part.fixture.ts";
 
 // Each test starts real shells; a busy machine must not fail them.
 vi.setConfig({ testTimeout: 60_000 });
@@ -27,55 +25,15 @@ afterEach(() => {
 
 const modeOf = (name: string) => (statSync(folder.path(name)).mode & 0o777).toString(8);
 const withAgent = () => folder.tool("muster-agent");
-const listen = async (server: Server): Promise<number> => {
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return (server.address() as AddressInfo).port;
-};
-const sha256 = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
 
-/** A certificate for 127.0.0.1 that is its own authority. */
-const selfSigned = () => {
-  const [key, cert] = [folder.path("tls.key"), folder.path("tls.crt")];
-  const request = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=hub".split(" ");
-  const result = spawnSync("openssl", [
-    ...request,
-    "-addext",
-    "subjectAltName=IP:127.0.0.1",
-    "-keyout",
-    key,
-    "-out",
-    cert,
-  ]);
-  if (result.status !== 0) throw new Error(result.stderr.toString());
-  return { key: folder.read("tls.key"), cert: folder.read("tls.crt") };
-};
+/** What looks like a Debian package, for a dpkg that puts the agent in its place whatever it is given. */
+const DEB = Buffer.from("!<arch>\ndebian-binary");
+const withDpkg = () => folder.tool("dpkg", 'cp "$root/usr/bin/systemctl" "$root/usr/bin/muster-agent"');
 
-/** A .tar.gz with usr/bin/muster-agent in it. */
-const tarball = (): Buffer => {
-  folder.write("pack/usr/bin/muster-agent", "#!/bin/sh\nexit 0\n", 0o755);
-  const result = spawnSync("tar", ["-C", folder.path("pack"), "-czf", "-", "usr"]);
-  if (result.status !== 0) throw new Error(result.stderr.toString());
-  return result.stdout;
-};
-
-/** A hub that gives the package to whoever shows the token. */
 const packageHub = async (bytes: Buffer, answers: number[] = []) => {
-  const identity = selfSigned();
-  const seen: (string | undefined)[] = [];
-  const port = await listen(
-    createTlsServer(identity, (request, response) => {
-      seen.push(request.headers.authorization);
-      const allowed = request.headers.authorization === `Bearer ${input.enrollmentToken}`;
-      response.writeHead(answers.shift() ?? (allowed ? 200 : 401)).end(allowed ? bytes : "");
-    }),
-  );
-  const url = `https://127.0.0.1:${port}`;
-  const values = sampleInput({
-    hub: { ...sampleValues().hub, agentUrl: url, caBundlePem: identity.cert },
-    agent: { packageUrl: `${url}/agent/package`, packageSha256: sha256(bytes) },
-  });
-  return { seen, values };
+  const hub = await startPackageHub(folder, bytes, answers);
+  servers.push(hub.server);
+  return hub;
 };
 
 describe("agent bootstrap in a folder", () => {
@@ -166,17 +124,11 @@ describe("agent bootstrap in a folder", () => {
 const noFetch = [skipWithout("curl", "curl"), skipWithout("openssl", "openssl")].includes(true);
 describe.skipIf(noFetch)("the agent package", () => {
   it("is asked of the hub with the token, over the CA that was given, checked and unpacked", async () => {
-    const { seen, values } = await packageHub(tarball(), [503]);
+    withDpkg();
+    const { seen, values } = await packageHub(DEB, [503]);
     const run = await folder.run(PART, values, QUICK);
     expect(run).toMatchObject({ code: 0, status: { exit_code: 0 } });
     expect(seen).toEqual([`Bearer ${input.enrollmentToken}`, `Bearer ${input.enrollmentToken}`]);
-    expect(statSync(folder.path("usr/bin/muster-agent")).mode & 0o111).toBe(0o111);
-  });
-
-  it("is handed to dpkg where it is a .deb", async () => {
-    folder.tool("dpkg", 'cp "$root/usr/bin/systemctl" "$root/usr/bin/muster-agent"');
-    const { values } = await packageHub(Buffer.from("!<arch>\ndebian-binary"));
-    expect((await folder.run(PART, values, QUICK)).code).toBe(0);
     expect(folder.calls()[0]).toMatch(/^dpkg -i .*\/muster-agent\.deb$/);
   });
 
@@ -184,18 +136,27 @@ describe.skipIf(noFetch)("the agent package", () => {
     ["half-installed", "echo half-installed", true],
     ["unpacked and not configured", "echo unpacked", true],
     ["installed", "echo installed", false],
+    ["installed, and waits for a trigger", "echo triggers-pending", false],
     ["not known to dpkg", "exit 1", false],
   ])("is installed once more or not where its program is there and the package is %s", async (_, query, again) => {
-    folder.tool("dpkg", "");
+    folder.tool("dpkg", 'echo "echo installed" >"$root/usr/bin/dpkg-query"');
     folder.tool("dpkg-query", query);
     folder.tool("muster-agent", "");
-    const { values } = await packageHub(Buffer.from("!<arch>\ndebian-binary"));
+    const { values } = await packageHub(DEB);
     expect((await folder.run(PART, values, QUICK)).code).toBe(0);
     expect(folder.calls().some((call) => call.startsWith("dpkg -i "))).toBe(again);
   });
 
+  it("is refused where it is no .deb", async () => {
+    withDpkg();
+    const { values } = await packageHub(Buffer.from([0x1f, 0x8b, 8, 0]));
+    const run = await folder.run(PART, values, QUICK);
+    expect(run).toMatchObject({ code: 1, status: { message: expect.stringContaining("is no .deb") } });
+    expect(folder.calls()).toEqual([]);
+  });
+
   it("is refused when its checksum is another", async () => {
-    const { values } = await packageHub(tarball());
+    const { values } = await packageHub(DEB);
     const agent = { ...values.agent, packageSha256: "1".repeat(64) };
     const run = await folder.run(PART, { ...values, agent }, QUICK);
     expect(run).toMatchObject({ code: 1, status: { message: expect.stringContaining("has SHA-256") } });
@@ -203,7 +164,7 @@ describe.skipIf(noFetch)("the agent package", () => {
   });
 
   it("fails at once when the token is refused", async () => {
-    const { seen, values } = await packageHub(tarball());
+    const { seen, values } = await packageHub(DEB);
     const run = await folder.run(PART, { ...values, enrollmentToken: "y".repeat(43) }, QUICK);
     expect(run).toMatchObject({ code: 1, status: { exit_code: 1, message: expect.stringContaining("answered 401") } });
     expect(seen).toHaveLength(1);
@@ -211,20 +172,26 @@ describe.skipIf(noFetch)("the agent package", () => {
   });
 
   it("is not asked of a hub that another authority signed", async () => {
-    const { seen, values } = await packageHub(tarball());
-    const run = await folder.run(PART, { ...values, hub: { ...values.hub, caBundlePem: selfSigned().cert } }, QUICK);
+    const { seen, values } = await packageHub(DEB);
+    const run = await folder.run(
+      PART,
+      { ...values, hub: { ...values.hub, caBundlePem: selfSigned(folder).cert } },
+      QUICK,
+    );
     expect(run).toMatchObject({ code: 1, status: { message: expect.stringContaining("another CA, or its clock") } });
     expect(seen).toEqual([]);
   });
 
   it("comes from another server without the token", async () => {
-    const bytes = tarball();
+    withDpkg();
+    const bytes = DEB;
     const seen: (string | undefined)[] = [];
     const server = createServer((request, response) => {
       seen.push(request.headers.authorization);
       response.end(bytes);
     });
-    const agent = { packageUrl: `http://127.0.0.1:${await listen(server)}/p?sig=1`, packageSha256: sha256(bytes) };
+    servers.push(server);
+    const agent = { packageUrl: `http://127.0.0.1:${await listenOn(server)}/p?sig=1`, packageSha256: sha256Of(bytes) };
     expect((await folder.run(PART, sampleInput({ agent }), QUICK)).code).toBe(0);
     expect(seen).toEqual([undefined]);
   });
@@ -235,6 +202,16 @@ describe.skipIf(noFetch)("the agent package", () => {
     expect(failed).toMatchObject({ code: 1, status: { exit_code: 1, owner: "muster" } });
     withAgent();
     expect(await folder.run(PART, input)).toMatchObject({ code: 0, status: { exit_code: 0 } });
+  });
+
+  it.each([
+    ["https://hub.test:8443/p", true],
+    ["https://hub.test/p", false],
+    ["https://hub.test:8444/p", false],
+    ["http://hub.test:8443/p", false],
+  ])("at %s is the hub's: %s; another port may be somebody else's", (packageUrl, hubs) => {
+    const rendered = renderPart(PART, sampleInput({ agent: { packageUrl, packageSha256: "0".repeat(64) } }));
+    expect(rendered).toContain(`PACKAGE_FROM_HUB='${hubs}'`);
   });
 
   it("says that it has no address", async () => {

@@ -14,12 +14,9 @@ const agentConfig = (input: Agent) => ({
   task_signing_public_key: input.hub.taskSigningPublicKey,
 });
 
-/** The token goes to the hub's own host over TLS and nowhere else, whatever the package's address is. */
-const isHubsPackage = (input: UserDataInput): boolean => {
-  if (input.agent.packageUrl === undefined) return false;
-  const url = new URL(input.agent.packageUrl);
-  return url.protocol === "https:" && url.hostname === new URL(input.hub.agentUrl).hostname;
-};
+/** The token goes to the hub's own listener over TLS and nowhere else, whatever the package's address is: another port may be somebody else's. */
+const isHubsPackage = ({ agent, hub }: UserDataInput): boolean =>
+  agent.packageUrl !== undefined && new URL(agent.packageUrl).origin === new URL(hub.agentUrl).origin;
 
 /** What the agent part needs, wherever the package comes from. */
 export const agentValues = (input: Agent) => ({

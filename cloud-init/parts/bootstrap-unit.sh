@@ -48,6 +48,8 @@ UNIT
 systemctl daemon-reload
 systemctl enable --quiet muster-bootstrap.service
 mkdir -p "$instance/sem"
+# The marker must not outlive, in a power cut, what it stands for.
+sync
 : >"$marker"
 # It waits for cloud-init's own run of the parts, which is due in this boot.
 systemctl start --no-block muster-bootstrap.service

@@ -31,22 +31,26 @@ json_string() {
   printf '"%s"' "$text"
 }
 
-# put_file MODE PATH: standard input becomes the file. Never readable more widely than MODE, never half written.
+# put_file MODE PATH: standard input becomes the file. Never readable more widely than MODE, never half written, be it by a full disk or
+# a power cut: the bytes are on the disk before the name is, and the name before this returns. What fails leaves the file as it was.
 put_file() {
   local mode=$1 path=$2 dir temporary
   dir=$(dirname "$path")
-  mkdir -p "$dir"
-  temporary=$(mktemp "$dir/.muster.XXXXXX")
-  cat >"$temporary"
-  chmod "$mode" "$temporary"
-  mv -f "$temporary" "$path"
+  mkdir -p "$dir" || return 1
+  temporary=$(mktemp "$dir/.muster.XXXXXX") || return 1
+  if cat >"$temporary" && chmod "$mode" "$temporary" && sync "$temporary" && mv -f "$temporary" "$path"; then
+    sync "$dir"
+  else
+    rm -f "$temporary"
+    return 1
+  fi
 }
 
-# write_status EXIT_CODE ENDED_AT: both are JSON (null while the part runs, so that a power cut can be seen afterwards).
+# write_status EXIT_CODE ENDED_AT MESSAGE: the first two are JSON (null while the part runs, so that a power cut can be seen afterwards).
 write_status() {
   printf '{"part":%s,"owner":%s,"started_at":%s,"ended_at":%s,"exit_code":%s,"message":%s}\n' \
     "$(json_string "$PART_NAME")" "$(json_string "$PART_OWNER")" "$(json_string "$STARTED_AT")" "$2" "$1" \
-    "$(json_string "$MESSAGE")" | put_file 0644 "$STATE_DIR/$PART_NAME.status"
+    "$(json_string "$3")" | put_file 0644 "$STATE_DIR/$PART_NAME.status"
 }
 
 finish() {
@@ -57,7 +61,7 @@ finish() {
   if [ "$code" -ne 0 ] && [ -z "$MESSAGE" ]; then MESSAGE="failed while $STEP"; fi
   # A part that has succeeded does not run again, so no power cut may undo what it has written.
   if [ "$code" -eq 0 ] && [ -z "$ROOT" ]; then sync; fi
-  write_status "$code" "$(json_string "$(utc_now)")"
+  write_status "$code" "$(json_string "$(utc_now)")" "$MESSAGE"
   printf 'muster: %s ended with %s: %s\n' "$PART_NAME" "$code" "$MESSAGE"
   exit "$code"
 }
@@ -92,18 +96,25 @@ has_os() {
   if [ -z "$ROOT" ]; then command -v "$1" >/dev/null 2>&1; else [ -x "$ROOT/usr/bin/$1" ]; fi
 }
 
-make_work_dir() { WORK_DIR=$(mktemp -d "$STATE_DIR/.work.XXXXXX"); }
+make_work_dir() { WORK_DIR=$(mktemp -d "$STATE_DIR/.work.$PART_NAME.XXXXXX"); }
+
+# A signed address keeps its secret in the query, and arguments are visible to every process: curl reads it from here.
+curl_address() {
+  local url=$1
+  url=${url//\\/\\\\}
+  printf 'url = "%s"\n' "${url//\"/\\\"}"
+}
 
 # download URL FILE [CURL_ARGUMENT...]: tries again what may pass (no answer, 5xx, 408, 425, 429) and nothing else.
 download() {
   local url=$1 file=$2 attempts=${MUSTER_DOWNLOAD_ATTEMPTS:-8} pause=${MUSTER_DOWNLOAD_PAUSE_SECONDS:-5} attempt=1 code status
-  local shown=${url%%\?*} # a signed address keeps its secret in the query
+  local shown=${url%%\?*}
   shift 2
   command -v curl >/dev/null 2>&1 || die "curl is not installed, so $shown cannot be fetched; install curl in the image"
   while :; do
     status=0
-    code=$(curl --silent --show-error --fail --globoff --connect-timeout 15 --max-time 900 --output "$file" \
-      --write-out '%{http_code}' "$@" --url "$url") || status=$?
+    code=$(curl_address "$url" | curl --silent --show-error --fail --globoff --connect-timeout 15 --max-time 900 \
+      --output "$file" --write-out '%{http_code}' "$@" --config -) || status=$?
     if [ "$status" -eq 0 ]; then return 0; fi
     case $code in
     408 | 425 | 429) ;;
@@ -134,6 +145,6 @@ trap finish EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
-MESSAGE=running
-write_status null null
-MESSAGE=''
+# What a run left that was killed or lost its power: the agent's holds the enrollment token.
+rm -rf "$STATE_DIR/.work.$PART_NAME".*
+write_status null null running || die "$STATE_DIR cannot be written; see whether its disk is full, or mounted for reading alone"

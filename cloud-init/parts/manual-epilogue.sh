@@ -1,9 +1,16 @@
 
+# The part has done its work, and its status says so. That the agent enrolls may come long after this script has given up waiting, and a
+# status that says otherwise would keep the node out of service.
+(finish)
+trap - EXIT
+
 step 'waiting for the agent to enroll'
 for _ in $(seq "${MUSTER_ENROLL_SECONDS:-90}"); do
   if already_enrolled; then break; fi
   sleep 1
 done
-already_enrolled ||
-  die "the agent is installed but has not enrolled yet; its log says why: journalctl -u muster-agent. It goes on trying, so mending the cause is enough"
-MESSAGE="enrolled as $NODE_ID; the hub makes the node active once the agent says that it is healthy"
+if ! already_enrolled; then
+  printf 'muster: %s\n' "the agent is installed but has not enrolled yet; its log says why: journalctl -u muster-agent. It goes on trying, so mending the cause is enough" >&2
+  exit 1
+fi
+printf 'muster: %s\n' "enrolled as $NODE_ID; the hub makes the node active once the agent says that it is healthy"

@@ -13,7 +13,9 @@ const PART = "10-site-bootstrap.sh";
 const QUICK = { MUSTER_DOWNLOAD_ATTEMPTS: "2", MUSTER_DOWNLOAD_PAUSE_SECONDS: "0" };
 let folder: HostFolder;
 let server: Server | undefined;
+let asked: (string | undefined)[];
 beforeEach(() => {
+  asked = [];
   folder = new HostFolder();
 });
 afterEach(() => {
@@ -23,7 +25,10 @@ afterEach(() => {
 
 const served = async (bundle: Buffer | string, changes: object = {}): Promise<UserDataInput> => {
   const bytes = Buffer.from(bundle);
-  const listening = createServer((_, response) => response.end(bytes));
+  const listening = createServer((request, response) => {
+    asked.push(request.url);
+    response.end(bytes);
+  });
   server = listening;
   await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(listening.address() as AddressInfo).port}/bundle`;
@@ -74,6 +79,18 @@ describe.skipIf(skipWithout("curl", "curl"))("site bootstrap in a folder", () =>
     const input = await served(script('touch "$MUSTER_ROOT/ran"'), { sha256: "1".repeat(64) });
     expect(await folder.run(PART, input)).toMatchObject({ code: 1, status: { owner: "site", exit_code: 1 } });
     expect(() => folder.read("ran")).toThrow();
+  });
+
+  it("keeps the secret of a signed address out of output, status and arguments", async () => {
+    folder.tool("curl", `exec "$(PATH=\${PATH#*:*:} command -v curl)" "$@"`);
+    const input = await served(script("exit 3"));
+    const url = `${input.siteBootstrap?.url}?X-Signature=SECRET%22&b=[1]\\"`;
+    const siteBootstrap = { ...input.siteBootstrap, url } as UserDataInput["siteBootstrap"];
+    const run = await folder.run(PART, { ...input, siteBootstrap });
+    expect(run).toMatchObject({ code: 3, status: { exit_code: 3 } });
+    expect(asked).toEqual(['/bundle?X-Signature=SECRET%22&b=[1]\\"']);
+    expect(folder.calls().some((call) => call.startsWith("curl "))).toBe(true);
+    expect(JSON.stringify([run, folder.calls()])).not.toContain("SECRET");
   });
 
   it("leaves a failed status when the bundle cannot be fetched", async () => {

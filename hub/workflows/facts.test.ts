@@ -137,7 +137,10 @@ describe("siteBootstrap", () => {
   it("takes a URL with its checksum and nothing else", () => {
     const sha256 = "a".repeat(64);
     const ref = `https://files.example/site-7.sh#sha256=${sha256}`;
-    expect(siteBootstrap(ref)).toEqual({ siteBootstrap: { ref, url: "https://files.example/site-7.sh", sha256 } });
+    const url = "https://files.example/site-7.sh";
+    expect(siteBootstrap(ref)).toEqual({ siteBootstrap: { ref: url, url, sha256 } });
+    const signed = `${url}?X-Signature=secret&a=/b?c`;
+    expect(siteBootstrap(`${signed}#sha256=${sha256}`)).toEqual({ siteBootstrap: { ref: url, url: signed, sha256 } });
     expect(siteBootstrap(null)).toEqual({});
     expect(() => siteBootstrap("https://files.example/site-7.sh")).toThrow(/sha256/);
   });

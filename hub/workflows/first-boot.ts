@@ -57,13 +57,15 @@ export async function renderUserData(
 
 /**
  * The bundle that the site owns (lifecycle 9): its reference is its URL with its checksum behind a hash sign, e.g.
- * `https://files.site.example/bootstrap-7.sh#sha256=<64 hex>`. Without the checksum nothing of it is run.
+ * `https://files.site.example/bootstrap-7.sh#sha256=<64 hex>`. Without the checksum nothing of it is run. A signed address keeps its secret in the query,
+ * so the name by which the host's log, its status and the hub's messages call the bundle is without one.
  */
 export function siteBootstrap(ref: string | null): Pick<UserDataValues, "siteBootstrap"> {
   if (ref === null) return {};
   const match = /^(https?:\/\/[^#]+)#sha256=([0-9a-f]{64})$/.exec(ref);
   const [, url, sha256] = match ?? [];
-  if (url !== undefined && sha256 !== undefined) return { siteBootstrap: { ref, url, sha256 } };
+  if (url !== undefined && sha256 !== undefined)
+    return { siteBootstrap: { ref: url.replace(/\?.*$/, ""), url, sha256 } };
   const message = `The profile's site bootstrap reference is not of the form https://...#sha256=<64 hex digits>. Correct the profile, then rerun.`;
   throw new StageFailure(failure("input_config_error", "user_data_invalid", message));
 }

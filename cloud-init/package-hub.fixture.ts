@@ -1,0 +1,61 @@
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import type { Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { UserDataInput } from "./input.ts";
+import { type HostFolder, sampleInput, sampleValues } from "./part.fixture.ts";
+
+export const sha256Of = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
+
+export const listenOn = async (server: Server): Promise<number> => {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+};
+
+/** A certificate for 127.0.0.1 that is its own authority. */
+export const selfSigned = (folder: HostFolder): { key: string; cert: string } => {
+  const [key, cert] = [folder.path("tls.key"), folder.path("tls.crt")];
+  const request = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=hub".split(" ");
+  const result = spawnSync("openssl", [
+    ...request,
+    "-addext",
+    "subjectAltName=IP:127.0.0.1",
+    "-keyout",
+    key,
+    "-out",
+    cert,
+  ]);
+  if (result.status !== 0) throw new Error(result.stderr.toString());
+  return { key: folder.read("tls.key"), cert: folder.read("tls.crt") };
+};
+
+/** In place of a status: the request is never answered. */
+export const NO_ANSWER = 0;
+
+export interface PackageHub {
+  readonly server: Server;
+  /** The `Authorization` of each request. */
+  readonly seen: (string | undefined)[];
+  /** The input of a host that is told this hub. */
+  readonly values: UserDataInput;
+}
+
+/** A server with a hub's manners: it gives the package to whoever shows the token; `answers` are the statuses of the first requests. */
+export async function packageHub(folder: HostFolder, bytes: Buffer, answers: number[] = []): Promise<PackageHub> {
+  const identity = selfSigned(folder);
+  const { enrollmentToken, hub } = sampleValues();
+  const seen: (string | undefined)[] = [];
+  const server = createTlsServer(identity, (request, response) => {
+    seen.push(request.headers.authorization);
+    const allowed = request.headers.authorization === `Bearer ${enrollmentToken}`;
+    const status = answers.shift() ?? (allowed ? 200 : 401);
+    if (status !== NO_ANSWER) response.writeHead(status).end(allowed ? bytes : "");
+  });
+  const url = `https://127.0.0.1:${await listenOn(server)}`;
+  const values = sampleInput({
+    hub: { ...hub, agentUrl: url, caBundlePem: identity.cert },
+    agent: { packageUrl: `${url}/agent/package`, packageSha256: sha256Of(bytes) },
+  });
+  return { server, seen, values };
+}

@@ -1,0 +1,165 @@
+import { execFile, spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import type { Server } from "node:http";
+import { dirname } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { until } from "../../test/support/until.ts";
+import { NO_ANSWER, packageHub } from "../package-hub.fixture.ts";
+import { HostFolder, renderPart, sampleInput, skipWithout } from "../part.fixture.ts";
+
+/** What a kill, a power cut or a full disk may leave, and what the next run makes of it. */
+vi.setConfig({ testTimeout: 120_000 });
+
+const PART = "20-agent-bootstrap.sh";
+const STATE = "var/lib/muster/bootstrap";
+const STATUS = `${STATE}/20-agent-bootstrap.status`;
+const QUICK = { MUSTER_DOWNLOAD_ATTEMPTS: "2", MUSTER_DOWNLOAD_PAUSE_SECONDS: "0" };
+const input = sampleInput();
+let folder: HostFolder;
+let servers: Server[] = [];
+beforeEach(() => {
+  folder = new HostFolder();
+  folder.tool("systemctl");
+});
+afterEach(() => {
+  folder.remove();
+  for (const server of servers) server.close();
+  servers = [];
+});
+
+const namesIn = (name: string): string[] => (existsSync(folder.path(name)) ? readdirSync(folder.path(name)) : []);
+/** Files of the host that hold the text, apart from the part itself. */
+const holding = (text: string): string[] =>
+  readdirSync(folder.root, { recursive: true, encoding: "utf8" })
+    .filter((name) => !name.startsWith("tmp") && statSync(folder.path(name)).isFile())
+    .filter((name) => readFileSync(folder.path(name)).includes(text));
+
+describe("a full disk", () => {
+  /** A limit of nothing on every file that is written is what a full disk is to a script. */
+  const runFull = (): Promise<{ code: unknown; output: string }> => {
+    folder.write(`tmp/${PART}`, renderPart(PART, input), 0o755);
+    const command = ["-c", `trap '' XFSZ; ulimit -f 0; exec bash "$1"`, "-", folder.path(`tmp/${PART}`)];
+    const env = { PATH: process.env["PATH"] ?? "", MUSTER_ROOT: folder.root };
+    return new Promise((resolve) => {
+      execFile("bash", command, { env }, (error, stdout, stderr) =>
+        resolve({ code: error?.code, output: stdout + stderr }),
+      );
+    });
+  };
+
+  it("is told as what it is, and leaves neither an empty status nor a temporary file", async () => {
+    const { code, output } = await runFull();
+    expect(code).toBe(1);
+    expect(output).toContain("20-agent-bootstrap ended with 1: ");
+    expect(output).toContain("cannot be written; see whether its disk is full");
+    expect(namesIn(STATE)).toEqual([]);
+  });
+
+  it("leaves the status that was there before", async () => {
+    folder.tool("muster-agent");
+    expect((await folder.run(PART, input)).code).toBe(0);
+    const before = folder.read(STATUS);
+    expect((await runFull()).code).toBe(1);
+    expect(folder.read(STATUS)).toBe(before);
+    expect([...namesIn(STATE), ...namesIn("etc/muster")].filter((name) => name.startsWith("."))).toEqual([]);
+  });
+});
+
+describe("a power cut", () => {
+  it("finds each file whole: its bytes are on the disk before its name is, and its name before the next step", async () => {
+    folder.tool("muster-agent");
+    for (const tool of ["sync", "mv"]) folder.tool(tool, `command -p ${tool} "$@"`);
+    expect((await folder.run(PART, input)).code).toBe(0);
+    const calls = folder.calls();
+    const moved = calls.flatMap((call, at) => {
+      const [tool, , from = "", to = ""] = call.split(" ");
+      if (tool !== "mv") return [];
+      expect([calls[at - 1], calls[at + 1]]).toEqual([`sync ${from}`, `sync ${dirname(to)}`]);
+      return [to.slice(folder.root.length + 1)];
+    });
+    expect([...new Set(moved)].toSorted()).toEqual([
+      "etc/muster/agent.json",
+      "etc/muster/ca.pem",
+      "etc/muster/enrollment-token",
+      "etc/systemd/system/muster-agent.service",
+      STATUS,
+    ]);
+  });
+
+  const withoutTools = [skipWithout("curl", "curl"), skipWithout("openssl", "openssl")].includes(true);
+  it.skipIf(withoutTools)(
+    "in a download leaves no token behind, once the part has run again, however that ends",
+    async () => {
+      const hub = await packageHub(folder, Buffer.from("!<arch>"), [NO_ANSWER, 503, 503]);
+      servers.push(hub.server);
+      folder.write(`tmp/${PART}`, renderPart(PART, hub.values), 0o755);
+      const env = { PATH: process.env["PATH"] ?? "", MUSTER_ROOT: folder.root };
+      const part = spawn("bash", [folder.path(`tmp/${PART}`)], { env, detached: true, stdio: "ignore" });
+      const gone = new Promise((resolve) => part.once("exit", resolve));
+      await until("the hub to be asked", () => hub.seen.length > 0 || undefined);
+      process.kill(-(part.pid ?? 0), "SIGKILL");
+      await gone;
+      // A file of the configuration that was being written is such a leftover, too.
+      folder.write("etc/muster/.muster.AbCdEf", `${input.enrollmentToken}\n`, 0o600);
+      expect(holding(input.enrollmentToken)).toHaveLength(3);
+      expect((await folder.run(PART, hub.values, QUICK)).code).toBe(1);
+      expect(holding(input.enrollmentToken)).toEqual(["etc/muster/enrollment-token"]);
+      expect(namesIn(STATE)).toEqual(["20-agent-bootstrap.status"]);
+    },
+  );
+
+  it.skipIf(withoutTools || skipWithout("dpkg-deb", "dpkg"))(
+    "in dpkg's own work has the agent installed anew, though its command is there",
+    async () => {
+      const deb = builtPackage();
+      cutInstall();
+      const hub = await packageHub(folder, deb);
+      servers.push(hub.server);
+      expect(await folder.run(PART, hub.values, QUICK)).toMatchObject({ code: 0, status: { exit_code: 0 } });
+      expect(stateOfPackage()).toBe("installed");
+      expect(namesIn("usr/lib/muster/agent")).toHaveLength(FILES);
+      // A package that is whole is not fetched again.
+      expect((await folder.run(PART, hub.values, QUICK)).code).toBe(0);
+      expect(hub.seen).toHaveLength(1);
+    },
+  );
+});
+
+const FILES = 400;
+
+/** The command, and after it in the archive what it runs; and a dpkg that knows nothing but this folder. */
+function builtPackage(): Buffer {
+  const control = "Package: muster-agent\nVersion: 1.0\nArchitecture: all\nMaintainer: t <t@t>\nDescription: t\n";
+  folder.write("pack/DEBIAN/control", control);
+  folder.write("pack/usr/bin/muster-agent", "#!/bin/sh\n", 0o755);
+  mkdirSync(folder.path("pack/usr/lib/muster/agent"), { recursive: true });
+  for (let at = 0; at < FILES; at += 1) writeFileSync(folder.path(`pack/usr/lib/muster/agent/${at}`), `${at}\n`);
+  const built = spawnSync("dpkg-deb", ["-Znone", "--build", folder.path("pack"), folder.path("agent.deb")]);
+  if (built.status !== 0) throw new Error(built.stderr.toString());
+  for (const name of ["info", "updates"]) mkdirSync(folder.path(`var/lib/dpkg/${name}`), { recursive: true });
+  folder.write("var/lib/dpkg/status", "");
+  const options = '--root="$root" --force-not-root --force-bad-path --log=/dev/null';
+  folder.tool("dpkg", `exec /usr/bin/dpkg ${options} "$@"`);
+  folder.tool("dpkg-query", 'command -p dpkg-query --admindir="$root/var/lib/dpkg" "$@"');
+  return readFileSync(folder.path("agent.deb"));
+}
+
+const stateOfPackage = (): string =>
+  spawnSync(folder.path("usr/bin/dpkg-query"), ["-W", "-f", `\${db:Status-Status}`, "muster-agent"]).stdout.toString();
+
+/** Kills dpkg as soon as the command is in its place; where dpkg was faster, begins anew. */
+function cutInstall(): void {
+  const script = `
+    for attempt in $(seq 30); do
+      "$1/usr/bin/dpkg" -i "$1/agent.deb" &
+      until [ -e "$1/usr/bin/muster-agent" ]; do kill -0 $! || break; done
+      kill -9 $!; wait
+      [ -e "$1/usr/lib/muster/agent/9" ] || exit 0
+      "$1/usr/bin/dpkg" --purge muster-agent
+    done
+    exit 1`;
+  const cut = spawnSync("bash", ["-c", script, "-", folder.root], { encoding: "utf8" });
+  if (cut.status !== 0) throw new Error(`dpkg was never cut: ${cut.stdout}${cut.stderr}`);
+  expect(existsSync(folder.path("usr/bin/muster-agent"))).toBe(true);
+  expect(stateOfPackage()).not.toBe("installed");
+}
