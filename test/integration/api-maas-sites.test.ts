@@ -277,6 +277,27 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     expect(both.map((answer) => answer.status).toSorted()).toEqual([200, 412]);
   });
 
+  it("shows a login that fails, with its site's and with its own list, until it is written anew", async () => {
+    const { siteId } = await seedApi(api, "failing");
+    const overrides = `${SITES}/${siteId}/power-credential-overrides`;
+    const login = { selector_type: "hostname", selector_value: "c07u31", user: "a", pass: "one" };
+    const { id } = (await api.ask("POST", overrides, login)).body;
+    const warnings = async () => (await api.ask("GET", `${SITES}/${siteId}/credential-warnings`)).body.items;
+    expect(await warnings()).toEqual([]);
+    await api.database.database.pool.query(
+      `insert into maas_credential_uses (path, site_id, last_used_at, last_failed_at, last_failure_code, last_failure_message)
+       values ($1, $2, now(), now(), 'power_action_failed', 'The BMC refused.')`,
+      [SECRET_PATHS.powerOverride(siteId, id), siteId],
+    );
+    expect(await warnings()).toMatchObject([{ credential: "power_override", override_id: id, reason: "failing" }]);
+    const [shown] = (await api.ask("GET", overrides)).body.items;
+    expect(shown).toMatchObject({ last_failure_code: "power_action_failed", warning: { reason: "failing" } });
+    const etag = (await api.ask("GET", `${overrides}/${id}`)).headers.get("etag") ?? "";
+    const mended = await api.ask("PATCH", `${overrides}/${id}`, { user: "a", pass: "two" }, { "if-match": etag });
+    expect(mended.body).toMatchObject({ last_failed_at: null, warning: null });
+    expect(await warnings()).toEqual([]);
+  });
+
   it("rings a site's watcher", async () => {
     const { siteId } = await seedApi(api, "wake");
     expect((await api.ask("POST", `/internal/v1/maas-sites/${siteId}/wake`)).status).toBe(202);
