@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import { Secret } from "../../shared/secret.ts";
+import { type Answer, exchange, NoAnswer } from "../exchange.ts";
 import { apiBase } from "./base-url.ts";
 import { errorOf } from "./errors.ts";
-import { type Answer, exchange, NoAnswer } from "./exchange.ts";
 import { RequestLimiter } from "./limiter.ts";
 import { authorization, parseApiKey } from "./oauth.ts";
 import { MaasError } from "./port.ts";

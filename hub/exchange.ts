@@ -7,6 +7,8 @@ export interface Call {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
   readonly signal: AbortSignal;
+  /** CAs in PEM that are trusted instead of the system's. */
+  readonly ca?: string | undefined;
 }
 
 export interface Answer {
@@ -44,7 +46,7 @@ export function exchange(call: Call): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let sent = false;
     const fail = (error: unknown): void => reject(new NoAnswer(reasonOf(error), sent));
-    const options = { method: call.method, headers: call.headers, signal: call.signal, agent: false } as const;
+    const options = { method: call.method, headers: call.headers, signal: call.signal, agent: false, ca: call.ca };
     const request = (secure ? httpsRequest : httpRequest)(call.url, options, (response) =>
       readBody(response).then(
         (body) =>
