@@ -3,10 +3,21 @@ import { join, resolve } from "node:path";
 import { z } from "zod";
 import { Secret } from "../shared/secret.ts";
 import { LOG_LEVELS } from "./log.ts";
+import type { SecretsSettings } from "./secrets/open.ts";
 
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
 const millis = (fallback: number, least: number) =>
   z.coerce.number().int().min(least).max(86_400_000).default(fallback);
+
+const mount = (fallback: string) =>
+  z
+    .string()
+    .regex(/^[\w.-]+(\/[\w.-]+)*$/, "must be a path without a slash at either end")
+    .default(fallback);
+const isOrigin = (text: string): boolean => {
+  const { origin, href, username } = new URL(text);
+  return username === "" && (href === origin || href === `${origin}/`);
+};
 
 /**
  * Every setting of the hub process. How a site behaves (timeouts, limits, retries) is not here: it is in the site's profiles, in the
@@ -24,6 +35,22 @@ const Env = z.object({
   MUSTER_STATE_DIR: z.string().min(1).default(".muster/hub"),
   /** Sealed secrets and admin token, the same folder for all hubs of one database; by default the state folder. */
   MUSTER_SHARED_DIR: z.string().min(1).optional(),
+  /** Where secrets lie. Vault is never chosen by VAULT_ADDR alone, which other programs' settings bring along. */
+  MUSTER_SECRETS: z.enum(["sealed_file", "vault"]).default("sealed_file"),
+  /** Where KV version 2 is mounted, and where AppRole is, below `auth/`. */
+  MUSTER_VAULT_MOUNT: mount("kv"),
+  MUSTER_VAULT_APPROLE_MOUNT: mount("approle"),
+  /** Vault's own names. Secrets come in files, which a child process does not inherit and a new secret needs no restart for. */
+  VAULT_ADDR: z
+    .url({ protocol: /^https?$/ })
+    .refine((text) => isOrigin(text), "must be scheme, host and port alone")
+    .optional(),
+  VAULT_NAMESPACE: z.string().min(1).optional(),
+  VAULT_CACERT: z.string().min(1).optional(),
+  VAULT_CLIENT_TIMEOUT: z.coerce.number().int().min(1).max(300).default(10),
+  VAULT_TOKEN_FILE: z.string().min(1).optional(),
+  VAULT_ROLE_ID: z.string().min(1).optional(),
+  VAULT_SECRET_ID_FILE: z.string().min(1).optional(),
   /** Debian packages of the agent that hosts fetch at first boot; by default `agent-packages` in the shared folder. */
   MUSTER_AGENT_PACKAGE_DIR: z.string().min(1).optional(),
   /** Admin API and page. Clear-text HTTP: put a TLS proxy before it when it is not on loopback. */
@@ -48,6 +75,7 @@ const Env = z.object({
 });
 
 export interface Config {
+  readonly secrets: SecretsSettings;
   readonly databaseUrl: Secret | null;
   readonly embedded: { readonly binDir: string | null; readonly runAs: string };
   readonly databasePoolSize: number;
@@ -81,6 +109,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   const e = parsed.data;
   const sharedDir = resolve(e.MUSTER_SHARED_DIR ?? e.MUSTER_STATE_DIR);
   return {
+    secrets:
+      e.MUSTER_SECRETS === "vault" ? vaultConfig(e) : { kind: "sealed_file", directory: join(sharedDir, "secrets") },
     databaseUrl: e.DATABASE_URL === undefined ? null : new Secret(e.DATABASE_URL),
     embedded: { binDir: e.MUSTER_POSTGRES_BIN ?? null, runAs: e.MUSTER_POSTGRES_USER },
     databasePoolSize: e.MUSTER_DATABASE_POOL_SIZE,
@@ -97,6 +127,35 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     heartbeatMinTtlMs: e.MUSTER_HEARTBEAT_MIN_TTL_MS,
     offlineGraceMs: e.MUSTER_OFFLINE_GRACE_MS,
     retentionDays: e.MUSTER_RETENTION_DAYS,
+  };
+}
+
+function vaultConfig(e: z.output<typeof Env>): SecretsSettings {
+  const refuse = (fault: string): ConfigError =>
+    new ConfigError(`The hub's settings are not valid. ${fault} See docs/settings.md.`);
+  if (e.VAULT_ADDR === undefined) throw refuse("MUSTER_SECRETS=vault needs VAULT_ADDR.");
+  const { VAULT_TOKEN_FILE: tokenFile, VAULT_ROLE_ID: roleId, VAULT_SECRET_ID_FILE: secretIdFile } = e;
+  const byRole = roleId !== undefined || secretIdFile !== undefined;
+  if ((tokenFile !== undefined) === byRole)
+    throw refuse("MUSTER_SECRETS=vault needs either VAULT_TOKEN_FILE or VAULT_ROLE_ID with VAULT_SECRET_ID_FILE.");
+  if (byRole && (roleId === undefined || secretIdFile === undefined))
+    throw refuse("VAULT_ROLE_ID and VAULT_SECRET_ID_FILE are needed together.");
+  return {
+    kind: "vault",
+    url: new URL(e.VAULT_ADDR).origin,
+    namespace: e.VAULT_NAMESPACE ?? null,
+    caFile: e.VAULT_CACERT ?? null,
+    deadlineMs: e.VAULT_CLIENT_TIMEOUT * 1000,
+    mount: e.MUSTER_VAULT_MOUNT,
+    credentials:
+      tokenFile === undefined
+        ? {
+            kind: "approle",
+            mount: e.MUSTER_VAULT_APPROLE_MOUNT,
+            roleId: roleId ?? "",
+            secretIdFile: secretIdFile ?? "",
+          }
+        : { kind: "token", tokenFile },
   };
 }
 

@@ -4,7 +4,6 @@
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { sql } from "drizzle-orm";
 import { composeBootstrapScript } from "../cloud-init/bootstrap-script.ts";
 import type { SiteId } from "../shared/ids.ts";
 import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./config.ts";
@@ -16,11 +15,10 @@ import { startWebhookSender } from "./events/webhook-sender.ts";
 import { type AgentListener, startAgentListener } from "./gateway/agent-listener.ts";
 import { agentPackageUrl } from "./gateway/agent-package-route.ts";
 import { AgentPackages } from "./gateway/agent-packages.ts";
-import { openCertificateAuthority } from "./gateway/certificate-authority.ts";
-import { openTaskSigner } from "./gateway/task-signer.ts";
 import { ensureAdminToken } from "./http/admin-token.ts";
 import { createAdminApp } from "./http/app.ts";
 import { startAdminServer } from "./http/server.ts";
+import { type HubIdentity, type HubKeys, openIdentity } from "./identity.ts";
 import { createLog, type Log } from "./log.ts";
 import type { MaasPort } from "./maas/port.ts";
 import { SiteClients } from "./maas/site-clients.ts";
@@ -28,9 +26,9 @@ import { startOfflineSweep } from "./node/offline-sweep.ts";
 import { offlineBreaker } from "./reconciler/offline-breaker.ts";
 import { Reconciler } from "./reconciler/reconcile.ts";
 import { startRetention } from "./retention.ts";
-import { ensureSameStore } from "./same-store.ts";
-import type { SecretStore } from "./secrets/port.ts";
-import { openSealedFileStore } from "./secrets/sealed-file.ts";
+import { openSecrets } from "./secrets/open.ts";
+import { SecretError, type SecretStore } from "./secrets/port.ts";
+import { type StoreWatch, startStoreWatch } from "./secrets/store-watch.ts";
 import { inputResolvers, probeSite, siteClient } from "./services.ts";
 import { HUB_VERSION } from "./version.ts";
 import { startWatcher } from "./watcher/watcher.ts";
@@ -44,9 +42,6 @@ import { workflowsOf } from "./workflows/registry.ts";
 
 type Closer = () => Promise<void> | void;
 
-/** Any number: it serialises what only the first of several hubs must make, e.g. the CA. */
-const FIRST_START_LOCK = 74_102;
-
 interface Parts {
   readonly config: Config;
   readonly log: Log;
@@ -54,20 +49,18 @@ interface Parts {
   readonly database: Database;
   readonly databaseUrl: string;
   readonly secrets: SecretStore;
+  readonly identity: HubIdentity;
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
 }
 
-async function start(config: Config, log: Log, closers: Closer[]): Promise<void> {
+/** `fail` ends the hub for a reason that shows only once it has started. */
+async function start(config: Config, log: Log, closers: Closer[], fail: (error: unknown) => void): Promise<void> {
   const hubId = randomUUID();
   const store = await openStore(config, hubId, log, closers);
   const { db, inTx } = store.opened;
-  const secrets = await openSealedFileStore({ directory: join(config.sharedDir, "secrets") });
   const adminTokenFile = join(config.sharedDir, "admin-token");
   // Before anything is made or voided with it.
-  await inTx(async (tx) => {
-    await tx.execute(sql`select pg_advisory_xact_lock(${FIRST_START_LOCK})`);
-    await ensureSameStore(tx, secrets);
-  });
+  const { secrets, identity, storeWatch } = await openSecretStore(config, log.with({ part: "secrets" }), db, closers);
   await ensureAdminToken(inTx, adminTokenFile);
   const clients = new SiteClients((siteId, report) => log.debug("maas request", { site_id: siteId, ...report }));
   const parts: Parts = {
@@ -77,9 +70,10 @@ async function start(config: Config, log: Log, closers: Closer[]): Promise<void>
     database: store.opened,
     databaseUrl: store.url,
     secrets,
+    identity,
     maas: siteClient(db, secrets, clients),
   };
-  const { agents, firstBoot } = await startAgents(parts, closers);
+  const { sessions, firstBoot } = await startAgents(parts, closers, fail);
   const workflows = workflowsOf({
     db,
     inTx,
@@ -94,7 +88,7 @@ async function start(config: Config, log: Log, closers: Closer[]): Promise<void>
   closers.push(() => sender.close());
   const app = createAdminApp({
     agentUrl: firstBoot.agentUrl,
-    caBundlePem: firstBoot.caBundlePem,
+    caBundlePem: () => identity.keys().ca.caPem,
     events,
     db,
     inTx,
@@ -102,38 +96,92 @@ async function start(config: Config, log: Log, closers: Closer[]): Promise<void>
     workflows,
     log: log.with({ part: "api" }),
     probe: probeSite,
-    status: () => ({ hub_id: hubId, version: HUB_VERSION, agents: agents.sessions() }),
+    secretStore: () => storeWatch.state(),
+    status: () => ({ hub_id: hubId, version: HUB_VERSION, agents: sessions() }),
   });
   const server = await startAdminServer(app, config.http);
   closers.push(() => server.close());
   // Before the server, which waits for the streams that this ends.
   closers.push(() => events.close());
   const host = config.http.host.includes(":") ? `[${config.http.host}]` : config.http.host;
-  const started = { agent_url: firstBoot.agentUrl, admin_token_file: adminTokenFile, database: store.kind };
+  const started = {
+    agent_url: firstBoot.agentUrl,
+    admin_token_file: adminTokenFile,
+    database: store.kind,
+    secrets: config.secrets.kind,
+  };
   log.info("hub started", { version: HUB_VERSION, hub_id: hubId, ...started });
   process.stdout.write(
     `${JSON.stringify({ listening: `http://${host}:${server.port}`, ...started, pid: process.pid })}\n`,
   );
 }
 
-/** The listener for hosts, with the CA and the order key that the first hub makes; and what first boot has to know of them. */
-async function startAgents(parts: Parts, closers: Closer[]): Promise<{ agents: AgentListener; firstBoot: FirstBoot }> {
-  const { config, log, hubId, secrets } = parts;
-  const { db, inTx } = parts.database;
+async function openSecretStore(
+  config: Config,
+  log: Log,
+  db: Database["db"],
+  closers: Closer[],
+): Promise<{ secrets: SecretStore; identity: HubIdentity; storeWatch: StoreWatch }> {
+  const { secrets, close } = await openSecrets(config.secrets, log);
+  closers.push(close);
+  const identity = await openIdentity({ db, secrets, log });
+  closers.push(() => identity.close());
+  const storeWatch = await startStoreWatch(secrets, log);
+  closers.push(() => storeWatch.close());
+  return { secrets, identity, storeWatch };
+}
+
+/**
+ * The listener for hosts, and what first boot has to know of it. Without the hub's keys there is none: it begins once the secret store has given
+ * them, and until then agents try again.
+ */
+async function startAgents(
+  parts: Parts,
+  closers: Closer[],
+  fail: (error: unknown) => void,
+): Promise<{ sessions: () => number; firstBoot: FirstBoot }> {
+  const { config, log, identity } = parts;
   const agentUrl = config.agent.url ?? (config.agent.port === 0 ? null : defaultAgentUrl(config.agent.port));
   if (agentUrl === null)
     throw new ConfigError(
       "MUSTER_AGENT_URL is needed when MUSTER_AGENT_PORT is 0: hosts are told an address before the port is known.",
     );
-  const { ca, signer } = await inTx(async (tx) => {
-    await tx.execute(sql`select pg_advisory_xact_lock(${FIRST_START_LOCK})`);
-    return { ca: await openCertificateAuthority(secrets), signer: await openTaskSigner(secrets) };
-  });
   const packages = new AgentPackages(config.agentPackageDir, log.with({ part: "gateway" }));
-  const agents = await startAgentListener({
-    db,
-    inTx,
-    databaseUrl: parts.databaseUrl,
+  let agents: AgentListener | null = null;
+  const listening = identity.opened.then(async (keys) => {
+    if (keys !== null) agents = await listenForAgents(parts, { agentUrl, packages, keys });
+  });
+  closers.push(async () => {
+    identity.close();
+    await listening.catch(() => undefined);
+    await agents?.close();
+  });
+  if (identity.isOpen) await listening;
+  else listening.catch(fail);
+  return {
+    sessions: () => agents?.sessions() ?? 0,
+    firstBoot: {
+      agentUrl,
+      keys: () => {
+        const { ca, signer } = identity.keys();
+        return { caBundlePem: ca.caPem, taskSigningPublicKey: signer.publicKey };
+      },
+      agentPackage: async (architecture) => {
+        const newest = await packages.newest(architecture);
+        return newest && { url: agentPackageUrl(agentUrl, newest.sha256), sha256: newest.sha256 };
+      },
+    },
+  };
+}
+
+function listenForAgents(
+  { config, log, hubId, database, databaseUrl, maas }: Parts,
+  { agentUrl, packages, keys: { ca, signer } }: { agentUrl: string; packages: AgentPackages; keys: HubKeys },
+): Promise<AgentListener> {
+  return startAgentListener({
+    db: database.db,
+    inTx: database.inTx,
+    databaseUrl,
     hubId,
     hubVersion: HUB_VERSION,
     ca,
@@ -142,7 +190,7 @@ async function startAgents(parts: Parts, closers: Closer[]): Promise<{ agents: A
     host: config.agent.host,
     port: config.agent.port,
     heartbeatMinTtlMs: config.heartbeatMinTtlMs,
-    resolveInput: inputResolvers(db, parts.maas),
+    resolveInput: inputResolvers(database.db, maas),
     packages,
     bootstrapScript: async ({ nodeId, generation, token }) => {
       const offered = await packages.newestOfEach();
@@ -159,19 +207,6 @@ async function startAgents(parts: Parts, closers: Closer[]): Promise<{ agents: A
     },
     log: log.with({ part: "gateway" }),
   });
-  closers.push(() => agents.close());
-  return {
-    agents,
-    firstBoot: {
-      agentUrl,
-      caBundlePem: ca.caPem,
-      taskSigningPublicKey: signer.publicKey,
-      agentPackage: async (architecture) => {
-        const newest = await packages.newest(architecture);
-        return newest && { url: agentPackageUrl(agentUrl, newest.sha256), sha256: newest.sha256 };
-      },
-    },
-  };
 }
 
 /** What goes on by itself: observing sites, noticing silent nodes, moving workflows. */
@@ -258,6 +293,9 @@ async function closeAll(closers: Closer[], log: Log): Promise<void> {
   }
 }
 
+const isWrongSetting = (error: unknown): boolean =>
+  error instanceof ConfigError || (error instanceof SecretError && error.isRefusal);
+
 async function main(): Promise<void> {
   let config: Config;
   try {
@@ -273,14 +311,19 @@ async function main(): Promise<void> {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
   });
   try {
-    await start(config, log, closers);
+    let fail: (error: unknown) => void = () => undefined;
+    const failed = new Promise<never>((_resolve, reject) => {
+      fail = reject;
+    });
+    failed.catch(() => undefined);
+    await start(config, log, closers, fail);
+    await Promise.race([stopped, failed]);
   } catch (error) {
-    log.error("the hub could not start", { error });
-    process.stderr.write(`The hub could not start: ${error instanceof Error ? error.message : String(error)}\n`);
+    log.error("the hub cannot run", { error });
+    process.stderr.write(`The hub cannot run: ${error instanceof Error ? error.message : String(error)}\n`);
     await closeAll(closers, log);
-    process.exit(error instanceof ConfigError ? 78 : 1);
+    process.exit(isWrongSetting(error) ? 78 : 1);
   }
-  await stopped;
   log.info("hub is stopping");
   await closeAll(closers, log);
   log.info("hub stopped");

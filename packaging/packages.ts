@@ -43,6 +43,7 @@ export const HUB: PackageSpec = {
     "drizzle-orm",
     "execa",
     "hono",
+    "node-vault",
     "pg",
     "reflect-metadata",
     "unixcrypt",

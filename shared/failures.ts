@@ -56,7 +56,29 @@ export const FAILURES = {
       "script_missing",
       "subnet_missing",
       "secret_missing",
+      "secret_corrupt",
+      "secret_store_forbidden",
+      "secret_store_login_refused",
+      "secret_store_untrusted",
+      "secret_store_misconfigured",
     ],
+    exceptions: {
+      secret_corrupt: { nextAction: "Write the secret that the evidence names again, or restore it, then resume." },
+      secret_store_forbidden: {
+        nextAction: "Give the hub's policy in Vault the rights on the path that the evidence names, then resume.",
+      },
+      secret_store_login_refused: {
+        nextAction:
+          "Write a new token or secret ID into the file that the hub's settings name, which needs no restart, then resume.",
+      },
+      secret_store_untrusted: {
+        nextAction:
+          "Find out whether Vault's certificate is the right one; correct it, or VAULT_CACERT and VAULT_ADDR, then resume.",
+      },
+      secret_store_misconfigured: {
+        nextAction: "Correct the hub's settings of its secret store, restart the hub, then resume.",
+      },
+    },
   },
   upstream_transient: {
     retry: "bounded",
@@ -72,6 +94,9 @@ export const FAILURES = {
       "maas_server_error",
       "maas_bad_answer",
       "secret_store_unavailable",
+      "secret_store_timeout",
+      "secret_store_sealed",
+      "secret_conflict",
       "hub_internal_error",
       "deploy_place_timeout",
       "drain_failed",
@@ -93,6 +118,12 @@ export const FAILURES = {
         nextVerb: "resume",
         nextAction:
           "Read in MAAS why the machine's disks could not be erased and mend it, then resume: the release is asked for again.",
+      },
+      secret_store_unavailable: { nextAction: "Bring the secret store back, then retry the stage." },
+      secret_store_timeout: { nextAction: "Find out why the secret store is slow, then retry the stage." },
+      secret_store_sealed: { nextAction: "Unseal Vault, then retry the stage." },
+      secret_conflict: {
+        nextAction: "Find out who else writes the secret that the evidence names, then retry the stage.",
       },
       deploy_place_timeout: {
         nextAction:

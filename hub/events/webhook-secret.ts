@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Secret } from "../../shared/secret.ts";
-import type { SecretData } from "../secrets/port.ts";
+import { type SecretData, SecretError, type SecretStore } from "../secrets/port.ts";
 
 /** The two secrets of a rotation, as the secret store keeps them; `previous_until` in ISO 8601. */
 const Kept = z.object({ secret: z.string(), previous: z.string().optional(), previous_until: z.string().optional() });
@@ -24,4 +24,26 @@ export function rotated(data: SecretData, secret: Secret, overlapSeconds: number
   if (kept.previous === undefined || kept.previous_until === undefined) return { secret: kept.secret };
   const until = new Date(kept.previous_until) < new Date(asked) ? kept.previous_until : asked;
   return { secret: kept.secret, previous: kept.previous, previous_until: until };
+}
+
+/** More rotations at once than anybody means. */
+const TRIES = 5;
+
+/**
+ * Replaces what is kept by check-and-set, without a lock on anything: of two rotations at once the second finds the first one's secret and keeps it as
+ * the one before.
+ */
+export async function rotateKept(
+  secrets: SecretStore,
+  path: string,
+  next: (kept: SecretData) => SecretData,
+): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    const { data, version } = await secrets.readVersion(path);
+    try {
+      return await secrets.write(path, next(data), version);
+    } catch (error) {
+      if (!(error instanceof SecretError) || error.code !== "secret_conflict" || tries === TRIES) throw error;
+    }
+  }
 }

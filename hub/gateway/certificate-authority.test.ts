@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { MemorySecrets } from "../../test/support/gateway-rig.ts";
+import { MemorySecrets } from "../../test/support/memory-secrets.ts";
 import { SECRET_PATHS } from "../secrets/port.ts";
 import { openCertificateAuthority } from "./certificate-authority.ts";
 import { openTaskSigner } from "./task-signer.ts";

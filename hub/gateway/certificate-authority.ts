@@ -4,7 +4,8 @@ import { nodeUri } from "../../shared/api/enroll.ts";
 import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
-import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts";
+import { SECRET_PATHS, type SecretData, SecretError, type SecretStore } from "../secrets/port.ts";
+import { readOrCreate } from "../secrets/read-or-create.ts";
 import { KEY_ALGORITHM, SIGNING_ALGORITHM, serialOf, x509 } from "./x509.ts";
 
 const HOUR = 3_600_000;
@@ -42,7 +43,7 @@ export interface CertificateAuthority {
   issued(certificate: X509Certificate): boolean;
 }
 
-/** Opens the hub's CA from the secret store; the first hub makes it. Callers hold a lock when several hubs may start at once. */
+/** Opens the hub's CA from the secret store; the first hub makes it. */
 export async function openCertificateAuthority(secrets: SecretStore): Promise<CertificateAuthority> {
   const stored = await readOrMake(secrets);
   const privateKey = await webcrypto.subtle.importKey(
@@ -139,20 +140,18 @@ async function checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequ
 }
 
 async function readOrMake(secrets: SecretStore): Promise<{ certificatePem: string; privateKeyPem: string }> {
-  try {
-    const { certificate_pem: certificatePem, private_key_pem: privateKeyPem } = await secrets.read(
-      SECRET_PATHS.certificateAuthority,
+  const path = SECRET_PATHS.certificateAuthority;
+  const { certificate_pem: certificatePem, private_key_pem: privateKeyPem } = await readOrCreate(secrets, path, make);
+  if (certificatePem === undefined || privateKeyPem === undefined)
+    throw new SecretError(
+      "secret_corrupt",
+      path,
+      "The hub's CA is not complete. Restore the secret store from a backup",
     );
-    if (certificatePem === undefined || privateKeyPem === undefined)
-      throw new SecretError(
-        "secret_corrupt",
-        SECRET_PATHS.certificateAuthority,
-        "The hub's CA is not complete. Restore the secret store from a backup",
-      );
-    return { certificatePem, privateKeyPem };
-  } catch (error) {
-    if (!(error instanceof SecretError) || error.code !== "secret_missing") throw error;
-  }
+  return { certificatePem, privateKeyPem };
+}
+
+async function make(): Promise<SecretData> {
   const keys = await webcrypto.subtle.generateKey(KEY_ALGORITHM, true, ["sign", "verify"]);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: randomBytes(16).toString("hex"),
@@ -166,12 +165,7 @@ async function readOrMake(secrets: SecretStore): Promise<{ certificatePem: strin
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
     ],
   });
-  const made = { certificatePem: certificate.toString("pem"), privateKeyPem: await privatePem(keys.privateKey) };
-  await secrets.write(SECRET_PATHS.certificateAuthority, {
-    certificate_pem: made.certificatePem,
-    private_key_pem: made.privateKeyPem,
-  });
-  return made;
+  return { certificate_pem: certificate.toString("pem"), private_key_pem: await privatePem(keys.privateKey) };
 }
 
 const privatePem = async (key: webcrypto.CryptoKey): Promise<string> =>

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:https";
 import { connect } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { MemorySecrets } from "../../test/support/gateway-rig.ts";
+import { MemorySecrets } from "../../test/support/memory-secrets.ts";
 import { type CertificateAuthority, openCertificateAuthority } from "./certificate-authority.ts";
 import { ServerCertificate } from "./server-certificate.ts";
 

@@ -5,6 +5,7 @@ import type { Db, InTx } from "../db/tx.ts";
 import type { EventFeed } from "../events/event-feed.ts";
 import type { Log } from "../log.ts";
 import type { SecretStore } from "../secrets/port.ts";
+import type { StoreState } from "../secrets/store-watch.ts";
 import type { Workflow } from "../workflows/engine/workflow.ts";
 
 /** Asks a site's MAAS whether it is usable with this token, and fit for the profiles. Never throws for what MAAS says. */
@@ -24,7 +25,9 @@ export interface ApiDependencies {
   readonly events: EventFeed;
   /** Where hosts of manual mode reach the hub. */
   readonly agentUrl: string;
-  readonly caBundlePem: string;
+  /** Throws `SecretError` while the secret store has not given it. */
+  readonly caBundlePem: () => string;
   readonly log: Log;
+  readonly secretStore: () => StoreState;
   readonly status: () => { readonly hub_id: string; readonly version: string; readonly agents: number };
 }

@@ -33,7 +33,8 @@ export function asApiError(error: unknown): ApiError {
       "The request collides with something that is there already, or with another row of itself. Nothing was written.",
       { cause: error },
     );
-  if (error instanceof SecretError) return new ApiError("unavailable", error.message, { cause: error });
+  if (error instanceof SecretError)
+    return new ApiError(error.code === "secret_conflict" ? "conflict" : "unavailable", error.message, { cause: error });
   if (error instanceof CommitOutcomeUnknownError)
     return new ApiError(
       "unavailable",

@@ -1,12 +1,24 @@
-/** Closed set of what can go wrong with the secret store; `secret_missing` is the only one that waiting does not heal. */
+/** Closed set of what can go wrong with the secret store. */
 export const SECRET_ERRORS = [
   "secret_missing",
+  "secret_corrupt",
+  "secret_conflict",
   "secret_store_unavailable",
+  "secret_store_timeout",
   "secret_store_sealed",
   "secret_store_forbidden",
-  "secret_corrupt",
+  "secret_store_login_refused",
+  "secret_store_untrusted",
+  "secret_store_misconfigured",
 ] as const;
 export type SecretErrorCode = (typeof SECRET_ERRORS)[number];
+
+/** The store is away and may come back by itself; anything else stays until somebody acts. */
+const AWAY: ReadonlySet<SecretErrorCode> = new Set([
+  "secret_store_unavailable",
+  "secret_store_timeout",
+  "secret_store_sealed",
+]);
 
 export class SecretError extends Error {
   readonly code: SecretErrorCode;
@@ -17,21 +29,39 @@ export class SecretError extends Error {
     this.code = code;
     this.path = path;
   }
+  get isAway(): boolean {
+    return AWAY.has(this.code);
+  }
+  /** The store answers and refuses: the hub's settings, or what the store grants it, are wrong. */
+  get isRefusal(): boolean {
+    return this.code.startsWith("secret_store_") && !this.isAway;
+  }
 }
 
 export type SecretData = Readonly<Record<string, string>>;
+/** Names one value of a secret: each write makes another. Its text means something to its own store alone. */
+export type SecretVersion = string & { readonly __version: never };
+/** What a write expects to replace: that version and no later one, or nothing at all. */
+export type Replaces = SecretVersion | "nothing";
 
 /**
- * Where secrets lie (decision P3): Vault KV v2, or a sealed file. The database holds paths only. Values are read when they are used and
- * never kept past it, so a rotation needs no restart (lifecycle 3.2). Every method throws `SecretError` only.
+ * Where secrets lie (decision P3): Vault KV v2, or sealed files. The database holds paths only. Values are read when they are used and
+ * never kept past it, so a rotation needs no restart (lifecycle 3.2). Every method throws `SecretError` only. None retries.
  */
 export interface SecretStore {
   /** Throws `secret_missing` when nothing was written there or it was removed. */
   read(path: string): Promise<SecretData>;
-  /** Replaces all fields at the path; durable when it returns. */
-  write(path: string, data: SecretData): Promise<void>;
-  /** Removing what is not there is no error. */
+  /** As `read`, with the version that a write may name. */
+  readVersion(path: string): Promise<{ readonly data: SecretData; readonly version: SecretVersion }>;
+  /**
+   * Replaces all fields at the path; durable when it returns. With `replaces` it is check-and-set: `secret_conflict`, and nothing is written, when the
+   * path holds something else by then. A path that is changed so is changed so by everybody.
+   */
+  write(path: string, data: SecretData, replaces?: Replaces): Promise<void>;
+  /** Forgets every version. Removing what is not there is no error. */
   remove(path: string): Promise<void>;
+  /** Throws what keeps the store from being used right now, whatever the path. */
+  check(): Promise<void>;
 }
 
 /** Which path holds what (lifecycle 3.2). */

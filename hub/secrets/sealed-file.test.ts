@@ -7,6 +7,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,16 +30,6 @@ describe("the sealed file store", () => {
       (error: unknown) => (error instanceof SecretError ? error.code : String(error)),
     );
   const sealedFiles = () => readdirSync(directory).filter((name) => name.endsWith(".sealed"));
-
-  it("gives back what was written, also after a restart, and forgets what was removed", async () => {
-    const store = await openSealedFileStore({ directory });
-    await store.write("kv/a", { user: "root", pass: "p$'\"\n" });
-    const reopened = await openSealedFileStore({ directory });
-    expect(await reopened.read("kv/a")).toEqual({ user: "root", pass: "p$'\"\n" });
-    await reopened.remove("kv/a");
-    await reopened.remove("kv/a");
-    expect(await codeOf(store.read("kv/a"))).toBe("secret_missing");
-  });
 
   it("keeps neither the secret nor its path readable, and everything to the owner", async () => {
     const store = await openSealedFileStore({ directory });
@@ -75,12 +66,26 @@ describe("the sealed file store", () => {
     expect(readdirSync(directory).filter((name) => name.startsWith("key"))).toEqual(["key"]);
   });
 
-  it("keeps one whole value of those that several write at once, and no left-overs", async () => {
+  it("leaves nothing over when several write at once, check and set or not", async () => {
     const [one, two] = [await openSealedFileStore({ directory }), await openSealedFileStore({ directory })];
-    const values = Array.from({ length: 20 }, (_, index) => ({ user: `u${index}`, pass: `p${index}`.repeat(500) }));
-    await Promise.all(values.map((value, index) => (index % 2 === 0 ? one : two).write("kv/a", value)));
-    expect(values).toContainEqual(await one.read("kv/a"));
+    await one.write("kv/a", { v: "0" });
+    const { version } = await one.readVersion("kv/a");
+    await Promise.all(Array.from({ length: 10 }, (_, index) => codeOf(two.write("kv/a", { v: `${index}` }, version))));
+    await Promise.all(Array.from({ length: 10 }, (_, index) => one.write("kv/a", { v: `${index}`.repeat(500) })));
     expect(readdirSync(directory).sort()).toEqual([sealedFiles()[0], "key"].sort());
+  });
+
+  it("goes on after a writer that died in the midst of a check-and-set", async () => {
+    const store = await openSealedFileStore({ directory });
+    await store.write("kv/a", { v: "1" });
+    const { version } = await store.readVersion("kv/a");
+    const claim = join(directory, `${sealedFiles()[0]}.next`);
+    writeFileSync(claim, "left by a process that is gone");
+    expect(await codeOf(store.write("kv/a", { v: "2" }, version))).toBe("secret_conflict");
+    utimesSync(claim, new Date(0), new Date(0));
+    expect(await codeOf(store.write("kv/a", { v: "2" }, version))).toBe("secret_conflict");
+    expect(await codeOf(store.write("kv/a", { v: "2" }, version))).toBe("no error");
+    expect(await store.read("kv/a")).toEqual({ v: "2" });
   });
 
   it("says that the store is unavailable when the disk takes nothing more, keeps the old value and nothing else", async () => {
@@ -113,6 +118,7 @@ describe("the sealed file store", () => {
     writeFileSync(join(directory, "key"), "short");
     expect(await codeOf(openSealedFileStore({ directory }))).toBe("secret_store_unavailable");
     rmSync(directory, { recursive: true });
+    expect(await codeOf(store.check())).toBe("secret_store_unavailable");
     expect(await codeOf(store.read("kv/a"))).toBe("secret_missing");
     expect(await codeOf(store.write("kv/a", { v: "2" }))).toBe("secret_store_unavailable");
     expect(await codeOf(store.remove("kv/a"))).toBe("no error");

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:
 import { link, mkdir, open, readFile, rename, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { type SecretData, SecretError, type SecretStore } from "./port.ts";
+import { type Replaces, type SecretData, SecretError, type SecretStore, type SecretVersion } from "./port.ts";
 
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
@@ -30,9 +30,15 @@ export async function openSealedFileStore(options: { directory: string }): Promi
   const fileOf = (path: string): string => join(directory, `${createHash("sha256").update(path).digest("hex")}.sealed`);
   return {
     read: async (path) => unseal(key, path, await readSealed(path, fileOf(path))),
-    write: async (path, data) => {
-      const file = fileOf(path);
-      await writeDurably(directory, file, seal(key, path, data)).catch((error: unknown) => {
+    readVersion: async (path) => {
+      const sealed = await readSealed(path, fileOf(path));
+      return { data: unseal(key, path, sealed), version: versionOf(sealed) };
+    },
+    write: async (path, data, replaces) => {
+      const sealed = seal(key, path, data);
+      const put = replaces === undefined ? writeDurably : replaceDurably(path, replaces);
+      await put(directory, fileOf(path), sealed).catch((error: unknown) => {
+        if (error instanceof SecretError) throw error;
         throw new SecretError(
           "secret_store_unavailable",
           path,
@@ -40,6 +46,11 @@ export async function openSealedFileStore(options: { directory: string }): Promi
           error,
         );
       });
+    },
+    check: async () => {
+      const file = join(directory, "key");
+      if ((await readKey(file)) === null)
+        throw unusableKey(file)("The key of the secret store is gone; restore it from a backup");
     },
     remove: async (path) => {
       try {
@@ -73,6 +84,9 @@ async function readSealed(path: string, file: string): Promise<Buffer> {
   }
 }
 
+/** The nonce, which is another with each write. */
+const versionOf = (sealed: Buffer): SecretVersion => sealed.subarray(0, NONCE_BYTES).toString("hex") as SecretVersion;
+
 function seal(key: Buffer, path: string, data: SecretData): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(path));
@@ -98,24 +112,35 @@ function unseal(key: Buffer, path: string, sealed: Buffer): SecretData {
   }
 }
 
+const unusableKey =
+  (file: string) =>
+  (detail: string, cause?: unknown): SecretError =>
+    new SecretError("secret_store_unavailable", file, detail, cause);
+
+/** Null when there is none. */
+async function readKey(file: string): Promise<Buffer | null> {
+  const unusable = unusableKey(file);
+  try {
+    const { mode } = await stat(file);
+    if ((mode & 0o077) !== 0)
+      throw unusable("The key of the secret store is open to others; chmod it to 0600 and rotate the secrets");
+    const key = await readFile(file);
+    if (key.length !== KEY_BYTES) throw unusable("The key of the secret store is damaged; restore it from a backup");
+    return key;
+  } catch (error) {
+    if (error instanceof SecretError) throw error;
+    if (hasCode(error, "ENOENT")) return null;
+    throw unusable("The key of the secret store cannot be read; check the folder's owner", error);
+  }
+}
+
 /** Made once: of several hubs that start at once on one folder, the first link wins and the others read its key. */
 async function readOrMakeKey(directory: string): Promise<Buffer> {
   const file = join(directory, "key");
-  const unusable = (detail: string, cause?: unknown): SecretError =>
-    new SecretError("secret_store_unavailable", file, detail, cause);
+  const unusable = unusableKey(file);
   for (let attempt = 0; attempt < 2; attempt += 1) {
-    try {
-      const { mode } = await stat(file);
-      if ((mode & 0o077) !== 0)
-        throw unusable("The key of the secret store is open to others; chmod it to 0600 and rotate the secrets");
-      const key = await readFile(file);
-      if (key.length !== KEY_BYTES) throw unusable("The key of the secret store is damaged; restore it from a backup");
-      return key;
-    } catch (error) {
-      if (error instanceof SecretError) throw error;
-      if (!hasCode(error, "ENOENT"))
-        throw unusable("The key of the secret store cannot be read; check the folder's owner", error);
-    }
+    const present = await readKey(file);
+    if (present !== null) return present;
     const fresh = `${file}.${randomBytes(6).toString("hex")}`;
     try {
       await writeDurably(directory, fresh, randomBytes(KEY_BYTES));
@@ -134,6 +159,50 @@ async function readOrMakeKey(directory: string): Promise<Buffer> {
 
 /** On disk when it returns; the old bytes, or none, when it throws. */
 async function writeDurably(directory: string, file: string, bytes: Buffer): Promise<void> {
+  await withTemporary(file, bytes, (temporary) => rename(temporary, file));
+  await syncFolder(directory);
+}
+
+/** A writer that died with the place of the next version in its hand is waited for no longer than this. */
+const CLAIM_LAPSES_MS = 10_000;
+
+/**
+ * Check-and-set among all hubs of one folder: the next version takes a name that only one writer can have, and then the place of the version
+ * that it replaces.
+ */
+const replaceDurably =
+  (path: string, replaces: Replaces) =>
+  async (directory: string, file: string, bytes: Buffer): Promise<void> => {
+    const conflict = (): SecretError =>
+      new SecretError(
+        "secret_conflict",
+        path,
+        "Somebody else wrote the secret at the same time, and this write had no effect. Look which one is right, then write again",
+      );
+    const next = replaces === "nothing" ? file : `${file}.next`;
+    await withTemporary(file, bytes, (temporary) => link(temporary, next)).catch(async (error: unknown) => {
+      if (!hasCode(error, "EEXIST")) throw error;
+      if (next !== file) await dropLapsed(next);
+      throw conflict();
+    });
+    if (next !== file) {
+      const present = await readFile(file).catch(() => null);
+      if (present === null || versionOf(present) !== replaces) {
+        await unlink(next);
+        throw conflict();
+      }
+      await rename(next, file);
+    }
+    await syncFolder(directory);
+  };
+
+async function dropLapsed(next: string): Promise<void> {
+  const claimed = await stat(next).catch(() => null);
+  if (claimed !== null && Date.now() - claimed.mtimeMs > CLAIM_LAPSES_MS) await unlink(next).catch(() => undefined);
+}
+
+/** Hands over a file of these bytes, on disk; its temporary name is gone afterwards. */
+async function withTemporary(file: string, bytes: Buffer, use: (temporary: string) => Promise<void>): Promise<void> {
   const temporary = `${file}.${randomBytes(6).toString("hex")}.tmp`;
   const handle = await open(temporary, "wx", 0o600);
   try {
@@ -143,12 +212,11 @@ async function writeDurably(directory: string, file: string, bytes: Buffer): Pro
     } finally {
       await handle.close();
     }
-    await rename(temporary, file);
-  } catch (error) {
+    await use(temporary);
+  } finally {
+    // Gone already where it took the place of the file.
     await unlink(temporary).catch(() => undefined);
-    throw error;
   }
-  await syncFolder(directory);
 }
 
 /** A new or removed name outlives a power cut only once its folder is on disk. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FAILURES, failure } from "../../shared/failures.ts";
+import { FAILURES, failure, ruleOf } from "../../shared/failures.ts";
 import { StatementError } from "../db/drizzle.ts";
 import { CommitOutcomeUnknownError, DatabaseUnavailableError } from "../db/tx.ts";
 import { MAAS_ERRORS, MaasError } from "../maas/port.ts";
@@ -31,11 +31,21 @@ describe("classifyError", () => {
     expect(met?.failure).toMatchObject({ class: "bmc_power_failure", code: "bmc_unreachable" });
   });
 
-  it.each(SECRET_ERRORS)("tells a missing secret from a store that is away: %s", (code) => {
-    const met = classifyError(new SecretError(code, "kv/x", "detail"));
-    const transient = code !== "secret_missing";
-    expect(met?.failure.class).toBe(transient ? "upstream_transient" : "site_capability_missing");
-  });
+  it.each(SECRET_ERRORS)(
+    "tries a secret store that is away again, and hands one that refuses to a person: %s",
+    (code) => {
+      const error = new SecretError(code, "kv/x", "detail");
+      const failed = classifyError(error)?.failure;
+      if (failed === undefined) throw new Error("not classified");
+      const transient = error.isAway || code === "secret_conflict";
+      expect(failed).toMatchObject({ class: transient ? "upstream_transient" : "site_capability_missing", code });
+      expect(ruleOf(failed)).toMatchObject({
+        retry: transient ? "bounded" : "never",
+        nextVerb: transient ? "retry" : "resume",
+      });
+      expect(failed.evidence).toEqual({ secret_path: "kv/x", secret_error: code });
+    },
+  );
 
   it("hands a stage's own failure on", () => {
     const own = failure("hardware_mismatch", "boss_disk_missing", "no disk");

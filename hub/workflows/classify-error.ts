@@ -1,7 +1,7 @@
 import { type Failure, type FailureClass, type FailureCode, failure } from "../../shared/failures.ts";
 import { isDatabaseAway } from "../db/away.ts";
 import { MaasError, type MaasErrorCode } from "../maas/port.ts";
-import { SecretError } from "../secrets/port.ts";
+import { SecretError, type SecretErrorCode } from "../secrets/port.ts";
 import type { ClassifyError } from "./engine/execute.ts";
 import { StageFailure } from "./stage-failure.ts";
 
@@ -25,6 +25,20 @@ const MAAS: Readonly<Record<MaasErrorCode, Target>> = {
   no_rack: ["bmc_power_failure", "bmc_unreachable"],
   server_error: ["upstream_transient", "maas_server_error"],
   bad_answer: ["upstream_transient", "maas_bad_answer"],
+};
+
+/** The secret store's, likewise: one that is away is tried again, one that refuses waits for a person. */
+const SECRETS: Readonly<Record<SecretErrorCode, Target>> = {
+  secret_missing: ["site_capability_missing", "secret_missing"],
+  secret_corrupt: ["site_capability_missing", "secret_corrupt"],
+  secret_conflict: ["upstream_transient", "secret_conflict"],
+  secret_store_unavailable: ["upstream_transient", "secret_store_unavailable"],
+  secret_store_timeout: ["upstream_transient", "secret_store_timeout"],
+  secret_store_sealed: ["upstream_transient", "secret_store_sealed"],
+  secret_store_forbidden: ["site_capability_missing", "secret_store_forbidden"],
+  secret_store_login_refused: ["site_capability_missing", "secret_store_login_refused"],
+  secret_store_untrusted: ["site_capability_missing", "secret_store_untrusted"],
+  secret_store_misconfigured: ["site_capability_missing", "secret_store_misconfigured"],
 };
 
 /** The one place where what stages throw becomes a failure class. Null for faults of the hub's own database: they say nothing of a stage. */
@@ -63,8 +77,7 @@ function ofMaas(error: MaasError): Failure {
 }
 
 function ofSecrets(error: SecretError): Failure {
+  const [cls, code] = SECRETS[error.code];
   const evidence = { secret_path: error.path, secret_error: error.code };
-  return error.code === "secret_missing"
-    ? failure("site_capability_missing", "secret_missing", error.message, evidence)
-    : failure("upstream_transient", "secret_store_unavailable", error.message, evidence);
+  return { class: cls, code, message: error.message.slice(0, MESSAGE_LIMIT), evidence } as Failure;
 }

@@ -15,9 +15,8 @@ import { StageFailure } from "./stage-failure.ts";
 /** What first boot needs to know of this hub (lifecycle 9). */
 export interface FirstBoot {
   readonly agentUrl: string;
-  readonly caBundlePem: string;
-  /** Base64url of the raw Ed25519 key. */
-  readonly taskSigningPublicKey: string;
+  /** The CA in PEM, and base64url of the raw Ed25519 key that signs orders. Throws `SecretError` while the secret store has not given them. */
+  readonly keys: () => { readonly caBundlePem: string; readonly taskSigningPublicKey: string };
   /** Where hosts of an architecture (Debian's name) fetch the agent; null where their image must bring it. */
   readonly agentPackage: (architecture: string) => Promise<{ readonly url: string; readonly sha256: string } | null>;
 }

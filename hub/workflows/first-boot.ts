@@ -31,11 +31,7 @@ export async function renderUserData(
     hostname: onboarding.hostname,
     nodeId: enrollment.nodeId,
     generation: enrollment.generation,
-    hub: {
-      agentUrl: firstBoot.agentUrl,
-      caBundlePem: firstBoot.caBundlePem,
-      taskSigningPublicKey: firstBoot.taskSigningPublicKey,
-    },
+    hub: { agentUrl: firstBoot.agentUrl, ...firstBoot.keys() },
     enrollmentToken: enrollment.token.reveal(),
     agent: agentPackage === null ? {} : { packageUrl: agentPackage.url, packageSha256: agentPackage.sha256 },
     ...siteBootstrap(profile.siteBootstrapBundleRef),

@@ -8,7 +8,8 @@ import { ApiError } from "../../shared/api/errors.ts";
 import { BatchId } from "../../shared/ids.ts";
 import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
 import { quietLog } from "../support/log.ts";
-import { FIRST_BOOT, memorySecrets } from "../support/onboarding-rig.ts";
+import { MemorySecrets } from "../support/memory-secrets.ts";
+import { FIRST_BOOT } from "../support/onboarding-rig.ts";
 import { until } from "../support/until.ts";
 
 const ann = { actor: "ann", role: "admin", reason: "the wrong rack" } as const;
@@ -170,7 +171,7 @@ describe("a verb of a batch", () => {
     const [, refusing = ""] = ids;
     const { db, inTx } = api.database.database;
     const maas = () => Promise.reject(new Error("nobody asks MAAS"));
-    const services = { db, inTx, log: quietLog, secrets: memorySecrets(), maas, firstBoot: FIRST_BOOT };
+    const services = { db, inTx, log: quietLog, secrets: new MemorySecrets(), maas, firstBoot: FIRST_BOOT };
     const kinds = workflowsOf(services).map((kind) => ({
       ...kind,
       hooks: {
@@ -198,7 +199,7 @@ describe("a verb of a batch", () => {
     await fail(query, ids, "upstream_transient", "maas_timeout");
     const { db, inTx } = api.database.database;
     const maas = () => Promise.reject(new Error("nobody asks MAAS"));
-    const kinds = workflowsOf({ db, inTx, log: quietLog, secrets: memorySecrets(), maas, firstBoot: FIRST_BOOT });
+    const kinds = workflowsOf({ db, inTx, log: quietLog, secrets: new MemorySecrets(), maas, firstBoot: FIRST_BOOT });
     let chunks = 0;
     const dying: typeof inTx = async (fn, options) => {
       chunks += 1;

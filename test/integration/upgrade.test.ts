@@ -20,7 +20,8 @@ import { startMaasSimulator } from "../fakes/maas/simulator.ts";
 import { SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { quietLog } from "../support/log.ts";
-import { FIRST_BOOT, memorySecrets, playAgent } from "../support/onboarding-rig.ts";
+import { MemorySecrets } from "../support/memory-secrets.ts";
+import { FIRST_BOOT, playAgent } from "../support/onboarding-rig.ts";
 import { until } from "../support/until.ts";
 import { loadRecord, readRecord, regionFile } from "../upgrade/load-record.ts";
 
@@ -42,7 +43,7 @@ async function takeOver(version: string) {
   closers.push(() => region.remove());
   const maas = await startMaasSimulator({ stateFile: region.path, speed: 1e5 });
   closers.push(() => maas.close());
-  const secrets = memorySecrets();
+  const secrets = new MemorySecrets();
   for (const [path, secret] of Object.entries(record.secrets)) await secrets.write(path, secret);
   const { db, inTx } = test.database;
   const sites = await db.execute<{ id: SiteId }>(sql`update maas_sites set api_base_url = ${maas.url} returning id`);

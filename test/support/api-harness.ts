@@ -66,13 +66,15 @@ export const GOOD_PROBE: ApiHarness["probeAnswer"] = {
 };
 
 /** As hosts would reach it. */
+const CA_PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 const HUB = {
   agentUrl: "https://127.0.0.1:1",
-  caBundlePem: "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+  caBundlePem: () => CA_PEM,
+  secretStore: () => ({ code: "ok" as const, detail: null, since: new Date() }),
 };
 const FIRST_BOOT = {
-  ...HUB,
-  taskSigningPublicKey: "",
+  agentUrl: HUB.agentUrl,
+  keys: () => ({ caBundlePem: CA_PEM, taskSigningPublicKey: "" }),
   agentPackage: async () => null,
 };
 

@@ -9,29 +9,14 @@ import { type CertificateAuthority, openCertificateAuthority } from "../../hub/g
 import { openTaskSigner, type TaskSigner } from "../../hub/gateway/task-signer.ts";
 import { KEY_ALGORITHM, SIGNING_ALGORITHM, serialOf, x509 } from "../../hub/gateway/x509.ts";
 import { issueEnrollmentToken } from "../../hub/node/enrollment-tokens.ts";
-import { SECRET_PATHS, type SecretData, SecretError, type SecretStore } from "../../hub/secrets/port.ts";
+import { SECRET_PATHS } from "../../hub/secrets/port.ts";
 import { type EnrollRequest, EnrollResponse, nodeUri } from "../../shared/api/enroll.ts";
 import { NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import { orderSigningText, type SignedOrder } from "../../shared/tasks/order.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { quietLog } from "./log.ts";
-
-/** A secret store that forgets with the process. */
-export class MemorySecrets implements SecretStore {
-  readonly #data = new Map<string, SecretData>();
-  async read(path: string): Promise<SecretData> {
-    const found = this.#data.get(path);
-    if (found === undefined) throw new SecretError("secret_missing", path, "Nothing is there");
-    return found;
-  }
-  async write(path: string, data: SecretData): Promise<void> {
-    this.#data.set(path, data);
-  }
-  async remove(path: string): Promise<void> {
-    this.#data.delete(path);
-  }
-}
+import { MemorySecrets } from "./memory-secrets.ts";
 
 export interface HostKey {
   readonly keyPem: string;

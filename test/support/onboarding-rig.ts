@@ -15,7 +15,7 @@ import {
 } from "../../hub/db/schema/index.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
 import { RequestLimiter } from "../../hub/maas/limiter.ts";
-import { SECRET_PATHS, type SecretData, SecretError, type SecretStore } from "../../hub/secrets/port.ts";
+import { SECRET_PATHS } from "../../hub/secrets/port.ts";
 import type { FirstBoot, OnboardServices } from "../../hub/workflows/context.ts";
 import { startOnboarding } from "../../hub/workflows/start-onboarding.ts";
 import { ProfileCreate, SiteCreate } from "../../shared/api/sites.ts";
@@ -25,50 +25,16 @@ import { type MaasSimulator, startMaasSimulator } from "../fakes/maas/simulator.
 import { bmcAddress, PXE_NIC, ROCE_NICS, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { quietLog } from "./log.ts";
+import { MemorySecrets } from "./memory-secrets.ts";
 
 export const SKU = "mi300x.192g.8gpu";
 const CA = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ2FuYXJ5\n-----END CERTIFICATE-----\n";
 
 export const FIRST_BOOT: FirstBoot = {
   agentUrl: "https://hub.example:8443",
-  caBundlePem: CA,
-  taskSigningPublicKey: "A".repeat(43),
+  keys: () => ({ caBundlePem: CA, taskSigningPublicKey: "A".repeat(43) }),
   agentPackage: async () => null,
 };
-
-/** A secret store in memory that can be away for so many of its next calls; `entries` shows what lies in it. */
-export interface MemorySecrets extends SecretStore {
-  readonly entries: Map<string, SecretData>;
-  awayFor: number;
-}
-
-export function memorySecrets(): MemorySecrets {
-  const entries = new Map<string, SecretData>();
-  const asked = (path: string): void => {
-    if (store.awayFor <= 0) return;
-    store.awayFor -= 1;
-    throw new SecretError("secret_store_unavailable", path, "The secret store does not answer");
-  };
-  const store: MemorySecrets = {
-    entries,
-    awayFor: 0,
-    read: async (path) => {
-      asked(path);
-      const data = entries.get(path);
-      if (data === undefined) throw new SecretError("secret_missing", path, "Nothing was written there");
-      return data;
-    },
-    write: async (path, data) => {
-      asked(path);
-      entries.set(path, { ...data });
-    },
-    remove: async (path) => {
-      asked(path);
-      entries.delete(path);
-    },
-  };
-  return store;
-}
 
 /** A database, a simulated region with boxes, one site with its profile, and the services that stages use. */
 export interface OnboardingRig {
@@ -91,7 +57,7 @@ export interface OnboardingRig {
 export async function startOnboardingRig(options: { machines: number; speed?: number }): Promise<OnboardingRig> {
   const test = await createTestDatabase();
   const maas = await startMaasSimulator({ machines: options.machines, speed: options.speed ?? 1e6 });
-  const secrets = memorySecrets();
+  const secrets = new MemorySecrets();
   const { siteId, profileId } = await seed(test, maas.url);
   await secrets.write(SECRET_PATHS.maasToken(siteId), { token: maas.apiKey });
   await secrets.write(SECRET_PATHS.defaultPower(siteId), { user: SITE_BMC_USER, pass: SITE_BMC_PASSWORD });

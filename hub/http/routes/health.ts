@@ -4,10 +4,13 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { SiteId } from "../../../shared/ids.ts";
 import { isMigrated } from "../../db/migrate.ts";
 import { maasSiteWatches } from "../../db/schema/index.ts";
+import { SECRET_ERRORS } from "../../secrets/port.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { mustFindSite } from "./maas-sites.ts";
 
 const tag = "health";
+/** What keeps the hub from its secret store; `ok`: nothing. Looked at every few seconds, not for each request. */
+const StoreCode = z.enum(["ok", ...SECRET_ERRORS]);
 
 const live = readRoute({
   operationId: "getLiveness",
@@ -26,17 +29,18 @@ const ready = readRoute({
   method: "GET",
   path: "/readyz",
   tag,
-  summary: "Does the database answer, with the schema of this version or a newer one?",
+  summary:
+    "Does the database answer, with the schema of this version or a newer one? Tells the secret store's state, which makes no hub unready",
   permission: "public",
   status: 200,
-  response: z.strictObject({ status: z.literal("ok") }),
+  response: z.strictObject({ status: z.literal("ok"), secret_store: StoreCode }),
   read: async ({ deps }) => {
     const migrated = await isMigrated(deps.db).catch((error: unknown) => {
       throw new ApiError("unavailable", "The hub's database does not answer.", { cause: error });
     });
     if (!migrated)
       throw new ApiError("unavailable", "The hub's database is older than this hub. Restart the hub to migrate it.");
-    return { status: "ok" as const };
+    return { status: "ok" as const, secret_store: deps.secretStore().code };
   },
 });
 
@@ -45,11 +49,23 @@ const status = readRoute({
   method: "GET",
   path: "/api/v1/admin/status",
   tag,
-  summary: "What this hub is and how many agents it holds",
+  summary: "What this hub is, how many agents it holds, and whether it can use its secret store",
   permission: "read",
   status: 200,
-  response: z.strictObject({ hub_id: z.string(), version: z.string(), agents: z.int() }),
-  read: async ({ deps }) => deps.status(),
+  response: z.strictObject({
+    hub_id: z.string(),
+    version: z.string(),
+    agents: z.int(),
+    secret_store: z.strictObject({
+      code: StoreCode,
+      detail: z.string().nullable().describe("What happened and what to do next; null when all is well"),
+      since: z.iso.datetime(),
+    }),
+  }),
+  read: async ({ deps }) => {
+    const { code, detail, since } = deps.secretStore();
+    return { ...deps.status(), secret_store: { code, detail, since: since.toISOString() } };
+  },
 });
 
 /** A site's own bridge may ring; nothing is believed from the call itself (decision M8). */

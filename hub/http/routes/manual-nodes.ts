@@ -115,7 +115,7 @@ async function issueCommand(tx: Tx, deps: ApiDependencies, node: Node, ttlSecond
 function bootstrapCommand({ agentUrl, caBundlePem }: ApiDependencies, token: string): string {
   const file = "/root/muster-bootstrap.sh";
   const url = `${agentUrl.replace(/\/+$/, "")}${BOOTSTRAP_SCRIPT_PATH}`;
-  const ca = Buffer.from(caBundlePem).toString("base64");
+  const ca = Buffer.from(caBundlePem()).toString("base64");
   const fetch = `curl -sS --fail-with-body --cacert <(base64 -d <<<${ca}) -H "Authorization: Bearer ${token}" -o ${file} ${url}`;
   // A refusal's body says why; it would else be kept and not shown.
   return `bash -c 'umask 077; rm -f ${file}; if ${fetch}; then bash ${file}; else cat ${file} >&2 2>/dev/null; exit 1; fi'`;

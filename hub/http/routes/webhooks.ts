@@ -10,7 +10,7 @@ import { lastSettled } from "../../db/queries/domain-events-list.ts";
 import { countOpen } from "../../db/queries/webhooks.ts";
 import { webhooks } from "../../db/schema/index.ts";
 import { addressFault } from "../../events/webhook-address.ts";
-import { rotated } from "../../events/webhook-secret.ts";
+import { rotated, rotateKept } from "../../events/webhook-secret.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";
 import { changedMeanwhile, mustMatch } from "./rows.ts";
@@ -133,14 +133,12 @@ const rotateSecret = writeRoute({
   body: WebhookRotate,
   status: 200,
   response: Webhook,
-  // Locked, so that of two rotations at once the second keeps the first one's secret as the one before.
-  before: ({ params, body, deps }) =>
-    deps.inTx(async (tx) => {
-      await mustLock(tx, params.id);
-      const place = SECRET_PATHS.webhookSecret(params.id);
-      const kept = await deps.secrets.read(place);
-      await deps.secrets.write(place, rotated(kept, new Secret(body.secret), body.overlap_seconds, new Date()));
-    }),
+  before: async ({ params, body, deps }) => {
+    await mustFind(deps.db, params.id);
+    await rotateKept(deps.secrets, SECRET_PATHS.webhookSecret(params.id), (kept) =>
+      rotated(kept, new Secret(body.secret), body.overlap_seconds, new Date()),
+    );
+  },
   write: async ({ actor, params, body }, tx) => ({
     body: toWebhook(await mustFind(tx, params.id), actor),
     audit: { target: `webhooks/${params.id}`, details: { overlap_seconds: body.overlap_seconds } },

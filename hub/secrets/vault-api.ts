@@ -1,0 +1,158 @@
+import nodeVault from "node-vault";
+import { z } from "zod";
+import type { Secret } from "../../shared/secret.ts";
+import { exchange, NoAnswer } from "../exchange.ts";
+import { SecretError } from "./port.ts";
+
+export interface VaultAddress {
+  /** Scheme, host and port. */
+  readonly url: string;
+  readonly namespace: string | null;
+  /** CAs in PEM that Vault's certificate is checked against; null: the system's. */
+  readonly ca: string | null;
+  /** Longest that one call may take, from its connection to the last byte of its answer. */
+  readonly deadlineMs: number;
+}
+
+/** What Vault answered. `errors` are for comparing alone: they may quote what was sent, so they go into no message. */
+export type VaultAnswer =
+  | { readonly ok: true; readonly body: unknown }
+  | { readonly ok: false; readonly status: number; readonly errors: readonly string[]; readonly body: unknown };
+
+export interface VaultRequest {
+  readonly method: "GET" | "POST" | "DELETE";
+  /** Below `/v1/`; each segment is encoded here. */
+  readonly path: string;
+  /** Null for a login. */
+  readonly token: Secret | null;
+  readonly body?: unknown;
+}
+export type VaultApi = (request: VaultRequest) => Promise<VaultAnswer>;
+
+const Refused = z.object({ response: z.object({ statusCode: z.number(), body: z.unknown().optional() }) });
+const Errors = z.object({ errors: z.array(z.string()) });
+const isRedirect = (status: number): boolean => status >= 300 && status < 400;
+/** How OpenSSL and Node name what they do not trust, and what is no TLS at all. */
+const TLS_FAULT =
+  /^(ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|EPROTO)/;
+
+/**
+ * One call to Vault through node-vault: one attempt, a deadline, a closed set of errors. A Vault that is away, sealed or not to be trusted throws; any
+ * other answer is returned. node-vault takes an address, a namespace, a token, a path prefix and leave not to check certificates from the environment, and
+ * prints what it sends when DEBUG is set: each is set here. Its own transport follows redirects with the token, so ours stands in its place.
+ */
+export function createVaultApi(address: VaultAddress): VaultApi {
+  const client = nodeVault({
+    endpoint: address.url,
+    "request-promise": { defaults: () => (options: unknown) => transport(address, options) },
+    debug: () => undefined,
+  });
+  Object.assign(client, { token: "", pathPrefix: "", namespace: address.namespace ?? "" });
+  return async ({ method, path, token, body }) => {
+    const encoded = path.split("/").map(encodeURIComponent).join("/");
+    const options = { headers: token === null ? {} : { "X-Vault-Token": token.reveal() } };
+    try {
+      switch (method) {
+        case "GET":
+          return { ok: true, body: await client.read(encoded, options) };
+        case "POST":
+          return { ok: true, body: await client.write(encoded, body ?? {}, options) };
+        case "DELETE":
+          return { ok: true, body: await client.delete(encoded, options) };
+      }
+    } catch (error) {
+      if (error instanceof NoAnswer) throw noAnswer(error, address, path);
+      const refused = Refused.safeParse(error);
+      // Whatever else the library throws may carry what was sent, and is dropped.
+      if (!refused.success)
+        throw new SecretError("secret_store_unavailable", path, "The call to Vault could not be made");
+      return refusal(refused.data.response.statusCode, refused.data.response.body, address, path);
+    }
+  };
+}
+
+function refusal(status: number, body: unknown, { url }: VaultAddress, path: string): VaultAnswer {
+  const parsed = Errors.safeParse(body);
+  const errors = parsed.success ? parsed.data.errors : [];
+  if (status === 503 && errors.some((error) => /sealed|not initialized/i.test(error)))
+    throw new SecretError(
+      "secret_store_sealed",
+      path,
+      `Vault at ${url} is sealed. Unseal it; work goes on by itself then`,
+    );
+  if (isRedirect(status))
+    throw new SecretError(
+      "secret_store_misconfigured",
+      path,
+      `Vault at ${url} redirects to another address, which a token does not follow. Set VAULT_ADDR to the active node or to a load balancer, with https where Vault speaks TLS`,
+    );
+  if (status >= 500 || status === 429 || status === 408)
+    throw new SecretError(
+      "secret_store_unavailable",
+      path,
+      `Vault at ${url} failed with HTTP status ${status}. Look at its log; work goes on by itself when it answers`,
+    );
+  return { ok: false, status, errors, body };
+}
+
+class Late extends NoAnswer {}
+
+function noAnswer(error: NoAnswer, { url, deadlineMs }: VaultAddress, path: string): SecretError {
+  if (error instanceof Late)
+    return new SecretError(
+      "secret_store_timeout",
+      path,
+      `Vault at ${url} did not answer within ${deadlineMs / 1000} s. Check its load and the network`,
+    );
+  if (TLS_FAULT.test(error.reason))
+    return new SecretError(
+      "secret_store_untrusted",
+      path,
+      `Vault at ${url} cannot be trusted (${error.reason}). Set VAULT_CACERT to the CA that signed its certificate, and VAULT_ADDR to a name in it`,
+    );
+  return new SecretError(
+    "secret_store_unavailable",
+    path,
+    `Vault at ${url} cannot be reached (${error.reason}). Check VAULT_ADDR, the network and whether Vault runs`,
+  );
+}
+
+const Options = z.object({
+  method: z.string(),
+  uri: z.string(),
+  headers: z.record(z.string(), z.string()),
+  json: z.unknown().optional(),
+});
+
+/** In the place of node-vault's: the hub's one way to make a request, without its redirects, proxies and global state. */
+async function transport({ ca, deadlineMs }: VaultAddress, given: unknown): Promise<unknown> {
+  const { method, uri, headers, json } = Options.parse(given);
+  const body = json === undefined ? null : JSON.stringify(json);
+  const sized =
+    body === null ? {} : { "content-type": "application/json", "content-length": String(Buffer.byteLength(body)) };
+  const deadline = AbortSignal.timeout(deadlineMs);
+  const answer = await exchange({
+    url: new URL(uri),
+    method,
+    headers: { ...headers, ...sized, "X-Vault-Request": "true" },
+    body,
+    signal: deadline,
+    ca: ca ?? undefined,
+  }).catch((error: unknown) => {
+    if (error instanceof NoAnswer && deadline.aborted) throw new Late(error.reason, error.sent);
+    throw error;
+  });
+  // The path is empty, for node-vault takes every answer of a path with `sys/health` in it for a good one.
+  return { statusCode: answer.status, body: parseJson(answer.body, answer.status), request: { path: "" } };
+}
+
+function parseJson(text: string, status: number): unknown {
+  if (text === "") return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    // A refusal by something that stands before Vault is told by its status. The parser's words quote the text, so they are dropped.
+    if (status !== 200) return null;
+    throw new NoAnswer("its answer is not JSON", true);
+  }
+}

@@ -1,0 +1,23 @@
+/** How long a Vault token lives, as Vault said when it gave it. */
+export interface Lease {
+  /** 0: it never ends. */
+  readonly seconds: number;
+  readonly renewable: boolean;
+}
+
+/** What is to be done about a token before its lease ends, and after how long; null: nothing can or must be. */
+export type NextStep = { readonly afterMs: number; readonly how: "renew" | "log_in" } | null;
+
+const SHORTEST_MS = 1_000;
+
+/**
+ * At about half of the lease, so that a Vault that is away for a while costs no token; spread over a fifth of it, so that several hubs do not come at once.
+ * `granted` is the lease of the login: a renewal that grants less has met the token's longest life, and only another login goes on.
+ */
+export function nextStep(lease: Lease, granted: Lease, canLogIn: boolean, random: number): NextStep {
+  if (lease.seconds <= 0) return null;
+  const afterMs = Math.max(SHORTEST_MS, lease.seconds * 1000 * (0.4 + 0.2 * random));
+  const capped = lease.seconds < granted.seconds;
+  if (canLogIn && (!lease.renewable || capped)) return { afterMs, how: "log_in" };
+  return lease.renewable ? { afterMs, how: "renew" } : null;
+}

@@ -1,0 +1,42 @@
+/** An answer in the shape of Vault's: data, or a status with `errors`. */
+export interface VaultReply {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** How Vault refuses: the status, and what its `errors` say. */
+export class VaultFault extends Error {
+  readonly status: number;
+  readonly errors: readonly string[];
+  /** A 404 of a deleted version tells its metadata. */
+  readonly body: Record<string, unknown>;
+  constructor(status: number, errors: readonly string[], body: Record<string, unknown> = {}) {
+    super(errors.join("; "));
+    this.status = status;
+    this.errors = errors;
+    this.body = body;
+  }
+}
+
+export const permissionDenied = (): VaultFault => new VaultFault(403, ["permission denied"]);
+export const notFound = (): VaultFault => new VaultFault(404, []);
+export const noHandler = (path: string): VaultFault =>
+  new VaultFault(404, [`no handler for route "${path}". route entry not found.`]);
+export const invalid = (error: string): VaultFault => new VaultFault(400, [error]);
+export const unsupported = (): VaultFault => new VaultFault(405, ["1 error occurred:\n\t* unsupported operation\n\n"]);
+
+/** The envelope of an answer that holds data. */
+export const dataReply = (data: unknown): VaultReply => ({
+  status: 200,
+  body: {
+    request_id: "00000000-0000-0000-0000-000000000000",
+    lease_id: "",
+    renewable: false,
+    lease_duration: 0,
+    data,
+    wrap_info: null,
+    warnings: null,
+    auth: null,
+  },
+});
+export const noContent: VaultReply = { status: 204, body: null };

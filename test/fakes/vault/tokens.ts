@@ -1,0 +1,177 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { dataReply, invalid, noContent, permissionDenied, type VaultReply } from "./answer.ts";
+import type { VaultClock } from "./clock.ts";
+
+export type Capability = "create" | "read" | "update" | "delete" | "list";
+/** Path of an API call without `/v1/`; `*` at its end stands for anything. */
+export type Policy = Readonly<Record<string, readonly Capability[]>>;
+
+export interface TokenTerms {
+  readonly policies: readonly string[];
+  /** Seconds; 0: it never ends. */
+  readonly ttl: number;
+  /** Beyond this no renewal goes. 0: no limit. */
+  readonly maxTtl: number;
+  readonly renewable: boolean;
+  readonly namespace: string;
+}
+
+interface Token extends TokenTerms {
+  readonly id: string;
+  readonly accessor: string;
+  readonly madeAt: number;
+  endsAt: number | null;
+}
+
+interface Role {
+  readonly roleId: string;
+  readonly terms: TokenTerms;
+  /** Uses that are left; null: as many as one likes. */
+  readonly secretIds: Map<string, number | null>;
+}
+
+/** What every token may do, as Vault's policy `default` has it, as far as it is needed. */
+const DEFAULT: Policy = { "auth/token/lookup-self": ["read"], "auth/token/renew-self": ["update"] };
+
+/** Who may do what: policies, tokens with their leases, and AppRoles. */
+export class VaultTokens {
+  readonly #clock: VaultClock;
+  readonly #tokens = new Map<string, Token>();
+  readonly #roles: Role[] = [];
+  readonly policies = new Map<string, Policy>([["default", DEFAULT]]);
+  logins = 0;
+  renewals = 0;
+
+  constructor(clock: VaultClock) {
+    this.#clock = clock;
+  }
+
+  create(terms: Partial<TokenTerms> = {}): string {
+    return this.#make({ policies: ["default"], ttl: 0, maxTtl: 0, renewable: true, namespace: "", ...terms }).id;
+  }
+
+  addRole(terms: Partial<TokenTerms> = {}): { roleId: string; newSecretId: (uses?: number | null) => string } {
+    const full = { policies: ["default"], ttl: 3600, maxTtl: 0, renewable: true, namespace: "", ...terms };
+    const role: Role = { roleId: randomUUID(), terms: full, secretIds: new Map() };
+    this.#roles.push(role);
+    const newSecretId = (uses: number | null = null): string => {
+      const id = randomUUID();
+      role.secretIds.set(id, uses);
+      return id;
+    };
+    return { roleId: role.roleId, newSecretId };
+  }
+
+  revoke(id: string): void {
+    this.#tokens.delete(id);
+  }
+  revokeAll(): void {
+    this.#tokens.clear();
+  }
+
+  /** 403 for a token that is none, has ended, belongs to another namespace, or has no policy for the call. */
+  demand(id: string | undefined, namespace: string, path: string, capability: Capability): Token {
+    const token = this.#living(id);
+    if (token === null || token.namespace !== namespace) throw permissionDenied();
+    if (!this.#grants(token, path).has(capability)) throw permissionDenied();
+    return token;
+  }
+
+  /** Whether any policy of the token names something below the mount, as Vault asks before it tells of one. */
+  knowsMount(id: string | undefined, namespace: string, mount: string): boolean {
+    const token = this.#living(id);
+    if (token === null || token.namespace !== namespace) throw permissionDenied();
+    return this.#policiesOf(token).some((policy) => Object.keys(policy).some((path) => path.startsWith(`${mount}/`)));
+  }
+
+  lookupSelf(token: Token): VaultReply {
+    const { id, accessor, policies, madeAt, endsAt, renewable } = token;
+    return dataReply({
+      id,
+      accessor,
+      policies,
+      renewable: endsAt !== null && renewable,
+      creation_time: Math.floor(madeAt / 1000),
+      creation_ttl: token.ttl,
+      expire_time: endsAt === null ? null : new Date(endsAt).toISOString(),
+      ttl: this.#left(token),
+      type: "service",
+      num_uses: 0,
+      orphan: true,
+    });
+  }
+
+  renewSelf(token: Token): VaultReply {
+    if (token.endsAt === null || !token.renewable) throw invalid("lease is not renewable");
+    this.renewals += 1;
+    const wanted = this.#clock.now() + token.ttl * 1000;
+    const latest = token.maxTtl === 0 ? wanted : token.madeAt + token.maxTtl * 1000;
+    token.endsAt = Math.min(wanted, latest);
+    return this.#auth(token);
+  }
+
+  login(namespace: string, body: unknown): VaultReply {
+    const { role_id: roleId, secret_id: secretId } = (body ?? {}) as Record<string, unknown>;
+    if (typeof roleId !== "string" || roleId === "") throw invalid("missing role_id");
+    if (typeof secretId !== "string" || secretId === "") throw invalid("missing secret_id");
+    const role = this.#roles.find((one) => one.roleId === roleId && one.terms.namespace === namespace);
+    const uses = role?.secretIds.get(secretId);
+    if (role === undefined || uses === undefined) throw invalid("invalid role or secret ID");
+    if (uses === 1) role.secretIds.delete(secretId);
+    else if (uses !== null) role.secretIds.set(secretId, uses - 1);
+    this.logins += 1;
+    return this.#auth(this.#make(role.terms));
+  }
+
+  revokeSelf(token: Token): VaultReply {
+    this.revoke(token.id);
+    return noContent;
+  }
+
+  #make(terms: TokenTerms): Token {
+    const madeAt = this.#clock.now();
+    const id = `hvs.${randomBytes(24).toString("base64url")}`;
+    const endsAt = terms.ttl === 0 ? null : madeAt + terms.ttl * 1000;
+    const token: Token = { ...terms, id, accessor: randomBytes(12).toString("base64url"), madeAt, endsAt };
+    this.#tokens.set(id, token);
+    return token;
+  }
+
+  #living(id: string | undefined): Token | null {
+    const token = id === undefined ? undefined : this.#tokens.get(id);
+    return token !== undefined && (token.endsAt === null || token.endsAt > this.#clock.now()) ? token : null;
+  }
+
+  #left(token: Token): number {
+    return token.endsAt === null ? 0 : Math.max(0, Math.floor((token.endsAt - this.#clock.now()) / 1000));
+  }
+
+  #policiesOf(token: Token): Policy[] {
+    return ["default", ...token.policies].map((name) => this.policies.get(name) ?? {});
+  }
+
+  #grants(token: Token, path: string): Set<Capability> {
+    const rules = this.#policiesOf(token).flatMap((policy) => Object.entries(policy));
+    const fitting = rules.filter(([rule]) => (rule.endsWith("*") ? path.startsWith(rule.slice(0, -1)) : rule === path));
+    return new Set(fitting.flatMap(([, capabilities]) => capabilities));
+  }
+
+  #auth(token: Token): VaultReply {
+    return {
+      status: 200,
+      body: {
+        auth: {
+          client_token: token.id,
+          accessor: token.accessor,
+          policies: token.policies,
+          token_policies: token.policies,
+          metadata: null,
+          lease_duration: this.#left(token),
+          renewable: token.endsAt !== null && token.renewable,
+          token_type: "service",
+          orphan: true,
+        },
+      },
+    };
+  }
+}
