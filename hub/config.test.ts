@@ -24,4 +24,33 @@ describe("loadConfig", () => {
     expect(JSON.stringify(config)).not.toContain("hunter2");
     expect(config.databaseUrl?.reveal()).toContain("hunter2");
   });
+
+  const vault = { MUSTER_SECRETS: "vault", VAULT_ADDR: "https://vault.example:8200/" };
+  it("keeps secrets in files unless it is told otherwise, whatever Vault's own variables say", () => {
+    expect(loadConfig({ VAULT_ADDR: "https://vault.example:8200", VAULT_TOKEN: "x" }).secrets.kind).toBe("sealed_file");
+    const byToken = loadConfig({ ...vault, VAULT_TOKEN_FILE: "/t" }).secrets;
+    expect(byToken).toMatchObject({
+      kind: "vault",
+      url: "https://vault.example:8200",
+      mount: "kv",
+      deadlineMs: 10_000,
+      credentials: { kind: "token", tokenFile: "/t" },
+    });
+    const byRole = loadConfig({ ...vault, VAULT_ROLE_ID: "r", VAULT_SECRET_ID_FILE: "/s" }).secrets;
+    expect(byRole).toMatchObject({ credentials: { kind: "approle", roleId: "r", secretIdFile: "/s" } });
+  });
+
+  it.each([
+    [{ MUSTER_SECRETS: "vault", VAULT_TOKEN_FILE: "/t" }, /needs VAULT_ADDR/],
+    [vault, /VAULT_TOKEN_FILE or VAULT_ROLE_ID/],
+    [{ ...vault, VAULT_TOKEN_FILE: "/t", VAULT_ROLE_ID: "r", VAULT_SECRET_ID_FILE: "/s" }, /either/],
+    [{ ...vault, VAULT_ROLE_ID: "r" }, /needed together/],
+    [{ ...vault, VAULT_TOKEN_FILE: "/t", VAULT_ADDR: "https://user:hunter2@vault" }, /VAULT_ADDR/],
+    [{ ...vault, VAULT_TOKEN_FILE: "/t", VAULT_ADDR: "vault.example:8200" }, /VAULT_ADDR/],
+    [{ ...vault, VAULT_TOKEN_FILE: "/t", MUSTER_VAULT_MOUNT: "/kv/" }, /MUSTER_VAULT_MOUNT/],
+  ])("refuses %o", (env, says) => {
+    expect(() => loadConfig(env)).toThrow(ConfigError);
+    expect(() => loadConfig(env)).toThrow(says);
+    expect(() => loadConfig(env)).not.toThrow(/hunter2/);
+  });
 });

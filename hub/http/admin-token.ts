@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { chmod, readFile, rename, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { sql } from "drizzle-orm";
 import { findApiToken, putApiToken } from "../db/queries/api-requests.ts";
 import type { InTx } from "../db/tx.ts";
@@ -21,6 +22,7 @@ export async function ensureAdminToken(inTx: InTx, file: string): Promise<void> 
     if (present !== "" && (await findApiToken(tx, hash(present))) !== null) return;
     const token = randomBytes(32).toString("base64url");
     await putApiToken(tx, { name: NAME, role: "admin", tokenSha256: hash(token) });
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     await writeFile(`${file}.new`, `${token}\n`, { mode: 0o600 });
     await chmod(`${file}.new`, 0o600);
     await rename(`${file}.new`, file);

@@ -1,0 +1,139 @@
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { readOnboarding } from "../../hub/db/queries/onboardings.ts";
+import { SiteClients } from "../../hub/maas/site-clients.ts";
+import { SECRET_PATHS, type SecretData } from "../../hub/secrets/port.ts";
+import { openVaultStore, type VaultStore } from "../../hub/secrets/vault.ts";
+import { siteClient } from "../../hub/services.ts";
+import { startWatcher, type Watcher } from "../../hub/watcher/watcher.ts";
+import { classifyError } from "../../hub/workflows/classify-error.ts";
+import { applyVerb } from "../../hub/workflows/engine/apply-verb.ts";
+import type { Verb } from "../../hub/workflows/engine/recovery.ts";
+import { startWorkflowRunner, type WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import type { OnboardingDetail } from "../../shared/api/onboardings.ts";
+import type { WorkflowId } from "../../shared/ids.ts";
+import type { WorkflowStatus } from "../../shared/workflow-status.ts";
+import { startVault, type VaultServer } from "../fakes/vault/server.ts";
+import { quietLog } from "../support/log.ts";
+import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { until } from "../support/until.ts";
+
+/** Secrets are read when a stage runs, and never kept past it (lifecycle 3.2, 3.5): one hub, never restarted, while what lies in Vault changes. */
+const folder = mkdtempSync(join(tmpdir(), "muster-rotation-"));
+let rig: OnboardingRig;
+let vault: VaultServer;
+let store: VaultStore;
+let watcher: Watcher;
+let runner: WorkflowRunner;
+let agents: NodeJS.Timeout;
+let workflows: ReturnType<typeof workflowsOf>;
+const alive = new Set<WorkflowId>();
+
+beforeAll(async () => {
+  rig = await startOnboardingRig({ machines: 4, speed: 2000 });
+  vault = await startVault();
+  vault.vault.mount("kv");
+  vault.vault.tokens.policies.set("muster", {
+    "kv/data/*": ["create", "read", "update"],
+    "kv/metadata/*": ["delete"],
+  });
+  const tokenFile = join(folder, "token");
+  writeFileSync(tokenFile, vault.vault.tokens.create({ policies: ["muster"] }));
+  store = openVaultStore({
+    address: { url: vault.url, namespace: null, ca: null, deadlineMs: 5_000 },
+    mount: "kv",
+    credentials: { kind: "token", tokenFile },
+    log: quietLog,
+  });
+  for (const [path, data] of rig.secrets.entries) await store.write(path, data);
+  const { db, inTx } = rig.services;
+  const maas = siteClient(db, store, new SiteClients());
+  workflows = workflowsOf({ ...rig.services, secrets: store, maas });
+  const hubId = randomUUID();
+  const watch = { pollIntervalMs: 50, sweepIntervalMs: 5_000, log: quietLog, hubId };
+  watcher = startWatcher({ db, inTx, clientFor: maas, ...watch });
+  const engine = { hubId, workflows, classifyError, log: quietLog, databaseUrl: rig.test.url, pollMs: 50 };
+  runner = startWorkflowRunner({ ...rig.test.database, ...engine });
+  agents = setInterval(() => {
+    for (const id of alive) rig.playAgent(id).catch(() => undefined);
+  }, 100);
+});
+afterAll(async () => {
+  clearInterval(agents);
+  await runner?.close();
+  await watcher?.close();
+  store?.close();
+  await vault?.close();
+  await rig?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const onboard = async (n: number): Promise<WorkflowId> => {
+  const { id } = await rig.start(n);
+  alive.add(id);
+  return id;
+};
+const ended = (id: WorkflowId, ...statuses: WorkflowStatus[]): Promise<OnboardingDetail> =>
+  until(`the onboarding to be ${statuses.join(" or ")}`, async () => {
+    const row = await readOnboarding(rig.services.db, id);
+    return row !== null && statuses.includes(row.status) ? row : undefined;
+  });
+const verb = (workflowId: WorkflowId, which: Verb) =>
+  rig.services.inTx((tx) =>
+    applyVerb(tx, workflows, { workflowId, verb: which, actor: "ann", role: "admin", reason: "test" }),
+  );
+
+/** As an operator does, past the hub. */
+async function writeIntoVault(path: string, data: SecretData): Promise<void> {
+  const token = vault.vault.tokens.create({ policies: ["muster"] });
+  const answer = await fetch(`${vault.url}/v1/kv/data/${path.replace(/^kv\//, "")}`, {
+    method: "POST",
+    headers: { "X-Vault-Token": token },
+    body: JSON.stringify({ data }),
+  });
+  expect(answer.status).toBe(200);
+}
+
+it("uses a rotated MAAS token with the next stage, and says so while Vault holds the old one", async () => {
+  await ended(await onboard(1), "completed");
+  const [token] = rig.maas.sim.region.state.users.flatMap((user) => user.tokens);
+  if (token === undefined) throw new Error("MAAS has no token");
+  const rotated = { consumer_key: "newConsumer", token_key: "newKey", token_secret: "newSecret" };
+  Object.assign(token, rotated);
+  const id = await onboard(2);
+  const failed = await ended(id, "failed_retryable", "failed_manual_intervention");
+  expect(failed).toMatchObject({ failure_class: "site_capability_missing", error_code: "maas_token_rejected" });
+  await writeIntoVault(SECRET_PATHS.maasToken(rig.siteId), { token: Object.values(rotated).join(":") });
+  await verb(id, "resume");
+  await ended(id, "completed");
+});
+
+it("waits for a sealed Vault with a reason, and goes on by retry once it is unsealed", async () => {
+  vault.vault.seal();
+  const id = await onboard(3);
+  const failed = await ended(id, "failed_retryable", "failed_manual_intervention");
+  expect(failed).toMatchObject({
+    status: "failed_retryable",
+    failure_class: "upstream_transient",
+    error_code: "secret_store_sealed",
+    next_action: "Unseal Vault, then retry the stage.",
+  });
+  vault.vault.unseal();
+  await verb(id, "retry");
+  await ended(id, "completed");
+});
+
+it("asks a person to help at once when its policy is taken away, and resumes when it is given back", async () => {
+  const policy = vault.vault.tokens.policies.get("muster") ?? {};
+  vault.vault.tokens.policies.set("muster", { "kv/data/other/*": ["read"] });
+  const id = await onboard(4);
+  const failed = await ended(id, "failed_retryable", "failed_manual_intervention");
+  expect(failed).toMatchObject({ failure_class: "site_capability_missing", error_code: "secret_store_forbidden" });
+  vault.vault.tokens.policies.set("muster", policy);
+  await verb(id, "resume");
+  await ended(id, "completed");
+});
