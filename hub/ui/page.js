@@ -120,8 +120,9 @@ const classesOf = (failed) => {
 };
 
 async function overview() {
-  const [status, batches, nodes, ...kinds] = await Promise.all([
+  const [status, drift, batches, nodes, ...kinds] = await Promise.all([
     ask("/api/v1/admin/status"),
+    driftSections(),
     ask(`${BATCHES}?limit=5`),
     ask("/api/v1/admin/nodes?limit=200"),
     ...Object.keys(KINDS).map(async (kind) => ({
@@ -133,19 +134,20 @@ async function overview() {
   ]);
   $("about").textContent = `hub ${status.version}, ${status.agents} agents connected here`;
   const newest = (a, b) => b.updated_at.localeCompare(a.updated_at);
-  return kinds
-    .flatMap(({ kind, failed, underWay, ended }) => [
-      section(`${KINDS[kind].title}s that need a person`, classesOf(failed), operations(kind, failed.sort(newest))),
-      section(`${KINDS[kind].title}s under way`, operations(kind, underWay.sort(newest))),
-      section(`${KINDS[kind].title}s that ended last`, operations(kind, ended.sort(newest).slice(0, 20))),
-    ])
-    .concat(
-      section("Newest batches", batchTable(batches.items)),
-      section(
-        "Nodes",
-        table(["Host", "Status", "Schedulable", "SKU", "Address", "Agent", "Last contact"], nodes.items.map(nodeRow)),
-      ),
-    );
+  const work = kinds.flatMap(({ kind, failed, underWay, ended }) => [
+    section(`${KINDS[kind].title}s that need a person`, classesOf(failed), operations(kind, failed.sort(newest))),
+    section(`${KINDS[kind].title}s under way`, operations(kind, underWay.sort(newest))),
+    section(`${KINDS[kind].title}s that ended last`, operations(kind, ended.sort(newest).slice(0, 20))),
+  ]);
+  return [
+    ...work,
+    ...drift,
+    section("Newest batches", batchTable(batches.items)),
+    section(
+      "Nodes",
+      table(["Host", "Status", "Schedulable", "SKU", "Address", "Agent", "Last contact"], nodes.items.map(nodeRow)),
+    ),
+  ];
 }
 
 const facts = (values) =>
@@ -179,11 +181,13 @@ const verbsOf = (one) => {
   const first = one.next_verb ?? "retry";
   return [first, ...Object.keys(VERBS).filter((verb) => verb !== first)];
 };
-const actionButton = (path, title, verb, className) => {
+const actionButton = (path, title, verb, className, more = {}) => {
   const button = make("button", words(verb), className);
   button.type = "button";
   button.title = title;
-  button.addEventListener("click", () => askReason(`${path}/${verb.replaceAll("_", "-")}`, title));
+  button.addEventListener("click", () =>
+    askReason(`${path}/${(more.verb ?? verb).replaceAll("_", "-")}`, title, more.body),
+  );
   return button;
 };
 const verbButton = (path, recommended) => (verb) =>
@@ -203,7 +207,7 @@ const nodeActions = (one) =>
     .filter(([, { on }]) => on.includes(one.status))
     .map(([verb, { title }]) => actionButton(`/api/v1/admin/nodes/${one.id}`, title, verb, ""));
 
-function askReason(path, title) {
+function askReason(path, title, body = {}) {
   $("dialog-title").textContent = `${title}?`;
   $("reason").value = "";
   $("dialog").returnValue = "";
@@ -211,7 +215,7 @@ function askReason(path, title) {
     const reason = $("reason").value.trim();
     if ($("dialog").returnValue !== "do" || reason === "") return;
     try {
-      await ask(path, { reason });
+      await ask(path, { ...body, reason });
       $("note").textContent = "";
     } catch (error) {
       $("note").textContent = error.message;

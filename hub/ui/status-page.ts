@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 const read = (file: string): string => readFileSync(new URL(file, import.meta.url), "utf8");
 const style = read("./page.css");
-const script = read("./page.js");
+const script = read("./page.js") + read("./page-drift.js");
 
 /** The operators' page: one self-contained document, whose script (`page.js`) reads the public API. */
 export const statusPage = (nonce: string): string => `<!doctype html>
