@@ -45,7 +45,7 @@ describe("the conditions of the first boot", () => {
     writeFileSync(join(scripts, "50-others.sh"), "echo hello\n");
     part("20-agent-bootstrap", "muster", 0);
     expect(await bootstrapConditions(system)).toMatchObject([
-      { type: "bootstrap.muster", status: "Unknown", message: "40-extra-disks has not ended" },
+      { type: "bootstrap.muster", status: "Unknown", message: "40-extra-disks has not ended: it has not begun" },
     ]);
     part("40-extra-disks", "muster", 0);
     expect(await told()).toEqual([["bootstrap.muster", "True", "Completed"]]);
@@ -71,15 +71,49 @@ describe("the conditions of the first boot", () => {
   });
 
   it.each(["", "null", "{", '{"part":"x"}'])(
-    "count a status file of %j as a failure, never as success",
+    "take a status file of %j for a part that has not ended, neither for a success nor for a failure",
     async (text) => {
       part("20-agent-bootstrap", "muster", 0);
       write("60-deploy-user.status", text);
       const [condition] = await bootstrapConditions(system);
-      expect(condition).toMatchObject({ status: "False", reason: "PartFailed" });
-      expect(condition?.message).toContain("60-deploy-user");
+      expect(condition).toMatchObject({ status: "Unknown", reason: "Running" });
+      expect(condition?.message).toContain("60-deploy-user has not ended: its status file ");
     },
   );
+
+  /** What systemd says of the unit that runs the parts again. */
+  const systemd = (says: string): void => {
+    mkdirSync(join(root, "usr/bin"), { recursive: true });
+    const script = `#!/bin/sh\n[ "$*" = "show --property=ActiveState --property=Job muster-bootstrap.service" ] || exit 9\n${says}\n`;
+    writeFileSync(join(root, "usr/bin/systemctl"), script, { mode: 0o755 });
+  };
+  it.each([
+    ["is due after cloud-init's own run", "echo Job=77; echo ActiveState=inactive", "TriedAgain"],
+    ["runs", "echo ActiveState=active", "TriedAgain"],
+    ["starts", "echo Job=77; echo ActiveState=activating", "TriedAgain"],
+    ["has ended", "echo ActiveState=inactive", "PartFailed"],
+    ["has failed", "echo ActiveState=failed", "PartFailed"],
+    ["cannot be asked for", "exit 1", "TriedAgain"],
+  ])("call a failure final by whether the unit that tries again %s", async (_, says, reason) => {
+    part("10-site-bootstrap", "site", 7);
+    part("20-agent-bootstrap", "muster", 0);
+    part("30-hardware-sync", "muster", 3, "could not install wget");
+    systemd(says);
+    const status = reason === "PartFailed" ? "False" : "Unknown";
+    expect(await told()).toEqual([
+      ["bootstrap.site", status, reason],
+      ["bootstrap.muster", status, reason],
+    ]);
+    const [, muster] = await bootstrapConditions(system);
+    expect(muster?.message).toContain("30-hardware-sync ended with 3: could not install wget");
+  });
+
+  it("ask systemd nothing while no part has failed", async () => {
+    part("20-agent-bootstrap", "muster", 0);
+    systemd(`touch "${root}/asked"`);
+    await told();
+    expect(await system.isPresent("/asked")).toBe(false);
+  });
 
   it("take no other file for a part", async () => {
     part("20-agent-bootstrap", "muster", 0);

@@ -6,6 +6,9 @@ const FOLDER = "/var/lib/muster/bootstrap";
 /** Where cloud-init lays the parts before it runs the first. */
 const SCRIPTS = "/var/lib/cloud/instance/scripts";
 const SITES_OWN = "10-site-bootstrap";
+/** Runs each part that has not succeeded once more after cloud-init's own run and at each boot, and the agent's until it has. */
+const UNIT = "muster-bootstrap.service";
+const ASK_WITHIN_MS = 10_000;
 
 /** What each part of the first boot writes of itself; see cloud-init/README.md. */
 const PartStatus = z.object({
@@ -19,16 +22,17 @@ type PartStatus = z.output<typeof PartStatus>;
 
 /**
  * How the first boot went, one condition for the site's own bundle and one for Muster's parts, so that it is plain who has to act (lifecycle 9). None of an
- * owner that has no part on this host.
+ * owner that has no part on this host. Only what nobody will try again by himself is `False`: the hub ends an onboarding by it.
  */
 export async function bootstrapConditions(system: System): Promise<ReportedCondition[]> {
   const names = (await system.list(FOLDER)).filter((name) => name.endsWith(".status"));
   const begun = await Promise.all(names.map((name) => readPart(system, name)));
   const parts = [...begun, ...(await notBegun(system, names))];
+  const retried = parts.some(hasFailed) && (await isTriedAgain(system));
   return (["site", "muster"] as const).flatMap((owner) => {
     const own = parts.filter((part) => part.owner === owner);
     if (own.length === 0) return [];
-    return [{ type: `bootstrap.${owner}`, ...verdict(own), observed_at: new Date().toISOString() }];
+    return [{ type: `bootstrap.${owner}`, ...verdict(own, retried), observed_at: new Date().toISOString() }];
   });
 }
 
@@ -46,17 +50,34 @@ async function notBegun(system: System, statuses: readonly string[]): Promise<Pa
       owner: part === SITES_OWN ? "site" : "muster",
       ended_at: null,
       exit_code: null,
-      message: "",
+      message: "it has not begun",
     }));
 }
 
-/** A file that cannot be read counts as a failed part of Muster's: what it said is not known. */
+const hasFailed = (part: PartStatus): boolean => part.exit_code !== null && part.exit_code !== 0;
+
+/**
+ * Whether the unit runs or is due in this boot, so that a part's failure is not the last word. Where systemd does not answer that is not known, and
+ * nothing is called final by it; where there is none, as in a folder, nobody tries again.
+ */
+async function isTriedAgain(system: System): Promise<boolean> {
+  if (system.root !== "/" && !(await system.isPresent("/usr/bin/systemctl"))) return false;
+  try {
+    const args = ["show", "--property=ActiveState", "--property=Job", UNIT];
+    const { exitCode, stdout } = await system.run("systemctl", args, ASK_WITHIN_MS);
+    return exitCode !== 0 || /^ActiveState=(?!inactive|failed)|^Job=[1-9]/m.test(stdout);
+  } catch {
+    return true;
+  }
+}
+
+/** A file that cannot be read, as a power cut may leave one, is a part of Muster's that has not ended: it is run again, and is no success until then. */
 async function readPart(system: System, name: string): Promise<PartStatus> {
   const unreadable = (message: string): PartStatus => ({
     part: name.replace(/[.]status$/, ""),
     owner: "muster",
     ended_at: null,
-    exit_code: -1,
+    exit_code: null,
     message,
   });
   try {
@@ -67,15 +88,19 @@ async function readPart(system: System, name: string): Promise<PartStatus> {
   }
 }
 
-function verdict(parts: readonly PartStatus[]): Pick<ReportedCondition, "status" | "reason" | "message"> {
-  const failed = parts.filter((part) => part.exit_code !== null && part.exit_code !== 0);
+function verdict(
+  parts: readonly PartStatus[],
+  retried: boolean,
+): Pick<ReportedCondition, "status" | "reason" | "message"> {
+  const failed = parts.filter(hasFailed);
   if (failed.length > 0) {
-    const told = failed.map((part) => `${part.part} ended with ${part.exit_code}: ${part.message}`);
-    return { status: "False", reason: "PartFailed", message: told.join("; ").slice(0, 1000) };
+    const told = failed.map((part) => `${part.part} ended with ${part.exit_code}: ${part.message}`).join("; ");
+    if (!retried) return { status: "False", reason: "PartFailed", message: told.slice(0, 1000) };
+    return { status: "Unknown", reason: "TriedAgain", message: `${UNIT} tries again: ${told}`.slice(0, 1000) };
   }
   const running = parts.filter((part) => part.exit_code === null);
   if (running.length > 0) {
-    const told = running.map((part) => `${part.part} has not ended`);
+    const told = running.map((part) => `${part.part} has not ended: ${part.message}`);
     return { status: "Unknown", reason: "Running", message: told.join("; ").slice(0, 1000) };
   }
   return { status: "True", reason: "Completed", message: `${parts.length} of ${parts.length} parts succeeded` };

@@ -57,8 +57,8 @@ async function firstBootUnfinished(context: OnboardContext): Promise<Wait<Onboar
     const evidence = { node_id: nodeId, condition: type, bootstrap: condition.message };
     return { kind: "failed", failure: failure("post_deploy_connectivity_failure", code, message, evidence) };
   }
-  if (!OWNERS.some(({ type }) => told.some((one) => one.type === type && one.status === "Unknown"))) return null;
-  return wait("The first boot's parts to end");
+  const unfinished = told.find((one) => one.status === "Unknown" && OWNERS.some(({ type }) => one.type === type));
+  return unfinished === undefined ? null : wait(`The first boot's parts to end; ${unfinished.message}`.slice(0, 300));
 }
 
 /** The one move that makes a host schedulable; it is committed together with the stage's verdict. */
