@@ -19,6 +19,15 @@ describe("loadConfig", () => {
     expect(load).not.toThrow(/hunter2/);
   });
 
+  it("takes the address that hosts are told as an origin alone, since agents ask below its root", () => {
+    const urlOf = (text: string) => loadConfig({ MUSTER_AGENT_URL: text }).agent.url;
+    for (const good of ["https://hub.example", "https://hub.example:8481/", "https://[2001:db8::1]:8481"])
+      expect(urlOf(good)).toBe(good);
+    for (const more of ["/muster", "/?a=b", "?", "#x", "//"])
+      expect(() => urlOf(`https://hub.example:8481${more}`)).toThrow(/MUSTER_AGENT_URL: must be https:..HOST:PORT/);
+    expect(() => urlOf("https://me:hunter2@hub.example")).toThrow(ConfigError);
+  });
+
   it("keeps the database URL out of logs", () => {
     const config = loadConfig({ DATABASE_URL: "postgres://muster:hunter2@db/muster" });
     expect(JSON.stringify(config)).not.toContain("hunter2");

@@ -15,8 +15,8 @@ const mount = (fallback: string) =>
     .regex(/^[\w.-]+(\/[\w.-]+)*$/, "must be a path without a slash at either end")
     .default(fallback);
 const isOrigin = (text: string): boolean => {
-  const { origin, href, username } = new URL(text);
-  return username === "" && (href === origin || href === `${origin}/`);
+  const url = URL.parse(text);
+  return url !== null && url.href === `${url.origin}/`;
 };
 
 /**
@@ -60,7 +60,13 @@ const Env = z.object({
   MUSTER_AGENT_HOST: z.string().min(1).default("0.0.0.0"),
   MUSTER_AGENT_PORT: port(8481),
   /** How hosts reach that listener. Its host name is put into the hub's server certificate. */
-  MUSTER_AGENT_URL: z.url({ protocol: /^https$/ }).optional(),
+  MUSTER_AGENT_URL: z
+    .url({ protocol: /^https$/ })
+    .refine(
+      isOrigin,
+      "must be https://HOST:PORT and nothing more: what hosts ask for has paths that begin at the listener's root",
+    )
+    .optional(),
   MUSTER_LOG_LEVEL: z.enum(LOG_LEVELS).default("info"),
   MUSTER_WATCH_INTERVAL_MS: millis(5_000, 50),
   MUSTER_SWEEP_INTERVAL_MS: millis(3_600_000, 1_000),

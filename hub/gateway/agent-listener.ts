@@ -39,6 +39,8 @@ export interface AgentListenerOptions {
   readonly heartbeatMinTtlMs: number;
   readonly resolveInput: InputResolvers;
   readonly packages: AgentPackages;
+  /** How long an agent package may take to a host; by default as long as a host waits for it. */
+  readonly packageWithinMs?: number;
   readonly bootstrapScript: RenderBootstrapScript;
   readonly log: Log;
 }
@@ -52,6 +54,8 @@ export interface AgentListener {
 /** Connections of one listener: room for its agents' sockets and requests. Beyond it new ones are dropped before TLS. */
 const MAX_CONNECTIONS = 20_000;
 const HANDSHAKE_WITHIN_MS = 10_000;
+/** As long as the first boot's part lets its download take. */
+const PACKAGE_WITHIN_MS = 900_000;
 /** How long a stopping hub waits for its connections to end, and then for that to be written. */
 const CLOSE_WITHIN_MS = 3_000;
 const CHECK_SESSIONS_EVERY_TICKS = 5;
@@ -67,7 +71,8 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
   const gateway = new Gateway({ ...options, sessions, dispatcher });
   const polls = new PollChannels(gateway);
   const attempts = new ConnectionAttempts();
-  const app = agentRoutes({ ...options, polls, attempts });
+  const { packageWithinMs = PACKAGE_WITHIN_MS } = options;
+  const app = agentRoutes({ ...options, packageWithinMs, polls, attempts });
   const server = await createTlsServer(options, attempts, getRequestListener(app.fetch));
   const sockets = acceptSockets(server, options, gateway);
   const listener = listenForWork(options, sessions, dispatcher, gateway);

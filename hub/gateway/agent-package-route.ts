@@ -1,4 +1,5 @@
 import { createReadStream } from "node:fs";
+import type { ServerResponse } from "node:http";
 import { basename } from "node:path";
 import { Readable } from "node:stream";
 import { ApiError } from "../../shared/api/errors.ts";
@@ -10,9 +11,20 @@ export const PACKAGES_PATH = "/internal/v1/agent-packages";
 export const agentPackageUrl = (agentUrl: string, sha256: string): string =>
   `${agentUrl.replace(/\/+$/, "")}${PACKAGES_PATH}/${sha256}`;
 
-/** The agent's Debian package, for a host that has an enrollment token and nothing else yet. Using the token for this does not use it up. */
+export interface PackageSource {
+  readonly db: Db;
+  readonly packages: AgentPackages;
+  /** From the answer's first byte to its last: whoever reads slower is cut off, as each reader holds a file and a socket. */
+  readonly packageWithinMs: number;
+}
+
+/**
+ * The agent's Debian package, for a host that has an enrollment token and nothing else yet. Using the token for this does not use it up. The answer to HEAD
+ * has no body, which is why no file is opened for it: nobody would close it.
+ */
 export async function sendAgentPackage(
-  { db, packages }: { readonly db: Db; readonly packages: AgentPackages },
+  { db, packages, packageWithinMs }: PackageSource,
+  outgoing: ServerResponse,
   bearer: string | null,
   sha256: string,
 ): Promise<Response> {
@@ -28,5 +40,9 @@ export async function sendAgentPackage(
     "content-length": String(found.bytes),
     "content-disposition": `attachment; filename="${basename(found.file)}"`,
   };
+  if (outgoing.req.method === "HEAD") return new Response(null, { headers });
+  // The end of the connection closes the file, too.
+  const deadline = setTimeout(() => outgoing.destroy(), packageWithinMs).unref();
+  outgoing.once("close", () => clearTimeout(deadline));
   return new Response(Readable.toWeb(createReadStream(found.file)) as ReadableStream, { headers });
 }

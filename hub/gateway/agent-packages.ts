@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
+import { open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Log } from "../log.ts";
@@ -20,12 +20,13 @@ const NAME = /^muster-agent_([0-9][A-Za-z0-9.+~-]*)_([a-z0-9]+)[.]deb$/;
 /**
  * The agent packages that hosts fetch at first boot. Each is served by its checksum, and a new host is told the newest one of its architecture: a host whose
  * user-data was rendered before an upgrade still finds the package that it was told. The folder is looked at each time, so that a package that is put there
- * needs no restart; a file is hashed only when its size or time changed.
+ * needs no restart; a file is hashed only when its size or time changed. One that is still being copied is none yet: its checksum would be told to hosts, and
+ * served to nobody once the rest of it is there.
  */
 export class AgentPackages {
   readonly #folder: string;
   readonly #log: Log;
-  readonly #hashed = new Map<string, { readonly stamp: string; readonly sha256: Promise<string> }>();
+  readonly #hashed = new Map<string, { readonly stamp: string; readonly sha256: Promise<string | null> }>();
 
   constructor(folder: string, log: Log) {
     this.#folder = folder;
@@ -65,7 +66,8 @@ export class AgentPackages {
     const file = join(this.#folder, name);
     try {
       const { size, mtimeMs, ino } = await stat(file);
-      return { file, version, architecture, bytes: size, sha256: await this.#sum(file, `${ino} ${size} ${mtimeMs}`) };
+      const sha256 = await this.#sum(file, `${ino} ${size} ${mtimeMs}`);
+      return sha256 === null ? null : { file, version, architecture, bytes: size, sha256 };
     } catch (error) {
       // Removed or unreadable: the others are served all the same.
       this.#log.warn("an agent package cannot be read", { file, error });
@@ -73,13 +75,47 @@ export class AgentPackages {
     }
   }
 
-  #sum(file: string, stamp: string): Promise<string> {
+  /** Null for a file that is not a whole package. */
+  #sum(file: string, stamp: string): Promise<string | null> {
     const known = this.#hashed.get(file);
     if (known?.stamp === stamp) return known.sha256;
-    const sha256 = sumOf(file);
+    const sha256 = isWholePackage(file).then((whole) => {
+      if (whole) return sumOf(file);
+      this.#log.info("a file is not a whole Debian package, or not yet, so hosts are not told it", { file });
+      return null;
+    });
     this.#hashed.set(file, { stamp, sha256 });
     sha256.catch(() => this.#hashed.delete(file));
     return sha256;
+  }
+}
+
+const AR_MAGIC = "!<arch>\n";
+const AR_HEADER_BYTES = 60;
+/** debian-binary, control.tar, data.tar; a signature may come between. */
+const MOST_MEMBERS = 16;
+
+/** A Debian package is an ar archive that ends where its last member, `data.tar`, ends (deb(5)): one that is being copied is shorter than it says. */
+async function isWholePackage(path: string): Promise<boolean> {
+  const file = await open(path);
+  try {
+    const { size } = await file.stat();
+    const read = async (at: number, bytes: number): Promise<string> =>
+      (await file.read(Buffer.alloc(bytes), 0, bytes, at)).buffer.toString("latin1");
+    if ((await read(0, AR_MAGIC.length)) !== AR_MAGIC) return false;
+    for (let at = AR_MAGIC.length, members = 0; members < MOST_MEMBERS; members++) {
+      const header = /^(.{16}).{32}([0-9]+) *`\n$/.exec(await read(at, AR_HEADER_BYTES));
+      const [, name = "", bytes = ""] = header ?? [];
+      if (header === null) return false;
+      const end = at + AR_HEADER_BYTES + Number(bytes);
+      // Members begin at even places.
+      const next = end + (end % 2);
+      if (name.startsWith("data.tar")) return size === end || size === next;
+      at = next;
+    }
+    return false;
+  } finally {
+    await file.close();
   }
 }
 

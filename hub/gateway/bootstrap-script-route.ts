@@ -6,6 +6,25 @@ import { requireToken } from "./bearer-token.ts";
 
 export const BOOTSTRAP_SCRIPT_PATH = "/internal/v1/bootstrap-script";
 
+/**
+ * One line for a root shell. The hub's CA comes with it, so that nobody in between can give the host another script. What holds the token goes through pipes
+ * that `printf` fills, which is part of the shell: the arguments of a process are visible to every user of the host.
+ */
+export function bootstrapCommand(agentUrl: string, caBundlePem: string, token: Secret): string {
+  const file = "/root/muster-bootstrap.sh";
+  const url = `${agentUrl.replace(/\/+$/, "")}${BOOTSTRAP_SCRIPT_PATH}`;
+  const ca = `<(base64 -d <<<${Buffer.from(caBundlePem).toString("base64")})`;
+  const header = `@<(printf "Authorization: Bearer %s" ${token.reveal()})`;
+  const steps = [
+    "umask 077",
+    'command -v curl >/dev/null || { echo "muster: curl is not installed; run apt-get install -y curl, then this again" >&2; exit 1; }',
+    `rm -f ${file}`,
+    // A refusal's body says why; it would else be kept and not shown. The script must not read on in the pipe that this comes from.
+    `if curl -sS --fail-with-body --cacert ${ca} -H ${header} -o ${file} ${url}; then bash ${file} </dev/null; else cat ${file} >&2 2>/dev/null; exit 1; fi`,
+  ];
+  return `printf %s '${steps.join("; ")}' | bash`;
+}
+
 export type RenderBootstrapScript = (host: {
   readonly nodeId: NodeId;
   readonly generation: number;

@@ -2,6 +2,7 @@ import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { ApiError } from "../../shared/api/errors.ts";
 import { readNode } from "../db/queries/nodes.ts";
+import { forgetOldSignals } from "../db/queries/readiness-signals.ts";
 import { findReportToken } from "../db/queries/report-tokens.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import { eventCondition, phoneHomeCondition, reportedSignal } from "../node/cloud-init-reports.ts";
@@ -18,6 +19,9 @@ export const PHONE_HOME_PATH = "/internal/v1/phone-home";
 export const REPORTING_PATH = "/internal/v1/cloud-init";
 /** All of a host's public keys are a few kilobytes. */
 const MAX_REPORT_BYTES = 64 * 1024;
+/** Kept of a node's reports: a token that got into other hands must not fill the database. A boot makes two. */
+const MOST_REPORTS = 1_000;
+const SOURCE = "cloud-init";
 
 /**
  * Where cloud-init's `phone_home` and `reporting` post to. Neither can send a header, so the report token stands in the path; it speaks for its node in the
@@ -50,7 +54,9 @@ async function take(deps: CloudInitDependencies, c: Context, read: Reading): Pro
     const signal = reportedSignal({ sha256, generation: token.generation }, said, report, new Date());
     await deps.inTx(async (tx) => {
       const node = await readNode(tx, token.nodeId);
-      if (node !== null) await applyReadinessSignal(tx, node, "cloud-init", signal);
+      if (node === null) return;
+      await applyReadinessSignal(tx, node, SOURCE, signal);
+      await forgetOldSignals(tx, node.id, SOURCE, MOST_REPORTS);
     });
   }
   return c.body(null, 204);

@@ -88,7 +88,12 @@ async function usableToken(
   if (expired && token.usedAt === null)
     throw new ApiError(
       "token_expired",
-      `The enrollment token expired at ${token.expiresAt.toISOString()}. It is renewed while the onboarding waits for this host; ask again later.`,
+      `The enrollment token expired at ${token.expiresAt.toISOString()}. ${
+        // Only a workflow renews tokens.
+        token.workflowId === null
+          ? "Ask an operator for a new bootstrap command and run it on this host."
+          : "It is renewed while the onboarding waits for this host; ask again later."
+      }`,
     );
   // An operating system of before a reimage still has its token and key: they are worth nothing in the new generation.
   if (node === null || node.status === "deleted" || token.generation !== node.generation) throw unknownToken();

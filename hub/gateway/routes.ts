@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
@@ -11,8 +11,7 @@ import { AgentFrame, Hello } from "../../shared/protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 import type { Log } from "../log.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
-import { PACKAGES_PATH, sendAgentPackage } from "./agent-package-route.ts";
-import type { AgentPackages } from "./agent-packages.ts";
+import { PACKAGES_PATH, type PackageSource, sendAgentPackage } from "./agent-package-route.ts";
 import { type AuthenticatedNode, authenticate } from "./authenticate.ts";
 import { bearerToken } from "./bearer-token.ts";
 import { BOOTSTRAP_SCRIPT_PATH, type RenderBootstrapScript, sendBootstrapScript } from "./bootstrap-script-route.ts";
@@ -22,10 +21,9 @@ import { type EnrollDependencies, enroll, renew } from "./enroll.ts";
 import { parseJson } from "./json-text.ts";
 import type { PollChannels } from "./poll-channels.ts";
 
-export interface AgentRouteDependencies extends EnrollDependencies {
+export interface AgentRouteDependencies extends EnrollDependencies, PackageSource {
   readonly polls: PollChannels;
   readonly attempts: ConnectionAttempts;
-  readonly packages: AgentPackages;
   readonly bootstrapScript: RenderBootstrapScript;
   readonly log: Log;
 }
@@ -62,7 +60,7 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   app.get("/healthz", (c) => c.json({ status: "ok" }));
   app.get(`${PACKAGES_PATH}/:sha256`, (c) =>
     noted(deps, c, bearerToken(c.req.header("authorization")), (token) =>
-      sendAgentPackage(deps, token, c.req.param("sha256")),
+      sendAgentPackage(deps, c.env.outgoing as ServerResponse, token, c.req.param("sha256")),
     ),
   );
   app.get(BOOTSTRAP_SCRIPT_PATH, (c) =>

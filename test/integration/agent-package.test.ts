@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { get } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eq } from "drizzle-orm";
@@ -11,11 +13,27 @@ import { AgentPackages } from "../../hub/gateway/agent-packages.ts";
 import { tokenHash } from "../../hub/node/enrollment-tokens.ts";
 import { GatewayRig } from "../support/gateway-rig.ts";
 import { quietLog } from "../support/log.ts";
+import { until } from "../support/until.ts";
 
 /** Hosts fetch the agent with curl, and so does this test: certificate, header and all. */
 let rig: GatewayRig;
 let folder: string;
-const bytesOf = { old: randomBytes(2_000), new: randomBytes(3_000_000), arm: randomBytes(1_000) };
+const member = (name: string, bytes: Buffer): Buffer =>
+  Buffer.concat([
+    Buffer.from(`${name.padEnd(16)}${"0".padEnd(12)}${"0".padEnd(6)}${"0".padEnd(6)}${"100644".padEnd(8)}`),
+    Buffer.from(`${String(bytes.length).padEnd(10)}\`\n`),
+    bytes,
+    Buffer.alloc(bytes.length % 2, "\n"),
+  ]);
+/** A Debian package in so far as the hub looks at one. */
+const packageOf = (bytes: number): Buffer =>
+  Buffer.concat([
+    Buffer.from("!<arch>\n"),
+    member("debian-binary", Buffer.from("2.0\n")),
+    member("control.tar.xz", randomBytes(333)),
+    member("data.tar.xz", randomBytes(bytes)),
+  ]);
+const bytesOf = { old: packageOf(2_001), new: packageOf(3_000_000), arm: packageOf(1_000) };
 const sumOf = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
 const put = (name: string, bytes: Buffer): void => writeFileSync(join(folder, name), bytes);
 
@@ -104,6 +122,80 @@ it("no longer knows a package whose bytes were changed, under the checksum that 
   const token = await rig.issueToken(await rig.addNode());
   const sum = sumOf(bytesOf.new);
   expect((await fetchAs(token, sum)).status).toBe(200);
-  put("muster-agent_0.10.0_amd64.deb", Buffer.concat([bytesOf.new, Buffer.from("x")]));
+  put("muster-agent_0.10.0_amd64.deb", packageOf(3_000_000));
   expect(await fetchAs(token, sum)).toMatchObject({ status: 404 });
+});
+
+it("tells hosts no package that is still being copied: the one before it, until the last byte is there", async () => {
+  const own = mkdtempSync(join(tmpdir(), "muster-agent-copying-"));
+  try {
+    const packages = new AgentPackages(own, quietLog);
+    writeFileSync(join(own, "muster-agent_0.9.9_amd64.deb"), bytesOf.old);
+    for (const written of [0, 8, 60, 500, 1_000_000, bytesOf.new.length - 1]) {
+      const part = bytesOf.new.subarray(0, written);
+      writeFileSync(join(own, "muster-agent_0.10.0_amd64.deb"), part);
+      expect(await packages.newest("amd64")).toMatchObject({ version: "0.9.9" });
+      expect(await packages.withSum(sumOf(part))).toBeNull();
+    }
+    writeFileSync(join(own, "muster-agent_0.10.0_amd64.deb"), bytesOf.new);
+    expect(await packages.newest("amd64")).toMatchObject({ version: "0.10.0", sha256: sumOf(bytesOf.new) });
+  } finally {
+    rmSync(own, { recursive: true, force: true });
+  }
+});
+
+it("takes a package that dpkg-deb built", async () => {
+  const own = mkdtempSync(join(tmpdir(), "muster-agent-built-"));
+  try {
+    mkdirSync(join(own, "pack/DEBIAN"), { recursive: true });
+    const control = "Package: muster-agent\nVersion: 1.0\nArchitecture: all\nMaintainer: t <t@t>\nDescription: t\n";
+    writeFileSync(join(own, "pack/DEBIAN/control"), control);
+    await execa("dpkg-deb", ["--build", join(own, "pack"), join(own, "muster-agent_1.0_all.deb")]);
+    expect(await new AgentPackages(own, quietLog).newest("all")).toMatchObject({ version: "1.0" });
+  } finally {
+    rmSync(own, { recursive: true, force: true });
+  }
+});
+
+/** Files of the folder that this process, which the hub runs in, holds open. */
+const openFiles = (): string[] =>
+  readdirSync("/proc/self/fd").flatMap((fd) => {
+    try {
+      const file = readlinkSync(join("/proc/self/fd", fd));
+      return file.startsWith(folder) ? [file] : [];
+    } catch {
+      return [];
+    }
+  });
+
+it("answers HEAD as GET, without a body and without a file that stays open", async () => {
+  put("muster-agent_0.10.0_amd64.deb", bytesOf.new);
+  const token = await rig.issueToken(await rig.addNode());
+  const path = new URL(agentPackageUrl("https://hub", sumOf(bytesOf.new))).pathname;
+  for (let asked = 0; asked < 20; asked += 1) {
+    const answer = await rig.ask("HEAD", path, { headers: { authorization: `Bearer ${token}` } });
+    expect(answer).toMatchObject({ status: 200, text: "", type: "application/vnd.debian.binary-package" });
+  }
+  expect(openFiles()).toEqual([]);
+});
+
+it("cuts off whoever reads too slowly, and closes the file", async () => {
+  const large = packageOf(64 * 2 ** 20);
+  put("muster-agent_0.11.0_amd64.deb", large);
+  const token = await rig.issueToken(await rig.addNode());
+  const hub = await rig.secondHub({ packages: new AgentPackages(folder, quietLog), packageWithinMs: 500 });
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(
+      agentPackageUrl(`https://localhost:${hub.port}`, sumOf(large)),
+      { ca: rig.ca.caPem, agent: false, headers: { authorization: `Bearer ${token}` } },
+      resolve,
+    ).once("error", reject);
+  });
+  // Nothing is read of the answer, whose bytes are more than the buffers in between hold.
+  const ended = new Promise((resolve) => {
+    response.once("error", resolve).once("end", () => resolve(null));
+  });
+  await until("the file to be closed", () => (openFiles().length === 0 ? true : undefined));
+  response.resume();
+  expect(await ended).toMatchObject({ code: "ECONNRESET" });
 });

@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from "node:child_process";
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -111,6 +111,27 @@ describe("cloud-init's reports", () => {
     }
     expect(await rig.snapshot()).toEqual(before);
     expect((await phoneHome(newer)).status).toBe(204);
+  });
+
+  it("are kept up to a bound: the newest thousand of a node, and every other source's", async () => {
+    const { nodeId, token } = await reporting();
+    const old = { nodeId, generation: 1, conditions: [], applied: true };
+    await rig.db.insert(readinessSignals).values([
+      { ...old, id: randomUUID(), source: "agent", receivedAt: new Date(0) },
+      ...Array.from({ length: 1_005 }, (_, at) => ({
+        ...old,
+        id: randomUUID(),
+        source: "cloud-init",
+        receivedAt: new Date(at * 1000),
+      })),
+    ]);
+    expect((await phoneHome(token)).status).toBe(204);
+    const kept = await signalsOf(nodeId);
+    expect(kept.filter((one) => one.source === "agent")).toHaveLength(1);
+    const reports = kept.filter((one) => one.source === "cloud-init");
+    expect(reports).toHaveLength(1_000);
+    expect(reports[0]?.receivedAt).toEqual(new Date(6_000));
+    expect(await condition(nodeId, "os.booted")).toMatchObject({ status: "True" });
   });
 
   it("open nothing else: a report token does not enroll", async () => {

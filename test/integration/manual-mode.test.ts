@@ -1,12 +1,18 @@
 import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { eq } from "drizzle-orm";
+import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { composeBootstrapScript } from "../../cloud-init/bootstrap-script.ts";
 import { enrollmentTokens, idempotencyKeys, nodes } from "../../hub/db/schema/index.ts";
+import { bootstrapCommand } from "../../hub/gateway/bootstrap-script-route.ts";
 import { createNode } from "../../hub/node/create-node.ts";
 import { issueEnrollmentToken, tokenHash } from "../../hub/node/enrollment-tokens.ts";
 import { NodeId } from "../../shared/ids.ts";
 import type { ReadinessSignal, ReportedCondition } from "../../shared/readiness.ts";
+import { Secret } from "../../shared/secret.ts";
 import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
 import { GatewayRig, makeKey } from "../support/gateway-rig.ts";
 import { SocketAgent } from "../support/socket-agent.ts";
@@ -31,7 +37,7 @@ describe("a node of manual mode by API", () => {
     ...more,
   });
   const tokenOf = (answer: { body: unknown }): string =>
-    /Bearer ([\w-]+)"/.exec((answer.body as { bootstrap_command: string }).bootstrap_command)?.[1] ?? "";
+    /Bearer %s" ([\w-]+)\)/.exec((answer.body as { bootstrap_command: string }).bootstrap_command)?.[1] ?? "";
   const rowOf = async (token: string) =>
     (
       await api.database.database.db
@@ -45,7 +51,7 @@ describe("a node of manual mode by API", () => {
     expect(answer.status).toBe(201);
     const { node_id, bootstrap_command } = answer.body as { node_id: string; bootstrap_command: string };
     expect(bootstrap_command).toMatch(
-      /^bash -c 'umask 077; [^']*curl -sS --fail-with-body --cacert <\(base64 -d <<<[A-Za-z0-9+/=]+\) [^']*'$/,
+      /^printf %s 'umask 077; [^']*curl -sS --fail-with-body --cacert <\(base64 -d <<<[A-Za-z0-9+/=]+\) [^']*' \| bash$/,
     );
     expect(await rowOf(tokenOf(answer))).toMatchObject({ nodeId: node_id, generation: 1, usedAt: null });
     const shown = await api.ask("GET", `${NODES}/${node_id}`);
@@ -162,6 +168,63 @@ describe("a host of manual mode", () => {
       status: 401,
       text: expect.stringContaining("token_used"),
     });
+  });
+
+  /** The command as root types it, but for the script's place, with the hub of this rig. */
+  async function runCommand(hub: { port: number }, token: string, env: Record<string, string> = {}) {
+    const folder = mkdtempSync(join(tmpdir(), "muster-bootstrap-command-"));
+    try {
+      const url = `https://localhost:${hub.port}`;
+      const command = bootstrapCommand(url, rig.ca.caPem, new Secret(token)).replaceAll("/root/", `${folder}/`);
+      const { exitCode, all } = await execa("bash", { input: command, all: true, reject: false, env });
+      return { exitCode, output: all };
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+
+  it("runs its command without showing the token to others, while curl asks and while the script runs", async () => {
+    const tools = mkdtempSync(join(tmpdir(), "muster-curl-"));
+    try {
+      const everybody = "for one in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$one; echo; done 2>/dev/null";
+      const curl = `#!/bin/bash\n${everybody}\nPATH=\${PATH#*:} exec curl "$@"\n`;
+      writeFileSync(join(tools, "curl"), curl, { mode: 0o755 });
+      const hub = await rig.secondHub({ bootstrapScript: async () => `${everybody}; cat; echo script ran; exit 3` });
+      const { token } = await issued();
+      const { exitCode, output } = await runCommand(hub, token, { PATH: `${tools}:${process.env["PATH"]}` });
+      expect(exitCode, output).toBe(3);
+      expect(output).toMatch(/muster-bootstrap[.]sh \n.*script ran$/s);
+      expect(output).toMatch(/curl -sS --fail-with-body/);
+      expect(output).not.toContain(token);
+    } finally {
+      rmSync(tools, { recursive: true, force: true });
+    }
+  });
+
+  it("is told by its command what the hub refused, and that curl is missing", async () => {
+    const refused = await runCommand(rig.listener, "x".repeat(43));
+    expect(refused).toMatchObject({ exitCode: 1, output: expect.stringContaining("token_unknown") });
+    const tools = mkdtempSync(join(tmpdir(), "muster-no-curl-"));
+    try {
+      for (const tool of ["bash", "base64", "rm", "cat"]) {
+        const { stdout } = await execa("bash", ["-c", `type -P ${tool}`]);
+        symlinkSync(stdout, join(tools, tool));
+      }
+      const bare = await runCommand(rig.listener, "x".repeat(43), { PATH: tools });
+      expect(bare).toMatchObject({ exitCode: 1, output: expect.stringContaining("apt-get install -y curl") });
+    } finally {
+      rmSync(tools, { recursive: true, force: true });
+    }
+  });
+
+  it("is told to ask for another command once its token has expired, which nobody renews", async () => {
+    const { id, token } = await issued();
+    await rig.db
+      .update(enrollmentTokens)
+      .set({ expiresAt: new Date(0) })
+      .where(eq(enrollmentTokens.nodeId, id));
+    const answer = await rig.enroll(await rig.enrollRequest(id, token, await makeKey()));
+    expect(answer).toMatchObject({ code: "token_expired", text: expect.stringContaining("new bootstrap command") });
   });
 
   it("is enrolling once enrolled, and active once its agent is healthy and its bootstrap has ended", async () => {

@@ -69,7 +69,10 @@ const WATCHED = [
   "domain_events",
 ];
 export type HubOptions = Partial<
-  Pick<AgentListenerOptions, "resolveInput" | "heartbeatMinTtlMs" | "hubId" | "log" | "packages" | "bootstrapScript">
+  Pick<
+    AgentListenerOptions,
+    "resolveInput" | "heartbeatMinTtlMs" | "hubId" | "log" | "packages" | "packageWithinMs" | "bootstrapScript"
+  >
 >;
 
 export class GatewayRig {

@@ -6,7 +6,7 @@ import { BootstrapCommand, BootstrapCommandCreate, NodeCreate } from "../../../s
 import { NodeId } from "../../../shared/ids.ts";
 import { maasSites, type Node, nodes, skus } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
-import { BOOTSTRAP_SCRIPT_PATH } from "../../gateway/bootstrap-script-route.ts";
+import { bootstrapCommand } from "../../gateway/bootstrap-script-route.ts";
 import { createNode } from "../../node/create-node.ts";
 import { issueEnrollmentToken } from "../../node/enrollment-tokens.ts";
 import type { ApiDependencies } from "../deps.ts";
@@ -104,21 +104,11 @@ async function issueCommand(tx: Tx, deps: ApiDependencies, node: Node, ttlSecond
   return {
     body: {
       node_id: node.id,
-      bootstrap_command: bootstrapCommand(deps, token.reveal()),
+      bootstrap_command: bootstrapCommand(deps.agentUrl, deps.caBundlePem(), token),
       expires_at: expiresAt.toISOString(),
     },
     audit: { target: `nodes/${node.id}`, details: { hostname: node.hostname, token_ttl_seconds: ttlSeconds } },
   };
-}
-
-/** One line for a root shell. The hub's CA comes with it, so that nobody in between can give the host another script. */
-function bootstrapCommand({ agentUrl, caBundlePem }: ApiDependencies, token: string): string {
-  const file = "/root/muster-bootstrap.sh";
-  const url = `${agentUrl.replace(/\/+$/, "")}${BOOTSTRAP_SCRIPT_PATH}`;
-  const ca = Buffer.from(caBundlePem()).toString("base64");
-  const fetch = `curl -sS --fail-with-body --cacert <(base64 -d <<<${ca}) -H "Authorization: Bearer ${token}" -o ${file} ${url}`;
-  // A refusal's body says why; it would else be kept and not shown.
-  return `bash -c 'umask 077; rm -f ${file}; if ${fetch}; then bash ${file}; else cat ${file} >&2 2>/dev/null; exit 1; fi'`;
 }
 
 export const manualNodeRoutes: readonly Route[] = [createManualNode, createBootstrapCommand];
