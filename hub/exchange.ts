@@ -9,6 +9,8 @@ export interface Call {
   readonly signal: AbortSignal;
   /** CAs in PEM that are trusted instead of the system's. */
   readonly ca?: string | undefined;
+  /** Given the parts of a success's body as they arrive; the answer then has none. What it throws is thrown on. */
+  readonly consume?: (part: Buffer) => void;
 }
 
 export interface Answer {
@@ -33,22 +35,26 @@ export class NoAnswer extends Error {
   }
 }
 
-/** A fleet's list is tens of megabytes; beyond this a text does not fit into a string. */
+/** Its cause is what `consume` threw. */
+class Refused extends Error {}
+
+/** Beyond this a text does not fit into a string. What is consumed part by part may be as long as it likes. */
 const MAX_ANSWER_BYTES = 400 * 1024 * 1024;
 
 /**
  * One request and its answer over a connection of its own, so that a kept connection closed by the other side never looks like a failed
  * call. Not `fetch`: that one gives up after 300 s without headers whatever it is told, and a power call may take longer (contract 2.13).
- * Follows no redirect. Throws NoAnswer only.
+ * Follows no redirect. Throws NoAnswer, and what `consume` throws.
  */
 export function exchange(call: Call): Promise<Answer> {
   const secure = call.url.protocol === "https:";
   return new Promise((resolve, reject) => {
     let sent = false;
-    const fail = (error: unknown): void => reject(new NoAnswer(reasonOf(error), sent));
+    const fail = (error: unknown): void =>
+      reject(error instanceof Refused ? error.cause : new NoAnswer(reasonOf(error), sent));
     const options = { method: call.method, headers: call.headers, signal: call.signal, agent: false, ca: call.ca };
     const request = (secure ? httpsRequest : httpRequest)(call.url, options, (response) =>
-      readBody(response).then(
+      readBody(response, isSuccess(response.statusCode) ? call.consume : undefined).then(
         (body) =>
           resolve({
             status: response.statusCode ?? 0,
@@ -68,10 +74,20 @@ export function exchange(call: Call): Promise<Answer> {
   });
 }
 
-async function readBody(response: IncomingMessage): Promise<string> {
+export const isSuccess = (status: number | undefined): boolean => status !== undefined && status >= 200 && status < 300;
+
+async function readBody(response: IncomingMessage, consume: Call["consume"]): Promise<string> {
   const parts: Buffer[] = [];
   let bytes = 0;
   for await (const part of response as AsyncIterable<Buffer>) {
+    if (consume !== undefined) {
+      try {
+        consume(part);
+      } catch (error) {
+        throw new Refused("the answer is not taken", { cause: error });
+      }
+      continue;
+    }
     bytes += part.length;
     if (bytes > MAX_ANSWER_BYTES) throw Object.assign(new Error("the answer is too large"), { code: "too_large" });
     parts.push(part);

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { Secret } from "../../shared/secret.ts";
-import { type Answer, exchange, NoAnswer } from "../exchange.ts";
+import { type Answer, type Call, exchange, isSuccess, NoAnswer } from "../exchange.ts";
+import { ArrayElements, BrokenArray } from "./array-elements.ts";
 import { apiBase } from "./base-url.ts";
 import { errorOf } from "./errors.ts";
 import { RequestLimiter } from "./limiter.ts";
@@ -17,6 +18,8 @@ export interface MaasRequest {
   readonly form?: Readonly<Record<string, FormValue>>;
   /** The call may wait for a BMC: minutes (contract 2.13). */
   readonly slow?: boolean;
+  /** Of how many machines the answer tells: MAAS takes its time for each (contract 6). */
+  readonly machines?: number;
 }
 
 /** How one request ended, for metrics: labels from closed sets only. */
@@ -39,10 +42,19 @@ export interface Transport {
   /** A body that is not what the schema says is `bad_answer`. */
   json<T>(request: MaasRequest, schema: z.ZodType<T>): Promise<T>;
   text(request: MaasRequest): Promise<string>;
+  /**
+   * The elements of an array, each as it arrives; `undefined` for one that is too large to be read. A body that is no array or breaks off is `bad_answer`:
+   * whatever came of it by then proves nothing about what did not come.
+   */
+  elements(request: MaasRequest, take: (element: unknown) => void): Promise<void>;
   clockAheadSeconds(request: MaasRequest): Promise<number | null>;
 }
 
 const TIMEOUTS = { quickMs: 30_000, slowMs: 600_000 };
+/** MAAS makes some queries for each machine of a list, before the first byte of its answer leaves (contract 6). */
+const MS_PER_MACHINE = 100;
+/** A host with many cards and disks is tens of kilobytes. */
+const MAX_ELEMENT_BYTES = 4 * 1024 * 1024;
 
 /** A date has no fractions of a second, and the answer was a moment on its way: less than two seconds are none. */
 function secondsAhead(date: string | null, now: number): number | null {
@@ -58,7 +70,11 @@ export function createTransport(options: TransportOptions): Transport {
   const limiter = options.limiter ?? new RequestLimiter();
   const timeouts = options.timeouts ?? TIMEOUTS;
 
-  const attempt = async (request: MaasRequest, operation: string): Promise<Answer> => {
+  const attempt = async (
+    request: MaasRequest,
+    operation: string,
+    take?: (element: unknown) => void,
+  ): Promise<Answer> => {
     const key = parseApiKey(options.apiKey);
     if (key === null)
       throw new MaasError({
@@ -66,35 +82,35 @@ export function createTransport(options: TransportOptions): Transport {
         operation,
         message: "The site's MAAS token is not of the form consumer_key:token_key:token_secret. Write it again.",
       });
-    const deadline = AbortSignal.timeout(request.slow ? timeouts.slowMs : timeouts.quickMs);
+    const deadline = AbortSignal.timeout(
+      (request.slow ? timeouts.slowMs : timeouts.quickMs) + (request.machines ?? 0) * MS_PER_MACHINE,
+    );
     const signal = options.signal === undefined ? deadline : AbortSignal.any([deadline, options.signal]);
     const body = request.form === undefined ? null : encodeForm(request.form);
     const headers = {
       authorization: authorization(key, new Date()).reveal(),
-      ...(body === null
-        ? {}
-        : {
-            "content-type": "application/x-www-form-urlencoded",
-            "content-length": String(Buffer.byteLength(body)),
-          }),
+      ...(body === null ? {} : formHeaders(body)),
     };
-    const answer = await exchange({ url: urlOf(base, request), method: request.method, headers, body, signal }).catch(
-      (error: unknown) => {
-        throw noAnswer(error, operation, request.method, deadline.aborted);
-      },
-    );
-    if (answer.status >= 200 && answer.status < 300) return answer;
+    const call = { url: urlOf(base, request), method: request.method, headers, body, signal };
+    const answer = await (take === undefined ? exchange(call) : exchangeArray(call, take)).catch((error: unknown) => {
+      throw noAnswer(error, operation, request.method, deadline.aborted);
+    });
+    if (isSuccess(answer.status)) return answer;
     const secrets = [key.tokenSecret, ...Object.values(request.form ?? {}).filter((value) => value instanceof Secret)];
     throw errorOf({ ...answer, operation, method: request.method, secrets });
   };
 
-  const send = <T>(request: MaasRequest, use: (answer: Answer, operation: string) => T): Promise<T> => {
+  const send = <T>(
+    request: MaasRequest,
+    use: (answer: Answer, operation: string) => T,
+    take?: (element: unknown) => void,
+  ): Promise<T> => {
     const operation = nameOf(request);
     const began = performance.now();
     const report = (outcome: RequestReport["outcome"]): void =>
       options.onRequest?.({ operation, outcome, milliseconds: performance.now() - began });
     return limiter
-      .run(request.slow ?? false, options.signal, async () => use(await attempt(request, operation), operation))
+      .run(request.slow ?? false, options.signal, async () => use(await attempt(request, operation, take), operation))
       .then(
         (used) => {
           report("ok");
@@ -113,8 +129,30 @@ export function createTransport(options: TransportOptions): Transport {
     text: (request) => send(request, ({ body }) => body),
     json: (request, schema) =>
       send(request, ({ body }, operation) => parseJson(body, schema, operation, request.method)),
+    elements: (request, take) => send(request, () => undefined, take),
     clockAheadSeconds: (request) => send(request, ({ date }) => secondsAhead(date, Date.now())),
   };
+}
+
+const formHeaders = (body: string) => ({
+  "content-type": "application/x-www-form-urlencoded",
+  "content-length": String(Buffer.byteLength(body)),
+});
+
+async function exchangeArray(call: Call, take: (element: unknown) => void): Promise<Answer> {
+  const array = new ArrayElements(take, MAX_ELEMENT_BYTES);
+  let begun = false;
+  const consume = (part: Buffer): void => {
+    begun = true;
+    array.push(part);
+  };
+  const answer = await exchange({ ...call, consume }).catch((error: unknown) => {
+    // Cut short by the other side, not by a deadline or by ourselves.
+    if (begun && !call.signal.aborted && error instanceof NoAnswer) array.end();
+    throw error;
+  });
+  if (isSuccess(answer.status)) array.end();
+  return answer;
 }
 
 function parseJson<T>(body: string, schema: z.ZodType<T>, operation: string, method: string): T {
@@ -139,6 +177,13 @@ function parseJson<T>(body: string, schema: z.ZodType<T>, operation: string, met
 }
 
 function noAnswer(error: unknown, operation: string, method: string, timedOut: boolean): MaasError {
+  if (error instanceof BrokenArray)
+    return new MaasError({
+      code: "bad_answer",
+      operation,
+      message: `MAAS's answer to ${operation} cannot be used: ${error.message}`,
+      outcomeUnknown: method !== "GET",
+    });
   const [reason, sent] = error instanceof NoAnswer ? [error.reason, error.sent] : ["given up", false];
   const outcomeUnknown = method !== "GET" && sent;
   const outcome = outcomeUnknown ? " Whether it took effect is unknown: read again." : "";

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { Secret } from "../../shared/secret.ts";
 import type { FormValue, Transport } from "./http.ts";
-import { type IpmiPower, MaasError, type MaasMachine, type MaasPort } from "./port.ts";
+import { readMachineList, readWholeFleet } from "./machine-list.ts";
+import { type IpmiPower, MaasError, type MaasPort, type MachineList } from "./port.ts";
 import { Machine, MachineTokenAnswer, PowerAddresses } from "./schemas.ts";
 
 type Machines = Pick<
@@ -42,13 +43,18 @@ export function machines(http: Transport): Machines {
         throw error;
       }),
     readMachines: async (systemIds) => {
-      const wanted = new Set(systemIds);
-      const found: MaasMachine[] = [];
-      for (let at = 0; at < systemIds.length; at += IDS_PER_REQUEST)
-        found.push(...(await list({ id: systemIds.slice(at, at + IDS_PER_REQUEST) })));
-      return found.filter((machine) => wanted.has(machine.systemId));
+      const wanted = new Set<string | null>(systemIds);
+      const lists: MachineList[] = [];
+      for (let at = 0; at < systemIds.length; at += IDS_PER_REQUEST) {
+        const id = systemIds.slice(at, at + IDS_PER_REQUEST);
+        lists.push(await readMachineList(http, { query: { id }, machines: id.length }));
+      }
+      return {
+        machines: lists.flatMap(({ machines }) => machines.filter(({ systemId }) => wanted.has(systemId))),
+        unreadable: lists.flatMap(({ unreadable }) => unreadable.filter(({ systemId }) => wanted.has(systemId))),
+      };
     },
-    listMachines: () => list({}),
+    listMachines: () => readWholeFleet(http),
     // MAAS ignores a filter that it does not know and answers with the whole fleet (contract 9, trap 5).
     findByHostname: async (hostname) => (await list({ hostname })).filter((machine) => machine.hostname === hostname),
     findByMac: async (mac) =>

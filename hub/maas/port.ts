@@ -20,8 +20,9 @@ export interface MaasPort {
   /** Null on 404. */
   readMachine(systemId: string): Promise<MaasMachine | null>;
   /** Many machines in one request; ids that MAAS does not know are absent from the answer. */
-  readMachines(systemIds: readonly string[]): Promise<readonly MaasMachine[]>;
-  listMachines(): Promise<readonly MaasMachine[]>;
+  readMachines(systemIds: readonly string[]): Promise<MachineList>;
+  /** All machines; minutes at a large region. An answer of which no machine can be read is `bad_answer`. */
+  listMachines(): Promise<MachineList>;
   /** Exact host part; the answer is checked against the filter, since MAAS ignores unknown filters. */
   findByHostname(hostname: string): Promise<readonly MaasMachine[]>;
   findByMac(mac: string): Promise<readonly MaasMachine[]>;
@@ -115,6 +116,19 @@ export interface MaasMachine {
   readonly nextSync: Date | null;
   readonly syncIntervalSeconds: number | null;
   readonly hardwareUuid: string | null;
+}
+
+/** An answer about many machines, of which one that has another shape than we know does not hide the others. */
+export interface MachineList {
+  /** Each once. */
+  readonly machines: readonly MaasMachine[];
+  /** They are there, and nothing else is known of them. */
+  readonly unreadable: readonly UnreadableMachine[];
+}
+export interface UnreadableMachine {
+  /** Null where not even this can be read. */
+  readonly systemId: string | null;
+  readonly problem: string;
 }
 
 export interface MaasBlockDevice {

@@ -5,7 +5,12 @@ import type { MaasBlockDevice, MaasEvent, MaasInterface, MaasMachine, MaasRack, 
 const text = z
   .string()
   .nullish()
-  .transform((value) => value ?? "");
+  .transform((value) => storable(value ?? ""));
+/** PostgreSQL stores neither NUL nor half a character. */
+const storable = (value: string): string => value.replaceAll("\0", "").toWellFormed();
+const word = z.string().transform(storable);
+/** It is put into paths and keys. */
+const systemId = z.string().regex(/^[\w-]{1,64}$/);
 const flag = z
   .boolean()
   .nullish()
@@ -17,7 +22,8 @@ const time = z
   .transform((value, ctx) => {
     if (value === null || value === undefined || value === "") return null;
     const date = new Date(/(Z|[+-]\d\d:?\d\d)$/.test(value) ? value : `${value}Z`);
-    if (!Number.isNaN(date.getTime())) return date;
+    // Beyond these years the database would refuse it.
+    if (date.getTime() >= 0 && date.getUTCFullYear() <= 9999) return date;
     ctx.addIssue({ code: "custom", message: "is not a time" });
     return z.NEVER;
   });
@@ -37,23 +43,26 @@ function addressesOf(machine: WithAddresses): string[] {
   return links.flatMap((link) => (link.ip_address ? [link.ip_address] : []));
 }
 
+/** All that is still read of a machine whose shape has drifted. */
+export const MachineIdentity = z.object({ system_id: systemId });
+
 export const Machine = z
   .object({
-    system_id: z.string().min(1),
+    system_id: systemId,
     hostname: text,
-    status: z.int(),
+    status: z.int32(),
     status_name: text,
     status_message: text,
     error_description: text,
     power_state: text,
-    owner: z.string().nullish(),
+    owner: word.nullish(),
     locked: flag,
-    ip_addresses: z.array(z.string()).nullish(),
+    ip_addresses: z.array(word).nullish(),
     interface_set: z
       .array(
         z.object({
-          mac_address: z.string().nullish(),
-          links: z.array(z.object({ ip_address: z.string().nullish() })).nullish(),
+          mac_address: word.nullish(),
+          links: z.array(z.object({ ip_address: word.nullish() })).nullish(),
         }),
       )
       .nullish(),
@@ -62,8 +71,8 @@ export const Machine = z
     enable_hw_sync: z.boolean().nullish(),
     last_sync: time,
     next_sync: time,
-    sync_interval: z.int().nullish(),
-    hardware_uuid: z.string().nullish(),
+    sync_interval: z.int32().nullish(),
+    hardware_uuid: word.nullish(),
   })
   .transform(
     (m): MaasMachine => ({
@@ -71,8 +80,8 @@ export const Machine = z
       hostname: m.hostname,
       status: m.status,
       statusName: m.status_name,
-      statusMessage: m.status_message.slice(0, 300),
-      errorDescription: m.error_description.slice(0, 300),
+      statusMessage: m.status_message.slice(0, 300).toWellFormed(),
+      errorDescription: m.error_description.slice(0, 300).toWellFormed(),
       powerState: m.power_state,
       owner: m.owner === undefined || m.owner === "" ? null : m.owner,
       locked: m.locked,
@@ -147,13 +156,22 @@ const Vlan = z
   .transform((v): MaasVlan => ({ id: v.id, vid: v.vid, fabricId: v.fabric_id, name: v.name }));
 export const Fabrics = z.array(z.object({ vlans: z.array(Vlan) }));
 
-export const Events = z
-  .object({
-    events: z.array(
-      z.object({ id: z.int(), node: text, hostname: text, level: text, type: text, description: text, created: text }),
-    ),
-  })
-  .transform((page): MaasEvent[] => page.events);
+const Event = z.object({
+  id: z.int(),
+  node: text,
+  hostname: text,
+  level: text,
+  type: text,
+  description: text,
+  created: text,
+});
+/** An event without an id that can be read is left out; the machine that it is about is found by the sweep. */
+export const Events = z.object({ events: z.array(z.unknown()) }).transform((page, ctx): MaasEvent[] => {
+  const read = page.events.flatMap((event) => Event.safeParse(event).data ?? []);
+  if (read.length === 0 && page.events.length > 0)
+    ctx.addIssue({ code: "custom", path: ["events"], message: "none of the events can be read" });
+  return read;
+});
 
 export const WhoAmI = z.object({ username: z.string(), is_superuser: z.boolean() });
 export const Version = z.object({ version: z.string(), capabilities: z.array(z.string()).nullish() });

@@ -1,36 +1,70 @@
 import type { SiteId } from "../../shared/ids.ts";
-import { knownSystemIds, presentAmong } from "../db/queries/maas-machines.ts";
-import { holdsFence, recordLook, waitedOnSystemIds } from "../db/queries/maas-site-watches.ts";
+import { databaseClock, recordLook, waitedOnSystemIds } from "../db/queries/maas-site-watches.ts";
 import type { MaasSiteWatch } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
-import type { MaasEvent, MaasMachine, MaasPort } from "../maas/port.ts";
-import { keepObserved } from "./observe.ts";
-import { breatherMs, EVENTS_PER_REQUEST, queryFrom, readFeed, sweepIsDue, toRead } from "./plan.ts";
+import type { Log } from "../log.ts";
+import type { MaasEvent, MaasPort, MachineList } from "../maas/port.ts";
+import { type Confirmed, confirmGone } from "./confirm.ts";
+import { keepObserved, type Seen } from "./observe.ts";
+import {
+  breatherMs,
+  EVENTS_PER_REQUEST,
+  LOOKS_PER_WAITED_READ,
+  queryFrom,
+  readFeed,
+  sweepIsDue,
+  toRead,
+  wordOf,
+} from "./plan.ts";
+import { missingFrom, Sweep, type SweptList } from "./sweep.ts";
 
 export interface LookDependencies {
   readonly db: Db;
   readonly inTx: InTx;
+  readonly log: Log;
   readonly sweepIntervalMs: number;
+  /** Called when a sweep has ended that went on beside the looks: the next one will keep it. */
+  readonly onSweepEnded?: () => void;
 }
 
 /** What one hub remembers of a site from look to look; without it a look only does more than it needs. */
 export interface LookMemory {
-  /** Event ids of the overlap that were acted on. */
-  readonly seen: Set<number>;
+  /** What the events of the overlap said that were acted on, by id. */
+  readonly seen: Map<number, string>;
   /** Before this, by `performance.now()`, machines are not read for being waited on alone. */
   waitedNotBefore: number;
+  /** The machines that were waited on when that was last asked. */
+  waited: ReadonlySet<string>;
+  looksSinceWaited: number;
+  /** A reading of all machines that is not over, or that has left machines to be asked for. */
+  sweep: Sweep | null;
+  /** Before this no other one is begun: the last has failed. */
+  sweepNotBefore: number;
+  sweepFailed: boolean;
+  /** Machines of which the log has been told that they cannot be read. */
+  readonly unreadable: Set<string>;
 }
-export const emptyMemory = (): LookMemory => ({ seen: new Set(), waitedNotBefore: 0 });
+export const emptyMemory = (): LookMemory => ({
+  seen: new Map(),
+  waitedNotBefore: 0,
+  waited: new Set(),
+  looksSinceWaited: 0,
+  sweep: null,
+  sweepNotBefore: 0,
+  sweepFailed: false,
+  unreadable: new Set(),
+});
 
-const MACHINES_PER_STATEMENT = 200;
 /** Requests for events in one look; what is left comes with the next one. */
 const MAX_FEED_REQUESTS = 20;
-/** Direct reads of vanished machines in one look. */
-const MAX_CONFIRMATIONS = 100;
+
+/** Another hub has taken the site over: what was seen is not kept. */
+class SiteLost extends Error {}
 
 /**
- * One look at a site: its events since the last one, then in one request the machines that changed or are waited on. A sweep, instead, reads
- * all. Throws MaasError; the caller records it. Answers what was read; `lost`: another hub has the site, and nothing was kept.
+ * One look at a site: its events since the last one, then in one request the machines that changed or are newly waited on. A sweep, when one is due,
+ * reads all; one that takes long goes on beside the looks, and the look that finds it ended keeps it. Throws MaasError; the caller records it.
+ * Answers what was read; `lost`: another hub has the site, and nothing was kept.
  */
 export async function lookAtSite(
   deps: LookDependencies,
@@ -40,51 +74,56 @@ export async function lookAtSite(
   memory: LookMemory,
 ): Promise<"some" | "all" | "lost"> {
   const feed = await readEvents(maas, watch.eventCursor, memory.seen);
-  const sweep =
-    watch.eventCursor === null ||
-    watch.sweepRequestedAt !== null ||
-    feed.reset ||
-    sweepIsDue(watch.lastSweepAt, new Date(), deps.sweepIntervalMs);
-  const began = performance.now();
-  const saw = sweep
-    ? await sweepAll(deps, siteId, watch.fence, maas)
-    : await readSome(deps, siteId, maas, feed.changed, memory);
-  const kept = await deps.inTx(async (tx) => {
-    const ours = await recordLook(tx, siteId, watch.fence, {
-      eventCursor: feed.cursor,
-      sweptForMs: sweep && saw.complete ? performance.now() - began : null,
-      wakeAnswered: watch.wakeRequestedAt,
-      sweepAnswered: sweep ? watch.sweepRequestedAt : null,
-    });
-    if (!ours) return false;
-    for (const some of slices(saw.machines)) await keepObserved(tx, siteId, some);
-    await keepObserved(tx, siteId, [], saw.gone);
-    return true;
-  });
-  // Only now: a look that failed, or that another hub's replaced, must act on the same events again.
+  // What a list that is under way says may be from before.
+  if (feed.reset) memory.sweep = null;
+  const begins = memory.sweep === null && performance.now() >= memory.sweepNotBefore && isOwed(deps, watch, feed);
+  if (begins) {
+    memory.sweep = await Sweep.begin(deps.db, siteId, maas, watch.sweepRequestedAt);
+    if (memory.sweep.end === null && deps.onSweepEnded !== undefined) memory.sweep.whenEnded(deps.onSweepEnded);
+  }
+  const end = memory.sweep?.end ?? null;
+  const list = end !== null && "list" in end ? end.list : null;
+  const some =
+    begins && list !== null ? NOTHING_READ : await readSome(deps, { siteId, maas, watch }, feed.changed, memory);
+  const sweptMissing = list?.missing ?? memory.sweep?.toConfirm ?? [];
+  const confirmed = await confirmGone(deps.db, siteId, maas, { now: some.missing, inTurn: sweptMissing });
+  const failed = end !== null && "error" in end;
+  const kept = await keep(deps, siteId, watch, { feed, list, some, confirmed, failed, memory });
   if (!kept) return "lost";
-  // Ids that MAAS gives out a second time are new events.
-  if (feed.reset) memory.seen.clear();
-  remember(memory.seen, feed.events, feed.cursor);
-  return sweep ? "all" : "some";
+  remember(memory, feed, some);
+  tellUnreadable(deps.log, siteId, memory.unreadable, list ?? some.list, list !== null);
+  settleSweep(memory, list, confirmed, failed);
+  if (failed) throw end.error;
+  return list === null ? "some" : "all";
 }
 
-interface Saw {
-  readonly machines: readonly MaasMachine[];
-  readonly gone: readonly string[];
-  /** False when more machines vanished than one look confirms. */
-  readonly complete: boolean;
+interface Feed {
+  readonly cursor: number;
+  readonly reset: boolean;
+  readonly changed: readonly string[];
+  readonly events: readonly MaasEvent[];
 }
-
-function* slices<T>(all: readonly T[]): Generator<readonly T[]> {
-  for (let at = 0; at < all.length; at += MACHINES_PER_STATEMENT) yield all.slice(at, at + MACHINES_PER_STATEMENT);
+interface ReadSome {
+  readonly list: MachineList;
+  readonly missing: readonly string[];
+  readonly readSince: string | null;
+  /** The machines that are waited on, where that was asked; `all`: each of them was read. */
+  readonly waited: { readonly ids: readonly string[]; readonly all: boolean } | null;
 }
+const NOTHING_READ: ReadSome = {
+  list: { machines: [], unreadable: [] },
+  missing: [],
+  readSince: null,
+  waited: null,
+};
 
-async function readEvents(
-  maas: MaasPort,
-  cursor: number | null,
-  seen: ReadonlySet<number>,
-): Promise<{ cursor: number; reset: boolean; changed: readonly string[]; events: readonly MaasEvent[] }> {
+const isOwed = ({ sweepIntervalMs }: LookDependencies, watch: MaasSiteWatch, feed: Feed): boolean =>
+  feed.reset ||
+  watch.eventCursor === null ||
+  watch.sweepRequestedAt !== null ||
+  sweepIsDue(watch.lastSweepAt, new Date(), sweepIntervalMs);
+
+async function readEvents(maas: MaasPort, cursor: number | null, seen: ReadonlyMap<number, string>): Promise<Feed> {
   if (cursor === null) {
     const [newest] = await maas.events({ limit: 1 });
     return { cursor: newest?.id ?? 0, reset: false, changed: [], events: [] };
@@ -106,59 +145,125 @@ async function readEvents(
 }
 
 async function readSome(
-  deps: LookDependencies,
-  siteId: SiteId,
-  maas: MaasPort,
+  { db }: LookDependencies,
+  { siteId, maas, watch }: { siteId: SiteId; maas: MaasPort; watch: MaasSiteWatch },
   changed: readonly string[],
   memory: LookMemory,
-): Promise<Saw> {
-  const waitedOn = performance.now() < memory.waitedNotBefore ? [] : await waitedOnSystemIds(deps.db, siteId);
-  const ids = toRead(changed, waitedOn);
-  if (ids.length === 0) return { machines: [], gone: [], complete: true };
+): Promise<ReadSome> {
+  const waited = await askWaited(db, siteId, watch.wakeRequestedAt !== null, memory);
+  const fresh = waited === null ? [] : waited.ids.filter((id) => waited.all || !memory.waited.has(id));
+  const ids = toRead(changed, fresh);
+  if (ids.length === 0) return { ...NOTHING_READ, waited };
+  const readSince = await databaseClock(db);
   const began = performance.now();
-  const machines = await maas.readMachines(ids);
+  const list = await maas.readMachines(ids);
   const ended = performance.now();
-  if (waitedOn.length > 0) memory.waitedNotBefore = ended + breatherMs(ended - began);
-  return { machines, ...(await confirmGone(deps, siteId, maas, missingOf(ids, machines))) };
+  if (fresh.length > 0) memory.waitedNotBefore = ended + breatherMs(ended - began);
+  return { list, missing: missingFrom(ids, list), readSince, waited };
 }
 
-/** All machines, kept in batches so that no transaction grows with the fleet; a hub that lost the site meanwhile keeps nothing more. */
-async function sweepAll(deps: LookDependencies, siteId: SiteId, fence: number, maas: MaasPort): Promise<Saw> {
-  const known = await knownSystemIds(deps.db, siteId);
-  const machines = await maas.listMachines();
-  for (const some of slices(machines))
+async function askWaited(db: Db, siteId: SiteId, woken: boolean, memory: LookMemory): Promise<ReadSome["waited"]> {
+  if (performance.now() < memory.waitedNotBefore) return null;
+  const ids = await waitedOnSystemIds(db, siteId);
+  return { ids, all: woken || memory.looksSinceWaited + 1 >= LOOKS_PER_WAITED_READ };
+}
+
+interface Saw {
+  readonly feed: Feed;
+  readonly list: SweptList | null;
+  readonly some: ReadSome;
+  readonly confirmed: Confirmed;
+  readonly failed: boolean;
+  readonly memory: LookMemory;
+}
+
+/** One transaction: what was seen, and last of all that this hub was the one to see it. False when it was not. */
+async function keep(deps: LookDependencies, siteId: SiteId, watch: MaasSiteWatch, saw: Saw): Promise<boolean> {
+  const { feed, list, some, confirmed, memory } = saw;
+  const sweep = memory.sweep;
+  const kept = list !== null || (sweep !== null && sweep.toConfirm !== null);
+  const swept = sweep !== null && kept && confirmed.left.length === 0 ? sweep : null;
+  const readings = onceEach([
+    { machines: confirmed.present, readSince: null },
+    { machines: some.list.machines, readSince: some.readSince },
+    ...(list === null ? [] : [list]),
+  ]);
+  try {
     await deps.inTx(async (tx) => {
-      if (await holdsFence(tx, siteId, fence)) await keepObserved(tx, siteId, some);
+      await keepObserved(tx, siteId, readings, confirmed.gone);
+      const ours = await recordLook(tx, siteId, watch.fence, {
+        eventCursor: feed.cursor,
+        startsAnew: feed.reset,
+        sweptForMs: swept?.tookMs ?? null,
+        wakeAnswered: watch.wakeRequestedAt,
+        sweepAnswered: swept?.requestedAt ?? null,
+        unreadableMachines: list?.unreadable.length ?? null,
+        clearsError: list !== null || !(saw.failed || memory.sweepFailed),
+      });
+      if (!ours) throw new SiteLost();
     });
-  return { machines: [], ...(await confirmGone(deps, siteId, maas, missingOf(known, machines))) };
+    return true;
+  } catch (error) {
+    if (error instanceof SiteLost) return false;
+    throw error;
+  }
 }
 
-function missingOf(asked: readonly string[], answered: readonly MaasMachine[]): string[] {
-  const present = new Set(answered.map((machine) => machine.systemId));
-  return asked.filter((systemId) => !present.has(systemId));
+/** Of a machine that is in several readings the first, which is the newest. */
+function onceEach(readings: readonly Seen[]): Seen[] {
+  const taken = new Set<string>();
+  return readings.map(({ machines, readSince }) => {
+    const first = machines.filter(({ systemId }) => !taken.has(systemId));
+    for (const { systemId } of first) taken.add(systemId);
+    return { machines: first, readSince };
+  });
 }
 
-/**
- * Missing from a list proves nothing: it may be a permission that changed. Gone is what a direct read answers with 404 while we are admin
- * (decision M14). What is known to be gone, or was never seen, is not asked for again.
- */
-async function confirmGone(
-  deps: LookDependencies,
+/** Only once a look was kept: one that failed, or that another hub's replaced, must act on the same events again. */
+function remember(memory: LookMemory, feed: Feed, some: ReadSome): void {
+  const { seen } = memory;
+  // Ids that MAAS gives out a second time are new events.
+  if (feed.reset) seen.clear();
+  for (const event of feed.events) seen.set(event.id, wordOf(event));
+  const oldest = queryFrom(feed.cursor);
+  for (const id of seen.keys()) if (id <= oldest) seen.delete(id);
+  memory.looksSinceWaited = some.waited?.all === true ? 0 : memory.looksSinceWaited + 1;
+  if (some.waited !== null) memory.waited = new Set(some.waited.ids);
+}
+
+function settleSweep(memory: LookMemory, list: SweptList | null, confirmed: Confirmed, failed: boolean): void {
+  const { sweep } = memory;
+  if (sweep === null) return;
+  if (failed) {
+    memory.sweep = null;
+    memory.sweepFailed = true;
+    memory.sweepNotBefore = performance.now() + breatherMs(sweep.tookMs);
+  } else if (list !== null || sweep.toConfirm !== null) {
+    memory.sweepFailed = false;
+    if (confirmed.left.length === 0) memory.sweep = null;
+    else sweep.toConfirm = confirmed.left;
+  }
+}
+
+/** Machines that are named in one line of the log. */
+const MACHINES_NAMED = 20;
+
+/** Says once of each machine that it cannot be read; a sweep tells as well which can again. */
+function tellUnreadable(
+  log: Log,
   siteId: SiteId,
-  maas: MaasPort,
-  missing: readonly string[],
-): Promise<Pick<Saw, "gone" | "complete">> {
-  if (missing.length === 0) return { gone: [], complete: true };
-  const present = await presentAmong(deps.db, siteId, missing);
-  if (present.length === 0 || !(await maas.whoami()).isSuperuser) return { gone: [], complete: true };
-  const gone: string[] = [];
-  for (const systemId of present.slice(0, MAX_CONFIRMATIONS))
-    if ((await maas.readMachine(systemId)) === null) gone.push(systemId);
-  return { gone, complete: present.length <= MAX_CONFIRMATIONS };
-}
-
-function remember(seen: Set<number>, events: readonly MaasEvent[], cursor: number): void {
-  for (const event of events) seen.add(event.id);
-  const oldest = queryFrom(cursor);
-  for (const id of seen) if (id <= oldest) seen.delete(id);
+  known: Set<string>,
+  { machines, unreadable }: Pick<MachineList, "machines" | "unreadable">,
+  swept: boolean,
+): void {
+  for (const { systemId } of machines) known.delete(systemId);
+  const news = unreadable.filter(({ systemId }) => (systemId === null ? swept : !known.has(systemId)));
+  for (const { systemId } of unreadable) if (systemId !== null) known.add(systemId);
+  if (news.length === 0) return;
+  const named = news.slice(0, MACHINES_NAMED).map(({ systemId, problem }) => ({ system_id: systemId, problem }));
+  log.warn("machines of a site cannot be read: what MAAS says of them has another shape than this hub knows", {
+    site_id: siteId,
+    count: news.length,
+    machines: named,
+  });
 }

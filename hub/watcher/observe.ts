@@ -1,5 +1,10 @@
 import type { SiteId } from "../../shared/ids.ts";
-import { markAbsent, nodesBoundTo, type ObservedMachine, upsertObservedMachines } from "../db/queries/maas-machines.ts";
+import {
+  followBindings,
+  markAbsent,
+  type ObservedMachine,
+  upsertObservedMachines,
+} from "../db/queries/maas-machines.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { InTx, Tx } from "../db/tx.ts";
 import type { MaasMachine } from "../maas/port.ts";
@@ -21,16 +26,28 @@ const asObserved = (machine: MaasMachine): ObservedMachine => ({
   syncIntervalSeconds: machine.syncIntervalSeconds,
 });
 
-/** Keeps what was seen and wakes whatever waits on a machine that changed, in one transaction. */
+/** Machines of one reading. */
+export interface Seen {
+  readonly machines: readonly MaasMachine[];
+  /** When the reading began, by the database's clock; null: just now. */
+  readonly readSince: string | null;
+}
+
+/**
+ * Keeps what was seen and wakes whatever waits on a machine that changed, in one transaction and a number of statements that no fleet raises. It locks
+ * machines, then nodes' bindings, then workflows. A machine is in one reading at most.
+ */
 export async function keepObserved(
   tx: Tx,
   siteId: SiteId,
-  machines: readonly MaasMachine[],
+  readings: readonly Seen[],
   gone: readonly string[] = [],
 ): Promise<void> {
-  const changed = await upsertObservedMachines(tx, siteId, machines.map(asObserved));
-  for (const systemId of gone) if (await markAbsent(tx, siteId, systemId)) changed.push(systemId);
-  const bound = await nodesBoundTo(tx, siteId, changed);
+  const changed: string[] = [];
+  for (const { machines, readSince } of readings)
+    changed.push(...(await upsertObservedMachines(tx, siteId, machines.map(asObserved), readSince)));
+  changed.push(...(await markAbsent(tx, siteId, gone)));
+  const bound = await followBindings(tx, siteId, changed);
   await wakeWorkflows(tx, [
     ...changed.map((systemId) => waitKey.machine(siteId, systemId)),
     // Whoever waits for a node's agent must learn that its machine was taken away.
@@ -40,4 +57,4 @@ export async function keepObserved(
 
 /** For a stage that read one machine afresh: what it saw is seen by everybody. */
 export const observeMachine = (inTx: InTx, siteId: SiteId, machine: MaasMachine): Promise<void> =>
-  inTx((tx) => keepObserved(tx, siteId, [machine]));
+  inTx((tx) => keepObserved(tx, siteId, [{ machines: [machine], readSince: null }]));

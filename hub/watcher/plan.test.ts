@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { breatherMs, EVENT_OVERLAP, failurePauseMs, queryFrom, readFeed, sweepIsDue, toRead } from "./plan.ts";
+import { breatherMs, EVENT_OVERLAP, failurePauseMs, queryFrom, readFeed, sweepIsDue, toRead, wordOf } from "./plan.ts";
+
+const event = (id: number, node: string) => ({
+  id,
+  node,
+  type: "Node changed status",
+  created: "Sat, 21 Nov. 2026 08:00:00",
+});
+const seen = (...events: ReturnType<typeof event>[]) => new Map(events.map((one) => [one.id, wordOf(one)]));
 
 describe("the watcher's plan", () => {
   it("reads an overlap below the cursor, never below zero", () => {
@@ -8,15 +16,22 @@ describe("the watcher's plan", () => {
   });
 
   it("acts on an event that was committed late, below the cursor, and only once", () => {
-    const late = { id: 998, node: "abc123" };
-    const known = { id: 1000, node: "def456" };
-    const look = readFeed(1000, [late, known], new Set([1000]), 1000);
+    const late = event(998, "abc123");
+    const known = event(1000, "def456");
+    const look = readFeed(1000, [late, known], seen(known), 1000);
     expect(look).toEqual({ cursor: 1000, reset: false, changed: ["abc123"] });
-    expect(readFeed(1000, [late, known], new Set([998, 1000]), 1000).changed).toEqual([]);
+    expect(readFeed(1000, [late, known], seen(late, known), 1000).changed).toEqual([]);
   });
 
   it("notices that the ids went back, and follows them", () => {
-    expect(readFeed(1000, [], new Set(), 12)).toEqual({ cursor: 12, reset: true, changed: [] });
+    expect(readFeed(1000, [], new Map(), 12)).toEqual({ cursor: 12, reset: true, changed: [] });
+  });
+
+  it("notices that the ids went back by what they say, though they have come as far again", () => {
+    const before = event(1000, "abc123");
+    const after = { ...event(1000, "abc123"), created: "Sun, 22 Nov. 2026 08:00:00" };
+    const look = readFeed(1000, [after, event(1001, "def456")], seen(before), 1001);
+    expect(look).toEqual({ cursor: 1001, reset: true, changed: ["abc123", "def456"] });
   });
 
   it("reads each machine once, whether it changed or is waited on", () => {

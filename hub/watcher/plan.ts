@@ -8,25 +8,36 @@ export const queryFrom = (cursor: number): number => Math.max(0, cursor - EVENT_
 
 export interface FeedLook {
   readonly cursor: number;
-  /** The feed went back behind the cursor: MAAS was restored or its events were deleted. Everything must be looked at again. */
+  /** The feed went back: MAAS was restored or its events were deleted. Everything must be looked at again. */
   readonly reset: boolean;
   readonly changed: readonly string[];
 }
 
+interface FeedEvent {
+  readonly id: number;
+  readonly node: string;
+  readonly type: string;
+  readonly created: string;
+}
+/** What an event said: the same id with another word is another event, of a region whose ids went back. */
+export const wordOf = ({ node, type, created }: FeedEvent): string => `${node} ${created} ${type}`;
+
 /**
- * Reads a feed answer. `seen` holds ids of the overlap that were acted on before. The overlap always holds the cursor's own event, so an
- * answer without any event at or above it means that the sequence went back.
+ * Reads a feed answer. `seen` holds what the events of the overlap said that were acted on before, by id. The overlap always holds the cursor's own event,
+ * so an answer without any event at or above it means that the sequence went back; one that has come as far again by now is told by its words.
  */
 export function readFeed(
   cursor: number,
-  events: readonly { id: number; node: string }[],
-  seen: ReadonlySet<number>,
+  events: readonly FeedEvent[],
+  seen: ReadonlyMap<number, string>,
   newest: number,
 ): FeedLook {
+  const retold = events.some((event) => seen.has(event.id) && seen.get(event.id) !== wordOf(event));
+  const reset = newest < cursor || retold;
   const changed = new Set(
-    events.filter((event) => !seen.has(event.id) && event.node !== "").map((event) => event.node),
+    events.filter((event) => seen.get(event.id) !== wordOf(event) && event.node !== "").map((event) => event.node),
   );
-  return { cursor: newest < cursor ? newest : Math.max(cursor, newest), reset: newest < cursor, changed: [...changed] };
+  return { cursor: newest < cursor ? newest : Math.max(cursor, newest), reset, changed: [...changed] };
 }
 
 /** Which machines one look reads again: those that changed and those that somebody waits on. */
@@ -42,3 +53,9 @@ export const sweepIsDue = (lastSweepAt: Date | null, now: Date, sweepIntervalMs:
 
 /** A read that took this long is not repeated before this much time has passed, so that waiting keeps a region busy a fifth of the time at most. */
 export const breatherMs = (tookMs: number): number => 4 * tookMs;
+
+/**
+ * Machines that are waited on are read when the wait begins, and when an event names them; all of them only with each so many looks, for what MAAS tells
+ * no event of. So a look costs MAAS the same, a twelfth at most, whether none is waited on or all.
+ */
+export const LOOKS_PER_WAITED_READ = 12;

@@ -149,7 +149,8 @@ class SiteLoop {
     this.#fence = watch.fence;
     try {
       const maas = await clientFor(this.#siteId, this.#stop.signal);
-      const read = await lookAtSite(this.#options, this.#siteId, watch, maas, this.#memory);
+      const deps = { ...this.#options, onSweepEnded: () => this.wake() };
+      const read = await lookAtSite(deps, this.#siteId, watch, maas, this.#memory);
       if (read !== "lost") await this.#options.onLooked?.({ siteId: this.#siteId, fence: watch.fence, maas, read });
       if (watch.consecutiveFailures > 0)
         log.info("a site answers again", { site_id: this.#siteId, failures: watch.consecutiveFailures });

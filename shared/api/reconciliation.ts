@@ -42,6 +42,8 @@ export const ReconciliationStatus = z.strictObject({
       ...counts,
       last_look_at: Timestamp.nullable(),
       last_sweep_at: Timestamp.nullable(),
+      /** Machines that the last sweep found and could not read: they are taken neither as changed nor as gone. */
+      unreadable_machines: z.int(),
       /** Looks that have failed since the last good one, and why. */
       consecutive_failures: z.int(),
       last_error_code: z.string().nullable(),

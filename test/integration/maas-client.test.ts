@@ -125,7 +125,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     });
     expect((await maas.getMachineToken(systemId))?.tokenKey).toBeTruthy();
     await reaches(6);
-    const [machine] = await maas.readMachines([systemId, "zzzzzz"]);
+    const [machine] = (await maas.readMachines([systemId, "zzzzzz"])).machines;
     expect(machine).toMatchObject({ systemId, enableHwSync: true, owner: "admin", statusName: "Deployed" });
     expect(machine?.lastSync).toBeInstanceOf(Date);
     expect(machine?.ipAddresses).toContain("172.30.0.1");
@@ -172,7 +172,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     const [mac = ""] = (await maas.readMachine(systemId))?.macAddresses ?? [];
     expect((await maas.findByMac(mac.toUpperCase())).map((machine) => machine.systemId)).toEqual([systemId]);
     expect(await maas.findByMac("02:00:00:00:00:99")).toEqual([]);
-    expect((await maas.listMachines()).map((machine) => machine.systemId)).toContain(systemId);
+    expect((await maas.listMachines()).machines.map((machine) => machine.systemId)).toContain(systemId);
     expect(await failed(maas.powerOn(systemId))).toMatchObject({ code: "state_conflict", httpStatus: 409 });
     await maas.powerOff(systemId);
     const events = await maas.machineEvents(systemId, { limit: 500, level: "DEBUG" });

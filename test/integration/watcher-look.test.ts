@@ -5,10 +5,12 @@ import { readObservedMachine } from "../../hub/db/queries/maas-machines.ts";
 import { holdWatch, releaseWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";
 import { type MaasSiteWatch, maasMachines, maasSiteWatches, workflows } from "../../hub/db/schema/index.ts";
-import type { MaasEvent, MaasMachine, MaasPort } from "../../hub/maas/port.ts";
+import type { MaasEvent, MaasMachine, MaasPort, UnreadableMachine } from "../../hub/maas/port.ts";
 import { emptyMemory, lookAtSite } from "../../hub/watcher/look.ts";
+import { LOOKS_PER_WAITED_READ } from "../../hub/watcher/plan.ts";
 import type { SiteId, WorkflowId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { quietLog } from "../support/log.ts";
 
 const HOUR = 3_600_000;
 
@@ -32,6 +34,7 @@ const event = (id: number, node: string): MaasEvent => ({
 /** A region of a list of machines and events, which says what it was asked. */
 class Region {
   machines: MaasMachine[] = [];
+  unreadable: UnreadableMachine[] = [];
   feed: MaasEvent[] = [];
   isSuperuser = true;
   readonly asked: string[] = [];
@@ -47,13 +50,16 @@ class Region {
     listMachines: async () => {
       this.asked.push("list");
       await this.meanwhile();
-      return this.machines;
+      return { machines: this.machines, unreadable: this.unreadable };
     },
     readMachines: async (ids: readonly string[]) => {
       this.asked.push(`some ${ids.length > 3 ? ids.length : ids.join(" ")}`);
       await this.meanwhile();
-      const wanted = new Set(ids);
-      return this.machines.filter(({ systemId }) => wanted.has(systemId));
+      const wanted = new Set<string | null>(ids);
+      return {
+        machines: this.machines.filter(({ systemId }) => wanted.has(systemId)),
+        unreadable: this.unreadable.filter(({ systemId }) => wanted.has(systemId)),
+      };
     },
     readMachine: async (id: string) => {
       this.asked.push(`one ${id}`);
@@ -94,8 +100,12 @@ describe("one look at a site", () => {
   const look = async (sweepIntervalMs = HOUR): Promise<readonly string[]> => {
     const { db, inTx } = database.database;
     region.asked.length = 0;
-    await lookAtSite({ db, inTx, sweepIntervalMs }, siteId, await hold(), region.port, memory);
+    await lookAtSite({ db, inTx, log: quietLog, sweepIntervalMs }, siteId, await hold(), region.port, memory);
     return [...region.asked];
+  };
+  const waitedReadIsDue = (): void => {
+    memory.waitedNotBefore = 0;
+    memory.looksSinceWaited = LOOKS_PER_WAITED_READ;
   };
   const watchRow = async (): Promise<MaasSiteWatch | undefined> => {
     const { db } = database.database;
@@ -160,6 +170,10 @@ describe("one look at a site", () => {
     expect(await look()).toEqual(["events", "some m0"]);
     await waitOn(...region.machines.slice(1).map(({ systemId }) => systemId));
     memory.waitedNotBefore = 0;
+    expect(await look()).toEqual(["events", "some 299"]);
+    memory.waitedNotBefore = 0;
+    expect(await look()).toEqual(["events"]);
+    waitedReadIsDue();
     expect(await look()).toEqual(["events", "some 300"]);
   });
 
@@ -195,7 +209,7 @@ describe("one look at a site", () => {
     memory.waitedNotBefore = 0;
     expect(await look()).toEqual(["events", "some aaa never-seen", "whoami", "one aaa"]);
     expect((await observed("aaa"))?.absent).toBe(true);
-    memory.waitedNotBefore = 0;
+    waitedReadIsDue();
     expect(await look()).toEqual(["events", "some aaa never-seen"]);
   });
 

@@ -61,7 +61,7 @@ describe("the loops that watch sites", () => {
         looks.set(hub, (looks.get(hub) ?? 0) + 1);
         return [];
       },
-      listMachines: async () => [],
+      listMachines: async () => ({ machines: [], unreadable: [] }),
     }) as unknown as MaasPort;
   const watch = (options: {
     hubId?: string;

@@ -126,7 +126,7 @@ describe("the site watcher", () => {
       );
       return requests.length / requests.filter((operation) => operation.includes("events")).length;
     };
-    const known = (await maas.listMachines()).map((machine) => machine.systemId);
+    const known = (await maas.listMachines()).machines.map((machine) => machine.systemId);
     const one = known[0] ?? "";
     await database.database.db.insert(workflows).values(waiting(randomUUID() as WorkflowId, one));
     const withOne = await perLook();

@@ -135,6 +135,7 @@ export async function readReconciliationStatus(db: Db, siteId: SiteId | undefine
     unreconciled: one?.unreconciled ?? 0,
     last_look_at: iso(watch?.lastPollAt ?? null),
     last_sweep_at: iso(watch?.lastSweepAt ?? null),
+    unreadable_machines: watch?.unreadableMachines ?? 0,
     consecutive_failures: watch?.consecutiveFailures ?? 0,
     last_error_code: watch?.lastErrorCode ?? null,
     breakers: breakers.filter((breaker) => breaker.siteId === site.id).map((breaker) => toBreaker(breaker, now)),

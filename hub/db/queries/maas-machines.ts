@@ -1,6 +1,6 @@
-import { and, eq, inArray, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
-import { type MaasMachineRow, maasMachines, nodeMaasState } from "../schema/index.ts";
+import { type MaasMachineRow, maasMachines } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 /** A machine as it was seen; a row's columns without the bookkeeping. */
@@ -37,112 +37,108 @@ export async function presentAmong(db: Db, siteId: SiteId, systemIds: readonly s
   return rows.map((row) => row.systemId);
 }
 
-/** Compared to say whether a machine changed; `observed_at` is not among them. */
-const COMPARED = [
-  "hostname",
-  "status",
-  "status_name",
-  "status_message",
-  "error_description",
-  "power_state",
-  "owner",
-  "locked",
-  "ip_addresses",
-  "enable_hw_sync",
-  "last_sync",
-  "next_sync",
-  "sync_interval_seconds",
-  "absent",
-] as const;
-const changed = sql.raw(
-  `(${COMPARED.map((column) => `"maas_machines"."${column}"`).join(", ")}) is distinct from (${COMPARED.map((column) => `excluded."${column}"`).join(", ")})`,
+/** What is kept of a machine, with the type in which the statement reads it. */
+const COLUMNS = {
+  hostname: "text",
+  status: "integer",
+  status_name: "text",
+  status_message: "text",
+  error_description: "text",
+  power_state: "text",
+  owner: "text",
+  locked: "boolean",
+  ip_addresses: "text[]",
+  enable_hw_sync: "boolean",
+  last_sync: "timestamptz",
+  next_sync: "timestamptz",
+  sync_interval_seconds: "integer",
+} as const;
+const NAMES = Object.keys(COLUMNS);
+const of = (table: string): string => NAMES.map((name) => `${table}.${name}`).join(", ");
+const FIELDS = sql.raw(
+  Object.entries({ system_id: "text", ...COLUMNS })
+    .map((field) => field.join(" "))
+    .join(", "),
 );
-const overwrite = sql.raw(`excluded`);
+const INSERTED = sql.raw(NAMES.join(", "));
+const SEEN = sql.raw(of("seen"));
+const STORED = sql.raw(of("m"));
+const ASSIGNED = sql.raw(NAMES.map((name) => `${name} = excluded.${name}`).join(", "));
 
-/** Writes what was seen, in one statement however many there are; returns the ids of the machines that changed, new ones included. */
+/** Times as text of ISO 8601, and names as the columns': what `jsonb_to_recordset` takes apart again. */
+const asRecord = (machine: ObservedMachine) => ({
+  system_id: machine.systemId,
+  hostname: machine.hostname,
+  status: machine.status,
+  status_name: machine.statusName,
+  status_message: machine.statusMessage,
+  error_description: machine.errorDescription,
+  power_state: machine.powerState,
+  owner: machine.owner,
+  locked: machine.locked,
+  ip_addresses: machine.ipAddresses,
+  enable_hw_sync: machine.enableHwSync,
+  last_sync: machine.lastSync,
+  next_sync: machine.nextSync,
+  sync_interval_seconds: machine.syncIntervalSeconds,
+});
+
+/**
+ * Writes what was seen, in one statement however many there are; returns the ids of the machines that changed, new ones included. A row that is as it was
+ * is neither written nor locked, and rows are locked in the order of their ids. `readSince`: when the reading began, by the database's clock; what
+ * somebody else has seen of a machine after that is newer, and stays. Each machine may be given once.
+ */
 export async function upsertObservedMachines(
   tx: Tx,
   siteId: SiteId,
   machines: readonly ObservedMachine[],
+  readSince: string | null,
 ): Promise<string[]> {
   if (machines.length === 0) return [];
-  const rows = await tx
-    .insert(maasMachines)
-    .values(machines.map((machine) => ({ ...machine, siteId, absent: false })))
-    .onConflictDoUpdate({
-      target: [maasMachines.siteId, maasMachines.systemId],
-      set: {
-        ...Object.fromEntries(UPDATED.map(([key, column]) => [key, sql`${overwrite}.${sql.identifier(column)}`])),
-        observedAt: sql`now()`,
-      },
-      setWhere: changed,
-    })
-    .returning({ systemId: maasMachines.systemId });
-  const ids = rows.map((row) => row.systemId);
-  await followBindings(tx, siteId, ids);
-  return ids;
+  const { rows } = await tx.execute<{ system_id: string }>(sql`
+    insert into maas_machines as m (site_id, system_id, ${INSERTED}, absent)
+    select ${siteId}::uuid, seen.system_id, ${SEEN}, false
+    from jsonb_to_recordset(${JSON.stringify(machines.map(asRecord))}::jsonb) as seen(${FIELDS})
+    where not exists (select from maas_machines m where m.site_id = ${siteId}::uuid and m.system_id = seen.system_id
+      and not m.absent and (${STORED}) is not distinct from (${SEEN}))
+    order by seen.system_id
+    on conflict (site_id, system_id) do update set ${ASSIGNED}, absent = false, observed_at = now()
+    where ${readSince}::timestamptz is null or m.observed_at < ${readSince}::timestamptz
+    returning m.system_id`);
+  return rows.map((row) => row.system_id);
 }
 
-const UPDATED: readonly (readonly [string, string])[] = [
-  ["hostname", "hostname"],
-  ["status", "status"],
-  ["statusName", "status_name"],
-  ["statusMessage", "status_message"],
-  ["errorDescription", "error_description"],
-  ["powerState", "power_state"],
-  ["owner", "owner"],
-  ["locked", "locked"],
-  ["ipAddresses", "ip_addresses"],
-  ["enableHwSync", "enable_hw_sync"],
-  ["lastSync", "last_sync"],
-  ["nextSync", "next_sync"],
-  ["syncIntervalSeconds", "sync_interval_seconds"],
-  ["absent", "absent"],
-];
-
-/** A direct read said 404: the machine is gone (decision M14). True when that is news. */
-export async function markAbsent(tx: Tx, siteId: SiteId, systemId: string): Promise<boolean> {
-  const rows = await tx
-    .update(maasMachines)
-    .set({ absent: true, observedAt: sql`now()` })
-    .where(and(eq(maasMachines.siteId, siteId), eq(maasMachines.systemId, systemId), eq(maasMachines.absent, false)))
-    .returning({ systemId: maasMachines.systemId });
-  await followBindings(
-    tx,
-    siteId,
-    rows.map((row) => row.systemId),
-  );
-  return rows.length > 0;
-}
-
-/** Nodes whose record names one of these machines. */
-export async function nodesBoundTo(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<NodeId[]> {
+/** Direct reads said 404: the machines are gone (decision M14). Returns those of which that is news. */
+export async function markAbsent(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<string[]> {
   if (systemIds.length === 0) return [];
-  const rows = await tx
-    .select({ nodeId: nodeMaasState.nodeId })
-    .from(nodeMaasState)
-    .where(and(eq(nodeMaasState.siteId, siteId), inArray(nodeMaasState.maasSystemId, [...systemIds])));
-  return rows.map((row) => row.nodeId);
+  const { rows } = await tx.execute<{ system_id: string }>(sql`
+    with gone as (
+      select system_id from maas_machines
+      where site_id = ${siteId}::uuid and system_id = any(${sql.param([...systemIds])}::text[]) and not absent
+      order by system_id for update)
+    update maas_machines m set absent = true, observed_at = now()
+    from gone where m.site_id = ${siteId}::uuid and m.system_id = gone.system_id
+    returning m.system_id`);
+  return rows.map((row) => row.system_id);
 }
 
-/** Keeps `node_maas_state` of the nodes that are bound to these machines (lifecycle 6.5); what it means is the reconciler's to say. */
-async function followBindings(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<void> {
-  if (systemIds.length === 0) return;
-  await tx
-    .update(nodeMaasState)
-    .set({
-      lastMaasStatus: sql`case when ${maasMachines.absent} then 'absent' else ${maasMachines.statusName} end`,
-      lastMaasPowerState: sql`${maasMachines.powerState}`,
-      lastMaasIps: sql`${maasMachines.ipAddresses}`,
-      reconcileDueAt: sql`clock_timestamp()`,
-    })
-    .from(maasMachines)
-    .where(
-      and(
-        eq(nodeMaasState.siteId, siteId),
-        eq(maasMachines.siteId, siteId),
-        eq(nodeMaasState.maasSystemId, maasMachines.systemId),
-        sql`${maasMachines.systemId} = any(${sql.param([...systemIds])}::text[])`,
-      ),
-    );
+/**
+ * Keeps `node_maas_state` of the nodes that are bound to these machines (lifecycle 6.5); what it means is the reconciler's to say. Returns the nodes.
+ */
+export async function followBindings(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<NodeId[]> {
+  if (systemIds.length === 0) return [];
+  const { rows } = await tx.execute<{ node_id: NodeId }>(sql`
+    with bound as (
+      select node_id from node_maas_state
+      where site_id = ${siteId}::uuid and maas_system_id = any(${sql.param([...systemIds])}::text[])
+      order by node_id for update)
+    update node_maas_state n set
+      last_maas_status = case when m.absent then 'absent' else m.status_name end,
+      last_maas_power_state = m.power_state,
+      last_maas_ips = m.ip_addresses,
+      reconcile_due_at = clock_timestamp()
+    from bound, maas_machines m
+    where n.node_id = bound.node_id and m.site_id = n.site_id and m.system_id = n.maas_system_id
+    returning n.node_id`);
+  return rows.map((row) => row.node_id);
 }

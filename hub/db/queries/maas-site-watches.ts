@@ -88,17 +88,34 @@ export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise
   return rows.length > 0;
 }
 
+/** The database's clock, as exactly as it tells it. */
+export async function databaseClock(db: Db): Promise<string> {
+  const { rows } = await db.execute<{ at: string }>(sql`select clock_timestamp()::text as at`);
+  const [row] = rows;
+  if (row === undefined) throw new Error("the database did not tell its time");
+  return row.at;
+}
+
 export interface LookRecord {
   readonly eventCursor: number | null;
+  /** The feed went back: what an earlier sweep has seen counts no more. */
+  readonly startsAnew: boolean;
   /** How long ago a sweep that has just ended had begun, in milliseconds; null when none has. */
   readonly sweptForMs: number | null;
   /** The wake request that this look has answered; a newer one stays. */
   readonly wakeAnswered: Date | null;
   /** Likewise the request for a sweep. */
   readonly sweepAnswered: Date | null;
+  /** Machines of a list just read that could not be read; null when no list was. */
+  readonly unreadableMachines: number | null;
+  /** False while a sweep is owed that has failed: its error stays to be seen. */
+  readonly clearsError: boolean;
 }
 
-/** False when the lease went to another hub meanwhile: then nothing of the look may be kept. */
+/**
+ * False when the lease went to another hub meanwhile: then nothing of the look may be kept. It comes last in its transaction, for it locks the row that
+ * all hubs ask about each second to keep the leases of all sites.
+ */
 export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: LookRecord): Promise<boolean> {
   const rows = await tx
     .update(maasSiteWatches)
@@ -106,7 +123,9 @@ export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: Lo
       eventCursor: look.eventCursor,
       lastPollAt: sql`now()`,
       ...(look.sweptForMs === null
-        ? {}
+        ? look.startsAnew
+          ? { lastSweepAt: null }
+          : {}
         : { lastSweepAt: sql`now() - make_interval(secs => ${look.sweptForMs / 1000})` }),
       ...(look.wakeAnswered === null
         ? {}
@@ -116,8 +135,8 @@ export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: Lo
       ...(look.sweepAnswered === null
         ? {}
         : { sweepRequestedAt: unlessNewer(maasSiteWatches.sweepRequestedAt, look.sweepAnswered) }),
-      consecutiveFailures: 0,
-      lastErrorCode: null,
+      ...(look.unreadableMachines === null ? {} : { unreadableMachines: look.unreadableMachines }),
+      ...(look.clearsError ? { consecutiveFailures: 0, lastErrorCode: null } : {}),
     })
     .where(and(eq(maasSiteWatches.siteId, siteId), eq(maasSiteWatches.fence, fence)))
     .returning({ siteId: maasSiteWatches.siteId });

@@ -12,20 +12,27 @@ export const waitKey = {
 } as const;
 
 /**
- * Makes due at once whatever waits on any of the keys. Only a hint: a lost one costs the rest of the stage's own wait, nothing else.
+ * Makes due at once whatever waits on any of the keys, in one statement however many there are, which locks rows in the order of their ids. Only a
+ * hint: a lost one costs the rest of the stage's own wait, nothing else.
  */
 export async function wakeWorkflows(db: Db | Tx, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return;
-  const woken = await db
-    .update(workflows)
-    .set({ wakeAt: sql`now()` })
+  const waiting = db
+    .select({ id: workflows.id })
+    .from(workflows)
     .where(
       and(
-        inArray(workflows.waitOn, [...keys]),
+        sql`${workflows.waitOn} = any(${sql.param([...keys])}::text[])`,
         inArray(workflows.status, ["running", "compensating"]),
         sql`${workflows.wakeAt} > now()`,
       ),
     )
+    .orderBy(workflows.id)
+    .for("update");
+  const woken = await db
+    .update(workflows)
+    .set({ wakeAt: sql`now()` })
+    .where(inArray(workflows.id, waiting))
     .returning({ id: workflows.id });
   if (woken.length > 0) await db.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
 }

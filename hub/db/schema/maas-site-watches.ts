@@ -15,6 +15,8 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
   wakeRequestedAt: at("wake_requested_at"),
   /** Somebody asks that all machines be read and all nodes be judged now. */
   sweepRequestedAt: at("sweep_requested_at"),
+  /** Machines of the last list that have a shape which we do not know: they are there, and nothing of them is seen. */
+  unreadableMachines: integer("unreadable_machines").notNull().default(0),
   consecutiveFailures: integer("consecutive_failures").notNull().default(0),
   lastErrorCode: text("last_error_code"),
   lastErrorAt: at("last_error_at"),

@@ -102,16 +102,21 @@ async function claimSoleNew(
   if (!context.profile.autoClaimSingleNewMachine) return null;
   const held = await machinesHeldByOthers(context.services.db, context.workflowId, context.site.id);
   const bmcOf = (systemId: string): string => powers.get(systemId) ?? "";
-  const fresh = (await maas.listMachines()).filter(
+  const { machines, unreadable } = await maas.listMachines();
+  const fresh = machines.filter(
     ({ status, systemId }) => status === NEW && !held.has(systemId) && isIP(bmcOf(systemId)) === 0,
   );
   const [sole, ...others] = fresh;
   if (sole === undefined) return null;
   const bmc = bmcOf(sole.systemId);
-  if (others.length === 0 && bmc === "")
+  if (others.length === 0 && unreadable.length === 0 && bmc === "")
     return adopt(context, sole.systemId, "as the only new one of unknown BMC, which the profile allows to claim");
   const how = (systemId: string): string => `status New, BMC ${bmcOf(systemId) || "unknown"}`;
-  return conflicting(context, new Map(fresh.map(({ systemId }) => [systemId, [how(systemId)]])));
+  const unknown = unreadable.map(({ systemId, problem }) => [systemId ?? "?", [`cannot be read: ${problem}`]] as const);
+  return conflicting(
+    context,
+    new Map([...fresh.map(({ systemId }) => [systemId, [how(systemId)]] as const), ...unknown]),
+  );
 }
 
 /** With an architecture and without commissioning: what MAAS does otherwise loses options (contract 2.2). */

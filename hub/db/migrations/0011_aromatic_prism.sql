@@ -1,0 +1,1 @@
+ALTER TABLE "maas_site_watches" ADD COLUMN "unreadable_machines" integer DEFAULT 0 NOT NULL;

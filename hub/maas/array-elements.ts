@@ -1,0 +1,117 @@
+/** What arrived is no JSON array, or only the beginning of one. */
+export class BrokenArray extends Error {
+  constructor(reason: string) {
+    super(reason);
+    this.name = "BrokenArray";
+  }
+}
+
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
+const isBlank = (text: string): boolean => /^[ \t\n\r]*$/.test(text);
+
+/**
+ * Cuts a JSON array into its elements while its bytes arrive, so that no more than one element is held at once. It knows no more of JSON than where
+ * an element ends; each is then read by JSON.parse, whose word on it is the last. So it takes exactly the arrays that JSON.parse takes.
+ */
+export class ArrayElements {
+  readonly #take: (element: unknown) => void;
+  readonly #maxBytes: number;
+  #where: "before" | "inside" | "behind" = "before";
+  /** Brackets that are open within the element. */
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+  #parts: Buffer[] = [];
+  #bytes = 0;
+  #count = 0;
+
+  /** `take` is called for each element, in order; with `undefined` for one of more than `maxBytes`, which is passed over. */
+  constructor(take: (element: unknown) => void, maxBytes: number) {
+    this.#take = take;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Throws BrokenArray once what arrived cannot be the beginning of an array. */
+  push(chunk: Buffer): void {
+    let from = this.#where === "before" ? this.#open(chunk) : 0;
+    let at = from;
+    while (this.#where === "inside" && at < chunk.length) {
+      const end = this.#endOfElement(chunk, at);
+      this.#keep(chunk.subarray(from, end));
+      if (end === chunk.length) return;
+      this.#close(chunk[end] === COMMA);
+      if (chunk[end] === CLOSE_ARRAY) this.#where = "behind";
+      else if (chunk[end] !== COMMA) throw new BrokenArray("the array is closed by another bracket");
+      at = end + 1;
+      from = at;
+    }
+    if (this.#where === "behind" && !isBlank(chunk.toString("latin1", from)))
+      throw new BrokenArray("something follows the array");
+  }
+
+  /** Throws BrokenArray when the array has not been closed. */
+  end(): void {
+    if (this.#where !== "behind") throw new BrokenArray(`it breaks off after ${this.#count} elements`);
+  }
+
+  /** Answers where the elements begin; the chunk's length while only blanks came. */
+  #open(chunk: Buffer): number {
+    const at = chunk.findIndex((byte) => byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d);
+    if (at < 0) return chunk.length;
+    if (chunk[at] !== OPEN_ARRAY) throw new BrokenArray("it is no JSON array");
+    this.#where = "inside";
+    return at + 1;
+  }
+
+  /** The place of the comma or bracket that ends the element; the chunk's length when it goes on. Bytes of other scripts' letters are none of these. */
+  #endOfElement(chunk: Buffer, begin: number): number {
+    let depth = this.#depth;
+    let inString = this.#inString;
+    let escaped = this.#escaped;
+    let at = begin;
+    for (; at < chunk.length; at += 1) {
+      const byte = chunk[at];
+      if (inString) {
+        if (escaped) escaped = false;
+        else if (byte === BACKSLASH) escaped = true;
+        else if (byte === QUOTE) inString = false;
+      } else if (byte === QUOTE) inString = true;
+      else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) depth += 1;
+      else if (byte === COMMA && depth === 0) break;
+      else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+        if (depth === 0) break;
+        depth -= 1;
+      }
+    }
+    this.#depth = depth;
+    this.#inString = inString;
+    this.#escaped = escaped;
+    return at;
+  }
+
+  #keep(part: Buffer): void {
+    this.#bytes += part.length;
+    if (this.#bytes > this.#maxBytes) this.#parts = [];
+    else this.#parts.push(part);
+  }
+
+  #close(more: boolean): void {
+    const tooLarge = this.#bytes > this.#maxBytes;
+    const text = Buffer.concat(this.#parts).toString("utf8");
+    this.#parts = [];
+    this.#bytes = 0;
+    if (!tooLarge && !more && this.#count === 0 && isBlank(text)) return;
+    this.#count += 1;
+    this.#take(tooLarge ? undefined : this.#parse(text));
+  }
+
+  #parse(text: string): unknown {
+    try {
+      return JSON.parse(text);
+    } catch {
+      // What the parser says would repeat a piece of the text.
+      throw new BrokenArray(`element ${this.#count} is not JSON`);
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SiteId } from "../../shared/ids.ts";
+import { knownSystemIds } from "../db/queries/maas-machines.ts";
+import { databaseClock } from "../db/queries/maas-site-watches.ts";
+import type { Db } from "../db/tx.ts";
+import type { MaasPort, MachineList } from "../maas/port.ts";
+
+/** How long a look waits for a sweep that it has begun; a list that takes longer is read beside the looks that follow. */
+const PATIENCE_MS = 2_000;
+
+export interface SweptList {
+  readonly machines: MachineList["machines"];
+  readonly unreadable: MachineList["unreadable"];
+  /** When the reading began, by the database's clock. */
+  readonly readSince: string;
+  /** Machines that were known before, and that the list has not. */
+  readonly missing: readonly string[];
+}
+type SweepEnd = { readonly list: SweptList } | { readonly error: unknown };
+
+/**
+ * One reading of all machines of a site. At a large region it takes minutes, in which the site's looks go on: what they see of a machine meanwhile is
+ * newer than what the list says of it.
+ */
+export class Sweep {
+  /** The request for a sweep that this one answers. */
+  readonly requestedAt: Date | null;
+  readonly beganAt = performance.now();
+  readonly #ended: Promise<void>;
+  #end: SweepEnd | null = null;
+  /** Missing machines that are still to be asked for; null until the list has been kept. */
+  toConfirm: readonly string[] | null = null;
+
+  private constructor(list: Promise<SweptList>, requestedAt: Date | null) {
+    this.requestedAt = requestedAt;
+    this.#ended = list.then(
+      (swept) => {
+        this.#end = { list: swept };
+      },
+      (error: unknown) => {
+        this.#end = { error };
+      },
+    );
+  }
+
+  /** Begins one, and waits a little for its end. */
+  static async begin(db: Db, siteId: SiteId, maas: MaasPort, requestedAt: Date | null): Promise<Sweep> {
+    const sweep = new Sweep(readAll(db, siteId, maas), requestedAt);
+    const patience = new AbortController();
+    await Promise.race([sweep.#ended, sleep(PATIENCE_MS, undefined, patience).catch(() => undefined)]);
+    patience.abort();
+    return sweep;
+  }
+
+  /** Null while it is under way, and after its list has been kept. */
+  get end(): SweepEnd | null {
+    return this.toConfirm === null ? this.#end : null;
+  }
+
+  /** Calls back once it is over. */
+  whenEnded(then: () => void): void {
+    void this.#ended.then(then);
+  }
+
+  get tookMs(): number {
+    return performance.now() - this.beganAt;
+  }
+}
+
+async function readAll(db: Db, siteId: SiteId, maas: MaasPort): Promise<SweptList> {
+  const readSince = await databaseClock(db);
+  const known = await knownSystemIds(db, siteId);
+  const { machines, unreadable } = await maas.listMachines();
+  return { machines, unreadable, readSince, missing: missingFrom(known, { machines, unreadable }) };
+}
+
+/** What was asked for and not answered; a machine that cannot be read was. */
+export function missingFrom(asked: readonly string[], { machines, unreadable }: MachineList): string[] {
+  const answered = new Set<string | null>([
+    ...machines.map((machine) => machine.systemId),
+    ...unreadable.map((machine) => machine.systemId),
+  ]);
+  return asked.filter((systemId) => !answered.has(systemId));
+}
