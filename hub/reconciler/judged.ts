@@ -21,6 +21,7 @@ export function judge(row: DriftRow, retirement: Retirement | undefined, maasUse
     status: node.status,
     hostname: node.hostname,
     host: node.host,
+    machineOwner: state.maasOwner,
     held: row.heldBy !== null,
     quarantinedAt: state.quarantinedAt,
     agentSeenAt: session?.lastSeenAt ?? null,

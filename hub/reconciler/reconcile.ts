@@ -1,5 +1,12 @@
 import type { SiteId } from "../../shared/ids.ts";
-import { countInService, databaseNow, lockDriftStates, markReconciled, readDriftRows } from "../db/queries/drift.ts";
+import {
+  countInService,
+  databaseNow,
+  lockDriftStates,
+  markReconciled,
+  readDriftRows,
+  rememberOwners,
+} from "../db/queries/drift.ts";
 import { holdsFence } from "../db/queries/maas-site-watches.ts";
 import { retirementsOf } from "../db/queries/machine-releases.ts";
 import { type BreakerState, readBreakerState } from "../db/queries/reconciler-breakers.ts";
@@ -70,13 +77,14 @@ export class Reconciler {
     for (const some of slices(judged.filter((one) => mayChange(one))))
       await this.#apply(look, some, { heldBack, now, maasUser, budget });
     await this.#services.inTx(async (tx) => {
-      if (await holdsFence(tx, siteId, look.fence))
-        await markReconciled(
-          tx,
-          siteId,
-          rows.map((row) => row.state),
-          scope,
-        );
+      if (!(await holdsFence(tx, siteId, look.fence))) return;
+      if (rows.some((row) => row.state.maasOwner === null)) await rememberOwners(tx, siteId);
+      await markReconciled(
+        tx,
+        siteId,
+        rows.map((row) => row.state),
+        scope,
+      );
     });
     if (scope === "all") this.#allJudgedAt.set(siteId, performance.now());
   }

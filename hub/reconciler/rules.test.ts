@@ -9,6 +9,7 @@ const node = (facts: Partial<NodeFacts> = {}): NodeFacts => ({
   status: "active",
   hostname: "c07u41",
   host: "10.0.0.5",
+  machineOwner: "muster",
   held: false,
   quarantinedAt: null,
   agentSeenAt: ago(5),
@@ -77,6 +78,9 @@ describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
   it("an administrator deploys the machine anew", () => {
     expect(said({}, { status: 9 })).toEqual(["redeployed_outside critical quarantine"]);
     expect(said({}, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
+    // Our token is another user's now: what the old one deployed is what it was.
+    expect(said({ machineOwner: "old" }, { owner: "old" })).toEqual([]);
+    expect(said({ machineOwner: null }, { owner: "bob" })).toEqual([]);
   });
   it("somebody switches the machine off", () => {
     expect(said({ status: "offline" }, { powerState: "off" })).toEqual(["powered_off high none"]);
@@ -113,7 +117,7 @@ describe("a quarantine", () => {
     expect(healed({ ...quarantined, agentSeenAt: ago(61) })).toBe(false);
     expect(healed({ ...quarantined, agentSeenAt: null })).toBe(false);
     expect(healed(quarantined, { owner: "bob" })).toBe(false);
-    expect(healed(quarantined, {}, { maasUser: null })).toBe(false);
+    expect(healed({ ...quarantined, machineOwner: null })).toBe(false);
   });
   it("of anybody else is lifted by a person only", () => {
     const judgement = judge({ ...quarantined, quarantinedAt: null });
@@ -157,6 +161,7 @@ describe("the table", () => {
     status: fc.constantFrom(...NODE_STATUSES),
     hostname: fc.constant("c07u41"),
     host: fc.option(fc.constantFrom("10.0.0.5", "10.0.0.9")),
+    machineOwner: fc.option(fc.constantFrom("muster", "old")),
     held: fc.boolean(),
     quarantinedAt: fc.option(fc.constant(ago(600))),
     agentSeenAt: fc.option(fc.constantFrom(ago(5), ago(500))),
@@ -192,7 +197,7 @@ describe("the table", () => {
         const actions = judgement.findings.map((finding) => finding.action);
         if (actions.includes("quarantine")) {
           expect(["active", "offline"]).toContain(n.status);
-          expect(m.absent || m.status !== 6 || m.owner !== "muster").toBe(true);
+          expect(m.absent || m.status !== 6 || m.owner !== n.machineOwner).toBe(true);
         }
         if (actions.includes("release_machine"))
           expect({ ...m, node: n.status, released: n.machineReleased }).toMatchObject({

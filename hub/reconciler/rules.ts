@@ -61,6 +61,8 @@ export interface NodeFacts {
   readonly status: NodeStatus;
   readonly hostname: string;
   readonly host: string | null;
+  /** Who owned its machine in MAAS when it came into service; null while that is not known. */
+  readonly machineOwner: string | null;
   /** An operation that is not over holds the node. */
   readonly held: boolean;
   /** Since when a quarantine of the reconciler's own lasts; null for none or somebody else's (decision N4). */
@@ -119,14 +121,14 @@ export function judgeDrift(node: NodeFacts, machine: MachineFacts | null, policy
     case "in_service":
       return { kind: "judged", findings: inService(node, machine, policy), heal: false };
     case "quarantined":
-      return quarantined(node, machine, policy);
+      return quarantined(node, machine);
     case "retired":
       return { kind: "judged", findings: retired(node, machine, policy), heal: false };
   }
 }
 
 function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding[] {
-  const broken = notDeployed(node, machine, policy);
+  const broken = notDeployed(node, machine);
   if (broken !== null) return [broken];
   const findings: Finding[] = [];
   const name = nameOf(node, machine);
@@ -159,8 +161,8 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts):
   return findings;
 }
 
-/** Why the node cannot be in service by what its machine is; null when the machine is deployed, and by us as far as is known. */
-function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding | null {
+/** Why the node cannot be in service by what its machine is; null when the machine is deployed, and by whom it was as far as is known. */
+function notDeployed(node: NodeFacts, machine: MachineFacts): Finding | null {
   const name = nameOf(node, machine);
   const is = `${name} is '${machine.statusName}' in MAAS although its node is ${node.status}`;
   const quarantine = { action: "quarantine", expected: "Deployed" } as const;
@@ -212,25 +214,26 @@ function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
         message: `${is}: the host is not up meanwhile. Find out who works on it; it comes back by itself when that is over.`,
       };
     case "deployed":
-      if (policy.maasUser === null || machine.owner === policy.maasUser) return null;
+      if (node.machineOwner === null || machine.owner === node.machineOwner) return null;
       return {
         rule: "redeployed_outside",
         severity: "critical",
         ...quarantine,
-        message: `${name} is deployed by ${machine.owner ?? "nobody"} in MAAS instead of ${policy.maasUser}: it was released and deployed anew outside of any operation. Drain and remove the node; onboard the host again once its owner has released it.`,
+        message: `${name} is deployed by ${machine.owner ?? "nobody"} in MAAS instead of ${node.machineOwner}: it was released and deployed anew outside of any operation. Drain and remove the node; onboard the host again once its owner has released it.`,
       };
   }
 }
 
 /**
- * The reconciler's own quarantine ends when its cause is proven gone (decision N4): the machine is ours and deployed again, and the agent of the
+ * The reconciler's own quarantine ends when its cause is proven gone (decision N4): the machine is deployed again by its owner, and the agent of the
  * node's own installation was heard of since, which that of a host that was deployed anew cannot be.
  */
-function quarantined(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Judgement {
-  const finding = notDeployed(node, machine, policy);
+function quarantined(node: NodeFacts, machine: MachineFacts): Judgement {
+  const finding = notDeployed(node, machine);
   if (node.quarantinedAt === null) return { kind: "judged", findings: [], heal: false };
   if (finding !== null) return { kind: "judged", findings: [{ ...finding, action: "none" }], heal: false };
-  const proven = machine.owner === policy.maasUser && node.agentSeenAt !== null && node.agentSeenAt > machine.changedAt;
+  const sameOwner = node.machineOwner !== null && machine.owner === node.machineOwner;
+  const proven = sameOwner && node.agentSeenAt !== null && node.agentSeenAt > machine.changedAt;
   if (proven) return { kind: "judged", findings: [], heal: true };
   const message = `${nameOf(node, machine)} is deployed again, but its node's agent was not heard of since. Bring it back; else drain and remove the node, and onboard the host again.`;
   const waits = {

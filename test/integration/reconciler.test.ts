@@ -57,6 +57,16 @@ describe("a node in service", () => {
     expect(await fleet.becomes(nodeId, "quarantined")).toMatchObject({ driftDetails: { rule: "machine_deleted" } });
   });
 
+  it("is quarantined when another owner has its machine, though it is deployed", async () => {
+    const { nodeId, machine } = await fleet.nodeInService();
+    await fleet.sweep();
+    expect((await fleet.node(nodeId)).maasOwner).toBe("admin");
+    fleet.change(machine, (one) => {
+      one.owner = "bob";
+    });
+    expect(await fleet.becomes(nodeId, "quarantined")).toMatchObject({ driftDetails: { rule: "redeployed_outside" } });
+  });
+
   it("stays while its machine is commissioned, and the drift heals by itself", async () => {
     const { nodeId, machine } = await fleet.nodeInService();
     await fleet.sweep();

@@ -81,6 +81,15 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
     .where(and(eq(nodeMaasState.siteId, siteId), which));
 }
 
+/** Remembers who owns the machines of nodes that have come into service since; one statement for any number of them. */
+export async function rememberOwners(tx: Tx, siteId: SiteId): Promise<void> {
+  await tx.execute(sql`
+    update node_maas_state s set maas_owner = m.owner
+    from nodes n, maas_machines m
+    where s.site_id = ${siteId} and s.maas_owner is null and n.id = s.node_id and n.status in ('active', 'offline')
+      and m.site_id = s.site_id and m.system_id = s.maas_system_id and m.status = 6 and not m.absent and m.owner is not null`);
+}
+
 /** The database's own time, for judgements. */
 export async function databaseNow(db: Db | Tx): Promise<Date> {
   const { rows } = await db.execute<{ ms: number }>(sql`select extract(epoch from now())::float8 * 1000 as ms`);

@@ -63,7 +63,7 @@ export async function bindNodeToMachine(
     .values(binding)
     .onConflictDoUpdate({
       target: nodeMaasState.nodeId,
-      set: { siteId: binding.siteId, maasSystemId: binding.maasSystemId, ipmiIp: binding.ipmiIp },
+      set: { siteId: binding.siteId, maasSystemId: binding.maasSystemId, ipmiIp: binding.ipmiIp, maasOwner: null },
     });
 }
 

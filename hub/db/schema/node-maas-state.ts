@@ -16,6 +16,8 @@ export const nodeMaasState = pgTable(
     siteId: uuid("site_id").$type<SiteId>().notNull(),
     maasSystemId: text("maas_system_id").notNull(),
     ipmiIp: text("ipmi_ip").notNull(),
+    /** Who owned the machine in MAAS when the node came into service; null before. Another owner has deployed it anew. */
+    maasOwner: text("maas_owner"),
     lastMaasStatus: text("last_maas_status"),
     lastMaasPowerState: text("last_maas_power_state"),
     lastMaasIps: text("last_maas_ips").array(),

@@ -1,0 +1,1 @@
+ALTER TABLE "node_maas_state" ADD COLUMN "maas_owner" text;
