@@ -23,6 +23,8 @@ export interface LookDependencies {
   readonly inTx: InTx;
   readonly log: Log;
   readonly sweepIntervalMs: number;
+  /** How long a look waits for a sweep that it has begun. */
+  readonly sweepPatienceMs?: number;
   /** Called when a sweep has ended that went on beside the looks: the next one will keep it. */
   readonly onSweepEnded?: () => void;
 }
@@ -58,6 +60,8 @@ export const emptyMemory = (): LookMemory => ({
 /** Requests for events in one look; what is left comes with the next one. */
 const MAX_FEED_REQUESTS = 20;
 
+const SWEEP_PATIENCE_MS = 2_000;
+
 /** Another hub has taken the site over: what was seen is not kept. */
 class SiteLost extends Error {}
 
@@ -78,7 +82,8 @@ export async function lookAtSite(
   if (feed.reset) memory.sweep = null;
   const begins = memory.sweep === null && performance.now() >= memory.sweepNotBefore && isOwed(deps, watch, feed);
   if (begins) {
-    memory.sweep = await Sweep.begin(deps.db, siteId, maas, watch.sweepRequestedAt);
+    const options = { requestedAt: watch.sweepRequestedAt, patienceMs: deps.sweepPatienceMs ?? SWEEP_PATIENCE_MS };
+    memory.sweep = await Sweep.begin(deps.db, siteId, maas, options);
     if (memory.sweep.end === null && deps.onSweepEnded !== undefined) memory.sweep.whenEnded(deps.onSweepEnded);
   }
   const end = memory.sweep?.end ?? null;

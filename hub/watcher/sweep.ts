@@ -5,9 +5,6 @@ import { databaseClock } from "../db/queries/maas-site-watches.ts";
 import type { Db } from "../db/tx.ts";
 import type { MaasPort, MachineList } from "../maas/port.ts";
 
-/** How long a look waits for a sweep that it has begun; a list that takes longer is read beside the looks that follow. */
-const PATIENCE_MS = 2_000;
-
 export interface SweptList {
   readonly machines: MachineList["machines"];
   readonly unreadable: MachineList["unreadable"];
@@ -43,11 +40,16 @@ export class Sweep {
     );
   }
 
-  /** Begins one, and waits a little for its end. */
-  static async begin(db: Db, siteId: SiteId, maas: MaasPort, requestedAt: Date | null): Promise<Sweep> {
+  /** Begins one, and waits so long for its end; a list that takes longer is read beside the looks that follow. */
+  static async begin(
+    db: Db,
+    siteId: SiteId,
+    maas: MaasPort,
+    { requestedAt, patienceMs }: { requestedAt: Date | null; patienceMs: number },
+  ): Promise<Sweep> {
     const sweep = new Sweep(readAll(db, siteId, maas), requestedAt);
     const patience = new AbortController();
-    await Promise.race([sweep.#ended, sleep(PATIENCE_MS, undefined, patience).catch(() => undefined)]);
+    await Promise.race([sweep.#ended, sleep(patienceMs, undefined, patience).catch(() => undefined)]);
     patience.abort();
     return sweep;
   }

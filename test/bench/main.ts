@@ -8,7 +8,9 @@ import { printFigure } from "./figure.ts";
 import { measureMaasRequests } from "./maas-requests.ts";
 import { describeMachine } from "./machine.ts";
 import { measureStageMoves } from "./stage-moves.ts";
+import { measureSweep } from "./sweep.ts";
 import { measureTakeover } from "./takeover.ts";
+import { measureWaitingRequests } from "./waiting-requests.ts";
 
 const stateDir = resolve(".muster/bench");
 rmSync(stateDir, { recursive: true, force: true });
@@ -34,6 +36,8 @@ for (const measure of [
     (
       await Promise.all([measureTakeover(join(stateDir, "takeover")), measureMaasRequests(join(stateDir, "maas"))])
     ).flat(),
+  () => measureWaitingRequests(join(stateDir, "waiting")),
+  () => measureSweep(join(stateDir, "sweep")),
   async () => measureAgentMemory(join(stateDir, "memory"), await freePort()),
   async () => measureAgentIdle(join(stateDir, "idle"), await freePort()),
 ]) {

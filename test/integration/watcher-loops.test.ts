@@ -165,6 +165,43 @@ describe("the loops that watch sites", () => {
     await rm(folder, { recursive: true });
   });
 
+  it("go on at their pace, leases too, while another site takes connections and never answers, or never ends its answer", async () => {
+    const [up, silent, slow] = [await addSite(), await addSite(), await addSite()];
+    const open = new Set<Socket>();
+    const hung = createServer((socket) => {
+      open.add(socket.on("error", () => undefined));
+      socket.once("data", (asked) => {
+        if (String(asked).includes("slow")) socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n[");
+      });
+    });
+    await new Promise<void>((done) => hung.listen(0, "127.0.0.1", done));
+    const origin = `http://127.0.0.1:${(hung.address() as AddressInfo).port}`;
+    const timeouts = { quickMs: HOUR, slowMs: HOUR };
+    const client = (path: string, signal: AbortSignal) =>
+      createMaasClient({ baseUrl: `${origin}/${path}/MAAS`, apiKey: new Secret("a:b:c"), signal, timeouts });
+    watch({
+      hubId: "00000000-0000-4000-8000-000000000001",
+      clientFor: async (id, signal) => (id === up ? idle("up") : client(id === slow ? "slow" : "silent", signal)),
+    });
+    await until("both looks hang", () => (open.size >= 2 ? true : undefined));
+    const before = await Promise.all([up, silent, slow].map(rowOf));
+    await looked("up", (looks.get("up") ?? 0) + 20);
+    await until("all leases were renewed", async () => {
+      const now = await Promise.all([up, silent, slow].map(rowOf));
+      return now.every((row, n) => (row?.leaseUntil?.getTime() ?? 0) > (before[n]?.leaseUntil?.getTime() ?? 0))
+        ? true
+        : undefined;
+    });
+    await looked("up", (looks.get("up") ?? 0) + 20);
+    const after = await Promise.all([up, silent, slow].map(rowOf));
+    expect(after.map((row) => row?.fence)).toEqual([1, 1, 1]);
+    expect(after[1]?.lastPollAt).toBeNull();
+    expect(after[2]?.lastPollAt).toBeNull();
+    for (const socket of open) socket.destroy();
+    await Promise.all(watchers.map((watcher) => watcher.close()));
+    await new Promise((done) => hung.close(done));
+  });
+
   it("end a look that hangs when they close, and blame nobody for it", async () => {
     const siteId = await addSite();
     const open = new Set<Socket>();

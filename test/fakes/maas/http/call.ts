@@ -5,7 +5,8 @@ import type { User } from "../state/model.ts";
 
 export interface Reply {
   status: number;
-  body: string | Buffer;
+  /** In pieces where the whole would be too long for a string. */
+  body: string | Buffer | Iterable<string>;
   contentType: string;
   headers?: Readonly<Record<string, string>>;
 }

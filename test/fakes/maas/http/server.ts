@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { createServer } from "node:http";
+import { Readable } from "node:stream";
 import { Refusal } from "../engine/refusal.ts";
 import type { Region } from "../engine/region.ts";
 import { authenticate } from "./authenticate.ts";
@@ -103,7 +104,14 @@ async function answer(parts: ServerParts, request: IncomingMessage, url: URL, bo
 }
 
 function send(region: Region, response: ServerResponse, reply: Reply, truncated: boolean): void {
-  const body = typeof reply.body === "string" ? Buffer.from(reply.body) : reply.body;
+  const { body: whole } = reply;
+  const inPieces = typeof whole !== "string" && !Buffer.isBuffer(whole);
+  if (inPieces && !truncated) {
+    response.writeHead(reply.status, { ...reply.headers, "Content-Type": reply.contentType });
+    Readable.from(whole).pipe(response);
+    return;
+  }
+  const body = Buffer.isBuffer(whole) ? whole : Buffer.from(inPieces ? [...whole].join("") : whole);
   const headers: Record<string, string> = {
     Date: new Date(region.toldTime()).toUTCString(),
     Vary: "Authorization, Cookie",

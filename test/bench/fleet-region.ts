@@ -1,0 +1,36 @@
+/**
+ * A simulated region that holds FLEET_MACHINES machines as commissioning and a deploy leave them. They share one box's cards and disks in memory, which
+ * nothing here changes; each is answered whole.
+ */
+import { learnHardware } from "../fakes/maas/engine/inventory.ts";
+import { blankMachine } from "../fakes/maas/http/operations/machine-form.ts";
+import { startMaasSimulator } from "../fakes/maas/simulator.ts";
+import { newSystemId } from "../fakes/maas/state/seed.ts";
+import { bmcAddress } from "../fakes/maas/state/site.ts";
+import { STATUS } from "../fakes/maas/state/statuses.ts";
+
+const simulator = await startMaasSimulator({ machines: 1 });
+const { region } = simulator.sim;
+const one = blankMachine(region);
+one.powerType = "ipmi";
+one.powerParameters = { power_address: bmcAddress(1) };
+region.state.machines.push(one);
+learnHardware(region, one);
+region.forceStatus(one, STATUS.deployed);
+region.setOwner(one, "admin");
+one.powerState = "on";
+region.state.machines = Array.from({ length: Number(process.env["FLEET_MACHINES"]) }, (_, n) => ({
+  ...one,
+  id: n + 1,
+  systemId: newSystemId(),
+  hostname: `c${n}`,
+}));
+process.once("SIGTERM", () => void simulator.close().then(() => process.exit(0)));
+process.stdout.write(
+  `${JSON.stringify({
+    listening: simulator.url,
+    control: simulator.controlUrl,
+    key: simulator.apiKey,
+    systemIds: region.state.machines.map(({ systemId }) => systemId),
+  })}\n`,
+);

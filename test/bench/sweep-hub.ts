@@ -1,0 +1,63 @@
+/** Sweeps one site twice as a hub's watcher does, and prints what that took. Reads DATABASE_URL, MAAS_URL, MAAS_KEY. */
+import { randomUUID } from "node:crypto";
+import { Client } from "pg";
+import { openDatabase } from "../../hub/db/client.ts";
+import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
+import { createLog } from "../../hub/log.ts";
+import { createMaasClient } from "../../hub/maas/client.ts";
+import { emptyMemory, lookAtSite } from "../../hub/watcher/look.ts";
+import type { SiteId } from "../../shared/ids.ts";
+import { Secret } from "../../shared/secret.ts";
+
+let statements = 0;
+const { query } = Client.prototype;
+Client.prototype.query = function counted(this: Client, ...args: unknown[]) {
+  statements += 1;
+  return Reflect.apply(query, this, args);
+} as typeof query;
+
+const log = createLog("error");
+const { db, inTx, close } = openDatabase({
+  url: process.env["DATABASE_URL"] ?? "",
+  poolSize: 4,
+  applicationName: "muster-bench",
+  log,
+});
+let requests = 0;
+const maas = createMaasClient({
+  baseUrl: process.env["MAAS_URL"] ?? "",
+  apiKey: new Secret(process.env["MAAS_KEY"] ?? ""),
+  onRequest: () => {
+    requests += 1;
+  },
+});
+const siteId = randomUUID() as SiteId;
+const hubId = randomUUID();
+const memory = emptyMemory();
+
+/** As patient as it takes, so that each size is swept within one look. */
+const deps = { db, inTx, log, sweepIntervalMs: 0, sweepPatienceMs: 600_000 };
+
+async function look(): Promise<string> {
+  const watch = await holdWatch(db, siteId, hubId, 600);
+  if (watch === null) throw new Error("somebody else watches the site");
+  return lookAtSite(deps, siteId, watch, maas, memory);
+}
+
+async function sweep() {
+  statements = 0;
+  requests = 0;
+  const began = performance.now();
+  if ((await look()) !== "all") throw new Error("the look kept no sweep");
+  return { seconds: (performance.now() - began) / 1000, statements, requests };
+}
+
+await db.execute("select 1");
+const before = process.memoryUsage.rss();
+const first = await sweep();
+const again = await sweep();
+const peak = process.resourceUsage().maxRSS * 1024;
+await close();
+process.stdout.write(
+  `${JSON.stringify({ listening: "swept", first, again, peakMiB: peak / 2 ** 20, grownMiB: (peak - before) / 2 ** 20 })}\n`,
+);

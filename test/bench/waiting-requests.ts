@@ -1,0 +1,114 @@
+import { randomUUID } from "node:crypto";
+import { sql } from "drizzle-orm";
+import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";
+import { maasSites, workflows } from "../../hub/db/schema/index.ts";
+import { createMaasClient } from "../../hub/maas/client.ts";
+import { startWatcher } from "../../hub/watcher/watcher.ts";
+import type { WorkflowId } from "../../shared/ids.ts";
+import { Secret } from "../../shared/secret.ts";
+import { quietLog } from "../support/log.ts";
+import { readCounters, totalRequests } from "../support/simulator-counters.ts";
+import { until } from "../support/until.ts";
+import { type Bench, withDatabase } from "./bench-hubs.ts";
+import type { Figure } from "./figure.ts";
+import { type FleetRegion, startFleetRegion } from "./fleet-regions.ts";
+
+const WAITING = [0, 50, 500] as const;
+const MACHINES = 500;
+/** The hub's own default is 5,000 ms; faster here, so that a minute of a site's looks passes in six seconds. */
+const INTERVAL_MS = 500;
+const DEFAULT_INTERVAL_MS = 5_000;
+/** Five minutes of a site at the default interval. */
+const LOOKS = 60;
+
+/** Requests that MAAS gets in a minute while so many nodes wait: three sites in one hub, in the same minute. */
+export async function measureWaitingRequests(stateDir: string): Promise<Figure[]> {
+  return withDatabase(stateDir, async (bench) => {
+    const regions = await Promise.all(WAITING.map(() => startFleetRegion(stateDir, MACHINES)));
+    try {
+      return await watchAll(bench, regions);
+    } finally {
+      await Promise.all(regions.map((region) => region.stop()));
+    }
+  });
+}
+
+async function watchAll(bench: Bench, regions: readonly FleetRegion[]): Promise<Figure[]> {
+  const { db, inTx } = bench.database;
+  const sites = new Map<string, FleetRegion>();
+  for (const [n, region] of regions.entries()) sites.set(await addSite(bench, region, WAITING[n] ?? 0), region);
+  const watcher = startWatcher({
+    db,
+    inTx,
+    hubId: randomUUID(),
+    clientFor: async (siteId, signal) => {
+      const region = sites.get(siteId);
+      if (region === undefined) throw new Error(`no region for ${siteId}`);
+      return createMaasClient({ baseUrl: region.url, apiKey: new Secret(region.key), signal });
+    },
+    log: quietLog,
+    pollIntervalMs: INTERVAL_MS,
+    sweepIntervalMs: 3_600_000,
+  });
+  try {
+    const counts = await Promise.all(regions.map(requestsPerLook));
+    const perMinute = counts.map((perLook) => (perLook * 60_000) / DEFAULT_INTERVAL_MS);
+    return perMinute.map((value, n) => ({
+      name: `MAAS requests per minute, ${WAITING[n]} nodes waiting`,
+      value,
+      unit: "requests/min",
+      note: `of ${MACHINES} machines, ${LOOKS} looks; at the default interval of ${DEFAULT_INTERVAL_MS} ms; ratio to none ${(value / (perMinute[0] ?? value)).toFixed(3)}`,
+    }));
+  } finally {
+    await watcher.close();
+  }
+}
+
+async function addSite({ database }: Bench, region: FleetRegion, waiting: number): Promise<string> {
+  const [site] = await database.db
+    .insert(maasSites)
+    .values({
+      name: `waiting-${waiting}`,
+      regionCode: "b",
+      apiBaseUrl: region.url,
+      pxeIface: "e",
+      pxeVlanVid: 1,
+      nodePxeIface: "e",
+      deployUser: "u",
+      deploySshIface: "e",
+      upstreamDnsServers: [],
+    })
+    .returning({ id: maasSites.id });
+  if (site === undefined) throw new Error("no site");
+  const rows = region.systemIds.slice(0, waiting).map((systemId) => ({
+    id: randomUUID() as WorkflowId,
+    kind: "bench",
+    status: "running" as const,
+    stage: "wait",
+    input: {},
+    siteId: site.id,
+    waitOn: waitKey.machine(site.id, systemId),
+    wakeAt: sql`now() + interval '1 hour'`,
+  }));
+  if (rows.length > 0) await database.db.insert(workflows).values(rows);
+  return site.id;
+}
+
+/** Over whole rounds of looks, once the first sweep and the first read of what is waited on are over. */
+async function requestsPerLook({ control }: FleetRegion): Promise<number> {
+  const looks = async (): Promise<{ looks: number; all: number }> => {
+    const counters = await readCounters(control);
+    return { looks: counters.requests["GET events/?op=query"] ?? 0, all: totalRequests(counters) };
+  };
+  await until("the first looks", async () => ((await looks()).looks >= 14 ? true : undefined), { timeoutMs: 120_000 });
+  const before = await looks();
+  const after = await until(
+    "the looks that are counted",
+    async () => {
+      const now = await looks();
+      return now.looks - before.looks >= LOOKS ? now : undefined;
+    },
+    { timeoutMs: 300_000 },
+  );
+  return (after.all - before.all) / (after.looks - before.looks);
+}

@@ -1,0 +1,59 @@
+import type { MaasEvent, MaasMachine, MaasPort, UnreadableMachine } from "../../hub/maas/port.ts";
+
+export function machine(systemId: string, status = 4): MaasMachine {
+  const texts = { statusName: "Ready", statusMessage: "", errorDescription: "", osystem: "", distroSeries: "" };
+  const sync = { enableHwSync: null, lastSync: null, nextSync: null, syncIntervalSeconds: null };
+  const lists = { ipAddresses: [], macAddresses: [] };
+  const rest = { powerState: "on", owner: null, locked: false, hardwareUuid: null };
+  return { systemId, hostname: systemId, status, ...texts, ...sync, ...lists, ...rest };
+}
+export const event = (id: number, node: string): MaasEvent => ({
+  id,
+  node,
+  hostname: node,
+  level: "DEBUG",
+  type: "Node changed status",
+  description: "",
+  created: "",
+});
+
+/** A region of a list of machines and events, which says what it was asked. */
+export class Region {
+  machines: MaasMachine[] = [];
+  unreadable: UnreadableMachine[] = [];
+  feed: MaasEvent[] = [];
+  isSuperuser = true;
+  readonly asked: string[] = [];
+  /** Runs while a list of machines is under way. */
+  meanwhile: () => Promise<void> = async () => undefined;
+
+  readonly port = {
+    events: async ({ after = 0, limit }: { after?: number; limit: number }) => {
+      this.asked.push("events");
+      const behind = this.feed.filter(({ id }) => id > after).sort((a, b) => a.id - b.id);
+      return (after === 0 && limit === 1 ? behind.slice(-1) : behind.slice(0, limit)).reverse();
+    },
+    listMachines: async () => {
+      this.asked.push("list");
+      await this.meanwhile();
+      return { machines: this.machines, unreadable: this.unreadable };
+    },
+    readMachines: async (ids: readonly string[]) => {
+      this.asked.push(`some ${ids.length > 3 ? ids.length : ids.join(" ")}`);
+      await this.meanwhile();
+      const wanted = new Set<string | null>(ids);
+      return {
+        machines: this.machines.filter(({ systemId }) => wanted.has(systemId)),
+        unreadable: this.unreadable.filter(({ systemId }) => wanted.has(systemId)),
+      };
+    },
+    readMachine: async (id: string) => {
+      this.asked.push(`one ${id}`);
+      return this.machines.find(({ systemId }) => systemId === id) ?? null;
+    },
+    whoami: async () => {
+      this.asked.push("whoami");
+      return { username: "muster", isSuperuser: this.isSuperuser };
+    },
+  } as unknown as MaasPort;
+}
