@@ -51,10 +51,25 @@ describe("a machine", () => {
     expect(Machine.safeParse({ ...least, last_sync: "soon" }).success).toBe(false);
   });
 
-  it.each([{}, { system_id: "a" }, { ...least, status: "Ready" }, { ...least, locked: "no" }, null, "<html>"])(
-    "is not %j",
-    (value) => expect(Machine.safeParse(value).success).toBe(false),
-  );
+  it("has no text that the database would refuse", () => {
+    const odd = { hostname: "a\u0000b", owner: "\ud83d", error_description: `${"x".repeat(299)}\ud83d\ude00` };
+    expect(Machine.parse({ ...least, ...odd })).toMatchObject({
+      hostname: "ab",
+      owner: "\ufffd",
+      errorDescription: `${"x".repeat(299)}\ufffd`,
+    });
+  });
+
+  it.each([
+    {},
+    { system_id: "a" },
+    { ...least, status: 2 ** 31 },
+    { ...least, system_id: "a/../b" },
+    { ...least, status: "Ready" },
+    { ...least, locked: "no" },
+    null,
+    "<html>",
+  ])("is not %j", (value) => expect(Machine.safeParse(value).success).toBe(false));
 });
 
 describe("other answers", () => {
