@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNotNull, like, or, sql } from "drizzle-orm";
+import { and, eq, inArray, isNotNull, like, or, type SQL, sql } from "drizzle-orm";
 import { type AnyPgColumn, union } from "drizzle-orm/pg-core";
 import type { SiteId } from "../../../shared/ids.ts";
 import { type MaasSiteWatch, maasSiteWatches, nodeOnboardings, workflows } from "../schema/index.ts";
@@ -14,60 +14,71 @@ export interface SiteWatch {
 }
 
 /**
+ * Renews the leases of this hub on `sites`, takes free and lapsed ones, and waits for nobody's lock: a row that is locked is left for the next time. To
+ * renew, the row is locked less than to take it over, so that a transaction which `holdsFence` keeps others out and our own renewal not. The fence
+ * rises only when the lease changes hands, so a hub that lost it can write nothing more.
+ */
+const keptAmong = (sites: SQL, hubId: string, leaseSeconds: number): SQL => sql`
+  sites as (${sites}),
+  ours as (
+    select w.site_id from maas_site_watches w
+    where w.site_id in (select id from sites) and w.lease_owner = ${hubId}::uuid
+    for no key update of w skip locked),
+  takeable as (
+    select w.site_id from maas_site_watches w
+    where w.site_id in (select id from sites)
+      and (w.lease_owner is null or (w.lease_owner <> ${hubId}::uuid and w.lease_until < now()))
+    for update of w skip locked),
+  held as (
+    update maas_site_watches w set lease_owner = ${hubId}::uuid, lease_until = now() + make_interval(secs => ${leaseSeconds}),
+      fence = w.fence + case when w.lease_owner = ${hubId}::uuid then 0 else 1 end
+    where w.site_id in (select site_id from ours union all select site_id from takeable)
+    returning w.site_id),
+  added as (
+    insert into maas_site_watches (site_id, lease_owner, lease_until, fence)
+    select id, ${hubId}::uuid, now() + make_interval(secs => ${leaseSeconds}), 1 from sites
+    where not exists (select from maas_site_watches w where w.site_id = sites.id)
+    on conflict (site_id) do nothing
+    returning site_id),
+  kept as (select site_id from held union all select site_id from added)`;
+
+/**
  * All sites to be watched, in one statement whatever their number: leases of this hub are renewed, free and lapsed ones taken. It is what every hub
- * asks about once a second, so a row that another hub holds is only read. A disabled site is watched until what was begun there has ended
- * (lifecycle 3.5).
+ * asks about once a second, so a row that another hub holds is only read. One of ours that could not be renewed now stays ours until another hub has
+ * it. A disabled site is watched until what was begun there has ended (lifecycle 3.5).
  */
 export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): Promise<SiteWatch[]> {
+  const sites = sql`
+    select s.id, w.lease_owner, w.lease_until, w.wake_requested_at, w.last_error_at
+    from maas_sites s left join maas_site_watches w on w.site_id = s.id
+    where s.status = 'active' or exists (
+      select 1 from workflows live where live.site_id = s.id and live.status in ('pending', 'running', 'compensating'))`;
   const { rows } = await db.execute<{ site_id: SiteId; ours: boolean; wake: boolean; lapses_in_ms: number }>(sql`
-    with sites as (
-      select s.id, w.lease_owner, w.lease_until, w.wake_requested_at, w.last_error_at
-      from maas_sites s left join maas_site_watches w on w.site_id = s.id
-      where s.status = 'active' or exists (
-        select 1 from workflows live where live.site_id = s.id and live.status in ('pending', 'running', 'compensating'))),
-    kept as (
-      insert into maas_site_watches as w (site_id, lease_owner, lease_until, fence)
-      select id, ${hubId}::uuid, now() + make_interval(secs => ${leaseSeconds}), 1 from sites
-      where lease_owner is null or lease_owner = ${hubId}::uuid or lease_until < now()
-      order by id
-      on conflict (site_id) do update set lease_owner = excluded.lease_owner, lease_until = excluded.lease_until,
-        fence = w.fence + case when w.lease_owner = excluded.lease_owner then 0 else 1 end
-      where w.lease_owner is null or w.lease_owner = excluded.lease_owner or w.lease_until < now()
-      returning w.site_id)
-    select sites.id as site_id, kept.site_id is not null as ours,
-      sites.wake_requested_at is not null
-        and (sites.last_error_at is null or sites.wake_requested_at > sites.last_error_at) as wake,
-      case when kept.site_id is not null then 0
-        else ceil(extract(epoch from greatest(interval '0', coalesce(sites.lease_until, now()) - now())) * 1000) end::int
-        as lapses_in_ms
-    from sites left join kept on kept.site_id = sites.id`);
+    with ${keptAmong(sites, hubId, leaseSeconds)},
+    seen as (
+      select sites.*, kept.site_id is not null or coalesce(sites.lease_owner = ${hubId}::uuid, false) as ours
+      from sites left join kept on kept.site_id = sites.id)
+    select id as site_id, ours,
+      wake_requested_at is not null and (last_error_at is null or wake_requested_at > last_error_at) as wake,
+      case when ours then 0
+        else ceil(extract(epoch from greatest(interval '0', coalesce(lease_until, now()) - now())) * 1000) end::int as lapses_in_ms
+    from seen`);
   return rows.map((row) => ({ siteId: row.site_id, ours: row.ours, wake: row.wake, lapsesInMs: row.lapses_in_ms }));
 }
 
-/**
- * Takes or renews the lease on watching a site; null while another hub holds it. The fence rises only when the lease changes hands, so a
- * hub that lost it can write nothing more.
- */
+/** Takes or renews the lease on watching a site; null while another hub holds it, or is about to. */
 export async function holdWatch(
   db: Db,
   siteId: SiteId,
   hubId: string,
   leaseSeconds: number,
 ): Promise<MaasSiteWatch | null> {
-  const until = sql`now() + make_interval(secs => ${leaseSeconds})`;
+  await db.execute(sql`
+    with ${keptAmong(sql`select ${siteId}::uuid as id`, hubId, leaseSeconds)} select site_id from kept`);
   const [row] = await db
-    .insert(maasSiteWatches)
-    .values({ siteId, leaseOwner: hubId, leaseUntil: until, fence: 1 })
-    .onConflictDoUpdate({
-      target: maasSiteWatches.siteId,
-      set: {
-        leaseOwner: hubId,
-        leaseUntil: until,
-        fence: sql`${maasSiteWatches.fence} + case when ${maasSiteWatches.leaseOwner} = ${hubId} then 0 else 1 end`,
-      },
-      setWhere: sql`${maasSiteWatches.leaseOwner} is null or ${maasSiteWatches.leaseOwner} = ${hubId} or ${maasSiteWatches.leaseUntil} < now()`,
-    })
-    .returning();
+    .select()
+    .from(maasSiteWatches)
+    .where(and(eq(maasSiteWatches.siteId, siteId), eq(maasSiteWatches.leaseOwner, hubId)));
   return row ?? null;
 }
 
@@ -78,13 +89,13 @@ export async function releaseWatch(db: Db, siteId: SiteId, hubId: string): Promi
     .where(and(eq(maasSiteWatches.siteId, siteId), eq(maasSiteWatches.leaseOwner, hubId)));
 }
 
-/** Whether the site is still this watcher's; until the transaction ends nobody can take it over. */
+/** Whether the site is still this watcher's; until the transaction ends nobody can take it over, while the lease goes on being renewed. */
 export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise<boolean> {
   const rows = await tx
     .select({ siteId: maasSiteWatches.siteId })
     .from(maasSiteWatches)
     .where(and(eq(maasSiteWatches.siteId, siteId), eq(maasSiteWatches.fence, fence)))
-    .for("share");
+    .for("key share");
   return rows.length > 0;
 }
 
