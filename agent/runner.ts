@@ -12,6 +12,7 @@ import {
   type TaskType,
 } from "../shared/tasks/index.ts";
 import type { SignedOrder } from "../shared/tasks/order.ts";
+import { withoutCredentials } from "../shared/without-credentials.ts";
 import type { Journal } from "./journal.ts";
 import type { Log } from "./log.ts";
 import { judgeOrder } from "./orders.ts";
@@ -249,11 +250,11 @@ export class Runner {
       const reply = await handler(TASKS[type].input.parse(input), run);
       return reply.ok
         ? { ok: true, result: reply.result as Json }
-        : { ok: false, error: reply.error, message: reply.message.slice(0, 4000) };
+        : { ok: false, error: reply.error, message: withoutCredentials(reply.message).slice(0, 4000) };
     } catch (error) {
       if (signal.aborted && signal.reason instanceof TaskCancelled)
         return signal.reason.why === "interrupted" ? INTERRUPTED : CANCELLED;
-      return { ok: false, error: "handler_crashed", message: messageOf(error).slice(0, 4000) };
+      return { ok: false, error: "handler_crashed", message: withoutCredentials(messageOf(error)).slice(0, 4000) };
     }
   }
 }

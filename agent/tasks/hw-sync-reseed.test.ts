@@ -106,6 +106,13 @@ describe("hardware-sync reseed", () => {
     });
   });
 
+  it("puts nothing of the token into an answer, whatever a tool says", async () => {
+    host.tool("systemctl", `if [ "$1" = start ]; then cat "$MUSTER_ROOT/${CREDENTIALS}" >&2; exit 1; fi`);
+    const reply = await reseed();
+    expect(reply).toMatchObject({ error: "sync_failed", message: expect.stringContaining("endpoint") });
+    expect(JSON.stringify(reply)).not.toMatch(/12345678|key: \{of\}|s3cret/);
+  });
+
   it("takes a sync that still runs for a started one", async () => {
     host.tool(
       "systemctl",

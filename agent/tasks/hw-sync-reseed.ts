@@ -1,4 +1,6 @@
+import { Secret } from "../../shared/secret.ts";
 import type { TaskHandlers, TaskInput } from "../../shared/tasks/index.ts";
+import { withoutCredentials } from "../../shared/without-credentials.ts";
 import type { System } from "../system/system.ts";
 
 const CREDENTIALS = "/etc/maas/maas-machine-creds.yml";
@@ -15,11 +17,21 @@ const SYNC_TIMEOUT_MS = 60_000;
 type Input = TaskInput<"node.hw_sync_reseed">;
 type Reseed = TaskHandlers["node.hw_sync_reseed"];
 
+/** A tool that fails may say what stands in the file that it was given: the token goes into no answer. */
+export const hwSyncReseed =
+  (system: System): Reseed =>
+  async (input, run) => {
+    const reply = await reseed(system)(input, run);
+    if (reply.ok) return reply;
+    const token = Object.values(input.machine_token ?? {}).map((part) => new Secret(part));
+    return { ...reply, message: withoutCredentials(reply.message, token) };
+  };
+
 /**
  * Rewrites the credentials of MAAS's hardware sync, makes sure that its timer runs, and starts one sync at once (decision M3). MAAS's own units
  * are left as they are; they are written only where they are missing or cannot do their work. Harmless to repeat.
  */
-export const hwSyncReseed =
+const reseed =
   (system: System): Reseed =>
   async (input, run) => {
     if (input.machine_token === null)

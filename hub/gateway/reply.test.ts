@@ -21,6 +21,12 @@ describe("the ending of a delivery", () => {
       expect(endingOf("node.drain", 1, { ok: false, error, message: "m" })).toMatchObject({ state: "failed" });
   });
 
+  it("says nothing that looks like a credential, whatever the agent said", () => {
+    const message = "curl: (22) Authorization: Bearer mN3kQ7xZt0aB4cD5eF6gH7 was refused";
+    const ending = endingOf("node.drain", 1, { ok: false, error: "mark_failed", message });
+    expect(ending).toMatchObject({ errorMessage: "curl: (22) Authorization: Bearer [redacted] was refused" });
+  });
+
   it("of a type that the hub does not have is a failure", () => {
     expect(endingOf("node.shell", 1, { ok: true, result: null })).toMatchObject({ errorCode: "unsupported_task" });
   });

@@ -1,5 +1,6 @@
 import type { WireReply } from "../../shared/protocol/frames.ts";
 import { isTaskType, RUNNER_ERRORS, TASKS } from "../../shared/tasks/index.ts";
+import { withoutCredentials } from "../../shared/without-credentials.ts";
 import type { TaskEnding } from "../db/queries/tasks.ts";
 
 /** Pause before a task is offered again, in seconds: doubles with each attempt, five minutes at most. */
@@ -22,7 +23,7 @@ export function endingOf(type: string, attempts: number, reply: WireReply): Task
       errorMessage: "The agent's result is not what the task's type says. Check the agent's version.",
     };
   }
-  const ending = { errorCode: reply.error, errorMessage: reply.message };
+  const ending = { errorCode: reply.error, errorMessage: withoutCredentials(reply.message) };
   if (reply.error === "cancelled") return { state: "cancelled", ...ending };
   const errors: Readonly<Record<string, string>> = spec.errors;
   const interrupted = reply.error === "interrupted" && !spec.destructive;

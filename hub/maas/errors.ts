@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Secret } from "../../shared/secret.ts";
+import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { MaasError, type MaasErrorCode } from "./port.ts";
 
 /** An answer of MAAS that is not a success, as far as it is looked at. */
@@ -18,8 +19,6 @@ const FieldErrors = z.record(z.string(), z.union([z.array(z.coerce.string()), z.
 /** A page of megabytes is not searched through for its first words. */
 const LOOKED_AT = 10_000;
 const FIELD_LIMIT = 20;
-/** Anything shorter would tear unrelated words apart. */
-const SHORTEST_SECRET = 4;
 const BMC_TEXT = /\bBMC\b|power action|power.*(query|fail)|ipmi/i;
 /** "BMC task queue": no rack is known to reach that BMC (3.6 and later). */
 const RACK_TEXT = /rack controller|BMC task queue/i;
@@ -121,13 +120,8 @@ function retryAfter(header: string | null): number | null {
 
 /** Bounded, on one line, printable, and without anything that is or looks like a credential. */
 function sanitize(text: string, { secrets }: BadAnswer): string {
-  const known = secrets.map((secret) => secret.reveal()).filter((secret) => secret.length >= SHORTEST_SECRET);
-  const without = known.reduce((left, secret) => left.replaceAll(secret, "[redacted]"), text);
-  return without
-    .slice(0, LOOKED_AT)
+  return withoutCredentials(text.slice(0, LOOKED_AT), secrets)
     .replace(/[\s\p{Cc}]+/gu, " ")
-    .replace(/((?:secret|password|pass|token|signature)\w*["']?\s*[:=]\s*["']?)[^\s"',}]+/gi, "$1[redacted]")
-    .replace(/(base string: )\S+/gi, "$1[redacted]")
     .trim()
     .slice(0, SNIPPET_LENGTH)
     .toWellFormed();

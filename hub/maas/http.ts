@@ -96,7 +96,8 @@ export function createTransport(options: TransportOptions): Transport {
       throw noAnswer(error, operation, request.method, deadline.aborted);
     });
     if (isSuccess(answer.status)) return answer;
-    const secrets = [key.tokenSecret, ...Object.values(request.form ?? {}).filter((value) => value instanceof Secret)];
+    const sent = Object.values(request.form ?? {}).filter((value) => value instanceof Secret);
+    const secrets = [options.apiKey, key.tokenSecret, new Secret(key.tokenKey), new Secret(key.consumerKey), ...sent];
     throw errorOf({ ...answer, operation, method: request.method, secrets });
   };
 

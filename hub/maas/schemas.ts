@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { withoutCredentials } from "../../shared/without-credentials.ts";
 import type { MaasBlockDevice, MaasEvent, MaasInterface, MaasMachine, MaasRack, MaasSubnet, MaasVlan } from "./port.ts";
 
 /** Only the fields that we use; versions add and drop others (contract 7). A field that a version lacks gets the value that means "not known". */
@@ -11,6 +12,13 @@ const storable = (value: string): string => value.replaceAll("\0", "").toWellFor
 const word = z.string().transform(storable);
 /** It is put into paths and keys. */
 const systemId = z.string().regex(/^[\w-]{1,64}$/);
+/** Free text: what a rack, an installer or a script said, which may repeat what it was given. */
+const TOLD = 300;
+const told = text.transform((value) =>
+  withoutCredentials(value.slice(0, 10 * TOLD))
+    .slice(0, TOLD)
+    .toWellFormed(),
+);
 const flag = z
   .boolean()
   .nullish()
@@ -52,8 +60,8 @@ export const Machine = z
     hostname: text,
     status: z.int32(),
     status_name: text,
-    status_message: text,
-    error_description: text,
+    status_message: told,
+    error_description: told,
     power_state: text,
     owner: word.nullish(),
     locked: flag,
@@ -80,8 +88,8 @@ export const Machine = z
       hostname: m.hostname,
       status: m.status,
       statusName: m.status_name,
-      statusMessage: m.status_message.slice(0, 300).toWellFormed(),
-      errorDescription: m.error_description.slice(0, 300).toWellFormed(),
+      statusMessage: m.status_message,
+      errorDescription: m.error_description,
       powerState: m.power_state,
       owner: m.owner === undefined || m.owner === "" ? null : m.owner,
       locked: m.locked,
@@ -162,7 +170,7 @@ const Event = z.object({
   hostname: text,
   level: text,
   type: text,
-  description: text,
+  description: told,
   created: text,
 });
 /** An event without an id that can be read is left out; the machine that it is about is found by the sweep. */

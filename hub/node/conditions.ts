@@ -6,6 +6,7 @@ import type {
   ReportedCondition,
   SignalOutcome,
 } from "../../shared/readiness.ts";
+import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import { nodeConditions, readinessSignals } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
@@ -25,6 +26,7 @@ export async function applyReadinessSignal(
   signal: ForeignReadinessSignal,
 ): Promise<SignalOutcome> {
   const applied = signal.generation === node.generation;
+  const told = signal.conditions.map((one) => ({ ...one, message: withoutCredentials(one.message) }));
   const [fresh] = await tx
     .insert(readinessSignals)
     .values({
@@ -33,14 +35,14 @@ export async function applyReadinessSignal(
       generation: signal.generation,
       source,
       bootId: signal.boot_id ?? null,
-      conditions: signal.conditions,
+      conditions: told,
       applied,
     })
     .onConflictDoNothing()
     .returning({ id: readinessSignals.id });
   if (fresh === undefined) return "known";
   if (!applied) return "kept";
-  const conditions = signal.conditions.filter(({ type }) => type !== CONNECTED);
+  const conditions = told.filter(({ type }) => type !== CONNECTED);
   if (conditions.length > 0) await writeConditions(tx, node, source, conditions);
   return "applied";
 }
