@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { ROCE_NICS } from "../fakes/maas/state/site.ts";
-import { DEMO_DEPLOY_PASSWORD } from "../support/seed-site.ts";
+import { DEPLOY_PASSWORD } from "../support/deploy-password.ts";
 import { until } from "../support/until.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import type { ContainerHost } from "./container-host.ts";
@@ -100,22 +100,13 @@ describe("the host's setup", () => {
       "ignore",
       "-c",
       "import crypt, sys; print(crypt.crypt(sys.argv[1], sys.argv[2]))",
-      DEMO_DEPLOY_PASSWORD,
+      DEPLOY_PASSWORD,
       hash,
     );
     expect(stdout).toBe(hash);
     expect(await host.shell("sudo -l -U hpcadmin")).toContain("(ALL : ALL) ALL");
     // The clear text is nowhere.
-    const { stdout: found } = await host.run(
-      "grep",
-      "-rlsF",
-      "-e",
-      DEMO_DEPLOY_PASSWORD,
-      "/etc",
-      "/var",
-      "/run",
-      "/root",
-    );
+    const { stdout: found } = await host.run("grep", "-rlsF", "-e", DEPLOY_PASSWORD, "/etc", "/var", "/run", "/root");
     expect(found).toBe("");
   });
 

@@ -10,7 +10,10 @@ import { openDatabase } from "../../hub/db/client.ts";
 import { startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
 import { migrate } from "../../hub/db/migrate.ts";
 import { TEST_SERVER_FOLDER } from "./database-server.ts";
+import { storedRows } from "./database-text.ts";
+import { knownSecrets, SecretLeaked, takeLoggedLeaks } from "./known-secrets.ts";
 import { quietLog } from "./log.ts";
+import type { Leak } from "./secret-search.ts";
 
 const MIGRATIONS = fileURLToPath(new URL("../../hub/db/migrations", import.meta.url));
 
@@ -22,7 +25,7 @@ export type TestDatabase = {
   name: string;
   /** Opened on first use; `drop` closes it. */
   database: Database;
-  /** Cuts whoever is still connected. */
+  /** Cuts whoever is still connected. Fails when a secret that suites are seeded with was left in any row, or in a line of the quiet log. */
   drop(): Promise<void>;
 };
 
@@ -41,9 +44,18 @@ export async function createTestDatabase(): Promise<TestDatabase> {
     database,
     drop: async () => {
       await database.close();
+      const leaks = [...takeLoggedLeaks(), ...(await asAdmin(url, leaksInRows))];
       await asAdmin(adminUrl, (admin) => admin.query(`drop database if exists ${name} with (force)`));
+      if (leaks.length > 0) throw new SecretLeaked(leaks);
     },
   };
+}
+
+/** The database searches by itself, so that a large one need not be carried here. */
+async function leaksInRows(client: Client): Promise<Leak[]> {
+  const secrets = knownSecrets();
+  const rows = await storedRows(client, secrets.spellings);
+  return rows.flatMap(({ table, text }) => secrets.leaksIn(`a row of ${table}`, text));
 }
 
 /** Tests lose nothing by a power cut, so the embedded server of a test run does not wait for the disk. */

@@ -24,6 +24,7 @@ import { Secret } from "../../shared/secret.ts";
 import { type MaasSimulator, startMaasSimulator } from "../fakes/maas/simulator.ts";
 import { bmcAddress, PXE_NIC, ROCE_NICS, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { DEPLOY_PASSWORD } from "./deploy-password.ts";
 import { quietLog } from "./log.ts";
 import { MemorySecrets } from "./memory-secrets.ts";
 
@@ -61,7 +62,7 @@ export async function startOnboardingRig(options: { machines: number; speed?: nu
   const { siteId, profileId } = await seed(test, maas.url);
   await secrets.write(SECRET_PATHS.maasToken(siteId), { token: maas.apiKey });
   await secrets.write(SECRET_PATHS.defaultPower(siteId), { user: SITE_BMC_USER, pass: SITE_BMC_PASSWORD });
-  await secrets.write(SECRET_PATHS.deployPassword(siteId), { password: "correct horse 'battery' $taple" });
+  await secrets.write(SECRET_PATHS.deployPassword(siteId), { password: DEPLOY_PASSWORD });
   const limiter = new RequestLimiter();
   const client = { baseUrl: maas.url, apiKey: new Secret(maas.apiKey), limiter };
   const services: OnboardServices = {

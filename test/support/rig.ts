@@ -1,8 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { DEFAULT_API_KEY } from "../fakes/maas/state/seed.ts";
 import { type Child, startChild } from "./child.ts";
 import { HubApi } from "./hub-api.ts";
+import { knownSecrets, leaksInLogsBelow, SecretLeaked } from "./known-secrets.ts";
 import { type Supervised, supervise } from "./supervise.ts";
 import { startTcpFront, type TcpFront } from "./tcp-front.ts";
 import { until } from "./until.ts";
@@ -18,6 +20,10 @@ export interface RigOptions {
   /** By default the hubs' own embedded one. */
   readonly databaseUrl?: string;
   readonly hubEnv?: Readonly<Record<string, string>>;
+  /** Node's own flags for the hubs. */
+  readonly hubNodeArgs?: readonly string[];
+  /** The simulated MAAS's; by default the one that simulators have. */
+  readonly apiKey?: string;
   /** Told when a process ended that nobody stopped; it is started again, as systemd would. */
   readonly onRestart?: (name: string) => void;
 }
@@ -51,10 +57,9 @@ export interface Rig {
   readonly maasPid: () => number;
   /** Waits until some hub answers `/readyz`. */
   hubReady(): Promise<void>;
+  /** Fails when a log of a hub, an agent or a first boot holds a secret that suites are seeded with. */
   stop(): Promise<void>;
 }
-
-const SIMULATOR_KEY = "simConsumer0000001:simToken000000001:simTokenSecret0000000000000000001";
 
 export async function startRig(options: RigOptions): Promise<Rig> {
   mkdirSync(options.stateDir, { recursive: true });
@@ -95,7 +100,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
   return {
     maas: {
       url: `http://127.0.0.1:${ports.maas}/MAAS`,
-      apiKey: SIMULATOR_KEY,
+      apiKey: options.apiKey ?? DEFAULT_API_KEY,
       control: `http://127.0.0.1:${ports.maas}/_sim`,
     },
     api: new HubApi(apiUrl, readFileSync(adminTokenFile, "utf8").trim()),
@@ -105,7 +110,13 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     hubPid: () => hubs[0]?.pid() ?? -1,
     maasPid: () => maas.current().pid,
     hubReady: () => answersReady(apiUrl),
-    stop,
+    stop: async () => {
+      await stop();
+      const secrets = knownSecrets();
+      if (existsSync(adminTokenFile)) secrets.add("the admin token", readFileSync(adminTokenFile, "utf8").trim());
+      const leaks = existsSync(options.stateDir) ? leaksInLogsBelow(options.stateDir, secrets) : [];
+      if (leaks.length > 0) throw new SecretLeaked(leaks);
+    },
   };
 }
 
@@ -119,7 +130,7 @@ const startMaas = (options: RigOptions, ports: Ports): Child =>
       ["--hosts-dir", join(options.stateDir, "hosts")],
       ["--speed", String(options.speed)],
       ["--machines", String(options.machines)],
-      ["--api-key", SIMULATOR_KEY],
+      ["--api-key", options.apiKey ?? DEFAULT_API_KEY],
     ].flat(),
     logFile: join(options.stateDir, "maas.log"),
   });
@@ -137,6 +148,7 @@ function runHub(options: RigOptions, index: number, ports: Ports, agentUrl: stri
       startChild({
         name,
         script: "hub/main.ts",
+        nodeArgs: options.hubNodeArgs ?? [],
         env: {
           ...database,
           MUSTER_SHARED_DIR: shared,

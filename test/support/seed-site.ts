@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Profile, RoceAssignment, RoceAssignmentWritten, Site, SiteProbe, Sku } from "../../shared/api/sites.ts";
 import { bmcAddress, PXE_NIC, ROCE_NICS, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
+import { DEPLOY_PASSWORD } from "./deploy-password.ts";
 import type { HubApi } from "./hub-api.ts";
 
 export interface SeededSite {
@@ -15,8 +16,6 @@ export interface DemoHost {
 
 const SITE = "demo-dc1";
 const SKU = "mi300x.192g.8gpu";
-/** With what a shell would act on, so that a host shows whether it is quoted. */
-export const DEMO_DEPLOY_PASSWORD = "correct horse 'battery' $taple";
 
 /** The boxes as an operator knows them before MAAS has heard of any: a name and the address of the BMC. */
 export const demoHosts = (count: number): DemoHost[] =>
@@ -35,7 +34,7 @@ const roceRows = (hosts: readonly DemoHost[]) =>
 /** Makes site, SKU, credentials, profile and RoCE rows through the public API; what is there already is kept. */
 export async function seedSite(
   api: HubApi,
-  maas: { url: string; apiKey: string },
+  maas: { url: string; apiKey: string; bmcPassword?: string; deployPassword?: string },
   hosts: readonly DemoHost[],
   profileFields: Readonly<Record<string, unknown>> = {},
 ): Promise<SeededSite> {
@@ -53,8 +52,8 @@ export async function seedSite(
   if (!site.credentials.maas_token || !site.credentials.power || !site.credentials.deploy_password) {
     await api.call(z.unknown(), "POST", `${sites}/credentials`, {
       maas_token: maas.apiKey,
-      power: { user: SITE_BMC_USER, pass: SITE_BMC_PASSWORD },
-      deploy_password: DEMO_DEPLOY_PASSWORD,
+      power: { user: SITE_BMC_USER, pass: maas.bmcPassword ?? SITE_BMC_PASSWORD },
+      deploy_password: maas.deployPassword ?? DEPLOY_PASSWORD,
     });
   }
   await api.call(SiteProbe, "POST", `${sites}/probe`);

@@ -1,0 +1,85 @@
+import { randomBytes } from "node:crypto";
+
+/** Where a secret was found, by its name, and in which of its spellings; never its value. */
+export interface Leak {
+  readonly secret: string;
+  readonly spelling: string;
+  readonly place: string;
+}
+
+/** Shorter halves would be found in innocent texts. */
+const SHORTEST_HALF = 10;
+
+const base64Of = (secret: string): [string, string][] =>
+  // In a longer text that is encoded whole, the secret begins at any of three places of a group; the characters that its neighbours share are left out.
+  [0, 1, 2].map((shift) => {
+    const encoded = Buffer.from("\0".repeat(shift) + secret).toString("base64");
+    const whole = Math.floor(((Buffer.byteLength(secret) + shift) * 8) / 6);
+    return [`base64, shifted by ${shift}`, encoded.slice(Math.ceil((shift * 8) / 6), whole)];
+  });
+
+/** A secret as somebody who leaks it may write it: escaped, encoded, cut in half, turned round. */
+export function spellingsOf(secret: string): ReadonlyMap<string, string> {
+  const middle = Math.ceil(secret.length / 2);
+  const hex = Buffer.from(secret).toString("hex");
+  const halves: [string, string][] = [
+    ["first half", secret.slice(0, middle)],
+    ["second half", secret.slice(middle)],
+  ];
+  const base64 = base64Of(secret);
+  const all: [string, string][] = [
+    ["as it is", secret],
+    ["reversed", [...secret].reverse().join("")],
+    ...halves.filter(([, half]) => half.length >= SHORTEST_HALF),
+    ["in JSON", JSON.stringify(secret).slice(1, -1)],
+    ["in JSON in JSON", JSON.stringify(JSON.stringify(secret).slice(1, -1)).slice(1, -1)],
+    ["in an address", encodeURIComponent(secret)],
+    ["in a form", new URLSearchParams([["", secret]]).toString().slice(1)],
+    ["in HTML", secret.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`)],
+    ["in hex", hex],
+    ["in capital hex", hex.toUpperCase()],
+    ...base64,
+    ...base64.map(([how, text]): [string, string] => [
+      `${how}, for addresses`,
+      text.replaceAll("+", "-").replaceAll("/", "_"),
+    ]),
+  ];
+  return new Map(all.filter(([, text], at) => all.findIndex(([, other]) => other === text) === at));
+}
+
+/** Secrets that are known to be there, and the search for any of them in a text. */
+export class SecretSearch {
+  readonly #secrets = new Map<string, ReadonlyMap<string, string>>();
+
+  /** A value that occurs nowhere else, with `more` for characters that have to be escaped. */
+  plant(name: string, more = ""): string {
+    const secret = `Cnry${randomBytes(18).toString("base64url").replace(/[-_]/g, "x")}${more}`;
+    this.add(name, secret);
+    return secret;
+  }
+
+  add(name: string, secret: string): void {
+    if (secret.length < 2 * SHORTEST_HALF - 4)
+      throw new Error(`${name} is too short to be told from other texts: it has ${secret.length} characters`);
+    const known = [...this.#secrets.values()].some((spellings) => spellings.get("as it is") === secret);
+    if (!known)
+      this.#secrets.set(this.#secrets.has(name) ? `${name} (${this.#secrets.size})` : name, spellingsOf(secret));
+  }
+
+  get names(): string[] {
+    return [...this.#secrets.keys()];
+  }
+  /** Every spelling, for a search that a database does itself. */
+  get spellings(): string[] {
+    return [...this.#secrets.values()].flatMap((spellings) => [...spellings.values()]);
+  }
+
+  /** A text is also searched without its line breaks, as encoded texts are wrapped. */
+  leaksIn(place: string, text: string): Leak[] {
+    const unwrapped = text.replace(/(?:\s|\\n)+/g, "");
+    return [...this.#secrets].flatMap(([secret, spellings]) => {
+      const found = [...spellings].find(([, one]) => text.includes(one) || unwrapped.includes(one));
+      return found === undefined ? [] : [{ secret, spelling: found[0], place }];
+    });
+  }
+}
