@@ -45,11 +45,13 @@ export function cloudInitRoutes(deps: CloudInitDependencies): Hono {
 type Reading = (text: string) => ReturnType<typeof eventCondition>;
 
 async function take(deps: CloudInitDependencies, c: Context, read: Reading): Promise<Response> {
-  const sha256 = tokenHash(c.req.param("token") ?? "");
+  const given = c.req.param("token") ?? "";
+  const sha256 = tokenHash(given);
   const token = await findReportToken(deps.db, sha256);
   if (token === null) throw unknownReportToken();
   const report = await c.req.text();
-  const said = read(report);
+  // cloud-init says what went wrong with an address as well, and the token stands in the address.
+  const said = read(report.replaceAll(given, "[redacted]"));
   if (said !== null) {
     const signal = reportedSignal({ sha256, generation: token.generation }, said, report, new Date());
     await deps.inTx(async (tx) => {
