@@ -297,6 +297,8 @@ const isWrongSetting = (error: unknown): boolean =>
   error instanceof ConfigError || (error instanceof SecretError && error.isRefusal);
 
 async function main(): Promise<void> {
+  // A diagnostic report of Node's is what people hand on, and DATABASE_URL may hold a password.
+  if (process.report !== undefined) process.report.excludeEnv = true;
   let config: Config;
   try {
     config = loadConfig(process.env);
