@@ -30,6 +30,7 @@ describe("a text without credentials", () => {
     "usermod -p $6$qwLx.y/z$8fYx/bq1.Kd0 root",
     "token_secret: abcdef",
     `{"token_key": "abcdef"}`,
+    `consumer_key: "abcdef"`,
     "postgres://muster:hunter2@db:5432/muster",
   ])("hides what looks like one: %s", (text) => {
     const left = withoutCredentials(text);

@@ -10,7 +10,10 @@ const PIECE = 16;
 
 /** What looks like a credential although nobody said which ones there are. A token in base64url has small and capital letters and digits. */
 const SHAPES: readonly (readonly [RegExp, string])[] = [
-  [/((?:secret|password|pass|signature)\w*["']?\s*[:=]\s*["']?)[^\s"',}]+/gi, `$1${REDACTED}`],
+  [
+    /((?:secret|password|pass|signature|(?:consumer|access|api|private)_key)\w*["']?\s*[:=]\s*["']?)[^\s"',}]+/gi,
+    `$1${REDACTED}`,
+  ],
   [/(token\w*["']?\s*=\s*["']?|token(?:_\w+["']?|["'])\s*:\s*["']?)[^\s"',}]+/gi, `$1${REDACTED}`],
   [/(base string: )\S+/gi, `$1${REDACTED}`],
   [/(\b(?:Bearer|Basic) +)[\w.~+/=-]{8,}/gi, `$1${REDACTED}`],
