@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
+import { failDeploy } from "../engine/deploy.ts";
 import { newInterface } from "../engine/inventory.ts";
 import { setPower } from "../engine/power.ts";
 import type { Region } from "../engine/region.ts";
@@ -38,6 +39,7 @@ const PlanRequest = z.strictObject({
   commission: z.array(z.enum(COMMISSION_OUTCOMES)).default([]),
   deploy: z.array(z.enum(DEPLOY_OUTCOMES)).default([]),
 });
+const FailDeploy = z.strictObject({ reason: z.string().min(1) });
 const BoxRequest = z.strictObject({
   bmcReachable: z.boolean().optional(),
   bmcUser: z.string().optional(),
@@ -118,6 +120,11 @@ export class Control {
         run: ([id], body) => this.#plan(id, PlanRequest.parse(body)),
       },
       { method: "POST", path: /^machines\/([^/]+)\/settle$/, run: ([id]) => this.#settle(id) },
+      {
+        method: "POST",
+        path: /^machines\/([^/]+)\/fail-deploy$/,
+        run: ([id], body) => this.#failDeploy(id, FailDeploy.parse(body)),
+      },
       { method: "DELETE", path: /^machines\/([^/]+)$/, run: ([id]) => this.#forget(id) },
       { method: "POST", path: /^hardware\/([^/]+)\/enlist$/, run: ([id]) => this.#enlist(id) },
       { method: "POST", path: /^hardware\/([^/]+)$/, run: ([id], body) => this.#changeBox(id, BoxRequest.parse(body)) },
@@ -193,6 +200,14 @@ export class Control {
     const machine = this.#parts.region.machine(id ?? "");
     this.#parts.region.state.plans[machine.systemId] = request;
     return json(request);
+  }
+
+  /** As an installer or a rack that reports why: its words become the machine's error and an event. */
+  #failDeploy(id: string | undefined, request: z.infer<typeof FailDeploy>): Reply {
+    const { region } = this.#parts;
+    const machine = region.machine(id ?? "");
+    failDeploy(region, machine, request.reason);
+    return json(viewMachine(region, machine));
   }
 
   #settle(id: string | undefined): Reply {

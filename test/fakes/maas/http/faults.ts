@@ -1,4 +1,5 @@
-import type { Reply } from "./call.ts";
+import { unpackUserData } from "../host/user-data.ts";
+import type { Fields, Reply } from "./call.ts";
 
 /** What can be made to go wrong. */
 export const FAULT_KINDS = [
@@ -9,6 +10,7 @@ export const FAULT_KINDS = [
   "bmc_500",
   "no_rack_503",
   "truncated_body",
+  "echo_form",
 ] as const;
 /** `held` is for tests of the same process: the request is carried out, and answered, once `held` resolves. */
 export type FaultKind = (typeof FAULT_KINDS)[number] | "held";
@@ -83,6 +85,23 @@ function fits(match: FaultMatch, request: RequestShape): boolean {
     (match.path === undefined || request.path.includes(match.path)) &&
     (match.system_id === undefined || request.path.split("/").includes(match.system_id))
   );
+}
+
+/** Refuses each field but the hostname, as that means a race, in Django's words, which repeat what was sent; of user data also the lines of its scripts, as an installer that prints them would. */
+export function echoOf(form: Fields): Reply {
+  const refused = form.entries().filter(([name]) => name !== "hostname");
+  const errors = refused.map(([name, values]) => {
+    const value = values.join(",");
+    const scripts = name === "user_data" ? unpackUserData(Buffer.from(value, "base64")) : [];
+    const lines = scripts
+      .flatMap(({ content }) => content.toString("utf8").split("\n"))
+      .filter((line) => line.includes("="));
+    const said = [value.slice(0, 2_000), ...lines].map(
+      (one) => `Select a valid choice. ${one} is not one of the available choices.`,
+    );
+    return [name, said] as const;
+  });
+  return { status: 400, body: JSON.stringify(Object.fromEntries(errors)), contentType: "application/json" };
 }
 
 /** The answer of a fault that answers instead of the operation; null for those that spoil the way. */

@@ -9,7 +9,7 @@ import type { Call, Reply } from "./call.ts";
 import { Fields, fromRefusal, parseBody, plain, readBody } from "./call.ts";
 import type { Control } from "./control.ts";
 import type { Fault, FaultBook } from "./faults.ts";
-import { faultReply } from "./faults.ts";
+import { echoOf, faultReply } from "./faults.ts";
 import { answerMetadata } from "./metadata.ts";
 import { versionDocument } from "./operations/site.ts";
 import type { Resource } from "./resources.ts";
@@ -142,6 +142,11 @@ function takeFault(parts: ServerParts, method: string, url: URL): Fault | null {
   return parts.faults.take({ method, op, path });
 }
 
+async function replyOf(fault: Fault, request: IncomingMessage, body: Buffer): Promise<Reply | null> {
+  if (fault.kind !== "echo_form") return faultReply(fault);
+  return echoOf((await parseBody(request.headers["content-type"] ?? "", body)).form);
+}
+
 async function handle(parts: ServerParts, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const url = new URL(request.url ?? "/", "http://simulator.invalid");
   let body: Buffer;
@@ -158,7 +163,7 @@ async function handle(parts: ServerParts, request: IncomingMessage, response: Se
     return;
   }
   if (fault?.kind === "held") await fault.held;
-  const instead = fault === null ? null : faultReply(fault);
+  const instead = fault === null ? null : await replyOf(fault, request, body);
   const reply = instead ?? (await answer(parts, request, url, body));
   // What a client is told must outlive a kill that comes right after.
   parts.region.changed();

@@ -1,0 +1,62 @@
+import type { Pool } from "pg";
+import { z } from "zod";
+
+export interface ApiAnswer {
+  readonly path: string;
+  readonly status: number;
+  readonly text: string;
+}
+
+/** Which rows the ids in a path are of. A route with an id that is not here fails the crawl: it would not be looked at. */
+const IDS: Readonly<Record<string, string>> = {
+  "maas-sites": "select id as id from maas_sites",
+  "maas-sites/profiles": "select site_id as parent, id from maas_site_profiles",
+  "maas-sites/power-credential-overrides": "select site_id as parent, id from maas_power_credential_overrides",
+  skus: "select id from skus",
+  onboardings: "select onboarding_id as id from node_onboardings",
+  "onboarding-batches": "select id from onboarding_batches",
+  decommissions: "select decommission_id as id from node_decommissions",
+  nodes: "select id from nodes",
+  tasks: "select id from tasks",
+  webhooks: "select id from webhooks",
+};
+const Description = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
+const Page = z.object({ next_cursor: z.string().nullable() });
+
+/** The paths of a route for every row that it can be asked about. */
+async function pathsOf(route: string, pool: Pool): Promise<string[]> {
+  const names = [...route.matchAll(/([a-z-]+)\/\{\w+\}/g)].map(([, name]) => name ?? "");
+  if (names.length === 0) return [route];
+  const statement = IDS[names.join("/")];
+  if (statement === undefined) throw new Error(`Nobody knows what the ids of ${route} are; say it in crawl-api.ts`);
+  const { rows } = await pool.query<{ parent?: string; id: string }>(statement);
+  return rows.map(({ parent, id }) => {
+    const values = parent === undefined ? [id] : [parent, id];
+    return route.replace(/\{\w+\}/g, () => encodeURIComponent(values.shift() ?? ""));
+  });
+}
+
+/** Every answer to GET that the hub has, for every row, page after page; also its page and its description. Streams are read elsewhere. */
+export async function crawlApi(url: string, token: string, pool: Pool): Promise<ApiAnswer[]> {
+  const answers: ApiAnswer[] = [];
+  const ask = async (path: string): Promise<ApiAnswer> => {
+    const response = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${token}` } });
+    const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
+    const body = await response.text();
+    answers.push({ path, status: response.status, text: `${headers}\n${body}` });
+    return { path, status: response.status, text: body };
+  };
+  await ask("/");
+  const description = Description.parse(JSON.parse((await ask("/api/v1/openapi.json")).text));
+  const routes = Object.entries(description.paths).flatMap(([path, methods]) => ("get" in methods ? [path] : []));
+  for (const route of routes.filter((one) => !one.endsWith("/stream")))
+    for (const path of await pathsOf(route, pool)) {
+      let cursor: string | null = null;
+      do {
+        const { text }: ApiAnswer = await ask(cursor === null ? path : `${path}?cursor=${encodeURIComponent(cursor)}`);
+        const page = Page.safeParse(text.startsWith("{") ? JSON.parse(text) : null);
+        cursor = page.success ? page.data.next_cursor : null;
+      } while (cursor !== null);
+    }
+  return answers;
+}
