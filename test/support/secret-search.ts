@@ -19,7 +19,7 @@ const base64Of = (secret: string): [string, string][] =>
   });
 
 /** A secret as somebody who leaks it may write it: escaped, encoded, cut in half, turned round. */
-export function spellingsOf(secret: string): ReadonlyMap<string, string> {
+function spellingsOf(secret: string): ReadonlyMap<string, string> {
   const middle = Math.ceil(secret.length / 2);
   const hex = Buffer.from(secret).toString("hex");
   const halves: [string, string][] = [
