@@ -114,7 +114,8 @@ async function start(
 const at = (pointer: string, message: string): NonNullable<Problem["errors"]>[number] => ({ pointer, message });
 
 async function checkSelectors(tx: Tx, { site_id, profile_id, sku_id }: Selectors): Promise<void> {
-  const [site] = await tx.select().from(maasSites).where(eq(maasSites.id, site_id));
+  // The lock keeps the site at its address until this is written: only a site without work may move to another region.
+  const [site] = await tx.select().from(maasSites).where(eq(maasSites.id, site_id)).for("share");
   if (site === undefined) {
     const errors = [at("/site_id", "names no site")];
     throw new ApiError("reference_unknown", `There is no site ${site_id}. List the sites and use one of them.`, {

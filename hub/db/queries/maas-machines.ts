@@ -122,6 +122,11 @@ export async function markAbsent(tx: Tx, siteId: SiteId, systemIds: readonly str
   return rows.map((row) => row.system_id);
 }
 
+/** The site is another region's now: what was seen of its machines says nothing of that one's. */
+export async function forgetMachines(tx: Tx, siteId: SiteId): Promise<void> {
+  await tx.delete(maasMachines).where(eq(maasMachines.siteId, siteId));
+}
+
 /**
  * Keeps `node_maas_state` of the nodes that are bound to these machines (lifecycle 6.5); what it means is the reconciler's to say. Returns the nodes.
  */

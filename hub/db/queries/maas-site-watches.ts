@@ -158,6 +158,26 @@ export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: Lo
 const unlessNewer = (column: AnyPgColumn, answered: Date) =>
   sql`case when ${column} <= ${answered.toISOString()}::timestamptz + interval '1 millisecond' then null else ${column} end`;
 
+/**
+ * Begins the site's watch anew, as before its first look. The fence rises, so that a look or a sweep under way, which asks the region that was, can
+ * write nothing more, and the hub that watches forgets what it remembers of that region's feed.
+ */
+export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
+  await tx
+    .update(maasSiteWatches)
+    .set({
+      fence: sql`${maasSiteWatches.fence} + 1`,
+      eventCursor: null,
+      lastPollAt: null,
+      lastSweepAt: null,
+      unreadableMachines: 0,
+      consecutiveFailures: 0,
+      lastErrorCode: null,
+      lastErrorAt: null,
+    })
+    .where(eq(maasSiteWatches.siteId, siteId));
+}
+
 export async function recordFailedLook(db: Db, siteId: SiteId, fence: number, code: string): Promise<number> {
   const [row] = await db
     .update(maasSiteWatches)

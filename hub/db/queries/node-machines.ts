@@ -1,4 +1,4 @@
-import { and, eq, inArray, ne, sql } from "drizzle-orm";
+import { and, count, eq, inArray, ne, sql } from "drizzle-orm";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import { type Node, nodeMaasState, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
@@ -39,6 +39,16 @@ export async function nodesOfBmcs(db: Db | Tx, siteId: SiteId, ipmiIps: readonly
     .where(
       and(eq(nodeMaasState.siteId, siteId), inArray(nodeMaasState.ipmiIp, [...ipmiIps]), ne(nodes.status, "deleted")),
     );
+}
+
+/** How many nodes are machines of the site. */
+export async function countBoundNodes(tx: Tx, siteId: SiteId): Promise<number> {
+  const [row] = await tx
+    .select({ bound: count() })
+    .from(nodeMaasState)
+    .innerJoin(nodes, eq(nodes.id, nodeMaasState.nodeId))
+    .where(and(eq(nodeMaasState.siteId, siteId), ne(nodes.status, "deleted")));
+  return row?.bound ?? 0;
 }
 
 /**

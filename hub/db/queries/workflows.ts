@@ -1,7 +1,7 @@
-import { and, eq, getTableColumns, sql } from "drizzle-orm";
+import { and, count, eq, getTableColumns, notInArray, sql } from "drizzle-orm";
 import type { Failure } from "../../../shared/failures.ts";
 import { FAILURES, type NEXT_VERBS, ruleOf } from "../../../shared/failures.ts";
-import type { WorkflowId } from "../../../shared/ids.ts";
+import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { StopVerb, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
 import { type Workflow, workflowSubjects, workflows } from "../schema/index.ts";
@@ -144,6 +144,15 @@ const isOneOf = <T extends string>(list: readonly T[], value: string): value is 
   (list as readonly string[]).includes(value);
 
 export const isTerminal = (status: WorkflowStatus): boolean => isOneOf(TERMINAL_WORKFLOW_STATUSES, status);
+
+/** How many of the site's workflows are not over. A failed one is not: a verb takes it up again with what it knows of its machine. */
+export async function countUnfinished(tx: Tx, siteId: SiteId): Promise<number> {
+  const [row] = await tx
+    .select({ unfinished: count() })
+    .from(workflows)
+    .where(and(eq(workflows.siteId, siteId), notInArray(workflows.status, [...TERMINAL_WORKFLOW_STATUSES])));
+  return row?.unfinished ?? 0;
+}
 /** Ended for now: nothing happens until an operator says so, or for good. */
 export const isEnded = (status: WorkflowStatus): boolean =>
   isTerminal(status) || status === "failed_retryable" || status === "failed_manual_intervention";

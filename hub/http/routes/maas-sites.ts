@@ -10,6 +10,7 @@ import { PageQuery, pageOf, readCursor } from "../page.ts";
 import { type Call, readRoute, Versioned, writeRoute } from "../route.ts";
 import { profileColumns } from "./profile-columns.ts";
 import { changedMeanwhile, isUniqueViolation, isVersion, mustMatch, versionOf } from "./rows.ts";
+import { isOtherAddress, leaveRegion, removeDisownedToken } from "./site-address.ts";
 
 export const SiteParams = z.strictObject({ id: SiteId });
 export const SITES_TAG = "maas-sites";
@@ -41,6 +42,11 @@ export async function mustFindSite(db: Db | Tx, id: SiteId): Promise<MaasSite> {
   const [site] = await db.select().from(maasSites).where(eq(maasSites.id, id));
   if (site === undefined) throw new ApiError("not_found", `There is no MAAS site ${id}.`);
   return site;
+}
+
+async function lockSite(tx: Tx, id: SiteId): Promise<MaasSite> {
+  await tx.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.id, id)).for("no key update");
+  return mustFindSite(tx, id);
 }
 
 const nameTaken = (name: string): ApiError =>
@@ -136,21 +142,32 @@ const updateMaasSite = writeRoute({
   method: "PATCH",
   path: `${SITES_PATH}/{id}`,
   tag: SITES_TAG,
-  summary: "Change a site, or disable and enable it",
+  summary:
+    "Change a site, or disable and enable it; another api_base_url takes its MAAS token away and needs a site without nodes and work",
   permission: "write",
   params: SiteParams,
   body: SitePatch,
   status: 200,
   response: Site,
+  before: ({ params, deps }) => mustFindSite(deps.db, params.id),
   write: async (call, tx) => {
     const { params, body } = call;
-    await mustFindSite(tx, params.id);
+    const site = await lockSite(tx, params.id);
     await checkDefaultProfile(tx, params.id, body);
-    const changed = await changeSite(call, tx);
+    const moves = isOtherAddress(site, body.api_base_url);
+    const losesToken = moves && site.apiTokenVaultPath !== null;
+    const changed = await changeSite(call, tx, moves ? { apiTokenVaultPath: null } : {});
+    if (moves) await leaveRegion(tx, site);
     return {
       body: new Versioned(toSite(changed), await versionOf(tx, maasSites, eq(maasSites.id, params.id))),
-      audit: { target: `maas-sites/${params.id}`, details: body },
+      audit: {
+        target: `maas-sites/${params.id}`,
+        details: { ...body, ...(losesToken ? { removed: ["maas_token"] } : {}) },
+      },
     };
+  },
+  after: async ({ params, body, deps }, before) => {
+    if (isOtherAddress(before, body.api_base_url)) await removeDisownedToken(deps, params.id);
   },
 });
 
@@ -169,6 +186,7 @@ async function checkDefaultProfile(tx: Tx, siteId: SiteId, body: SitePatch): Pro
 async function changeSite(
   { params, body, ifMatch }: Call<{ id: SiteId }, unknown, SitePatch>,
   tx: Tx,
+  alsoSet: { readonly apiTokenVaultPath?: null },
 ): Promise<MaasSite> {
   const version = mustMatch(ifMatch);
   const {
@@ -200,7 +218,7 @@ async function changeSite(
   const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
   const [changed] = await tx
     .update(maasSites)
-    .set({ ...given, updatedAt: sql`now()` })
+    .set({ ...given, ...alsoSet, updatedAt: sql`now()` })
     .where(and(eq(maasSites.id, params.id), isVersion(version)))
     .returning()
     .catch((error: unknown) => {

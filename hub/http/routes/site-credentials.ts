@@ -11,13 +11,14 @@ import { warningOf } from "../../workflows/credential-warnings.ts";
 import type { ApiDependencies } from "../deps.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { mustFindSite, SITES_PATH, SITES_TAG, SiteParams, toSite } from "./maas-sites.ts";
+import { removeDisownedToken } from "./site-address.ts";
 
 const writeMaasSiteCredentials = writeRoute({
   operationId: "writeMaasSiteCredentials",
   method: "POST",
   path: `${SITES_PATH}/{id}/credentials`,
   tag: SITES_TAG,
-  summary: "Write secrets to the secret store; a MAAS token is tried first",
+  summary: "Write secrets to the secret store; a MAAS token is tried at the site's api_base_url first",
   permission: "write",
   params: SiteParams,
   body: SiteCredentials,
@@ -26,15 +27,23 @@ const writeMaasSiteCredentials = writeRoute({
   before: async ({ params, body, deps }) => {
     const site = await mustFindSite(deps.db, params.id);
     if (body.maas_token !== undefined) await mustBeUsable(deps, site, new Secret(body.maas_token));
-    return storeCredentials(deps, site.id, body);
+    return { triedAt: site.apiBaseUrl, paths: await storeCredentials(deps, site.id, body) };
   },
-  write: async ({ params, body }, tx, paths) => {
+  abandon: async ({ params, body, deps }) => {
+    if (body.maas_token !== undefined) await removeDisownedToken(deps, params.id);
+  },
+  write: async ({ params, body }, tx, { triedAt, paths }) => {
+    const tried = body.maas_token === undefined ? undefined : eq(maasSites.apiBaseUrl, triedAt);
     const [site] = await tx
       .update(maasSites)
       .set({ ...paths, updatedAt: sql`now()` })
-      .where(eq(maasSites.id, params.id))
+      .where(and(eq(maasSites.id, params.id), tried))
       .returning();
-    if (site === undefined) throw new ApiError("not_found", `There is no MAAS site ${params.id}.`);
+    if (site === undefined)
+      throw new ApiError(
+        "conflict",
+        `The token was tried at ${triedAt}, and the site's api_base_url has changed meanwhile. Write the credentials again, with a token of the new address.`,
+      );
     await forgetCredentialFailures(tx, Object.values(paths));
     return {
       body: toSite(site),
