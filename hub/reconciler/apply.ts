@@ -1,4 +1,4 @@
-import type { DriftDetails } from "../../shared/drift.ts";
+import type { DriftAcknowledged, DriftDetails } from "../../shared/drift.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { writeDrift } from "../db/queries/drift.ts";
 import { setNodeHost } from "../db/queries/onboarding-work.ts";
@@ -6,7 +6,7 @@ import type { NodeMaasState } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "../node/move-node.ts";
 import { enqueueTask } from "../tasks/queue.ts";
-import { stepOf } from "./drift-record.ts";
+import { isAcknowledged, stepOf } from "./drift-record.ts";
 import type { FollowUp } from "./follow-up.ts";
 import { driftStatusOf, type Judged } from "./judged.ts";
 import type { Finding } from "./rules.ts";
@@ -31,15 +31,17 @@ export async function applyJudgement(
   const { node } = row;
   if (record.quarantinedAt !== null && node.status !== "quarantined")
     await writeDrift(tx, node.id, { quarantinedAt: null });
-  const step = stepOf(judgement, driftStatusOf(row), record, options.heldBack, options.now);
+  const heldBack = options.heldBack ?? (row.siteStatus === "active" ? null : SITE_DISABLED);
+  const step = stepOf(judgement, driftStatusOf(row), record, heldBack, options.now);
   switch (step.kind) {
-    case "acknowledged":
-      return [];
     case "forgotten":
       await writeDrift(tx, node.id, { driftAcknowledged: null });
-      return [];
+      break;
     case "resolved":
-      await resolve(tx, judged, record.driftDetails, "healed");
+      await resolve(tx, judged, record.driftDetails, null);
+      break;
+    case "resolved_beside":
+      await resolve(tx, judged, record.driftDetails, record.driftAcknowledged);
       break;
     case "raised":
       await writeDrift(tx, node.id, { driftDetected: true, driftDetails: step.details, resolved: false });
@@ -49,14 +51,19 @@ export async function applyJudgement(
       await writeDrift(tx, node.id, { driftDetected: true, driftDetails: step.details });
       break;
     case "same":
+    case "acknowledged":
       break;
   }
-  if (options.heldBack !== null) return [];
+  if (heldBack !== null) return [];
   if (judgement.heal) await heal(tx, judged);
   const followUps: FollowUp[] = [];
-  for (const finding of judgement.findings) followUps.push(...(await act(tx, judged, finding, options)));
+  for (const finding of judgement.findings)
+    if (!isAcknowledged(finding, driftStatusOf(row), record.driftAcknowledged))
+      followUps.push(...(await act(tx, judged, finding, options)));
   return followUps;
 }
+
+const SITE_DISABLED = "The site is disabled: it is watched until what has begun there is over, and nothing new begins.";
 
 async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptions): Promise<FollowUp[]> {
   const { row } = judged;
@@ -71,7 +78,7 @@ async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptio
       const [address] = row.machine?.ipAddresses ?? [];
       if (address !== undefined) await setNodeHost(tx, node.id, address);
       // Nothing is left of it; a drift beside it stays the one that is shown.
-      if (judged.judgement.findings[0] === finding) await resolve(tx, judged, null, "healed");
+      if (judged.judgement.findings[0] === finding) await resolve(tx, judged, null, null);
       return [];
     }
     case "reseed_hardware_sync":
@@ -101,11 +108,7 @@ const RESEED_DEADLINE_SECONDS = 600;
 async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyOptions): Promise<FollowUp[]> {
   const { node, machine, policy } = row;
   if (machine === null || policy === null) return [];
-  const followUps: FollowUp[] =
-    machine.enableHwSync === false && maasUser !== null
-      ? [{ kind: "enable_hardware_sync", nodeId: node.id, systemId: machine.systemId, maasUser }]
-      : [];
-  if (budget.reseeds === 0) return followUps;
+  if (budget.reseeds === 0) return [];
   const every = policy.hardwareSyncIntervalSeconds * 1000;
   const { created } = await enqueueTask(tx, {
     nodeId: node.id,
@@ -120,23 +123,24 @@ async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyO
     deadlineSeconds: RESEED_DEADLINE_SECONDS,
   });
   if (created) budget.reseeds -= 1;
-  return followUps;
+  if (!created || machine.enableHwSync !== false || maasUser === null) return [];
+  return [{ kind: "enable_hardware_sync", nodeId: node.id, systemId: machine.systemId, maasUser }];
 }
 
 async function resolve(
   tx: Tx,
   judged: Judged,
   before: DriftDetails | null,
-  how: "healed" | "acknowledged",
+  acknowledged: DriftAcknowledged | null,
 ): Promise<void> {
   const { node, state } = judged.row;
-  await writeDrift(tx, node.id, { driftDetected: false, driftAcknowledged: null, resolved: true });
+  await writeDrift(tx, node.id, { driftDetected: false, driftAcknowledged: acknowledged, resolved: true });
   const rule = before?.rule ?? judged.judgement.findings[0]?.rule;
   if (rule === undefined) return;
   await recordDomainEvent(tx, {
     type: "node.drift.resolved",
     subject: `nodes/${node.id}`,
-    data: { node_id: node.id, hostname: node.hostname, site_id: state.siteId, rule, how },
+    data: { node_id: node.id, hostname: node.hostname, site_id: state.siteId, rule, how: "healed" },
   });
 }
 

@@ -15,11 +15,12 @@ export interface DriftStatus {
 
 /**
  * What a judgement changes of what is stored: `raised` is a drift that is news, `updated` one that is known and looks otherwise now, `resolved` one
- * that is over, `forgotten` an acknowledgement of what is over. `acknowledged`: a person knows of it, so nothing is done about it.
+ * that is over, `forgotten` an acknowledgement of what is over. `acknowledged`: a person knows of it, so nothing is done about that; `resolved_beside`: another
+ * that was shown is over.
  */
 export type DriftStep =
   | { readonly kind: "raised" | "updated"; readonly details: DriftDetails }
-  | { readonly kind: "same" | "acknowledged" | "resolved" | "forgotten" };
+  | { readonly kind: "same" | "acknowledged" | "resolved" | "resolved_beside" | "forgotten" };
 
 export const isAcknowledged = (finding: Finding, status: DriftStatus, known: DriftAcknowledged | null): boolean =>
   known !== null && known.rule === finding.rule && known.maas_status_code === status.code;
@@ -36,7 +37,9 @@ export function stepOf(
     if (record.driftDetected) return { kind: "resolved" };
     return { kind: record.driftAcknowledged === null ? "same" : "forgotten" };
   }
-  if (isAcknowledged(finding, status, record.driftAcknowledged)) return { kind: "acknowledged" };
+  // Another drift that was shown beside it is over.
+  if (isAcknowledged(finding, status, record.driftAcknowledged))
+    return { kind: record.driftDetected ? "resolved_beside" : "acknowledged" };
   const before = record.driftDetected ? record.driftDetails : null;
   const isNews = before === null || before.rule !== finding.rule;
   const details: DriftDetails = {

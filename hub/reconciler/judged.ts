@@ -25,6 +25,7 @@ export function judge(row: DriftRow, retirement: Retirement | undefined, maasUse
     held: row.heldBy !== null,
     quarantinedAt: state.quarantinedAt,
     agentSeenAt: session?.lastSeenAt ?? null,
+    agentConnected: session?.state === "open",
     retiredForSeconds: retirement?.retiredForSeconds ?? null,
     machineReleased: retirement?.released ?? false,
   };

@@ -1,7 +1,9 @@
 import type { SiteId } from "../../shared/ids.ts";
 import {
   countInService,
+  countUnconfirmed,
   databaseNow,
+  forgetOwners,
   lockDriftStates,
   markReconciled,
   readDriftRows,
@@ -32,10 +34,12 @@ export interface SiteLook {
   readonly maas: MaasPort;
   /** `all`: every machine was read, so every node is judged; else those whose facts have changed. */
   readonly read: "some" | "all";
+  /** Machines that MAAS does not list any more, of which it is not asked yet whether they are gone. */
+  readonly unconfirmed: readonly string[];
 }
 
 /** Nodes written in one transaction. */
-const SLICE = 200;
+const SLICE = 20;
 const JUDGE_ALL_EVERY_MS = 300_000;
 /** Hosts that seed their sync again at once; the others' turn comes with the next pass. */
 const RESEEDS_PER_PASS = 20;
@@ -57,10 +61,10 @@ export class Reconciler {
   async reconcile(look: SiteLook): Promise<void> {
     const { db } = this.#services;
     const { siteId } = look;
-    if (look.read === "all") this.#users.set(siteId, (await look.maas.whoami()).username);
     const scope = look.read === "all" || this.#allAreDue(siteId) ? "all" : "due";
     const rows = await readDriftRows(db, siteId, scope);
     if (rows.length === 0) return;
+    if (look.read === "all" || !this.#users.has(siteId)) this.#users.set(siteId, (await look.maas.whoami()).username);
     const now = await databaseNow(db);
     const maasUser = this.#users.get(siteId) ?? null;
     const anyRetired = rows.some((row) => row.node.status === "retired");
@@ -79,6 +83,7 @@ export class Reconciler {
     await this.#services.inTx(async (tx) => {
       if (!(await holdsFence(tx, siteId, look.fence))) return;
       if (rows.some((row) => row.state.maasOwner === null)) await rememberOwners(tx, siteId);
+      if (anyRetired) await forgetOwners(tx, siteId);
       await markReconciled(
         tx,
         siteId,
@@ -102,7 +107,9 @@ export class Reconciler {
       const state = await readBreakerState(tx, look.siteId, "quarantine");
       if (state !== "closed" || moves.length === 0) return state;
       const { inService, moved } = await countInService(tx, look.siteId, BREAKER_WINDOW_SECONDS);
-      const counts = { wouldMove: moves.length, moved, inService: inService + moved };
+      // Asking takes several looks: what is gone comes in pieces, and is one storm.
+      const unconfirmed = await countUnconfirmed(tx, look.siteId, look.unconfirmed);
+      const counts = { wouldMove: moves.length + unconfirmed, moved, inService: inService + moved };
       if (!breakerTrips(counts)) return state;
       const trip = {
         siteId: look.siteId,

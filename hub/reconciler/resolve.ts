@@ -61,6 +61,8 @@ async function acknowledge(
 /** Only to a machine that is deployed: a person may vouch for the host, not for a machine that MAAS says is something else. */
 async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason: string): Promise<void> {
   if (node.status !== "quarantined") throw conflict(node, "is not quarantined");
+  if (record.quarantinedAt === null)
+    throw conflict(node, "was not quarantined for a drift, so no word on one ends that; drain and remove it");
   const machine = await readObservedMachine(tx, record.siteId, record.maasSystemId);
   if (!isDeployed(machine)) {
     const is = machine === null || machine.absent ? "gone from MAAS" : `'${machine.statusName}' in MAAS`;

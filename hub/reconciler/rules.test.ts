@@ -13,6 +13,7 @@ const node = (facts: Partial<NodeFacts> = {}): NodeFacts => ({
   held: false,
   quarantinedAt: null,
   agentSeenAt: ago(5),
+  agentConnected: true,
   retiredForSeconds: null,
   machineReleased: false,
   ...facts,
@@ -98,7 +99,7 @@ describe("hardware sync", () => {
     expect(said({}, { lastSync: ago(10_000), readAt: ago(9_000) })).toEqual([]);
   });
   it("is not where the agent is away, and not asked for where the profile does not require it", () => {
-    expect(said({ agentSeenAt: null }, { enableHwSync: false })).toEqual(["hardware_sync_stopped warning none"]);
+    expect(said({ agentConnected: false }, { enableHwSync: false })).toEqual(["hardware_sync_stopped warning none"]);
     expect(said({}, { enableHwSync: false }, { requireHwSync: false })).toEqual([]);
   });
   it("of a MAAS that does not tell is believed", () => {
@@ -115,7 +116,7 @@ describe("a quarantine", () => {
   it("of the reconciler's own ends when the machine is ours and deployed, and the agent was heard of since", () => {
     expect(healed(quarantined)).toBe(true);
     expect(healed({ ...quarantined, agentSeenAt: ago(61) })).toBe(false);
-    expect(healed({ ...quarantined, agentSeenAt: null })).toBe(false);
+    expect(healed({ ...quarantined, agentConnected: false })).toBe(false);
     expect(healed(quarantined, { owner: "bob" })).toBe(false);
     expect(healed({ ...quarantined, machineOwner: null })).toBe(false);
   });
@@ -125,7 +126,7 @@ describe("a quarantine", () => {
   });
   it("is explained while it lasts", () => {
     expect(said(quarantined, { status: 4 })).toEqual(["released_outside critical none"]);
-    expect(said({ ...quarantined, agentSeenAt: null })).toEqual(["agent_offline warning none"]);
+    expect(said({ ...quarantined, agentConnected: false })).toEqual(["agent_offline warning none"]);
   });
 });
 
@@ -142,6 +143,11 @@ describe("a retired node's machine", () => {
       said(retired, { owner: null }),
       said(retired, {}, { maasUser: null }),
       said(retired, {}, { retiredReleaseAfterSeconds: null }),
+      said({ ...retired, machineOwner: null }),
+      said({ ...retired, machineOwner: "old" }),
+      // Something may have been deployed there since.
+      said({ ...retired, agentSeenAt: ago(61) }),
+      said({ ...retired, agentSeenAt: null }),
     ])
       expect(stays).toEqual(["retired_but_deployed info none"]);
   });
@@ -165,6 +171,7 @@ describe("the table", () => {
     held: fc.boolean(),
     quarantinedAt: fc.option(fc.constant(ago(600))),
     agentSeenAt: fc.option(fc.constantFrom(ago(5), ago(500))),
+    agentConnected: fc.boolean(),
     retiredForSeconds: fc.option(fc.constantFrom(0, 10_000)),
     machineReleased: fc.boolean(),
   });
@@ -208,6 +215,7 @@ describe("the table", () => {
             locked: false,
             owner: "muster",
           });
+        if (actions.includes("release_machine")) expect(n.agentSeenAt).toEqual(ago(5));
         if (judgement.heal) expect(n).toMatchObject({ status: "quarantined", quarantinedAt: expect.any(Date) });
         if (m.status > 22 && !m.absent) expect(actions).not.toContain("quarantine");
       }),

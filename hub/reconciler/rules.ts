@@ -67,8 +67,9 @@ export interface NodeFacts {
   readonly held: boolean;
   /** Since when a quarantine of the reconciler's own lasts; null for none or somebody else's (decision N4). */
   readonly quarantinedAt: Date | null;
-  /** When the agent of the present provisioning was last heard of; null while it is not connected. */
+  /** When the agent of the present provisioning was last heard of; null where it never was. */
   readonly agentSeenAt: Date | null;
+  readonly agentConnected: boolean;
   /** Seconds since the node was retired; null when it is not. */
   readonly retiredForSeconds: number | null;
   /** Its machine was given back once: what is deployed there now is somebody else's. */
@@ -233,7 +234,7 @@ function quarantined(node: NodeFacts, machine: MachineFacts): Judgement {
   if (node.quarantinedAt === null) return { kind: "judged", findings: [], heal: false };
   if (finding !== null) return { kind: "judged", findings: [{ ...finding, action: "none" }], heal: false };
   const sameOwner = node.machineOwner !== null && machine.owner === node.machineOwner;
-  const proven = sameOwner && node.agentSeenAt !== null && node.agentSeenAt > machine.changedAt;
+  const proven = sameOwner && node.agentConnected && isSameSystem(node, machine);
   if (proven) return { kind: "judged", findings: [], heal: true };
   const message = `${nameOf(node, machine)} is deployed again, but its node's agent was not heard of since. Bring it back; else drain and remove the node, and onboard the host again.`;
   const waits = {
@@ -254,9 +255,10 @@ function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): F
   const none = (message: string): Finding[] => [{ ...finding, action: "none", message }];
   if (machine.locked)
     return none(`${name} of the retired node is locked in MAAS, so it stays. Unlock it there to have it released.`);
-  if (policy.maasUser === null || machine.owner !== policy.maasUser)
+  const isOurs = policy.maasUser !== null && machine.owner === policy.maasUser && machine.owner === node.machineOwner;
+  if (!isOurs)
     return none(
-      `${name} of the retired node is deployed by ${machine.owner ?? "nobody"} in MAAS and not known to be ours, so it stays.`,
+      `${name} of the retired node is deployed by ${machine.owner ?? "nobody"} in MAAS and not known to be what the node was, so it stays. Release it when you are sure, or remove the node.`,
     );
   if (node.machineReleased)
     return none(`${name} of the retired node was released once and is deployed again, so it stays. Remove the node.`);
@@ -266,10 +268,18 @@ function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): F
     return none(
       `${name} of the retired node is released ${after} s after its retirement. Activate the node before that to keep it.`,
     );
+  if (!isSameSystem(node, machine))
+    return none(
+      `${name} of the retired node has changed in MAAS since its agent was last heard of, so it stays. Release it when you are sure.`,
+    );
   return [
     { ...finding, action: "release_machine", message: `${name} of the retired node is released and powered off.` },
   ];
 }
+
+/** The agent of the node's own installation was heard of since the machine last changed, so nothing else can have been deployed there. */
+const isSameSystem = (node: NodeFacts, machine: MachineFacts): boolean =>
+  node.agentSeenAt !== null && node.agentSeenAt > machine.changedAt;
 
 /** MAAS's own rule: late by half an interval is unhealthy (decision M3). */
 const SYNC_TOLERANCE = 1.5;
@@ -284,12 +294,11 @@ function syncStopped({ enableHwSync, lastSync, syncIntervalSeconds, readAt }: Ma
 const syncFinding = (node: NodeFacts, name: string): Finding => ({
   rule: "hardware_sync_stopped",
   severity: "warning",
-  action: node.agentSeenAt === null ? "none" : "reseed_hardware_sync",
+  action: node.agentConnected ? "reseed_hardware_sync" : "none",
   expected: "hardware sync within one and a half intervals",
-  message:
-    node.agentSeenAt === null
-      ? `${name} does not sync its hardware to MAAS any more, and its agent is away. Bring the agent back; it then seeds the sync again.`
-      : `${name} does not sync its hardware to MAAS any more. Its agent seeds the sync again; if that does not help, read maas_hardware_sync.service on the host.`,
+  message: node.agentConnected
+    ? `${name} does not sync its hardware to MAAS any more. Its agent seeds the sync again; if that does not help, read maas_hardware_sync.service on the host.`
+    : `${name} does not sync its hardware to MAAS any more, and its agent is away. Bring the agent back; it then seeds the sync again.`,
 });
 
 const nameOf = (node: NodeFacts, machine: MachineFacts): string => `Machine ${machine.systemId} of ${node.hostname}`;

@@ -76,7 +76,7 @@ export async function lookAtSite(
   watch: MaasSiteWatch,
   maas: MaasPort,
   memory: LookMemory,
-): Promise<"some" | "all" | "lost"> {
+): Promise<Looked | "lost"> {
   const feed = await readEvents(maas, watch.eventCursor, memory.seen);
   // What a list that is under way says may be from before.
   if (feed.reset) memory.sweep = null;
@@ -99,7 +99,15 @@ export async function lookAtSite(
   tellUnreadable(deps.log, siteId, memory.unreadable, list ?? some.list, list !== null);
   settleSweep(memory, list, confirmed, failed);
   if (failed) throw end.error;
-  return list === null ? "some" : "all";
+  return { read: list === null ? "some" : "all", unconfirmed: confirmed.left };
+}
+
+/** What a look that was kept has read. */
+export interface Looked {
+  /** `all`: every machine. */
+  readonly read: "some" | "all";
+  /** Machines that MAAS does not list any more, of which it is not asked yet whether they are gone. */
+  readonly unconfirmed: readonly string[];
 }
 
 interface Feed {
@@ -202,7 +210,13 @@ async function keep(deps: LookDependencies, siteId: SiteId, watch: MaasSiteWatch
         sweptForMs: swept?.tookMs ?? null,
         wakeAnswered: watch.wakeRequestedAt,
         sweepAnswered: swept?.requestedAt ?? null,
-        unreadableMachines: list?.unreadable.length ?? null,
+        unreadable:
+          list === null
+            ? null
+            : {
+                machines: list.unreadable.length,
+                systemIds: list.unreadable.flatMap(({ systemId }) => systemId ?? []),
+              },
         clearsError: list !== null || !(saw.failed || memory.sweepFailed),
       });
       if (!ours) throw new SiteLost();

@@ -5,7 +5,7 @@ import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
 import { SecretError } from "../secrets/port.ts";
-import { emptyMemory, lookAtSite } from "./look.ts";
+import { emptyMemory, type Looked, lookAtSite } from "./look.ts";
 import { failurePauseMs } from "./plan.ts";
 
 export interface WatcherOptions {
@@ -20,12 +20,10 @@ export interface WatcherOptions {
   /** Called after each look that was kept, while the site is this hub's. */
   readonly onLooked?: (look: SiteLooked) => Promise<void>;
 }
-export interface SiteLooked {
+export interface SiteLooked extends Looked {
   readonly siteId: SiteId;
   readonly fence: number;
   readonly maas: MaasPort;
-  /** `all`: every machine was read. */
-  readonly read: "some" | "all";
 }
 export interface Watcher {
   /** Looks at a site now, if this hub watches it. */
@@ -150,8 +148,9 @@ class SiteLoop {
     try {
       const maas = await clientFor(this.#siteId, this.#stop.signal);
       const deps = { ...this.#options, onSweepEnded: () => this.wake() };
-      const read = await lookAtSite(deps, this.#siteId, watch, maas, this.#memory);
-      if (read !== "lost") await this.#options.onLooked?.({ siteId: this.#siteId, fence: watch.fence, maas, read });
+      const looked = await lookAtSite(deps, this.#siteId, watch, maas, this.#memory);
+      if (looked !== "lost")
+        await this.#options.onLooked?.({ siteId: this.#siteId, fence: watch.fence, maas, ...looked });
       if (watch.consecutiveFailures > 0)
         log.info("a site answers again", { site_id: this.#siteId, failures: watch.consecutiveFailures });
       return pollIntervalMs;

@@ -68,10 +68,23 @@ export class Lxd {
     return (await execa("lxc", words, { env: this.#env(), timeout: 120_000, stdin: "ignore" })).stdout;
   }
 
-  /** Runs a command in a container; its status is the caller's to judge. */
-  run(container: string, command: readonly string[], input = "") {
-    return execa("lxc", ["exec", container, "-T", "--", ...command], {
-      env: this.#env(),
+  /**
+   * Runs a command in a container; its status is the caller's to judge, and is 1 where the container does not run. By its namespaces and not by
+   * `lxc exec`, which loses what a short command prints now and then when the machine is busy.
+   */
+  async run(container: string, command: readonly string[], input = "") {
+    const state = JSON.parse(await this.lxc("query", `/1.0/instances/${container}/state`)) as { pid: number };
+    const enter =
+      state.pid > 0
+        ? ["--target", String(state.pid), "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--"]
+        : null;
+    if (enter === null) return { exitCode: 1, stdout: "", stderr: `${container} does not run` };
+    const environment = [
+      "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+      "HOME=/root",
+      "USER=root",
+    ];
+    return execa("nsenter", [...enter, "env", "-i", ...environment, "LANG=C.UTF-8", ...command], {
       input,
       reject: false,
       timeout: 120_000,

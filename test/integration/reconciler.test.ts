@@ -155,6 +155,26 @@ describe("a quarantine of the reconciler's", () => {
     expect(await fleet.node(nodeId)).toMatchObject({ status: "active", quarantinedAt: null });
   });
 
+  it("is healed beside an acknowledgement of something else, and its host still followed", async () => {
+    const { nodeId, machine } = await fleet.nodeInService();
+    await fleet.sweep();
+    fleet.status(machine, "commissioning");
+    await fleet.drifted(nodeId, "recommissioned_outside");
+    await resolve(nodeId, "acknowledge");
+    fleet.status(machine, "testing");
+    await fleet.drifted(nodeId, "recommissioned_outside");
+    fleet.status(machine, "commissioning");
+    const beside = await until("the other drift to be over", async () => {
+      const node = await fleet.node(nodeId);
+      return node.driftDetected ? undefined : node;
+    });
+    expect(beside.driftAcknowledged).toMatchObject({ rule: "recommissioned_outside", maas_status_code: 1 });
+    fleet.status(machine, "deployed");
+    await until("the acknowledgement to be forgotten", async () =>
+      (await fleet.node(nodeId)).driftAcknowledged === null ? true : undefined,
+    );
+  });
+
   it("is known once it is acknowledged, and raised again when it is another", async () => {
     const { nodeId, machine } = await quarantined();
     await resolve(nodeId, "acknowledge");
@@ -168,6 +188,7 @@ describe("a quarantine of the reconciler's", () => {
 describe("a retired node's machine", () => {
   const retired = async () => {
     const made = await fleet.nodeInService();
+    await fleet.sweep();
     await fleet.inTx(async (tx) => {
       await enterDraining(tx, made.nodeId, made.nodeId, "drained");
       await retire(tx, made.nodeId, "drained");
@@ -189,8 +210,25 @@ describe("a retired node's machine", () => {
     expect(await releasesOf(nodeId)).toEqual([]);
     await retiredAgo(nodeId, 3_601);
     await fleet.sweep();
+    await fleet.setConnected(nodeId, true);
+    await fleet.sweep();
     await fleet.sweep();
     expect(await releasesOf(nodeId)).toMatchObject([{ mode: "release" }]);
+  });
+
+  it("is not released when somebody has released and deployed it anew meanwhile, by our own user", async () => {
+    const { nodeId, machine } = await retired();
+    await fleet.sweep();
+    await retiredAgo(nodeId, 3_601);
+    await fleet.setConnected(nodeId, false);
+    fleet.status(machine, "ready");
+    await fleet.sweep();
+    fleet.status(machine, "deployed");
+    await fleet.sweep();
+    await fleet.setConnected(nodeId, true);
+    await fleet.sweep();
+    expect((await fleet.drifted(nodeId, "retired_but_deployed")).driftDetails?.action).toBe("none");
+    expect(await releasesOf(nodeId)).toEqual([]);
   });
 
   it("stays while it is locked, or while a person says so", async () => {

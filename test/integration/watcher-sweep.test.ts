@@ -45,7 +45,9 @@ describe("a sweep of a site", () => {
     const watch = await holdWatch(db, siteId, hubId, 60);
     if (watch === null) throw new Error("another hub watches the site");
     region.asked.length = 0;
-    return lookAtSite({ db, inTx, log: quietLog, sweepIntervalMs, sweepPatienceMs }, siteId, watch, maas, memory);
+    const deps = { db, inTx, log: quietLog, sweepIntervalMs, sweepPatienceMs };
+    const looked = await lookAtSite(deps, siteId, watch, maas, memory);
+    return looked === "lost" ? looked : looked.read;
   };
   const failed = (maas: MaasPort = region.port): Promise<MaasError> =>
     look(maas, 0).then(

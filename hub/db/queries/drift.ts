@@ -5,6 +5,7 @@ import {
   type AgentSession,
   agentSessions,
   type MaasMachineRow,
+  type MaasSite,
   maasMachines,
   maasSiteProfiles,
   maasSites,
@@ -23,10 +24,11 @@ export interface DriftRow {
   readonly state: NodeMaasState;
   readonly node: Pick<Node, "id" | "hostname" | "status" | "host">;
   readonly machine: MaasMachineRow | null;
-  readonly session: Pick<AgentSession, "lastSeenAt"> | null;
+  readonly session: Pick<AgentSession, "lastSeenAt" | "state"> | null;
   readonly policy: { requireHwSync: boolean; hardwareSyncIntervalSeconds: number } | null;
   readonly maasUrl: string;
-  /** When the site's last sweep began: all its machines were read since. */
+  readonly siteStatus: MaasSite["status"];
+  /** When the last sweep began that has read the machine; null where it could not. */
   readonly lastSweepAt: Date | null;
   readonly heldBy: string | null;
 }
@@ -51,13 +53,17 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
       state: nodeMaasState,
       node: { id: nodes.id, hostname: nodes.hostname, status: nodes.status, host: nodes.host },
       machine: maasMachines,
-      session: { lastSeenAt: agentSessions.lastSeenAt },
+      session: { lastSeenAt: agentSessions.lastSeenAt, state: agentSessions.state },
       policy: {
         requireHwSync: profiles.requireHwSync,
         hardwareSyncIntervalSeconds: profiles.hardwareSyncIntervalSeconds,
       },
       maasUrl: maasSites.apiBaseUrl,
-      lastSweepAt: maasSiteWatches.lastSweepAt,
+      siteStatus: maasSites.status,
+      lastSweepAt:
+        sql<Date | null>`case when ${maasMachines.systemId} = any(${maasSiteWatches.unreadableSystemIds}) then null else ${maasSiteWatches.lastSweepAt} end`.mapWith(
+          maasSiteWatches.lastSweepAt,
+        ),
       heldBy: workflowSubjects.subject,
     })
     .from(nodeMaasState)
@@ -67,14 +73,7 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
       maasMachines,
       and(eq(maasMachines.siteId, nodeMaasState.siteId), eq(maasMachines.systemId, nodeMaasState.maasSystemId)),
     )
-    .leftJoin(
-      agentSessions,
-      and(
-        eq(agentSessions.nodeId, nodes.id),
-        eq(agentSessions.state, "open"),
-        eq(agentSessions.generation, nodes.generation),
-      ),
-    )
+    .leftJoin(agentSessions, and(eq(agentSessions.nodeId, nodes.id), eq(agentSessions.generation, nodes.generation)))
     .leftJoin(maasSiteWatches, eq(maasSiteWatches.siteId, nodeMaasState.siteId))
     .leftJoin(profiles, eq(profiles.nodeId, nodes.id))
     .leftJoin(workflowSubjects, eq(workflowSubjects.subject, sql`'node:' || ${nodes.id}::text`))
@@ -88,6 +87,32 @@ export async function rememberOwners(tx: Tx, siteId: SiteId): Promise<void> {
     from nodes n, maas_machines m
     where s.site_id = ${siteId} and s.maas_owner is null and n.id = s.node_id and n.status in ('active', 'offline')
       and m.site_id = s.site_id and m.system_id = s.maas_system_id and m.status = 6 and not m.absent and m.owner is not null`);
+}
+
+/** A retired node whose machine is something else has no system any more: whatever is deployed there later is not ours to release. One statement. */
+export async function forgetOwners(tx: Tx, siteId: SiteId): Promise<void> {
+  await tx.execute(sql`
+    update node_maas_state s set maas_owner = null
+    from nodes n, maas_machines m
+    where s.site_id = ${siteId} and s.maas_owner is not null and n.id = s.node_id and n.status = 'retired'
+      and m.site_id = s.site_id and m.system_id = s.maas_system_id and (m.status <> 6 or m.absent)`);
+}
+
+/** Nodes in service whose machines MAAS does not list any more, of which it was not asked yet whether they are gone. */
+export async function countUnconfirmed(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<number> {
+  if (systemIds.length === 0) return 0;
+  const [row] = await tx
+    .select({ count: sql<number>`count(*)::int` })
+    .from(nodeMaasState)
+    .innerJoin(nodes, eq(nodes.id, nodeMaasState.nodeId))
+    .where(
+      and(
+        eq(nodeMaasState.siteId, siteId),
+        inArray(nodes.status, ["active", "offline"]),
+        sql`${nodeMaasState.maasSystemId} = any(${sql.param([...systemIds])}::text[])`,
+      ),
+    );
+  return row?.count ?? 0;
 }
 
 /** The database's own time, for judgements. */
@@ -168,9 +193,15 @@ export async function writeDrift(tx: Tx, nodeId: NodeId, { resolved, ...change }
     .where(eq(nodeMaasState.nodeId, nodeId));
 }
 
-/** Holds the records until the end of the transaction, in one order for all, and returns them as they are now. */
+/** Holds the records until the end of the transaction, nodes before bindings as everybody does, and returns the bindings as they are now. */
 export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promise<Map<NodeId, NodeMaasState>> {
   if (nodeIds.length === 0) return new Map();
+  await tx
+    .select({ id: nodes.id })
+    .from(nodes)
+    .where(inArray(nodes.id, [...nodeIds]))
+    .orderBy(nodes.id)
+    .for("no key update");
   const rows = await tx
     .select()
     .from(nodeMaasState)

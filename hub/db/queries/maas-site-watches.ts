@@ -118,7 +118,7 @@ export interface LookRecord {
   /** Likewise the request for a sweep. */
   readonly sweepAnswered: Date | null;
   /** Machines of a list just read that could not be read; null when no list was. */
-  readonly unreadableMachines: number | null;
+  readonly unreadable: { readonly machines: number; readonly systemIds: readonly string[] } | null;
   /** False while a sweep is owed that has failed: its error stays to be seen. */
   readonly clearsError: boolean;
 }
@@ -146,7 +146,9 @@ export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: Lo
       ...(look.sweepAnswered === null
         ? {}
         : { sweepRequestedAt: unlessNewer(maasSiteWatches.sweepRequestedAt, look.sweepAnswered) }),
-      ...(look.unreadableMachines === null ? {} : { unreadableMachines: look.unreadableMachines }),
+      ...(look.unreadable === null
+        ? {}
+        : { unreadableMachines: look.unreadable.machines, unreadableSystemIds: [...look.unreadable.systemIds] }),
       ...(look.clearsError ? { consecutiveFailures: 0, lastErrorCode: null } : {}),
     })
     .where(and(eq(maasSiteWatches.siteId, siteId), eq(maasSiteWatches.fence, fence)))

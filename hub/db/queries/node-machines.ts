@@ -73,9 +73,19 @@ export async function bindNodeToMachine(
     .values(binding)
     .onConflictDoUpdate({
       target: nodeMaasState.nodeId,
-      set: { siteId: binding.siteId, maasSystemId: binding.maasSystemId, ipmiIp: binding.ipmiIp, maasOwner: null },
+      set: { siteId: binding.siteId, maasSystemId: binding.maasSystemId, ipmiIp: binding.ipmiIp, ...UNKNOWN },
     });
 }
+
+/** What was known of another machine, or of an earlier system on this one, says nothing of what the node is now. */
+const UNKNOWN = {
+  maasOwner: null,
+  lastReconciledAt: null,
+  driftDetected: false,
+  driftDetails: null,
+  driftAcknowledged: null,
+  quarantinedAt: null,
+} as const;
 
 /** The machine is free for another node. */
 export async function unbindNode(tx: Tx, nodeId: NodeId): Promise<void> {

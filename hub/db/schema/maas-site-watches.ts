@@ -1,3 +1,4 @@
+import { sql } from "drizzle-orm";
 import { bigint, integer, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { SiteId } from "../../../shared/ids.ts";
 import { at } from "./columns.ts";
@@ -17,6 +18,8 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
   sweepRequestedAt: at("sweep_requested_at"),
   /** Machines of the last list that have a shape which we do not know: they are there, and nothing of them is seen. */
   unreadableMachines: integer("unreadable_machines").notNull().default(0),
+  /** Those of them that say who they are: of them nothing was learnt by the last list. */
+  unreadableSystemIds: text("unreadable_system_ids").array().notNull().default(sql`'{}'::text[]`),
   consecutiveFailures: integer("consecutive_failures").notNull().default(0),
   lastErrorCode: text("last_error_code"),
   lastErrorAt: at("last_error_at"),

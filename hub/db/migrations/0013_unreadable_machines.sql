@@ -1,0 +1,1 @@
+ALTER TABLE "maas_site_watches" ADD COLUMN "unreadable_system_ids" text[] DEFAULT '{}'::text[] NOT NULL;
