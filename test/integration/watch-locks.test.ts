@@ -64,7 +64,7 @@ async function whilePassWaits(during: (fence: number) => Promise<void>): Promise
   if (watch === null) throw new Error("the site is another hub's");
   const { db, inTx, siteId } = fleet;
   const maas = await fleet.rig.services.maas(siteId);
-  const look = { siteId, fence: watch.fence, maas, read: "some" } as const;
+  const look = { siteId, fence: watch.fence, maas, read: "some", unconfirmed: [] } as const;
   const passes: Promise<void>[] = [];
   await inTx(async (tx) => {
     await tx.execute(sql`select from nodes where id = ${node.nodeId}::uuid for update`);
