@@ -144,7 +144,7 @@ describe("a site that moves to another address", () => {
       sweptForMs: 5,
       wakeAnswered: null,
       sweepAnswered: null,
-      unreadableMachines: 0,
+      unreadable: null,
       clearsError: true,
     };
     expect(await api.database.database.inTx((tx) => recordLook(tx, siteId, 7, look))).toBe(false);
