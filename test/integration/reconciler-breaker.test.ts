@@ -93,6 +93,14 @@ describe("agents that are not heard of after a hub's own outage", () => {
   const active: FleetNode[] = [];
   const offlineBreakerRow = async () => (await listBreakers(fleet.db)).find((one) => one.kind === "offline");
 
+  /** A node that a pass holds just then is taken by the next sweep. */
+  const allOffline = (afterOutage: boolean) =>
+    until("all six to be offline", async () => {
+      await sweep(afterOutage);
+      const now = await Promise.all(active.map(({ nodeId }) => fleet.node(nodeId)));
+      return now.every(({ status }) => status === "offline") ? true : undefined;
+    });
+
   it("do not become offline when they are many, but nothing is put on them", async () => {
     for (const one of made) if ((await fleet.node(one.nodeId)).status === "active") active.push(one);
     expect(active).toHaveLength(6);
@@ -113,7 +121,7 @@ describe("agents that are not heard of after a hub's own outage", () => {
     await fleet.inTx((tx) =>
       resetBreaker(tx, fleet.siteId, "offline", { by: "ann", reason: "a switch burnt", acceptSeconds: 60 }),
     );
-    expect(await sweep(true)).toMatchObject({ offline: 6 });
+    await allOffline(true);
   });
 
   it("become offline at once where the hub was there all the time", async () => {
@@ -123,6 +131,6 @@ describe("agents that are not heard of after a hub's own outage", () => {
     }
     await fleet.db.delete(reconcilerBreakers);
     await silent(active);
-    expect(await sweep(false)).toMatchObject({ offline: 6 });
+    await allOffline(false);
   });
 });

@@ -32,7 +32,9 @@ describe("a node in service", () => {
   it("is as it should be, and is known to be", async () => {
     const { nodeId } = await fleet.nodeInService();
     await fleet.sweep();
-    expect(await fleet.node(nodeId)).toMatchObject({ status: "active", driftDetected: false, driftDetails: null });
+    const node = await fleet.node(nodeId);
+    expect(node).toMatchObject({ status: "active", driftDetected: false, maasOwner: "admin" });
+    expect(node.lastReconciledAt).not.toBeNull();
   });
 
   it("is quarantined when its machine was released outside, once, with one alert", async () => {

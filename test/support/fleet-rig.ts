@@ -165,19 +165,21 @@ export class FleetRig {
       .values({ siteId: this.siteId, ...now })
       .onConflictDoUpdate({ target: maasSiteWatches.siteId, set: now });
   }
-  /** Asks for a sweep, and waits until the nodes have been judged by it. */
+  /**
+   * Has all machines read and all nodes judged. A look is followed by its pass before the next look begins, so once a second sweep is kept the pass
+   * of the first is over.
+   */
   async sweep(): Promise<void> {
-    const { rows } = await this.db.execute<{ at: string }>(sql`select clock_timestamp()::text as at`);
-    await this.requestSweep();
-    await until("the sweep", async () => {
-      const [row] = await this.db
-        .select({
-          judged: sql<boolean>`coalesce(bool_and(${nodeMaasState.lastReconciledAt} > ${rows[0]?.at}::timestamptz), true)`,
-        })
-        .from(nodeMaasState)
-        .where(eq(nodeMaasState.siteId, this.siteId));
-      return row?.judged === true ? true : undefined;
-    });
+    for (const which of ["first", "second"]) {
+      await this.requestSweep();
+      await until(`the ${which} sweep`, async () => {
+        const [watch] = await this.db
+          .select({ requestedAt: maasSiteWatches.sweepRequestedAt })
+          .from(maasSiteWatches)
+          .where(eq(maasSiteWatches.siteId, this.siteId));
+        return watch?.requestedAt === null ? true : undefined;
+      });
+    }
   }
 
   async node(nodeId: NodeId) {
