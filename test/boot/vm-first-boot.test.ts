@@ -1,27 +1,63 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { Site } from "../../shared/api/sites.ts";
 import { until } from "../support/until.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
-import type { VmHost } from "./vm-host.ts";
+import { type FileServer, startFileServer } from "./file-server.ts";
+import { GUEST_GATEWAY, ROOT_MOUNT, type VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
+/** What the API admits and a shell, YAML or a unit might act on. Whatever of it were executed would leave this file. */
+const PWNED = "/run/pwned";
+/** A hexadecimal number for YAML, and as long as a label may be. */
+const HOSTNAME = `0x${"f".repeat(61)}`;
+const DEPLOY_USER = `_-0${"-_".repeat(14)}-`;
+const PASSWORD = ` '"$(touch ${PWNED})\`touch ${PWNED}\`$HOME\\ : # & ! | ; < > * ? [ ] { } % ~ ä€😀 - `;
+const BUNDLE = `it's;$(touch$\{IFS}${PWNED})\`touch$\{IFS}${PWNED}\`|&"<>*[]{}!~^,:%5c\\?x=$HOME&y='"\\`;
+
 /** What a container cannot show: a kernel of its own, disks that are discovered, the power going, a clock that is wrong. */
+/** Patience, for machines without virtualisation that have other work to do. */
+const BOOT_MS = 3_600_000;
+let files: FileServer;
 let world: BootWorld<VmHosts>;
 let host: VmHost;
 let onboarding: Awaited<ReturnType<BootWorld["ended"]>>;
 const figures: string[] = [];
 beforeAll(async () => {
+  files = await startFileServer("127.0.0.1", GUEST_GATEWAY);
+  const bundle = files.serve(BUNDLE, "#!/bin/sh\necho done >/etc/site-bundle\n");
   world = await startBootWorld({
     boxes: 1,
     lane: VmHosts.start,
-    profile: { enable_phase2_roce: false, initialize_extra_disks: true },
+    profile: {
+      enable_phase2_roce: false,
+      initialize_extra_disks: true,
+      site_bootstrap_bundle_ref: bundle,
+    },
   });
-  const { id } = await world.onboard(1);
-  onboarding = await world.ended(id, 540_000);
+  const { api, site, boxes } = world;
+  const path = `/api/v1/admin/maas-sites/${site.siteId}`;
+  await api.patch(Site, path, { deploy_user: DEPLOY_USER });
+  await api.call(z.unknown(), "POST", `${path}/credentials`, {
+    deploy_password: PASSWORD,
+  });
+  const selectors = {
+    site_id: site.siteId,
+    profile_id: site.profileId,
+    sku_id: site.skuId,
+  };
+  const { onboarding_id: id } = await api.onboard({
+    ...selectors,
+    ...boxes[0],
+    hostname: HOSTNAME,
+  });
+  onboarding = await world.ended(id, BOOT_MS);
   host = world.hosts.of(world.maas.sim.region.machine(onboarding.maas_system_id ?? ""));
-});
+}, BOOT_MS);
 afterAll(async () => {
   if (figures.length > 0) process.stdout.write(`\n${figures.join("\n")}\n`);
   await world?.stop();
+  await files?.stop();
 });
 
 const node = () => world.api.node(onboarding.node_id ?? "");
@@ -52,13 +88,39 @@ describe("a machine with disks of its own", () => {
   });
 
   it("has a share of each free disk, mounted by UUID, and the root's disk as it was", async () => {
-    expect(await host.shell("findmnt -no SOURCE /")).toBe("/dev/nvme0n1");
-    const shares = await host.shell("findmnt -rno SOURCE,TARGET -t ext4 | grep ' /share' | sort");
-    expect(shares).toBe("/dev/nvme1n1 /share1\n/dev/nvme2n1 /share2");
+    const devices = await host.devices();
+    expect(await host.shell("findmnt -no SOURCE /")).toBe(`${devices.get("root")}p2`);
+    expect(await host.shell(`blkid -p -o value -s LABEL ${devices.get("root")}p1`)).toBe("boot");
+    const shares = (await host.shell("findmnt -rno SOURCE,TARGET -t ext4 | grep ' /share' | sort -k 2")).split("\n");
+    expect(shares.map((line) => line.split(" ")[1])).toEqual(["/share1", "/share2"]);
+    expect(shares.map((line) => line.split(" ")[0]).sort()).toEqual(
+      [devices.get("data1"), devices.get("data2")].sort(),
+    );
     const fstab = await host.shell("cat /etc/fstab");
-    expect(fstab).toContain("/dev/nvme0n1 / ext4");
+    expect(fstab).toContain(ROOT_MOUNT.trim());
     expect(fstab.match(/^UUID=[0-9a-f-]{36} \/share[12] ext4 .*nofail/gm)).toHaveLength(2);
     expect(await host.shell("systemctl --failed --no-legend")).toBe("");
+  });
+
+  it("bears the name, user and password that it was given, to the letter, and ran nothing of them", async () => {
+    const given = (text: string) => `"$(printf %s ${Buffer.from(text).toString("base64")} | base64 -d)"`;
+    expect(await host.shell("hostname")).toBe(HOSTNAME);
+    expect((await node()).hostname).toBe(HOSTNAME);
+    // As a person does it: through PAM, for the login and for sudo.
+    const asked = `printf '%s\\n' ${given(PASSWORD)}`;
+    const user = given(DEPLOY_USER);
+    expect(await host.shell(`${asked} | runuser -u nobody -- su -c 'id -un' -- ${user} 2>/dev/null`)).toBe(DEPLOY_USER);
+    expect(await host.shell(`${asked} | runuser -u ${user} -- sudo -S -k -p '' id -u 2>/dev/null`)).toBe("0");
+    await expect(
+      host.shell(`printf 'x%s\\n' ${given(PASSWORD)} | runuser -u nobody -- su -c id -- ${user}`),
+    ).rejects.toThrow(/Authentication failure/);
+    expect(files.asked).toEqual([`/${BUNDLE}`]);
+    expect(await host.shell("cat /etc/site-bundle")).toBe("done");
+    const statuses = (await host.shell("cat /var/lib/muster/bootstrap/*.status")).split("\n");
+    expect(statuses.map((line) => (JSON.parse(line) as { exit_code: number }).exit_code)).toEqual(
+      statuses.map(() => 0),
+    );
+    expect(await host.shell(`ls ${PWNED} 2>&1 || true`)).toContain("No such file");
   });
 
   it("costs little while nothing happens", async () => {

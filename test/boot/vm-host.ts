@@ -1,16 +1,23 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, openSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { execa } from "execa";
+import { until } from "../support/until.ts";
 import type { HostFile } from "./container-host.ts";
 import type { BootImage } from "./image/boot-image.ts";
 import { shellIn } from "./vm-shell.ts";
 
 /** Where a guest of QEMU's user network finds this machine's loopback. */
 export const GUEST_GATEWAY = "10.0.2.2";
-/** Guests have no network but that; what runs in them is asked through their serial port. */
-const DATA_DISKS = 2;
-const GIB = 2 ** 30;
+/** The smallest disk that the discovery takes for one. */
+const DATA_DISK_BYTES = 2 ** 30;
+const MIB = 2 ** 20;
+/** The system's disk is partitioned as an installer leaves it: something to boot from, and the root behind it. */
+const BOOT_PARTITION = { start: MIB, size: 31 * MIB };
+const ROOT_START = 32 * MIB;
+const ROOT_PARTUUID = "6d757374-6572-4000-8000-000000000002";
+/** Device names may change from boot to boot. */
+export const ROOT_MOUNT = `PARTUUID=${ROOT_PARTUUID} / ext4 defaults,noatime 0 0\n`;
 
 /** Is there hardware virtualisation that a stock kernel can use? Some machines open /dev/kvm and then hang the guest. */
 function accelerator(): "kvm" | "tcg" {
@@ -24,26 +31,30 @@ export class VmHost {
   readonly #image: BootImage;
   readonly name: string;
   readonly mac: string;
+  /** Serial numbers of the disks beside the system's own; what is on them outlives a new system. */
+  dataDisks: readonly string[] = ["data1", "data2"];
   #process: ChildProcess | null = null;
   /** When the machine was last switched on. */
   startedAt = new Date(0);
   #ended: Promise<void> = Promise.resolve();
 
   constructor(folder: string, image: BootImage, name: string, mac: string) {
+    mkdirSync(folder, { recursive: true });
     this.#folder = folder;
     this.#image = image;
     this.name = name;
     this.mac = mac;
   }
 
-  #file = (what: string): string => join(this.#folder, `${this.name}-${what}`);
+  #file = (what: string): string => join(this.#folder, what);
+  diskFile = (serial: string): string => this.#file(`disk-${serial}.raw`);
 
-  /** A new operating system on the first disk, and blank data disks. The files are written into the file system without mounting it. */
+  /** A new operating system on the first disk; the data disks stay as they are, or are blank. Files are written into the root without mounting it. */
   async install(files: readonly HostFile[]): Promise<void> {
-    const root = this.#file("root.raw");
-    await execa("cp", ["--sparse=always", this.#image.disk, root]);
+    const root = await this.#partitionedRoot();
     const commands: string[] = [];
-    for (const [at, file] of files.entries()) {
+    const fstab = { path: "etc/fstab", mode: 0o644, content: ROOT_MOUNT };
+    for (const [at, file] of [fstab, ...files].entries()) {
       const local = this.#file(`file${at}`);
       writeFileSync(local, file.content, { mode: 0o600 });
       const folders = file.path.split("/").slice(0, -1);
@@ -51,20 +62,46 @@ export class VmHost {
         commands.push(`mkdir /${folders.slice(0, depth).join("/")}`);
       const name = basename(file.path);
       const mode = `0100${file.mode.toString(8)}`;
-      commands.push(`cd /${folders.join("/")}`, `write ${local} ${name}`, `sif ${name} mode ${mode}`);
+      commands.push(`cd /${folders.join("/")}`, `rm ${name}`, `write ${local} ${name}`, `sif ${name} mode ${mode}`);
     }
     const script = this.#file("debugfs");
     writeFileSync(script, `${commands.join("\n")}\n`);
-    await execa("debugfs", ["-w", "-f", script, root]);
-    for (let disk = 1; disk <= DATA_DISKS; disk += 1)
-      await execa("truncate", ["-s", String(2 * GIB), this.#file(`data${disk}.raw`)]);
+    await execa("debugfs", ["-w", "-f", script, `${root}?offset=${ROOT_START}`]);
+    for (const serial of this.dataDisks)
+      await execa("truncate", ["-s", String(DATA_DISK_BYTES), this.diskFile(serial)]);
   }
 
-  /** `rtc`: seconds that the machine's clock is off. */
+  async #partitionedRoot(): Promise<string> {
+    const root = this.diskFile("root");
+    const { size } = statSync(this.#image.disk);
+    await execa("truncate", ["-s", "0", root]);
+    await execa("truncate", ["-s", String(ROOT_START + size + MIB), root]);
+    const table = [
+      "label: gpt",
+      `start=${BOOT_PARTITION.start / 512}, size=${BOOT_PARTITION.size / 512}, name=boot`,
+      `start=${ROOT_START / 512}, size=${size / 512}, name=root, uuid=${ROOT_PARTUUID}`,
+    ];
+    await execa("sfdisk", ["-q", root], { input: `${table.join("\n")}\n` });
+    const copy = ["bs=1M", `seek=${ROOT_START / MIB}`, "conv=notrunc,sparse", "status=none"];
+    await execa("dd", [`if=${this.#image.disk}`, `of=${root}`, ...copy]);
+    const at = `offset=${BOOT_PARTITION.start}`;
+    await execa("mkfs.ext4", ["-q", "-L", "boot", "-E", at, root, `${BOOT_PARTITION.size / MIB}M`]);
+    return root;
+  }
+
+  /** The same machine with a copy of its system's disk as it is now, and no other disk: what comes back where somebody has kept the old one. */
+  async keepSystem(): Promise<VmHost> {
+    const kept = new VmHost(this.#file("kept"), this.#image, this.name, this.mac);
+    kept.dataDisks = [];
+    await execa("cp", ["--sparse=always", this.diskFile("root"), kept.diskFile("root")]);
+    return kept;
+  }
+
+  /** `clockOffSeconds`: what the machine's clock is ahead. */
   start({ clockOffSeconds = 0 }: { clockOffSeconds?: number } = {}): void {
     const log = openSync(this.#file("qemu.log"), "a");
     const base = new Date(Date.now() + clockOffSeconds * 1000).toISOString().slice(0, 19);
-    const drive = (id: string, file: string) => [
+    const drive = (id: string, file: string): string[][] => [
       ["-drive", `file=${file},format=raw,if=none,id=${id},cache=writeback`],
       ["-device", `nvme,serial=${id},drive=${id}`],
     ];
@@ -76,13 +113,14 @@ export class VmHost {
       // A root shell, for the suite alone: no network service of the guest is needed to look into it.
       ["-chardev", `socket,id=shell,path=${this.#file("shell.sock")},server=on,wait=off`, "-serial", "chardev:shell"],
       ["-kernel", this.#image.kernel, "-append"],
-      ["root=/dev/nvme0n1 rw console=ttyS0 quiet mitigations=off systemd.show_status=0"],
-      ...drive("root", this.#file("root.raw")),
-      ...Array.from({ length: DATA_DISKS }, (_, at) => drive(`data${at + 1}`, this.#file(`data${at + 1}.raw`))).flat(),
+      [`root=PARTUUID=${ROOT_PARTUUID} rw console=ttyS0 quiet mitigations=off systemd.show_status=0`],
+      ...["root", ...this.dataDisks].flatMap((serial) => drive(serial, this.diskFile(serial))),
       ["-netdev", "user,id=net", "-device", `virtio-net-pci,netdev=net,romfile=,mac=${this.mac}`],
       ["-device", "virtio-rng-pci", "-rtc", `base=${base},clock=vm`],
     ].flat();
-    const child = spawn("qemu-system-x86_64", words, { stdio: ["ignore", log, log] });
+    const child = spawn("qemu-system-x86_64", words, {
+      stdio: ["ignore", log, log],
+    });
     this.#process = child;
     this.startedAt = new Date();
     this.#ended = new Promise((resolve) => child.once("close", () => resolve()));
@@ -100,6 +138,18 @@ export class VmHost {
 
   /** What a shell line prints; throws when it fails or the guest does not answer in time. */
   shell = (line: string, timeoutMs?: number): Promise<string> => shellIn(this.#file("shell.sock"), line, timeoutMs);
+  /** Devices by their disks' serial numbers. */
+  async devices(): Promise<ReadonlyMap<string, string>> {
+    const lines = (await this.shell("lsblk -dnro SERIAL,NAME")).split("\n").map((line) => line.split(" "));
+    return new Map(lines.map(([serial = "", name = ""]) => [serial, `/dev/${name}`]));
+  }
+
+  /** Waits, from the power button on, for a shell to answer: a line that comes before the shell is lost. */
+  answers = (): Promise<true> =>
+    until(`a shell on ${this.name}`, async () => (await this.shell("echo up", 5_000)) === "up" || undefined, {
+      timeoutMs: 300_000,
+      everyMs: 500,
+    });
   console(): string {
     const file = this.#file("console.log");
     return existsSync(file) ? readFileSync(file, "utf8") : "";

@@ -3,11 +3,15 @@ import { join } from "node:path";
 import type { Region } from "../fakes/maas/engine/region.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
 import { PXE_NIC } from "../fakes/maas/state/site.ts";
+import type { HostFile } from "./container-host.ts";
 import type { BootImage } from "./image/boot-image.ts";
 import { filesOfInstaller } from "./installer-files.ts";
 import type { Lane } from "./lane.ts";
 import { GUEST_GATEWAY, VmHost } from "./vm-host.ts";
 import { SHELL_UNIT, SHELL_WANTED } from "./vm-shell.ts";
+
+/** Changes a machine before its new system is installed; answers files for that system. */
+export type PrepareVm = (host: VmHost) => Promise<HostFile[]>;
 
 /** Boots the machines that a simulated region deploys, as virtual machines, and obeys its power calls. */
 export class VmHosts implements Lane {
@@ -16,9 +20,11 @@ export class VmHosts implements Lane {
   readonly #folder: string;
   readonly #image: BootImage;
   readonly #hosts = new Map<string, VmHost>();
+  readonly #kept: VmHost[] = [];
   #last: Promise<void> = Promise.resolve();
   readonly #failing = new AbortController();
   readonly failed = this.#failing.signal;
+  prepare: PrepareVm = async () => [];
 
   private constructor(folder: string, image: BootImage) {
     this.#folder = folder;
@@ -37,8 +43,13 @@ export class VmHosts implements Lane {
         this.#enqueue(async () => {
           const host = this.of(machine);
           await host.powerCut();
-          const network = { match: { macaddress: host.mac }, "set-name": PXE_NIC, dhcp4: true };
-          await host.install([...filesOfInstaller(machine, maasUrl, network), SHELL_UNIT, SHELL_WANTED]);
+          const network = {
+            match: { macaddress: host.mac },
+            "set-name": PXE_NIC,
+            dhcp4: true,
+          };
+          const more = await this.prepare(host);
+          await host.install([...filesOfInstaller(machine, maasUrl, network), SHELL_UNIT, SHELL_WANTED, ...more]);
           region.count(machine.systemId, "boot");
           host.start();
         }),
@@ -52,14 +63,26 @@ export class VmHosts implements Lane {
 
   of({ hostname, interfaces }: Pick<Machine, "hostname" | "interfaces">): VmHost {
     const mac = interfaces.find((nic) => nic.name === PXE_NIC)?.macAddress ?? "";
-    const known = this.#hosts.get(hostname) ?? new VmHost(this.#folder, this.#image, hostname, mac);
+    const known = this.#hosts.get(hostname) ?? this.#make(hostname, mac);
     this.#hosts.set(hostname, known);
     return known;
   }
 
+  /** A host's name may be too long for the path of a socket. */
+  #make = (hostname: string, mac: string): VmHost =>
+    new VmHost(join(this.#folder, String(this.#hosts.size + 1)), this.#image, hostname, mac);
+
+  /** Cuts the machine's power and keeps its system as it is then. */
+  async keepSystem(host: VmHost): Promise<VmHost> {
+    await host.powerCut();
+    const kept = await host.keepSystem();
+    this.#kept.push(kept);
+    return kept;
+  }
+
   async stop(): Promise<void> {
     await this.#last;
-    await Promise.all([...this.#hosts.values()].map((host) => host.powerCut()));
+    await Promise.all([...this.#hosts.values(), ...this.#kept].map((host) => host.powerCut()));
   }
 
   #enqueue(work: () => Promise<void>): void {

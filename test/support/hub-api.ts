@@ -47,6 +47,18 @@ export class HubApi {
     return schema.parse(json);
   }
 
+  /** Changes what lies at the path as it is now: the change names the version that it was made for. */
+  async patch<T>(schema: z.ZodType<T>, path: string, body: unknown): Promise<T> {
+    const headers = { authorization: `Bearer ${this.#token}` };
+    const seen = await fetch(new URL(path, this.url), {
+      headers,
+      signal: AbortSignal.timeout(30_000),
+    });
+    return this.call(schema, "PATCH", path, body, {
+      "if-match": seen.headers.get("etag") ?? "",
+    });
+  }
+
   async all<T>(item: z.ZodType<T>, path: string): Promise<T[]> {
     const items: T[] = [];
     const join = path.includes("?") ? "&" : "?";

@@ -1,0 +1,35 @@
+import { createHash } from "node:crypto";
+import { createServer } from "node:http";
+
+/** The site's own files, which hosts fetch at first boot. */
+export interface FileServer {
+  /** The paths that were asked for, as they came. */
+  readonly asked: string[];
+  /** Answers the reference by which a profile names the file. */
+  serve(name: string, text: string): string;
+  stop(): Promise<void>;
+}
+
+/** `reach`: the address by which hosts come to `listen`. */
+export async function startFileServer(listen: string, reach: string): Promise<FileServer> {
+  const served = new Map<string, string>();
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    const path = request.url ?? "";
+    asked.push(path);
+    const body = served.get(path);
+    response.writeHead(body === undefined ? 404 : 200).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, listen, resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the file server has no port");
+  return {
+    asked,
+    serve(name, text) {
+      served.set(`/${name}`, text);
+      const sha256 = createHash("sha256").update(text).digest("hex");
+      return `http://${reach}:${address.port}/${name}#sha256=${sha256}`;
+    },
+    stop: () => new Promise((resolve) => void server.close(() => resolve())),
+  };
+}

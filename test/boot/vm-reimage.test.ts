@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Profile } from "../../shared/api/sites.ts";
+import { until } from "../support/until.ts";
+import { type BootWorld, startBootWorld } from "./boot-world.ts";
+import { hashOf, LEDGER, layDisks, MOUNTS, PRIVATE_MOUNT } from "./vm-disks.ts";
+import { ROOT_MOUNT, type VmHost } from "./vm-host.ts";
+import { VmHosts } from "./vm-hosts.ts";
+
+/**
+ * One machine whose disks hold what is not ours to erase, installed twice: first by a profile that does not allow it, then by one that
+ * does. In the end its first system comes back.
+ */
+const BOOT_MS = 3_600_000;
+const SIGNED = ["signed", "table", "luks"];
+/** Whose bytes show whether anything was written to them. */
+const QUIET_DISKS = [...SIGNED, "private"];
+let world: BootWorld<VmHosts>;
+let host: VmHost;
+let id: string;
+let first: Awaited<ReturnType<BootWorld["ended"]>>;
+let nodeId: string;
+let old: VmHost;
+const machineIds: string[] = [];
+const written = new Map<string, string>();
+beforeAll(async () => {
+  world = await startBootWorld({
+    boxes: 1,
+    lane: VmHosts.start,
+    profile: { enable_phase2_roce: false, initialize_extra_disks: true },
+  });
+  world.hosts.prepare = async (one) => {
+    if (host === undefined) {
+      await layDisks(one);
+      for (const serial of QUIET_DISKS) written.set(serial, await hashOf(one, serial));
+    }
+    host = one;
+    return [{ path: "etc/fstab", mode: 0o644, content: `${ROOT_MOUNT}${MOUNTS}` }, ...PRIVATE_MOUNT];
+  };
+  ({ id } = await world.onboard(1));
+  first = await world.ended(id, BOOT_MS);
+}, BOOT_MS);
+afterAll(() => world?.stop());
+
+const diskPart = async () =>
+  JSON.parse(await host.shell("cat /var/lib/muster/bootstrap/40-extra-disks.status")) as { message: string };
+async function expectLive(): Promise<void> {
+  const devices = await host.devices();
+  const inUse = /in use:([^;]*)/.exec((await diskPart()).message)?.[1] ?? "";
+  expect(inUse).toContain(`${devices.get("root")} (holds the root)`);
+  for (const serial of ["mounted", "swap"]) expect(inUse).toContain(`${devices.get(serial)} (mounted or swap)`);
+  const mounted = await host.shell("findmnt -no SOURCE /data; cat /data/ledger");
+  expect(mounted).toBe(`${devices.get("mounted")}\n${LEDGER}`);
+  expect(await host.shell("tail -n +2 /proc/swaps")).toContain(devices.get("swap"));
+  const inside = await host.shell(
+    "nsenter --mount --target $(systemctl show -P MainPID private-data) sh -c 'findmnt -no SOURCE /mnt; cat /mnt/ledger'",
+  );
+  expect(inside).toBe(`${devices.get("private")}p1\n${LEDGER}`);
+  expect(await host.shell(`blkid -p -o value -s LABEL ${devices.get("root")}p1`)).toBe("boot");
+}
+const shares = async () =>
+  (await host.shell("findmnt -rno SOURCE,TARGET -t ext4 | grep ' /share' | sort -k 2")).split("\n");
+
+describe("the first system, by a profile that does not allow to erase", () => {
+  it("makes a share of the blank disk alone, and names those with something on them", async () => {
+    expect(first, `${first.error_message}\n${host.console().slice(-4000)}`).toMatchObject({
+      status: "failed_manual_intervention",
+      failure_class: "post_deploy_connectivity_failure",
+      error_code: "host_bootstrap_failed",
+    });
+    nodeId = first.node_id ?? "";
+    const devices = await host.devices();
+    const leftAlone = /left alone:([^;]*)/.exec((await diskPart()).message)?.[1] ?? "";
+    expect(leftAlone).toContain(`${devices.get("signed")} (ext4)`);
+    expect(leftAlone).toMatch(new RegExp(`${devices.get("table")} [(]gpt`, "i"));
+    expect(leftAlone).toContain(`${devices.get("luks")} (crypto_LUKS)`);
+    expect(leftAlone).toMatch(new RegExp(`${devices.get("private")} [(]gpt`, "i"));
+    expect(first.error_message).toContain("left alone:");
+    expect(await shares()).toEqual([`${devices.get("blank")} /share1`]);
+    await host.shell(`echo first >/share1/from && sync`);
+  });
+
+  it("wrote nothing to any other disk", async () => {
+    await expectLive();
+    for (const serial of QUIET_DISKS) expect(await hashOf(host, serial), serial).toBe(written.get(serial));
+  });
+});
+
+describe("the second system, by a profile that allows it", () => {
+  beforeAll(async () => {
+    machineIds.push(await host.shell("echo first >/root/from; sync; cat /etc/machine-id"));
+    old = await world.hosts.keepSystem(host);
+    const { siteId, profileId } = world.site;
+    const path = `/api/v1/admin/maas-sites/${siteId}/profiles/${profileId}`;
+    await world.api.patch(Profile, path, { erase_unexpected_signatures: true });
+    await world.verb(id, "restart-clean");
+  }, BOOT_MS);
+
+  it("is another system of the same node", { timeout: BOOT_MS }, async () => {
+    const end = await world.ended(id, BOOT_MS);
+    expect(end.status, `${end.error_message}\n${host.console().slice(-4000)}`).toBe("completed");
+    expect(end.node_id).toBe(nodeId);
+    expect(await world.api.node(nodeId)).toMatchObject({ status: "active", schedulable: true, generation: 2 });
+    expect(world.maas.sim.region.state.counters[end.maas_system_id ?? ""]).toMatchObject({ deploy: 2, boot: 2 });
+    machineIds.push(await host.shell("cat /etc/machine-id"));
+    expect(new Set(machineIds).size).toBe(2);
+    expect(await host.shell("ls /root/from 2>&1 || true")).toContain("No such file");
+  });
+
+  it("has shares of the signed disks, and has written to none that is in use", async () => {
+    const devices = await host.devices();
+    const made = await shares();
+    expect(made.map((line) => line.split(" ")[1])).toEqual(["/share1", "/share2", "/share3", "/share4"]);
+    const expected = [...SIGNED, "blank"].map((serial) => devices.get(serial));
+    expect(made.map((line) => line.split(" ")[0]).sort()).toEqual(expected.sort());
+    expect(await host.shell("ls -A /share1 /share2 /share3 /share4 | grep -v -e ^/ -e ^lost+found -e ^$ || true")).toBe(
+      "",
+    );
+    await expectLive();
+    const inUse = (await diskPart()).message;
+    expect(inUse).toContain(`${devices.get("private")} (held by a process)`);
+    expect(await hashOf(host, "private")).toBe(written.get("private"));
+    expect(await host.shell("systemctl --failed --no-legend")).toBe("");
+  });
+});
+
+describe("the first system, when it comes back", () => {
+  it("is refused, with its certificate and with its token, and disturbs nothing", { timeout: BOOT_MS }, async () => {
+    const before = await world.api.node(nodeId);
+    old.start();
+    await old.answers();
+    const said = async (code: string) =>
+      until(
+        `the old agent to be told ${code}`,
+        async () =>
+          (await old.shell("journalctl -u muster-agent -o cat --no-pager")).includes(code) ? true : undefined,
+        { timeoutMs: 600_000, everyMs: 2_000 },
+      );
+    expect(await old.shell("cat /root/from")).toBe("first");
+    await said("certificate_rejected");
+    expect(await old.shell("journalctl -u muster-agent -o cat --no-pager")).toContain("it was revoked");
+    // All that it has beside its certificate is the token in its first boot; without an identity the agent's part tries that.
+    await old.shell("rm -rf /var/lib/muster/agent /etc/muster && systemctl stop muster-agent");
+    await old.shell("/var/lib/cloud/instance/scripts/20-agent-bootstrap.sh", 300_000);
+    await said("token_unknown");
+    await old.powerCut();
+    const after = await world.api.node(nodeId);
+    expect(after).toMatchObject({ status: "active", schedulable: true, generation: 2 });
+    expect(after.events).toEqual(before.events);
+    expect(await host.shell("systemctl is-active muster-agent")).toBe("active");
+  });
+});
