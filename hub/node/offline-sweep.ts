@@ -2,8 +2,9 @@ import type { NodeId } from "../../shared/ids.ts";
 import {
   CLOSED_AS_SILENT,
   closeSession,
-  findReturnedNodes,
   findSilentNodes,
+  lockReturnedNodes,
+  lockSilentNodes,
   type SilentNode,
 } from "../db/queries/agent-sessions.ts";
 import type { InTx, Tx } from "../db/tx.ts";
@@ -14,6 +15,8 @@ import { moveNode } from "./move-node.ts";
 /** Silence beyond the time to live before an agent counts as unreachable: one lost beat is none. */
 const SILENCE_MS = 30_000;
 const EVERY_MS = 5_000;
+/** Nodes moved in one transaction: a contact of one of them waits until it ends, and with it all that came in the same second. */
+const SLICE = 100;
 
 /** Which of the nodes that would become offline may not, since they are too many at once (decision F1). */
 export type HoldBack = (tx: Tx, nodes: readonly SilentNode[], afterOutage: boolean) => Promise<ReadonlySet<NodeId>>;
@@ -40,32 +43,56 @@ export interface SweepResult {
 
 /**
  * Moves nodes that have been silent too long from active to offline, and back those that are heard of again. Unreachable is not dead: nothing
- * but the status and the condition changes, and the first hello brings them back too.
+ * but the status and the condition changes, and the first hello brings them back too. How many may be moved is decided over all of them; then each is
+ * looked at again in the transaction that moves it, some at a time.
  */
 export async function sweepOffline(options: SweepOptions): Promise<SweepResult> {
-  return options.inTx(async (tx) => {
-    const silent = await findSilentNodes(tx, options.silenceMs ?? SILENCE_MS, options.upForMs);
-    const active = silent.filter((node) => node.status === "active");
-    const held = await options.holdBack(tx, active, options.afterOutage);
-    let offline = 0;
-    for (const node of silent) {
-      // It was told when it fell silent; as long as it is held back it is found by each sweep.
-      if (held.has(node.id) && node.session === "closed") continue;
-      const message = `No contact with the agent since ${node.lastSeenAt.toISOString()}`;
-      await closeSession(tx, node.id, node.epoch, CLOSED_AS_SILENT);
-      await writeConnected(tx, node, "Unknown", "Silent", message);
-      if (node.status !== "active" || held.has(node.id)) continue;
-      await moveNode(tx, node.id, { from: "active", to: "offline", owner: "heartbeat" }, message);
-      offline += 1;
-    }
-    const returned = await findReturnedNodes(tx);
-    for (const node of returned) {
-      const message = "The agent is in contact again";
-      await moveNode(tx, node.id, { from: "offline", to: "active", owner: "heartbeat" }, message);
-      await writeConnected(tx, node, "True", "Connected", message);
-    }
-    return { offline, returned: returned.length };
+  const { inTx, afterOutage, upForMs, silenceMs = SILENCE_MS } = options;
+  const { silent, held } = await inTx(async (tx) => {
+    const found = await findSilentNodes(tx, { silenceMs, upForMs });
+    return { silent: found, held: await options.holdBack(tx, found.filter(isActive), afterOutage) };
   });
+  // One that is held back was told when it fell silent; as long as it is held back it is found by each sweep.
+  const toWrite = silent.filter((node) => !(held.has(node.id) && node.session === "closed")).map((node) => node.id);
+  let offline = 0;
+  for (let at = 0; at < toWrite.length; at += SLICE) {
+    offline += await inTx(async (tx) => {
+      const still = await lockSilentNodes(tx, toWrite.slice(at, at + SLICE), { silenceMs, upForMs });
+      // A breaker that has opened since holds back as well; counted they are.
+      const heldSince = await options.holdBack(tx, still.filter(isActive), false);
+      return fallSilent(tx, still, new Set([...held, ...heldSince]));
+    });
+  }
+  let returned = 0;
+  for (let last = SLICE; last === SLICE; returned += last) last = await inTx(bringBack);
+  return { offline, returned };
+}
+
+const isActive = (node: SilentNode): boolean => node.status === "active";
+
+/** How many of these nodes, which the transaction holds, have become offline. */
+async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlySet<NodeId>): Promise<number> {
+  let offline = 0;
+  for (const node of silent) {
+    const message = `No contact with the agent since ${node.lastSeenAt.toISOString()}`;
+    await closeSession(tx, node.id, node.epoch, CLOSED_AS_SILENT);
+    await writeConnected(tx, node, "Unknown", "Silent", message);
+    if (!isActive(node) || held.has(node.id)) continue;
+    const { moved } = await moveNode(tx, node.id, { from: "active", to: "offline", owner: "heartbeat" }, message);
+    if (moved) offline += 1;
+  }
+  return offline;
+}
+
+/** Makes some of the nodes active that are heard of again; the answer is how many. */
+async function bringBack(tx: Tx): Promise<number> {
+  const returned = await lockReturnedNodes(tx, SLICE);
+  for (const node of returned) {
+    const message = "The agent is in contact again";
+    await moveNode(tx, node.id, { from: "offline", to: "active", owner: "heartbeat" }, message);
+    await writeConnected(tx, node, "True", "Connected", message);
+  }
+  return returned.length;
 }
 
 /**

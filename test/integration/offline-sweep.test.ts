@@ -1,9 +1,11 @@
-import { and, eq } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { agentSessions, nodeConditions, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
+import { recordContacts } from "../../hub/db/queries/agent-sessions.ts";
+import { listBreakers } from "../../hub/db/queries/reconciler-breakers.ts";
+import { agentSessions, maasSites, nodeConditions, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
 import { startOfflineSweep, sweepOffline } from "../../hub/node/offline-sweep.ts";
 import { offlineBreaker } from "../../hub/reconciler/offline-breaker.ts";
-import type { NodeId } from "../../shared/ids.ts";
+import type { NodeId, SiteId } from "../../shared/ids.ts";
 import { GatewayRig, type Identity } from "../support/gateway-rig.ts";
 import { quietLog } from "../support/log.ts";
 import { SocketAgent } from "../support/socket-agent.ts";
@@ -138,5 +140,81 @@ describe("a silent node", () => {
     await until("it has swept a few times", () => (sweeps > 5 ? true : undefined));
     running.close();
     expect(await statusOf(identity.nodeId)).toBe("active");
+  });
+});
+
+describe("a fleet that falls silent", () => {
+  const NODES = 300;
+  const TTL_MS = 120_000;
+  const SITE = "00000000-0000-4000-8000-000000000001" as SiteId;
+  const idOf = (n: number): NodeId => `00000000-0000-4000-8000-${n.toString().padStart(12, "0")}` as NodeId;
+  /** Nodes whose agents were heard of an hour ago. */
+  const seed = async (siteId: SiteId | null): Promise<void> => {
+    await rig.db.execute(sql`truncate nodes, agent_sessions cascade`);
+    await rig.db.execute(sql`
+      insert into nodes (id, hostname, site_id, status, sku, gpus_total, region_code, onboarding_mode)
+      select ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, 'h' || n, ${siteId}::uuid, 'active', 's', 8, 'r1', 'maas'
+      from generate_series(1, ${NODES}::int) n`);
+    await rig.db.execute(sql`
+      insert into agent_sessions (node_id, session_epoch, hub_id, channel, state, boot_id, agent_version, protocol_version, generation,
+        heartbeat_ttl_ms, last_seen_at)
+      select id, 1, gen_random_uuid(), 'websocket', 'open', 'b', '1', 1, generation, ${TTL_MS}::int, now() - interval '1 hour' from nodes`);
+  };
+  const count = async (status: "active" | "offline") => rig.db.$count(nodes, eq(nodes.status, status));
+  const sweep = (inTx: typeof rig.inTx, afterOutage = false) =>
+    sweepOffline({ inTx, upForMs: 600_000, silenceMs: 30_000, holdBack, afterOutage });
+  /** As the gateway writes it, except that a wait for a row's lock is an error. */
+  const contact = (...nodeIds: NodeId[]) =>
+    rig.inTx(async (tx) => {
+      await tx.execute(sql`set local lock_timeout = '2s'`);
+      await recordContacts(
+        tx,
+        nodeIds.map((nodeId) => ({ nodeId, epoch: 1, heartbeatTtlMs: TTL_MS })),
+      );
+    });
+
+  it("becomes offline some nodes at a time, and the contact of one that comes back meanwhile gets through", async () => {
+    await seed(null);
+    const offlineAfter: number[] = [];
+    const watched: typeof rig.inTx = async (fn, options) => {
+      const result = await rig.inTx(async (tx) => {
+        const done = await fn(tx);
+        const moved = await tx.$count(nodes, eq(nodes.status, "offline"));
+        if (moved > 0 && offlineAfter.every((before) => before === 0)) await contact(idOf(NODES));
+        return done;
+      }, options);
+      offlineAfter.push(await count("offline"));
+      return result;
+    };
+    expect(await sweep(watched)).toMatchObject({ offline: NODES - 1 });
+    expect(new Set(offlineAfter).size).toBeGreaterThanOrEqual(3);
+    expect(await statusOf(idOf(NODES))).toBe("active");
+    expect(await count("offline")).toBe(NODES - 1);
+  });
+
+  it("is active again when it is heard of", async () => {
+    await contact(...Array.from({ length: NODES }, (_, n) => idOf(n + 1)));
+    expect(await sweep(rig.inTx)).toMatchObject({ offline: 0, returned: NODES - 1 });
+    expect(await count("active")).toBe(NODES);
+  });
+
+  it("is counted as a whole by the breaker after the hub's own outage, and nothing of it is moved", async () => {
+    await rig.db.insert(maasSites).values({
+      id: SITE,
+      name: "dc1",
+      regionCode: "r1",
+      apiBaseUrl: "http://region.invalid/MAAS",
+      pxeIface: "ens19",
+      pxeVlanVid: 310,
+      nodePxeIface: "eno8303",
+      deployUser: "u",
+      deploySshIface: "eno8303",
+      upstreamDnsServers: ["1.1.1.1"],
+    });
+    await seed(SITE);
+    expect(await sweep(rig.inTx, true)).toEqual({ offline: 0, returned: 0 });
+    expect(await count("active")).toBe(NODES);
+    expect((await listBreakers(rig.db))[0]).toMatchObject({ kind: "offline", wouldMove: NODES, inService: NODES });
+    expect(await conditionOf(idOf(NODES), "agent.connected")).toMatchObject({ status: "Unknown", reason: "Silent" });
   });
 });

@@ -1,4 +1,4 @@
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { NodeId } from "../../../shared/ids.ts";
 import { type AgentSession, agentSessions, type Node, nodeCertificates, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
@@ -131,12 +131,24 @@ export interface SilentNode extends Pick<Node, "id" | "hostname" | "siteId" | "g
   readonly session: "open" | "closed";
 }
 
+/** How long a node must have been silent beyond its agent's time to live, and how long the hub has been up to hear it. */
+export interface Silence {
+  readonly silenceMs: number;
+  readonly upForMs: number;
+}
+
 /**
  * Nodes that have been silent for longer than their agent's time to live and `silenceMs`: those still held to be active, and those with a
  * session that its hub never closed, e.g. because that hub died. None whose time to live is more than half of `upForMs` (decision F2).
  */
-export async function findSilentNodes(tx: Tx, silenceMs: number, upForMs: number): Promise<SilentNode[]> {
-  return tx
+export const findSilentNodes = (tx: Tx, silence: Silence): Promise<SilentNode[]> => silentNodes(tx, silence);
+
+/** Which of these are silent still, held until the transaction ends; one that somebody else holds is left out. */
+export const lockSilentNodes = (tx: Tx, nodeIds: readonly NodeId[], silence: Silence): Promise<SilentNode[]> =>
+  silentNodes(tx, silence, inArray(nodes.id, [...nodeIds])).for("no key update", { skipLocked: true });
+
+const silentNodes = (tx: Tx, { silenceMs, upForMs }: Silence, which?: SQL) =>
+  tx
     .select({
       id: nodes.id,
       hostname: nodes.hostname,
@@ -151,16 +163,16 @@ export async function findSilentNodes(tx: Tx, silenceMs: number, upForMs: number
     .innerJoin(agentSessions, eq(agentSessions.nodeId, nodes.id))
     .where(
       and(
+        which,
         sql`(${nodes.status} = 'active' or ${agentSessions.state} = 'open')`,
         sql`${agentSessions.lastSeenAt} < now() - make_interval(secs => (${agentSessions.heartbeatTtlMs} + ${silenceMs}) / 1000.0)`,
         sql`2 * ${agentSessions.heartbeatTtlMs} <= ${Math.round(upForMs)}`,
       ),
     )
-    .for("update", { skipLocked: true });
-}
+    .orderBy(nodes.id);
 
-/** Offline nodes whose session is open and heard of again, though no new hello came: a hub could not write for a while. */
-export async function findReturnedNodes(tx: Tx): Promise<Pick<Node, "id" | "generation">[]> {
+/** Offline nodes whose session is open and heard of again, though no new hello came: a hub could not write for a while. At most `limit`, held. */
+export async function lockReturnedNodes(tx: Tx, limit: number): Promise<Pick<Node, "id" | "generation">[]> {
   return tx
     .select({ id: nodes.id, generation: nodes.generation })
     .from(nodes)
@@ -173,5 +185,7 @@ export async function findReturnedNodes(tx: Tx): Promise<Pick<Node, "id" | "gene
         sql`${agentSessions.lastSeenAt} > now() - make_interval(secs => ${agentSessions.heartbeatTtlMs} / 1000.0)`,
       ),
     )
-    .for("update", { of: nodes, skipLocked: true });
+    .orderBy(nodes.id)
+    .limit(limit)
+    .for("no key update", { of: nodes, skipLocked: true });
 }
