@@ -1,4 +1,4 @@
-import { and, eq, inArray } from "drizzle-orm";
+import { and, eq, inArray, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { listBreakers, resetBreaker } from "../../hub/db/queries/reconciler-breakers.ts";
 import { agentSessions, nodeConditions, reconcilerBreakers } from "../../hub/db/schema/index.ts";
@@ -94,10 +94,10 @@ describe("agents that are not heard of after a hub's own outage", () => {
   const offlineBreakerRow = async () => (await listBreakers(fleet.db)).find((one) => one.kind === "offline");
 
   /** A node that a pass holds just then is taken by the next sweep. */
-  const allOffline = (afterOutage: boolean) =>
-    until("all six to be offline", async () => {
+  const allOffline = (afterOutage: boolean, nodes = active) =>
+    until("all to be offline", async () => {
       await sweep(afterOutage);
-      const now = await Promise.all(active.map(({ nodeId }) => fleet.node(nodeId)));
+      const now = await Promise.all(nodes.map(({ nodeId }) => fleet.node(nodeId)));
       return now.every(({ status }) => status === "offline") ? true : undefined;
     });
 
@@ -124,13 +124,50 @@ describe("agents that are not heard of after a hub's own outage", () => {
     await allOffline(true);
   });
 
-  it("become offline at once where the hub was there all the time", async () => {
-    for (const { nodeId } of active) {
+  /** They were heard of, long after the breaker tripped, and not since. */
+  const silentSinceTheTrip = async (nodes: readonly FleetNode[]) => {
+    for (const { nodeId } of nodes) {
       await fleet.setConnected(nodeId, true);
-      await fleet.inTx((tx) => moveNode(tx, nodeId, { from: "offline", to: "active", owner: "heartbeat" }, "back"));
+      if ((await fleet.node(nodeId)).status === "offline")
+        await fleet.inTx((tx) => moveNode(tx, nodeId, { from: "offline", to: "active", owner: "heartbeat" }, "back"));
     }
+    await silent(nodes);
+  };
+  const openSince = (ago: string) =>
+    fleet.db
+      .update(reconcilerBreakers)
+      .set({ trippedAt: sql`now() - ${ago}::interval`, resetAt: null, acceptUntil: null })
+      .where(eq(reconcilerBreakers.kind, "offline"));
+
+  it("become offline one by one beside a breaker that nobody has reset, once they were heard of since it tripped", async () => {
+    const [first, ...others] = active as [FleetNode, ...FleetNode[]];
+    await silentSinceTheTrip([first]);
+    await openSince("30 days");
+    for (const { nodeId } of others) {
+      await fleet.inTx((tx) => moveNode(tx, nodeId, { from: "offline", to: "active", owner: "heartbeat" }, "back"));
+      const heard = { lastSeenAt: sql`now() - interval '31 days'` };
+      await fleet.db.update(agentSessions).set(heard).where(eq(agentSessions.nodeId, nodeId));
+    }
+    await allOffline(false, [first]);
+    expect(await sweep(false)).toMatchObject({ offline: 0 });
+    for (const { nodeId } of others) expect((await fleet.node(nodeId)).status).toBe("active");
+  });
+
+  it("are held back again, and told of again, when they are many after another outage", async () => {
+    await silentSinceTheTrip(active);
+    const alerts = async () =>
+      (await fleet.events(`maas-sites/${fleet.siteId}`)).filter(({ data }) => data["kind"] === "offline").length;
+    const before = await alerts();
+    expect(await sweep(true)).toMatchObject({ offline: 0 });
+    expect(await alerts()).toBe(before + 1);
+    expect((await offlineBreakerRow())?.trippedAt?.getTime()).toBeGreaterThan(Date.now() - 600_000);
+    expect(await sweep(false)).toMatchObject({ offline: 0 });
+    expect(await alerts()).toBe(before + 1);
+  });
+
+  it("become offline at once where the hub was there all the time", async () => {
+    await silentSinceTheTrip(active);
     await fleet.db.delete(reconcilerBreakers);
-    await silent(active);
     await allOffline(false);
   });
 });

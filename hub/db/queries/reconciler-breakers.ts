@@ -7,18 +7,28 @@ import type { Db, Tx } from "../tx.ts";
 /** `open`: everything is held back. `accepting`: everything is let through for a while, as a person asked. */
 export type BreakerState = "closed" | "open" | "accepting";
 
-export async function readBreakerState(tx: Tx, siteId: SiteId, kind: BreakerKind): Promise<BreakerState> {
+export interface Breaker {
+  readonly state: BreakerState;
+  /** Null unless it is open. */
+  readonly trippedAt: Date | null;
+}
+
+export async function readBreaker(tx: Tx, siteId: SiteId, kind: BreakerKind): Promise<Breaker> {
   const [row] = await tx
     .select({
-      tripped: sql<boolean>`${reconcilerBreakers.trippedAt} is not null`,
+      trippedAt: reconcilerBreakers.trippedAt,
       accepting: sql<boolean>`coalesce(${reconcilerBreakers.acceptUntil} > now(), false)`,
     })
     .from(reconcilerBreakers)
     .where(and(eq(reconcilerBreakers.siteId, siteId), eq(reconcilerBreakers.kind, kind)))
     .for("share");
-  if (row?.tripped === true) return "open";
-  return row?.accepting === true ? "accepting" : "closed";
+  const trippedAt = row?.trippedAt ?? null;
+  if (trippedAt !== null) return { state: "open", trippedAt };
+  return { state: row?.accepting === true ? "accepting" : "closed", trippedAt };
 }
+
+export const readBreakerState = async (tx: Tx, siteId: SiteId, kind: BreakerKind): Promise<BreakerState> =>
+  (await readBreaker(tx, siteId, kind)).state;
 
 export interface Trip {
   readonly siteId: SiteId;
@@ -27,10 +37,12 @@ export interface Trip {
   readonly moveLimit: number;
   readonly inService: number;
   readonly nodeIds: readonly NodeId[];
+  /** The trip that this one follows on a breaker that is still open, as it was read. */
+  readonly follows?: Date | null;
 }
 
-/** True when that is news; a breaker that is tripped already stays as it tripped. */
-export async function tripBreaker(tx: Tx, trip: Trip): Promise<boolean> {
+/** True when that is news; a breaker that has tripped already stays as it tripped, but for the trip that this one follows. */
+export async function tripBreaker(tx: Tx, { follows = null, ...trip }: Trip): Promise<boolean> {
   const rows = await tx
     .insert(reconcilerBreakers)
     .values({ ...trip, nodeIds: [...trip.nodeIds], trippedAt: sql`now()` })
@@ -47,7 +59,8 @@ export async function tripBreaker(tx: Tx, trip: Trip): Promise<boolean> {
         resetReason: null,
         acceptUntil: null,
       },
-      setWhere: sql`${reconcilerBreakers.trippedAt} is null`,
+      // A Date has lost the microseconds of the column.
+      setWhere: sql`date_trunc('milliseconds', ${reconcilerBreakers.trippedAt}) is not distinct from ${follows?.toISOString() ?? null}::timestamptz`,
     })
     .returning({ siteId: reconcilerBreakers.siteId });
   return rows.length > 0;
