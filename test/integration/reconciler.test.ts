@@ -238,6 +238,7 @@ describe("a retired node's machine", () => {
     fleet.change(machine, (one) => {
       one.locked = true;
     });
+    await fleet.sweep();
     await retiredAgo(nodeId, 3_601);
     await fleet.sweep();
     expect((await fleet.drifted(nodeId, "retired_but_deployed")).driftDetails?.message).toContain("is locked");
