@@ -16,7 +16,7 @@ export const AGENT: PackageSpec = {
   npm: ["ws", "zod", "systeminformation", "execa"],
   binaries: { amd64: [], arm64: [] },
   commands: { "muster-agent": "agent/main.ts" },
-  // V8 takes room for young objects at the start and gives it back hours later; an agent, which nearly always waits, does as well without.
+  // V8 takes room for young objects at the start and gives it back slowly; an agent, which nearly always waits, does as well without.
   nodeOptions: ["--max-semi-space-size=1"],
   files: { "muster-agent.service": "usr/lib/systemd/system/muster-agent.service" },
   docs: [],
