@@ -30,7 +30,7 @@ export async function applyJudgement(
   const { row, judgement } = judged;
   const { node } = row;
   if (record.quarantinedAt !== null && node.status !== "quarantined")
-    await writeDrift(tx, node.id, { quarantinedAt: null });
+    await writeDrift(tx, node.id, { quarantined: false });
   const heldBack = options.heldBack ?? (row.siteStatus === "active" ? null : SITE_DISABLED);
   const step = stepOf(judgement, driftStatusOf(row), record, heldBack, options.now);
   switch (step.kind) {
@@ -92,13 +92,13 @@ async function quarantine(tx: Tx, { row: { node } }: Judged, message: string): P
   const from = node.status;
   if (from !== "active" && from !== "offline") return;
   const { moved } = await moveNode(tx, node.id, { from, to: "quarantined", owner: "reconciler" }, message);
-  if (moved) await writeDrift(tx, node.id, { quarantinedAt: new Date() });
+  if (moved) await writeDrift(tx, node.id, { quarantined: true });
 }
 
 async function heal(tx: Tx, { row: { node } }: Judged): Promise<void> {
   const message = "Its machine is deployed again and its agent was heard of since: the cause of the quarantine is gone";
   const { moved } = await moveNode(tx, node.id, { from: "quarantined", to: "active", owner: "reconciler" }, message);
-  if (moved) await writeDrift(tx, node.id, { quarantinedAt: null });
+  if (moved) await writeDrift(tx, node.id, { quarantined: false });
 }
 
 /** How long the agent has for one seed. */

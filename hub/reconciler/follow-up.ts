@@ -4,6 +4,7 @@ import type { InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
 import { startDecommission } from "../workflows/start-decommission.ts";
+import { DEPLOYED } from "../workflows/verdict-table.ts";
 
 /** What a judgement asks for once it is recorded; the next pass asks again while it is still needed. */
 export type FollowUp =
@@ -21,7 +22,6 @@ interface FollowUpServices {
   readonly maas: MaasPort;
 }
 
-const DEPLOYED = 6;
 /** Who the operations of the reconciler are requested by. */
 const RECONCILER = "reconciler";
 

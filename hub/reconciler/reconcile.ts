@@ -1,8 +1,8 @@
 import type { SiteId } from "../../shared/ids.ts";
+import { databaseNow } from "../db/queries/clock.ts";
 import {
   countInService,
   countUnconfirmed,
-  databaseNow,
   forgetOwners,
   lockDriftStates,
   markReconciled,

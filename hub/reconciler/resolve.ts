@@ -11,7 +11,7 @@ import type { MaasMachineRow, Node, NodeMaasState } from "../db/schema/index.ts"
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "../node/move-node.ts";
 import { holderOf } from "../workflows/start-decommission.ts";
-import { MEANINGS } from "./rules.ts";
+import { DEPLOYED } from "../workflows/verdict-table.ts";
 
 export interface Resolution {
   readonly prior: { readonly status: NodeStatus; readonly drift: DriftDetails | null };
@@ -72,7 +72,7 @@ async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason
   await writeDrift(tx, node.id, {
     driftDetected: false,
     driftAcknowledged: null,
-    quarantinedAt: null,
+    quarantined: false,
     resolved: true,
   });
   if (record.driftDetected && record.driftDetails !== null)
@@ -80,7 +80,7 @@ async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason
 }
 
 const isDeployed = (machine: MaasMachineRow | null): boolean =>
-  machine !== null && !machine.absent && (MEANINGS as Readonly<Record<number, string>>)[machine.status] === "deployed";
+  machine !== null && !machine.absent && machine.status === DEPLOYED;
 
 const tellResolved = (
   tx: Tx,

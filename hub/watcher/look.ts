@@ -1,5 +1,6 @@
 import type { SiteId } from "../../shared/ids.ts";
-import { databaseClock, recordLook, waitedOnSystemIds } from "../db/queries/maas-site-watches.ts";
+import { databaseClock } from "../db/queries/clock.ts";
+import { recordLook, waitedOnSystemIds } from "../db/queries/maas-site-watches.ts";
 import type { MaasSiteWatch } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SiteId } from "../../shared/ids.ts";
+import { databaseClock } from "../db/queries/clock.ts";
 import { knownSystemIds } from "../db/queries/maas-machines.ts";
-import { databaseClock } from "../db/queries/maas-site-watches.ts";
 import type { Db } from "../db/tx.ts";
 import type { MaasPort, MachineList } from "../maas/port.ts";
 

@@ -12,6 +12,7 @@ import {
   type ReconcilerBreaker,
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { databaseNow } from "./clock.ts";
 import { listBreakers } from "./reconciler-breakers.ts";
 
 const iso = (at: Date | null): string | null => at?.toISOString() ?? null;
@@ -99,7 +100,7 @@ export async function readDrift(db: Db | Tx, nodeId: NodeId): Promise<Drift | nu
 
 const ZERO = { ok: 0, drifted: 0, acknowledged: 0, unreconciled: 0 };
 
-/** Lifecycle 6.6: a site each, and all together; two statements. */
+/** Lifecycle 6.6: a site each, and all together; three statements, whatever their number. */
 export async function readReconciliationStatus(db: Db, siteId: SiteId | undefined): Promise<ReconciliationStatus> {
   const when = (condition: SQL) => sql<number>`count(*) filter (where ${condition})::int`;
   const { driftDetected, driftAcknowledged, lastReconciledAt } = nodeMaasState;
@@ -124,7 +125,7 @@ export async function readReconciliationStatus(db: Db, siteId: SiteId | undefine
     .where(siteId === undefined ? undefined : eq(maasSites.id, siteId))
     .orderBy(asc(maasSites.name));
   const breakers = await listBreakers(db);
-  const now = new Date();
+  const now = await databaseNow(db);
   const sites = rows.map(({ site, watch, counted: one }) => ({
     site_id: site.id,
     name: site.name,

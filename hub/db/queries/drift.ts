@@ -115,12 +115,6 @@ export async function countUnconfirmed(tx: Tx, siteId: SiteId, systemIds: readon
   return row?.count ?? 0;
 }
 
-/** The database's own time, for judgements. */
-export async function databaseNow(db: Db | Tx): Promise<Date> {
-  const { rows } = await db.execute<{ ms: number }>(sql`select extract(epoch from now())::float8 * 1000 as ms`);
-  return new Date(rows[0]?.ms ?? Date.now());
-}
-
 /** Nodes in service at the site, and those that the reconciler quarantined within the window: what its breaker counts. */
 export async function countInService(
   tx: Tx,
@@ -182,14 +176,25 @@ export async function markReconciled(
       );
 }
 
-export type DriftChange = Partial<
-  Pick<NodeMaasState, "driftDetected" | "driftDetails" | "driftAcknowledged" | "quarantinedAt">
-> & { readonly resolved?: boolean };
+export type DriftChange = Partial<Pick<NodeMaasState, "driftDetected" | "driftDetails" | "driftAcknowledged">> & {
+  readonly resolved?: boolean;
+  /** Whether a quarantine of the reconciler's own begins, or is over. */
+  readonly quarantined?: boolean;
+};
 
-export async function writeDrift(tx: Tx, nodeId: NodeId, { resolved, ...change }: DriftChange): Promise<void> {
+export async function writeDrift(
+  tx: Tx,
+  nodeId: NodeId,
+  { resolved, quarantined, ...change }: DriftChange,
+): Promise<void> {
+  const nowIf = (yes: boolean) => (yes ? sql`now()` : null);
   await tx
     .update(nodeMaasState)
-    .set({ ...change, ...(resolved === undefined ? {} : { driftResolvedAt: resolved ? sql`now()` : null }) })
+    .set({
+      ...change,
+      ...(resolved === undefined ? {} : { driftResolvedAt: nowIf(resolved) }),
+      ...(quarantined === undefined ? {} : { quarantinedAt: nowIf(quarantined) }),
+    })
     .where(eq(nodeMaasState.nodeId, nodeId));
 }
 

@@ -99,14 +99,6 @@ export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise
   return rows.length > 0;
 }
 
-/** The database's clock, as exactly as it tells it. */
-export async function databaseClock(db: Db): Promise<string> {
-  const { rows } = await db.execute<{ at: string }>(sql`select clock_timestamp()::text as at`);
-  const [row] = rows;
-  if (row === undefined) throw new Error("the database did not tell its time");
-  return row.at;
-}
-
 export interface LookRecord {
   readonly eventCursor: number | null;
   /** The feed went back: what an earlier sweep has seen counts no more. */

@@ -13,8 +13,8 @@ import {
 } from "../../../shared/api/reconciliation.ts";
 import { DriftRule, DriftSeverity } from "../../../shared/drift.ts";
 import { NodeId, SiteId } from "../../../shared/ids.ts";
+import { databaseNow } from "../../db/queries/clock.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
-import { databaseNow } from "../../db/queries/drift.ts";
 import { listDrift, readDrift, readReconciliationStatus, toBreaker } from "../../db/queries/drift-reads.ts";
 import { listBreakers, resetBreaker } from "../../db/queries/reconciler-breakers.ts";
 import { maasSiteWatches } from "../../db/schema/index.ts";
