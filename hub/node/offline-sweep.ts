@@ -9,6 +9,7 @@ import {
 } from "../db/queries/agent-sessions.ts";
 import type { InTx, Tx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
+import { periodically } from "../periodically.ts";
 import { writeConnected } from "./conditions.ts";
 import { moveNode } from "./move-node.ts";
 
@@ -99,12 +100,11 @@ async function bringBack(tx: Tx): Promise<number> {
  * Sweeps every few seconds. The grace begins anew after a gap, i.e. when the database was away or the process stood still: contacts could not
  * be written meanwhile, and a hub's own outage must not be taken for that of its agents (decisions F1, F2).
  */
-export function startOfflineSweep(options: OfflineSweepOptions): { close(): void } {
+export function startOfflineSweep(options: OfflineSweepOptions): { close(): Promise<void> } {
   const everyMs = options.everyMs ?? EVERY_MS;
   let upSince = performance.now();
   let sweptAt = upSince;
-  let sweeping = false;
-  const sweep = async (): Promise<void> => {
+  const turn = async (): Promise<void> => {
     const now = performance.now();
     if (now - sweptAt > 3 * everyMs) upSince = now;
     const upForMs = now - upSince;
@@ -117,14 +117,5 @@ export function startOfflineSweep(options: OfflineSweepOptions): { close(): void
     sweptAt = performance.now();
     if (offline > 0) options.log.warn("nodes went offline", { count: offline });
   };
-  const timer = setInterval(() => {
-    if (sweeping) return;
-    sweeping = true;
-    sweep()
-      .catch((error: unknown) => options.log.warn("the offline sweep failed", { error }))
-      .finally(() => {
-        sweeping = false;
-      });
-  }, everyMs);
-  return { close: () => clearInterval(timer) };
+  return periodically({ everyMs, turn, log: options.log, failed: "the offline sweep failed" });
 }

@@ -3,6 +3,7 @@ import { type CredentialRecord, listCredentials, noteWarning } from "../db/queri
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import type { InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
+import { periodically } from "../periodically.ts";
 
 /** Open question 4. */
 const UNUSED_DAYS = 30;
@@ -66,27 +67,13 @@ export function warnOfCredentials(inTx: InTx): Promise<number> {
 }
 
 /** Looks once at the start, then each hour; several hubs share the work by what was told already. */
-export function startCredentialWarnings(options: { readonly inTx: InTx; readonly log: Log }): {
-  close(): Promise<void>;
-} {
-  const { inTx, log } = options;
-  let running: Promise<void> = Promise.resolve();
-  const look = (): void => {
-    running = running.then(async () => {
-      try {
-        const warned = await warnOfCredentials(inTx);
-        if (warned > 0) log.warn("credentials are unused or failing", { count: warned });
-      } catch (error) {
-        log.warn("credentials could not be looked over", { error });
-      }
-    });
-  };
-  look();
-  const timer = setInterval(look, EVERY_MS);
-  return {
-    close: async () => {
-      clearInterval(timer);
-      await running;
+export const startCredentialWarnings = ({ inTx, log }: { readonly inTx: InTx; readonly log: Log }) =>
+  periodically({
+    everyMs: EVERY_MS,
+    turn: async () => {
+      const warned = await warnOfCredentials(inTx);
+      if (warned > 0) log.warn("credentials are unused or failing", { count: warned });
     },
-  };
-}
+    log,
+    failed: "credentials could not be looked over",
+  });

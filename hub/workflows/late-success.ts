@@ -1,6 +1,7 @@
 import { lockLateEnrollments } from "../db/queries/late-enrollments.ts";
 import type { InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
+import { periodically } from "../periodically.ts";
 import { applyVerb } from "./engine/apply-verb.ts";
 import type { Workflow } from "./engine/workflow.ts";
 import { ONBOARD } from "./onboard.ts";
@@ -35,17 +36,13 @@ export async function adoptLateSuccesses({ inTx, workflows }: LateSuccessOptions
 }
 
 /** Looks every few seconds; several hubs share the work by locks on the rows. */
-export function startLateSuccess(options: LateSuccessOptions & { readonly log: Log }): { close(): void } {
-  let looking = false;
-  const timer = setInterval(() => {
-    if (looking) return;
-    looking = true;
-    adoptLateSuccesses(options)
-      .then((adopted) => adopted > 0 && options.log.info("late enrollments adopted", { count: adopted }))
-      .catch((error: unknown) => options.log.warn("late enrollments could not be looked for", { error }))
-      .finally(() => {
-        looking = false;
-      });
-  }, EVERY_MS);
-  return { close: () => clearInterval(timer) };
-}
+export const startLateSuccess = (options: LateSuccessOptions & { readonly log: Log }): { close(): Promise<void> } =>
+  periodically({
+    everyMs: EVERY_MS,
+    turn: async () => {
+      const adopted = await adoptLateSuccesses(options);
+      if (adopted > 0) options.log.info("late enrollments adopted", { count: adopted });
+    },
+    log: options.log,
+    failed: "late enrollments could not be looked for",
+  });

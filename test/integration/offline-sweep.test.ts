@@ -2,12 +2,13 @@ import { and, eq, sql } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { recordContacts } from "../../hub/db/queries/agent-sessions.ts";
 import { listBreakers } from "../../hub/db/queries/reconciler-breakers.ts";
-import { agentSessions, maasSites, nodeConditions, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
+import { agentSessions, nodeConditions, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
 import { startOfflineSweep, sweepOffline } from "../../hub/node/offline-sweep.ts";
 import { offlineBreaker } from "../../hub/reconciler/offline-breaker.ts";
 import type { NodeId, SiteId } from "../../shared/ids.ts";
 import { GatewayRig, type Identity } from "../support/gateway-rig.ts";
 import { quietLog } from "../support/log.ts";
+import { insertSite } from "../support/site.ts";
 import { SocketAgent } from "../support/socket-agent.ts";
 import { until } from "../support/until.ts";
 
@@ -128,7 +129,7 @@ describe("a silent node", () => {
     await until("the node is offline", async () =>
       (await statusOf(identity.nodeId)) === "offline" ? true : undefined,
     );
-    running.close();
+    await running.close();
   });
 
   it("is left alone by a sweep whose hub has just started", async () => {
@@ -138,7 +139,7 @@ describe("a silent node", () => {
     const counted: typeof rig.inTx = async (fn, options) => rig.inTx(fn, options).finally(() => sweeps++);
     const running = startOfflineSweep({ inTx: counted, log: quietLog, graceMs: 3_600_000, everyMs: 20, holdBack });
     await until("it has swept a few times", () => (sweeps > 5 ? true : undefined));
-    running.close();
+    await running.close();
     expect(await statusOf(identity.nodeId)).toBe("active");
   });
 });
@@ -199,18 +200,7 @@ describe("a fleet that falls silent", () => {
   });
 
   it("is counted as a whole by the breaker after the hub's own outage, and nothing of it is moved", async () => {
-    await rig.db.insert(maasSites).values({
-      id: SITE,
-      name: "dc1",
-      regionCode: "r1",
-      apiBaseUrl: "http://region.invalid/MAAS",
-      pxeIface: "ens19",
-      pxeVlanVid: 310,
-      nodePxeIface: "eno8303",
-      deployUser: "u",
-      deploySshIface: "eno8303",
-      upstreamDnsServers: ["1.1.1.1"],
-    });
+    await insertSite(rig.db, { id: SITE });
     await seed(SITE);
     expect(await sweep(rig.inTx, true)).toEqual({ offline: 0, returned: 0 });
     expect(await count("active")).toBe(NODES);
