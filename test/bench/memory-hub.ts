@@ -2,15 +2,15 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { openDatabase } from "../../hub/db/client.ts";
 import { startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
-import { maasSites } from "../../hub/db/schema/index.ts";
 import { openTaskSigner } from "../../hub/gateway/task-signer.ts";
 import { createNode } from "../../hub/node/create-node.ts";
 import { issueEnrollmentToken } from "../../hub/node/enrollment-tokens.ts";
 import { SECRET_PATHS } from "../../hub/secrets/port.ts";
 import { openSealedFileStore } from "../../hub/secrets/sealed-file.ts";
-import { NodeId } from "../../shared/ids.ts";
+import { NodeId, type SiteId } from "../../shared/ids.ts";
 import { startChild } from "../support/child.ts";
 import { quietLog } from "../support/log.ts";
+import { insertSite } from "../support/site.ts";
 
 /** A real hub process with agents to come, and what they need to enroll. */
 export interface MemoryHub {
@@ -53,13 +53,13 @@ export async function startMemoryHub(stateDir: string, port: number): Promise<Me
       applicationName: "muster-bench",
       log: quietLog,
     });
-    const site = await addSite(database);
+    const siteId = await insertSite(database.db, { name: "bench", status: "disabled" });
     return {
       pid: hub.pid,
       port,
       ca,
       taskSigningPublicKey: (await openTaskSigner(secrets)).publicKey,
-      addNode: (hostname) => addNode(database, site, hostname),
+      addNode: (hostname) => addNode(database, siteId, hostname),
       stop: async () => {
         await database.close();
         await close();
@@ -72,35 +72,18 @@ export async function startMemoryHub(stateDir: string, port: number): Promise<Me
 }
 
 type Database = ReturnType<typeof openDatabase>;
-type Site = Pick<typeof maasSites.$inferSelect, "id">;
 
-async function addSite({ db }: Database): Promise<Site> {
-  const [site] = await db
-    .insert(maasSites)
-    .values({
-      name: "bench",
-      regionCode: "b",
-      apiBaseUrl: "http://127.0.0.1:1/MAAS",
-      status: "disabled",
-      pxeIface: "e",
-      pxeVlanVid: 1,
-      nodePxeIface: "e",
-      deployUser: "u",
-      deploySshIface: "e",
-      upstreamDnsServers: [],
-    })
-    .returning({ id: maasSites.id });
-  if (site === undefined) throw new Error("no site");
-  return site;
-}
-
-async function addNode({ inTx }: Database, site: Site, hostname: string): Promise<{ nodeId: NodeId; token: string }> {
+async function addNode(
+  { inTx }: Database,
+  siteId: SiteId,
+  hostname: string,
+): Promise<{ nodeId: NodeId; token: string }> {
   const nodeId = NodeId.parse(randomUUID());
   const { token } = await inTx(async (tx) => {
     await createNode(tx, {
       id: nodeId,
       hostname,
-      siteId: site.id,
+      siteId,
       sku: "none",
       gpusTotal: 0,
       regionCode: "b",

@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";
-import { maasSites, workflows } from "../../hub/db/schema/index.ts";
+import { workflows } from "../../hub/db/schema/index.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
 import { startWatcher } from "../../hub/watcher/watcher.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
 import { quietLog } from "../support/log.ts";
 import { readCounters, totalRequests } from "../support/simulator-counters.ts";
+import { insertSite } from "../support/site.ts";
 import { until } from "../support/until.ts";
 import { type Bench, withDatabase } from "./bench-hubs.ts";
 import type { Figure } from "./figure.ts";
@@ -65,33 +66,19 @@ async function watchAll(bench: Bench, regions: readonly FleetRegion[]): Promise<
 }
 
 async function addSite({ database }: Bench, region: FleetRegion, waiting: number): Promise<string> {
-  const [site] = await database.db
-    .insert(maasSites)
-    .values({
-      name: `waiting-${waiting}`,
-      regionCode: "b",
-      apiBaseUrl: region.url,
-      pxeIface: "e",
-      pxeVlanVid: 1,
-      nodePxeIface: "e",
-      deployUser: "u",
-      deploySshIface: "e",
-      upstreamDnsServers: [],
-    })
-    .returning({ id: maasSites.id });
-  if (site === undefined) throw new Error("no site");
+  const siteId = await insertSite(database.db, { name: `waiting-${waiting}`, apiBaseUrl: region.url });
   const rows = region.systemIds.slice(0, waiting).map((systemId) => ({
     id: randomUUID() as WorkflowId,
     kind: "bench",
     status: "running" as const,
     stage: "wait",
     input: {},
-    siteId: site.id,
-    waitOn: waitKey.machine(site.id, systemId),
+    siteId,
+    waitOn: waitKey.machine(siteId, systemId),
     wakeAt: sql`now() + interval '1 hour'`,
   }));
   if (rows.length > 0) await database.db.insert(workflows).values(rows);
-  return site.id;
+  return siteId;
 }
 
 /** Over whole rounds of looks, once the first sweep and the first read of what is waited on are over. */

@@ -10,12 +10,13 @@ import { keepWatches } from "../../hub/db/queries/maas-site-watches.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { maasSites, maasSiteWatches, workflowEvents, workflows } from "../../hub/db/schema/index.ts";
 import { startWorkflowRunner } from "../../hub/workflows/engine/runner.ts";
-import type { WorkflowId } from "../../shared/ids.ts";
+import type { SiteId, WorkflowId } from "../../shared/ids.ts";
 import { type Child, startChild } from "../support/child.ts";
 import { findHistoryFaults } from "../support/claim-history.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { quietLog } from "../support/log.ts";
 import { startPostgresProxy } from "../support/postgres-proxy.ts";
+import { insertSite } from "../support/site.ts";
 import { insertToy, toyStage, toyWorkflow } from "../support/toy-workflow.ts";
 import { until } from "../support/until.ts";
 
@@ -169,29 +170,17 @@ describe("the leases on sites", () => {
     const { db } = test.database;
     const [us, them] = [randomUUID(), randomUUID()];
     const names = ["ours", "theirs", "lapsed", "free", "disabled"];
-    const sites = await db
-      .insert(maasSites)
-      .values(
-        names.map((name) => ({
-          name,
-          regionCode: "r",
-          apiBaseUrl: "http://region.invalid/MAAS",
-          pxeIface: "ens19",
-          pxeVlanVid: 310,
-          nodePxeIface: "eno8303",
-          deployUser: "u",
-          deploySshIface: "eno8303",
-          upstreamDnsServers: ["1.1.1.1"],
-          ...(name === "disabled" ? { status: "disabled" as const } : {}),
-        })),
-      )
-      .returning();
-    const idOf = (name: string) => sites.find((site) => site.name === name)?.id ?? sites[0]?.id;
+    const ids = new Map<string, SiteId>();
+    for (const name of names)
+      ids.set(name, await insertSite(db, { name, status: name === "disabled" ? "disabled" : "active" }));
+    const idOf = (name: string): SiteId => {
+      const id = ids.get(name);
+      if (id === undefined) throw new Error(`no site ${name}`);
+      return id;
+    };
     const lease = async (name: string, owner: string, seconds: number, more = {}): Promise<void> => {
-      const siteId = idOf(name);
-      if (siteId === undefined) throw new Error(`no site ${name}`);
       const leaseUntil = sql`now() + make_interval(secs => ${seconds})`;
-      await db.insert(maasSiteWatches).values({ siteId, leaseOwner: owner, leaseUntil, fence: 7, ...more });
+      await db.insert(maasSiteWatches).values({ siteId: idOf(name), leaseOwner: owner, leaseUntil, fence: 7, ...more });
     };
     await lease("ours", us, 1, { wakeRequestedAt: sql`now()`, lastErrorAt: sql`now() - interval '1 minute'` });
     await lease("theirs", them, 2, { wakeRequestedAt: sql`now() - interval '1 minute'`, lastErrorAt: sql`now()` });
@@ -200,7 +189,7 @@ describe("the leases on sites", () => {
     const seen = await keepWatches(db, us, 30);
     const kept = new Map(seen.map((site) => [site.siteId, site]));
     expect(seen).toHaveLength(4);
-    const of = (name: string) => kept.get(idOf(name) ?? ("" as never));
+    const of = (name: string) => kept.get(idOf(name));
     expect(["ours", "theirs", "lapsed", "free"].map((name) => of(name)?.ours)).toEqual([true, false, true, true]);
     expect([of("ours")?.wake, of("theirs")?.wake]).toEqual([true, false]);
     expect(of("theirs")?.lapsesInMs).toBeGreaterThan(0);

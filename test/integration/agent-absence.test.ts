@@ -1,15 +1,12 @@
-import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { keepConnectionAttempts, type NotedAttempt } from "../../hub/db/queries/connection-attempts.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { nodeConditions } from "../../hub/db/schema/index.ts";
-import { classifyError } from "../../hub/workflows/classify-error.ts";
-import { startWorkflowRunner, type WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
-import { workflowsOf } from "../../hub/workflows/registry.ts";
+import type { WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
-import { quietLog } from "../support/log.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { startRunner } from "../support/rig-hub.ts";
 import { until } from "../support/until.ts";
 
 /** An agent that does not come: each cause that the hub can see ends in its own code, with what was seen (lifecycle 4.7). */
@@ -18,17 +15,7 @@ let runner: WorkflowRunner;
 let boxes = 0;
 beforeAll(async () => {
   rig = await startOnboardingRig({ machines: 6 });
-  const { db, inTx } = rig.services;
-  runner = startWorkflowRunner({
-    db,
-    inTx,
-    hubId: randomUUID(),
-    workflows: workflowsOf(rig.services),
-    classifyError,
-    log: quietLog,
-    databaseUrl: rig.test.url,
-    pollMs: 50,
-  });
+  runner = startRunner(rig);
 });
 afterAll(async () => {
   await runner?.close();

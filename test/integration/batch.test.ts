@@ -1,20 +1,18 @@
-import { randomUUID } from "node:crypto";
 import { and, eq, inArray } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { listBatches, readBatch } from "../../hub/db/queries/onboarding-batches.ts";
 import { isTerminal } from "../../hub/db/queries/workflows.ts";
 import { auditLogs, workflows } from "../../hub/db/schema/index.ts";
-import { startWatcher, type Watcher } from "../../hub/watcher/watcher.ts";
+import type { Watcher } from "../../hub/watcher/watcher.ts";
 import { cancelBatch, recoverBatch } from "../../hub/workflows/batch-verbs.ts";
-import { classifyError } from "../../hub/workflows/classify-error.ts";
-import { startWorkflowRunner, type WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
+import type { WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
 import type { Workflow } from "../../hub/workflows/engine/workflow.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { startOnboardingBatch } from "../../hub/workflows/start-onboarding.ts";
 import { Secret } from "../../shared/secret.ts";
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
-import { quietLog } from "../support/log.ts";
 import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { startRigWatcher, startRunner } from "../support/rig-hub.ts";
 import { until } from "../support/until.ts";
 
 const HOSTS = 200;
@@ -130,21 +128,8 @@ describe("a batch of 200 hosts over night", () => {
     rig = await startOnboardingRig({ machines: IN_BATCHES + STRANGERS });
     await enlistStrangers();
     kinds = workflowsOf(rig.services);
-    const { db: database, inTx } = rig.services;
-    const watch = { pollIntervalMs: 100, sweepIntervalMs: 5_000, log: quietLog, hubId: randomUUID() };
-    watcher = startWatcher({ db: database, inTx, clientFor: rig.services.maas, ...watch });
-    for (let hub = 0; hub < 2; hub += 1)
-      hubs.push(
-        startWorkflowRunner({
-          ...rig.test.database,
-          hubId: randomUUID(),
-          workflows: kinds,
-          classifyError,
-          log: quietLog,
-          databaseUrl: rig.test.url,
-          pollMs: 100,
-        }),
-      );
+    watcher = startRigWatcher(rig);
+    for (let hub = 0; hub < 2; hub += 1) hubs.push(startRunner(rig, kinds));
     played = playAgents().catch((error: unknown) => agents.abort(error));
   });
   afterAll(async () => {

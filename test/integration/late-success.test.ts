@@ -1,18 +1,16 @@
-import { randomUUID } from "node:crypto";
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readOnboarding } from "../../hub/db/queries/onboardings.ts";
 import { auditLogs, maasSiteProfiles, nodes } from "../../hub/db/schema/index.ts";
-import { startWatcher, type Watcher } from "../../hub/watcher/watcher.ts";
-import { classifyError } from "../../hub/workflows/classify-error.ts";
+import type { Watcher } from "../../hub/watcher/watcher.ts";
 import { applyVerb } from "../../hub/workflows/engine/apply-verb.ts";
-import { startWorkflowRunner, type WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
+import type { WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
 import { adoptLateSuccesses } from "../../hub/workflows/late-success.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import type { WorkflowStatus } from "../../shared/workflow-status.ts";
-import { quietLog } from "../support/log.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { startRigWatcher, startRunner } from "../support/rig-hub.ts";
 import { until } from "../support/until.ts";
 
 let rig: OnboardingRig;
@@ -22,19 +20,8 @@ let boxes = 0;
 
 beforeAll(async () => {
   rig = await startOnboardingRig({ machines: 4, speed: 5000 });
-  const { db, inTx } = rig.services;
-  const hubId = randomUUID();
-  watcher = startWatcher({
-    db,
-    inTx,
-    clientFor: rig.services.maas,
-    pollIntervalMs: 50,
-    sweepIntervalMs: 5000,
-    log: quietLog,
-    hubId,
-  });
-  const workflows = workflowsOf(rig.services);
-  runner = startWorkflowRunner({ ...rig.test.database, hubId, workflows, classifyError, log: quietLog, pollMs: 20 });
+  watcher = startRigWatcher(rig);
+  runner = startRunner(rig);
 });
 afterAll(async () => {
   await runner?.close();

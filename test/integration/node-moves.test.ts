@@ -1,29 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { domainEvents, enrollmentTokens, maasSites, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
+import { domainEvents, enrollmentTokens, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
 import { createNode } from "../../hub/node/create-node.ts";
 import { issueEnrollmentToken, revokeEnrollmentTokens, tokenHash } from "../../hub/node/enrollment-tokens.ts";
 import { moveNode } from "../../hub/node/move-node.ts";
 import { NodeId, SiteId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { insertSite } from "../support/site.ts";
 
 let database: TestDatabase;
 const siteId = SiteId.parse(randomUUID());
 beforeAll(async () => {
   database = await createTestDatabase();
-  await database.database.db.insert(maasSites).values({
-    id: siteId,
-    name: "site",
-    regionCode: "r1",
-    apiBaseUrl: "http://maas.example/MAAS",
-    pxeIface: "eth0",
-    pxeVlanVid: 10,
-    nodePxeIface: "eno1",
-    deployUser: "ubuntu",
-    deploySshIface: "eno1",
-    upstreamDnsServers: [],
-  });
+  await insertSite(database.database.db, { id: siteId });
 });
 afterAll(() => database.drop());
 

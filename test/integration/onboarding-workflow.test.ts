@@ -5,19 +5,18 @@ import { readBatch } from "../../hub/db/queries/onboarding-batches.ts";
 import { listOnboardings, readOnboarding } from "../../hub/db/queries/onboardings.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { domainEvents, nodes, workflowEvents, workflowSubjects, workflows } from "../../hub/db/schema/index.ts";
-import { startWatcher, type Watcher } from "../../hub/watcher/watcher.ts";
-import { classifyError } from "../../hub/workflows/classify-error.ts";
+import type { Watcher } from "../../hub/watcher/watcher.ts";
 import { applyVerb } from "../../hub/workflows/engine/apply-verb.ts";
 import type { Verb } from "../../hub/workflows/engine/recovery.ts";
-import { startWorkflowRunner, type WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
+import type { WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { startOnboarding, startOnboardingBatch } from "../../hub/workflows/start-onboarding.ts";
 import type { OnboardingDetail } from "../../shared/api/onboardings.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import type { WorkflowStatus } from "../../shared/workflow-status.ts";
 import { bmcAddress, SITE_BMC_PASSWORD } from "../fakes/maas/state/site.ts";
-import { quietLog } from "../support/log.ts";
 import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { startRigWatcher, startRunner } from "../support/rig-hub.ts";
 import { until } from "../support/until.ts";
 
 /** Real PostgreSQL, the real runner and watcher, a simulated region over HTTP; only the hosts' agents are doubles. */
@@ -30,9 +29,7 @@ let agents: NodeJS.Timeout;
 
 beforeAll(async () => {
   rig = await startOnboardingRig({ machines: 40, speed: 2000 });
-  const { db, inTx } = rig.services;
-  const watch = { pollIntervalMs: 50, sweepIntervalMs: 5000, log: quietLog, hubId: randomUUID() };
-  watcher = startWatcher({ db, inTx, clientFor: rig.services.maas, ...watch });
+  watcher = startRigWatcher(rig);
   agents = setInterval(() => {
     for (const id of alive) rig.playAgent(id).catch(() => undefined);
   }, 100);
@@ -50,15 +47,7 @@ afterAll(async () => {
 
 const db = () => rig.services.db;
 function hub(): WorkflowRunner {
-  const runner = startWorkflowRunner({
-    ...rig.test.database,
-    hubId: randomUUID(),
-    workflows: workflowsOf(rig.services),
-    classifyError,
-    log: quietLog,
-    databaseUrl: rig.test.url,
-    pollMs: 50,
-  });
+  const runner = startRunner(rig);
   runners.push(runner);
   return runner;
 }

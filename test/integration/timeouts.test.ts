@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -6,17 +5,15 @@ import { readDecommission } from "../../hub/db/queries/decommissions.ts";
 import { readOnboarding } from "../../hub/db/queries/onboardings.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { type Workflow as WorkflowRow, workflows } from "../../hub/db/schema/index.ts";
-import { classifyError } from "../../hub/workflows/classify-error.ts";
-import { startWorkflowRunner, type WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
-import { workflowsOf } from "../../hub/workflows/registry.ts";
+import type { WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
 import { ProfileCreate } from "../../shared/api/sites.ts";
 import type { ProfileId, WorkflowId } from "../../shared/ids.ts";
 import type { DecommissionStage, OnboardingStage } from "../../shared/workflow-status.ts";
 import type { Machine, Plan } from "../fakes/maas/state/model.ts";
 import { STATUS } from "../fakes/maas/state/statuses.ts";
-import { quietLog } from "../support/log.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { type RetiredHost, retiredHost, startRelease } from "../support/release-world.ts";
+import { startRunner } from "../support/rig-hub.ts";
 import { until } from "../support/until.ts";
 
 /**
@@ -161,17 +158,7 @@ describe("the time-outs of a profile", () => {
   let boxes = 0;
   beforeAll(async () => {
     rig = await startOnboardingRig({ machines: CASES.length + 1 });
-    const { db, inTx } = rig.services;
-    runner = startWorkflowRunner({
-      db,
-      inTx,
-      hubId: randomUUID(),
-      workflows: workflowsOf(rig.services),
-      classifyError,
-      log: quietLog,
-      databaseUrl: rig.test.url,
-      pollMs: 50,
-    });
+    runner = startRunner(rig);
   });
   afterAll(async () => {
     await runner?.close();

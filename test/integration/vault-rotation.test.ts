@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,11 +7,10 @@ import { SiteClients } from "../../hub/maas/site-clients.ts";
 import { SECRET_PATHS, type SecretData } from "../../hub/secrets/port.ts";
 import { openVaultStore, type VaultStore } from "../../hub/secrets/vault.ts";
 import { siteClient } from "../../hub/services.ts";
-import { startWatcher, type Watcher } from "../../hub/watcher/watcher.ts";
-import { classifyError } from "../../hub/workflows/classify-error.ts";
+import type { Watcher } from "../../hub/watcher/watcher.ts";
 import { applyVerb } from "../../hub/workflows/engine/apply-verb.ts";
 import type { Verb } from "../../hub/workflows/engine/recovery.ts";
-import { startWorkflowRunner, type WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
+import type { WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { OnboardingDetail } from "../../shared/api/onboardings.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
@@ -20,6 +18,7 @@ import type { WorkflowStatus } from "../../shared/workflow-status.ts";
 import { startVault, type VaultServer } from "../fakes/vault/server.ts";
 import { quietLog } from "../support/log.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { startRigWatcher, startRunner } from "../support/rig-hub.ts";
 import { until } from "../support/until.ts";
 
 /** Secrets are read when a stage runs, and never kept past it (lifecycle 3.2, 3.5): one hub, never restarted, while what lies in Vault changes. */
@@ -50,14 +49,11 @@ beforeAll(async () => {
     log: quietLog,
   });
   for (const [path, data] of rig.secrets.entries) await store.write(path, data);
-  const { db, inTx } = rig.services;
+  const { db } = rig.services;
   const maas = siteClient(db, store, new SiteClients());
   workflows = workflowsOf({ ...rig.services, secrets: store, maas });
-  const hubId = randomUUID();
-  const watch = { pollIntervalMs: 50, sweepIntervalMs: 5_000, log: quietLog, hubId };
-  watcher = startWatcher({ db, inTx, clientFor: maas, ...watch });
-  const engine = { hubId, workflows, classifyError, log: quietLog, databaseUrl: rig.test.url, pollMs: 50 };
-  runner = startWorkflowRunner({ ...rig.test.database, ...engine });
+  watcher = startRigWatcher(rig, maas);
+  runner = startRunner(rig, workflows);
   agents = setInterval(() => {
     for (const id of alive) rig.playAgent(id).catch(() => undefined);
   }, 100);

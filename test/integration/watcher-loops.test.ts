@@ -15,6 +15,7 @@ import { Secret } from "../../shared/secret.ts";
 import { startMaasSimulator } from "../fakes/maas/simulator.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { quietLog } from "../support/log.ts";
+import { insertSite } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
 const HOUR = 3_600_000;
@@ -36,24 +37,7 @@ describe("the loops that watch sites", () => {
   });
   afterAll(() => database.drop());
 
-  const addSite = async (): Promise<SiteId> => {
-    const [site] = await database.database.db
-      .insert(maasSites)
-      .values({
-        name: randomUUID(),
-        regionCode: "r",
-        apiBaseUrl: "http://region.invalid/MAAS",
-        pxeIface: "ens19",
-        pxeVlanVid: 310,
-        nodePxeIface: "eno8303",
-        deployUser: "u",
-        deploySshIface: "eno8303",
-        upstreamDnsServers: ["1.1.1.1"],
-      })
-      .returning();
-    if (site === undefined) throw new Error("no site");
-    return site.id;
-  };
+  const addSite = (): Promise<SiteId> => insertSite(database.database.db);
   /** A region without machines that counts the looks at it. */
   const idle = (hub: string): MaasPort =>
     ({

@@ -3,7 +3,7 @@ import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readObservedMachine } from "../../hub/db/queries/maas-machines.ts";
 import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";
-import { maasSites, maasSiteWatches, workflows } from "../../hub/db/schema/index.ts";
+import { maasSiteWatches, workflows } from "../../hub/db/schema/index.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
 import type { MaasPort } from "../../hub/maas/port.ts";
 import { startWatcher, type Watcher } from "../../hub/watcher/watcher.ts";
@@ -13,6 +13,7 @@ import { type MaasSimulator, startMaasSimulator } from "../fakes/maas/simulator.
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { quietLog } from "../support/log.ts";
+import { insertSite } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
 describe("the site watcher", () => {
@@ -27,22 +28,7 @@ describe("the site watcher", () => {
     simulator = await startMaasSimulator({ machines: 3, speed: 300 });
     database = await createTestDatabase();
     maas = createMaasClient({ baseUrl: simulator.url, apiKey: new Secret(simulator.apiKey) });
-    const [site] = await database.database.db
-      .insert(maasSites)
-      .values({
-        name: "dc1",
-        regionCode: "r",
-        apiBaseUrl: simulator.url,
-        pxeIface: "ens19",
-        pxeVlanVid: 310,
-        nodePxeIface: "eno8303",
-        deployUser: "u",
-        deploySshIface: "eno8303",
-        upstreamDnsServers: ["1.1.1.1"],
-      })
-      .returning();
-    if (site === undefined) throw new Error("no site");
-    siteId = site.id;
+    siteId = await insertSite(database.database.db, { apiBaseUrl: simulator.url });
   });
   afterAll(async () => {
     for (const watcher of watchers) await watcher.close();

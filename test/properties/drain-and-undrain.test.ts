@@ -7,7 +7,8 @@ import { applyForce } from "../../hub/workflows/force-decommission.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { startDecommission } from "../../hub/workflows/start-decommission.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
-import { decommission, setConnected } from "../support/decommission-world.ts";
+import { decommission } from "../support/decommission-world.ts";
+import { setConnected } from "../support/node-in-service.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { Driver } from "./drive.ts";
 

@@ -2,15 +2,13 @@ import { randomUUID } from "node:crypto";
 import { and, eq, inArray, sql } from "drizzle-orm";
 import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
 import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
-import { agentSessions, nodeCertificates, tasks } from "../../hub/db/schema/index.ts";
-import type { Tx } from "../../hub/db/tx.ts";
-import { createNode } from "../../hub/node/create-node.ts";
+import { agentSessions, tasks } from "../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
-import { moveNode } from "../../hub/node/move-node.ts";
 import { startDecommission } from "../../hub/workflows/start-decommission.ts";
-import { NodeId, type WorkflowId } from "../../shared/ids.ts";
+import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { DecommissionMode } from "../../shared/workflow-status.ts";
-import { type OnboardingRig, SKU } from "./onboarding-rig.ts";
+import { nodeInService } from "./node-in-service.ts";
+import type { OnboardingRig } from "./onboarding-rig.ts";
 
 /** The modes whose outside effect is a task of the agent. */
 export type AgentMode = Exclude<DecommissionMode, "release">;
@@ -19,57 +17,6 @@ export interface StartedDecommission {
   readonly id: WorkflowId;
   readonly nodeId: NodeId;
   readonly hostname: string;
-}
-
-/** Whether the agent of the node is connected. */
-async function connect(tx: Tx, nodeId: NodeId, open: boolean): Promise<void> {
-  const state = open ? "open" : "closed";
-  await tx
-    .insert(agentSessions)
-    .values({
-      nodeId,
-      sessionEpoch: 1,
-      hubId: randomUUID(),
-      channel: "websocket",
-      state,
-      bootId: "boot",
-      agentVersion: "1",
-      protocolVersion: 1,
-      generation: 0,
-      heartbeatTtlMs: 30_000,
-    })
-    .onConflictDoUpdate({ target: agentSessions.nodeId, set: { state } });
-}
-
-export const setConnected = (rig: OnboardingRig, nodeId: NodeId, open: boolean): Promise<void> =>
-  rig.test.database.inTx((tx) => connect(tx, nodeId, open));
-
-/** An active node with a connected agent, as an onboarding leaves it. */
-export async function nodeInService(rig: OnboardingRig, hostname: string): Promise<NodeId> {
-  const nodeId = NodeId.parse(randomUUID());
-  await rig.test.database.inTx(async (tx) => {
-    await createNode(tx, {
-      id: nodeId,
-      hostname,
-      siteId: rig.siteId,
-      sku: SKU,
-      gpusTotal: 8,
-      regionCode: "r1",
-      onboardingMode: "maas",
-      owner: "onboarding",
-    });
-    await moveNode(tx, nodeId, { from: "enrolling", to: "active", owner: "onboarding" }, "Onboarded");
-    await tx.insert(nodeCertificates).values({
-      serial: nodeId,
-      nodeId,
-      generation: 0,
-      publicKeySha256: "",
-      notBefore: new Date(),
-      notAfter: new Date(Date.now() + 86_400_000),
-    });
-    await connect(tx, nodeId, true);
-  });
-  return nodeId;
 }
 
 /** A drain of a node in service, or a remove of one that was drained before. */

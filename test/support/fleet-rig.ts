@@ -1,27 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
-import { bindNodeToMachine } from "../../hub/db/queries/node-machines.ts";
-import {
-  agentSessions,
-  domainEvents,
-  maasSiteWatches,
-  nodeMaasState,
-  nodeOnboardings,
-  nodes,
-  workflows,
-} from "../../hub/db/schema/index.ts";
-import { createNode } from "../../hub/node/create-node.ts";
-import { moveNode } from "../../hub/node/move-node.ts";
+import { domainEvents, maasSiteWatches, nodeMaasState, nodes } from "../../hub/db/schema/index.ts";
 import { Reconciler } from "../../hub/reconciler/reconcile.ts";
 import { startWatcher, type Watcher } from "../../hub/watcher/watcher.ts";
-import type { NodeId, WorkflowId } from "../../shared/ids.ts";
+import type { NodeId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
 import { newInterface } from "../fakes/maas/engine/inventory.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { STATUS } from "../fakes/maas/state/statuses.ts";
 import { quietLog } from "./log.ts";
-import { type OnboardingRig, SKU, startOnboardingRig } from "./onboarding-rig.ts";
+import { nodeInService, recordOnboarding, setConnected } from "./node-in-service.ts";
+import { type OnboardingRig, startOnboardingRig } from "./onboarding-rig.ts";
 import { until } from "./until.ts";
 
 export interface FleetNode {
@@ -85,28 +75,8 @@ export class FleetRig {
     });
     const machine = this.rig.maas.sim.region.machine(systemId);
     this.#deploy(machine);
-    const nodeId = randomUUID() as NodeId;
-    const onboardingId = randomUUID() as WorkflowId;
-    await this.inTx(async (tx) => {
-      await tx.insert(workflows).values({
-        id: onboardingId,
-        kind: "onboard",
-        status: "completed",
-        siteId: this.siteId,
-        stage: "done",
-        input: {},
-      });
-      const { siteId } = this;
-      const { profileId } = this.rig;
-      await tx
-        .insert(nodeOnboardings)
-        .values({ onboardingId, nodeId, siteId, profileId, skuId: SKU, hostname, ipmiIp, maasSystemId: systemId });
-      const about = { sku: SKU, gpusTotal: 8, regionCode: "r1", onboardingMode: "maas", owner: "onboarding" } as const;
-      await createNode(tx, { id: nodeId, hostname, siteId, ...about });
-      await moveNode(tx, nodeId, { from: "enrolling", to: "active", owner: "onboarding" }, "Onboarded");
-      await bindNodeToMachine(tx, { nodeId, siteId, maasSystemId: systemId, ipmiIp });
-    });
-    await this.setConnected(nodeId, true);
+    const nodeId = await nodeInService(this.rig, hostname);
+    await recordOnboarding(this.rig, { nodeId, hostname, ipmiIp, maasSystemId: systemId });
     return { nodeId, hostname, machine };
   }
 
@@ -139,24 +109,7 @@ export class FleetRig {
   status = (machine: Machine, status: keyof typeof STATUS): void =>
     this.change(machine, () => this.rig.maas.sim.region.forceStatus(machine, STATUS[status]));
 
-  async setConnected(nodeId: NodeId, open: boolean): Promise<void> {
-    const state = open ? "open" : "closed";
-    await this.db
-      .insert(agentSessions)
-      .values({
-        nodeId,
-        sessionEpoch: 1,
-        hubId: randomUUID(),
-        channel: "websocket",
-        state,
-        bootId: "boot",
-        agentVersion: "1",
-        protocolVersion: 1,
-        generation: 0,
-        heartbeatTtlMs: 30_000,
-      })
-      .onConflictDoUpdate({ target: agentSessions.nodeId, set: { state, lastSeenAt: sql`clock_timestamp()` } });
-  }
+  setConnected = (nodeId: NodeId, open: boolean): Promise<void> => setConnected(this.rig, nodeId, open);
 
   async requestSweep(): Promise<void> {
     const now = { wakeRequestedAt: sql`now()`, sweepRequestedAt: sql`now()` };

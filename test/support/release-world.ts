@@ -1,15 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { sql } from "drizzle-orm";
-import { nodeMaasState, nodeOnboardings, workflows } from "../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { startDecommission } from "../../hub/workflows/start-decommission.ts";
-import type { ProfileId } from "../../shared/ids.ts";
-import { type NodeId, WorkflowId } from "../../shared/ids.ts";
+import type { NodeId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
 import type { Hardware, Machine } from "../fakes/maas/state/model.ts";
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
-import { nodeInService, type StartedDecommission } from "./decommission-world.ts";
-import { type OnboardingRig, SKU } from "./onboarding-rig.ts";
+import type { StartedDecommission } from "./decommission-world.ts";
+import { nodeInService, recordOnboarding } from "./node-in-service.ts";
+import type { OnboardingRig } from "./onboarding-rig.ts";
 
 export interface RetiredHost {
   readonly nodeId: NodeId;
@@ -43,34 +41,13 @@ export async function retiredHost(rig: OnboardingRig, n: number, profileId = rig
   const box = rig.maas.sim.region.hardwareOf(machine);
   if (box === undefined) throw new Error(`no box ${n}`);
   const nodeId = await nodeInService(rig, hostname);
-  await onboarded(rig, { nodeId, hostname, machine, box }, profileId);
+  const host = { nodeId, hostname, ipmiIp: box.bmcAddress, maasSystemId: machine.systemId };
+  await recordOnboarding(rig, host, profileId);
   await rig.test.database.inTx(async (tx) => {
     await enterDraining(tx, nodeId, randomUUID(), "drained before");
     await retire(tx, nodeId, "drained before");
   });
   return { nodeId, hostname, machine, box };
-}
-
-/** What an onboarding has written of the node when it is over. */
-async function onboarded(rig: OnboardingRig, host: RetiredHost, profileId: ProfileId): Promise<void> {
-  const { siteId } = rig;
-  const { nodeId, hostname, machine, box } = host;
-  const id = WorkflowId.parse(randomUUID());
-  await rig.test.database.inTx(async (tx) => {
-    await tx.insert(workflows).values({
-      id,
-      kind: "onboard",
-      status: "completed",
-      siteId,
-      stage: "wait_for_agent_enrollment",
-      completedAt: sql`now()`,
-      input: { hostname, ipmi_ip: box.bmcAddress },
-    });
-    const about = { nodeId, siteId, hostname, ipmiIp: box.bmcAddress, maasSystemId: machine.systemId };
-    await tx.insert(nodeOnboardings).values({ onboardingId: id, profileId, skuId: SKU, ...about });
-    const binding = { nodeId, siteId, maasSystemId: machine.systemId, ipmiIp: box.bmcAddress };
-    await tx.insert(nodeMaasState).values(binding);
-  });
 }
 
 /** A release of the machine of a node that was drained before. */

@@ -1,0 +1,30 @@
+import { randomUUID } from "node:crypto";
+import { startWatcher, type Watcher } from "../../hub/watcher/watcher.ts";
+import { classifyError } from "../../hub/workflows/classify-error.ts";
+import { startWorkflowRunner, type WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import { quietLog } from "./log.ts";
+import type { OnboardingRig } from "./onboarding-rig.ts";
+
+/** The runner of a hub that works on the rig's database; several may run, as several hubs do. The caller closes it, before the rig. */
+export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.services)): WorkflowRunner =>
+  startWorkflowRunner({
+    ...rig.test.database,
+    hubId: randomUUID(),
+    workflows,
+    classifyError,
+    log: quietLog,
+    databaseUrl: rig.test.url,
+    pollMs: 50,
+  });
+
+/** The watcher of such a hub. */
+export const startRigWatcher = (rig: OnboardingRig, clientFor = rig.services.maas): Watcher =>
+  startWatcher({
+    ...rig.test.database,
+    hubId: randomUUID(),
+    clientFor,
+    log: quietLog,
+    pollIntervalMs: 50,
+    sweepIntervalMs: 5_000,
+  });
