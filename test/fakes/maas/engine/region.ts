@@ -60,6 +60,7 @@ export class Region {
   readonly bootReports: { systemId: string; name: string; result: string | null }[] = [];
   /** How wrong the region's clock is as clients see it; what happens, happens by the real one. A restart sets it right. */
   clockAheadMs = 0;
+  noncesForgottenAt = 0;
   readonly #store: StateStore;
   readonly #onJob: JobHandler;
   #timer: NodeJS.Timeout | null = null;

@@ -71,9 +71,11 @@ function useNonce(region: Region, oauth: OAuth): void {
   const now = region.now();
   const key = `${oauth.oauth_consumer_key} ${oauth.oauth_token} ${oauth.oauth_nonce}`;
   if (region.state.nonces[key] !== undefined) throw refuse(`'Nonce already used: ${oauth.oauth_nonce}'`);
-  for (const [old, at] of Object.entries(region.state.nonces)) {
-    if (now - at <= NONCE_KEEP_MS) break;
-    delete region.state.nonces[old];
+  // Seldom: with each request it would cost as much as all requests before.
+  if (now - region.noncesForgottenAt > NONCE_KEEP_MS) {
+    const { nonces } = region.state;
+    region.state.nonces = Object.fromEntries(Object.entries(nonces).filter(([, at]) => now - at <= NONCE_KEEP_MS));
+    region.noncesForgottenAt = now;
   }
   region.state.nonces[key] = now;
   region.changed();
