@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./longest-first.ts";
 
 const exclude = ["**/node_modules/**", "**/.muster/**"];
 
@@ -7,8 +8,9 @@ const exclude = ["**/node_modules/**", "**/.muster/**"];
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,
-    // Most suites wait more than they compute: two cores are for two of them.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // Most suites wait about as much as they compute: two cores are for three of them.
+    maxWorkers: Math.max(3, availableParallelism() - 1),
+    sequence: { sequencer: LongestFirst },
     globalSetup: new URL("../support/database-server.ts", import.meta.url).pathname,
     projects: [
       {
