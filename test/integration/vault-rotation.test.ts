@@ -1,8 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inArray } from "drizzle-orm";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readOnboarding } from "../../hub/db/queries/onboardings.ts";
+import { workflows as workflowRows } from "../../hub/db/schema/index.ts";
 import { SiteClients } from "../../hub/maas/site-clients.ts";
 import { SECRET_PATHS, type SecretData } from "../../hub/secrets/port.ts";
 import { openVaultStore, type VaultStore } from "../../hub/secrets/vault.ts";
@@ -15,6 +17,7 @@ import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { OnboardingDetail } from "../../shared/api/onboardings.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import type { WorkflowStatus } from "../../shared/workflow-status.ts";
+import { SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { startVault, type VaultServer } from "../fakes/vault/server.ts";
 import { quietLog } from "../support/log.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
@@ -33,7 +36,7 @@ let workflows: ReturnType<typeof workflowsOf>;
 const alive = new Set<WorkflowId>();
 
 beforeAll(async () => {
-  rig = await startOnboardingRig({ machines: 4, speed: 2000 });
+  rig = await startOnboardingRig({ machines: 10, speed: 2000 });
   vault = await startVault();
   vault.vault.mount("kv");
   vault.vault.tokens.policies.set("muster", {
@@ -132,4 +135,64 @@ it("asks a person to help at once when its policy is taken away, and resumes whe
   vault.vault.tokens.policies.set("muster", policy);
   await verb(id, "resume");
   await ended(id, "completed");
+});
+
+/** A token of a user of the region; a user that it does not know yet is made an administrator. */
+function addToken(username: string, name: string): string {
+  const { users } = rig.maas.sim.region.state;
+  let user = users.find((one) => one.username === username);
+  if (user === undefined) {
+    user = { username, email: "", isSuperuser: true, tokens: [], sshKeys: [] };
+    users.push(user);
+  }
+  user.tokens.push({ name, consumer_key: `${name}Consumer`, token_key: `${name}Key`, token_secret: `${name}Secret` });
+  return `${name}Consumer:${name}Key:${name}Secret`;
+}
+function revokeAllBut(name: string): void {
+  for (const user of rig.maas.sim.region.state.users) user.tokens = user.tokens.filter((token) => token.name === name);
+}
+const rowsOf = (ids: readonly WorkflowId[]) =>
+  rig.services.db
+    .select()
+    .from(workflowRows)
+    .where(inArray(workflowRows.id, [...ids]));
+/** Every stage that was at work just now, with whatever it had read, is over. */
+async function stagesAtWorkEnd(ids: readonly WorkflowId[]): Promise<void> {
+  const before = new Map((await rowsOf(ids)).map((row) => [row.id, row.fence]));
+  await until("the stages at work to end", async () =>
+    (await rowsOf(ids)).every((row) => row.leaseOwner === null || row.fence !== before.get(row.id)) ? true : undefined,
+  );
+}
+const machineOf = (hostname: string) =>
+  rig.maas.sim.region.state.machines.find((machine) => machine.hostname === hostname);
+const callsOf = (hostname: string) => rig.maas.sim.region.state.counters[machineOf(hostname)?.systemId ?? ""];
+
+it("rotates all credentials under onboardings at work, to another user's token at last, and none of them fails or begins anew", async () => {
+  const early = await Promise.all([5, 6, 7].map(onboard));
+  const rotateToken = async (username: string, name: string, ids: readonly WorkflowId[]) => {
+    await writeIntoVault(SECRET_PATHS.maasToken(rig.siteId), { token: addToken(username, name) });
+    await stagesAtWorkEnd(ids);
+    revokeAllBut(name);
+  };
+  await rotateToken("admin", "second", early);
+  // MAAS has their login since they are commissioned, and is not given another one.
+  await until("all to be commissioned", async () =>
+    [5, 6, 7].every((n) => callsOf(`host-${n}`)?.commission === 1) ? true : undefined,
+  );
+  // The BMCs of hosts to come are given the new login before it is written; those at work keep what they have.
+  for (const box of rig.maas.sim.region.state.hardware.slice(7)) Object.assign(box, { bmcPass: "rotated-bmc-pass" });
+  await writeIntoVault(SECRET_PATHS.defaultPower(rig.siteId), { user: SITE_BMC_USER, pass: "rotated-bmc-pass" });
+  await writeIntoVault(SECRET_PATHS.deployPassword(rig.siteId), { password: "rotated-deploy-pass" });
+  const ids = [...early, ...(await Promise.all([8, 9, 10].map(onboard)))];
+  await rotateToken("admin", "third", ids);
+  await rotateToken("other-admin", "fourth", ids);
+  for (const id of ids) {
+    const over = await ended(id, "completed", "failed_retryable", "failed_manual_intervention");
+    expect({ id, status: over.status, code: over.error_code }).toEqual({ id, status: "completed", code: null });
+  }
+  for (const n of [5, 6, 7, 8, 9, 10]) {
+    expect(callsOf(`host-${n}`)).toMatchObject({ commission: 1, deploy: 1, release: 0 });
+    const login = n < 8 ? SITE_BMC_PASSWORD : "rotated-bmc-pass";
+    expect(machineOf(`host-${n}`)?.powerParameters["power_pass"]).toBe(login);
+  }
 });

@@ -25,7 +25,8 @@ import { DEPLOYED, machineEvidence } from "../verdict-table.ts";
 
 /**
  * Never deploys blindly (lifecycle 4.10). The intent is committed before the call is made, so that a run whose answer nobody heard finds
- * a deploying machine and knows it for its own; without the intent the same sight would be somebody else's work.
+ * a deploying machine and knows it for its own; without the intent the same sight would be somebody else's work. So is in whose name it is
+ * made: a token may be rotated to another user's at any time (lifecycle 3.5).
  */
 export const deployViaMaas: OnboardStage = {
   name: "deploy_via_maas",
@@ -101,9 +102,18 @@ async function run(context: OnboardContext): Promise<Outcome<OnboardState>> {
       message: "The stored first boot is not the recorded one; rendering anew",
     };
   }
+  const maas = await maasOf(context);
+  const { username } = await maas.whoami();
+  if (username !== context.state.maas_username)
+    return {
+      kind: "back",
+      to: "deploy_via_maas",
+      message: `The site's token is ${username}'s now, who will own the machine`,
+      patch: { maas_username: username },
+    };
   await mustStillHold(context);
   try {
-    await (await maasOf(context)).deploy(systemIdOf(context), {
+    await maas.deploy(systemIdOf(context), {
       userDataBase64,
       distroSeries: deployedSeries(context.profile.distroSeries),
       // Not sticky in MAAS: every deploy says it again.
