@@ -3,6 +3,7 @@ import { databaseNow } from "../db/queries/clock.ts";
 import {
   countInService,
   countUnconfirmed,
+  type DriftRow,
   forgetOwners,
   lockDriftStates,
   markReconciled,
@@ -50,7 +51,7 @@ const RESEEDS_PER_PASS = 20;
  */
 export class Reconciler {
   readonly #services: ReconcilerServices;
-  /** Whose name our token has at each site; asked for with each sweep. */
+  /** Whose name our token has at each site; asked for whenever all are judged, and when a machine has another owner than it had. */
   readonly #users = new Map<SiteId, string>();
   readonly #allJudgedAt = new Map<SiteId, number>();
 
@@ -61,12 +62,13 @@ export class Reconciler {
   async reconcile(look: SiteLook): Promise<void> {
     const { db } = this.#services;
     const { siteId } = look;
-    const scope = look.read === "all" || this.#allAreDue(siteId) ? "all" : "due";
+    // A pass that fails is owed in whole: the next look may have read little.
+    if (look.read === "all") this.#allJudgedAt.delete(siteId);
+    const scope = this.#allAreDue(siteId) ? "all" : "due";
     const rows = await readDriftRows(db, siteId, scope);
     if (rows.length === 0) return;
-    if (look.read === "all" || !this.#users.has(siteId)) this.#users.set(siteId, (await look.maas.whoami()).username);
+    const maasUser = await this.#userOf(look, scope === "all" || rows.some(hasOtherOwner));
     const now = await databaseNow(db);
-    const maasUser = this.#users.get(siteId) ?? null;
     const anyRetired = rows.some((row) => row.node.status === "retired");
     const retirements = anyRetired ? await retirementsOf(db, siteId) : null;
     const judged = rows.flatMap((row): Judged[] => {
@@ -82,7 +84,7 @@ export class Reconciler {
       await this.#apply(look, some, { heldBack, now, maasUser, budget });
     await this.#services.inTx(async (tx) => {
       if (!(await holdsFence(tx, siteId, look.fence))) return;
-      if (rows.some((row) => row.state.maasOwner === null)) await rememberOwners(tx, siteId);
+      if (rows.some((row) => row.state.maasOwner === null || hasOtherOwner(row))) await rememberOwners(tx, siteId);
       if (anyRetired) await forgetOwners(tx, siteId);
       await markReconciled(
         tx,
@@ -92,6 +94,14 @@ export class Reconciler {
       );
     });
     if (scope === "all") this.#allJudgedAt.set(siteId, performance.now());
+  }
+
+  async #userOf({ siteId, maas }: SiteLook, anew: boolean): Promise<string> {
+    const known = anew ? undefined : this.#users.get(siteId);
+    if (known !== undefined) return known;
+    const { username } = await maas.whoami();
+    this.#users.set(siteId, username);
+    return username;
   }
 
   /** Some rules are about time, which changes no record (lifecycle 6.3: every five minutes). */
@@ -149,6 +159,9 @@ export class Reconciler {
 function* slices<T>(all: readonly T[]): Generator<readonly T[]> {
   for (let at = 0; at < all.length; at += SLICE) yield all.slice(at, at + SLICE);
 }
+
+const hasOtherOwner = ({ state, machine }: DriftRow): boolean =>
+  state.maasOwner !== null && machine !== null && machine.owner !== null && machine.owner !== state.maasOwner;
 
 /** Nothing is written of a node that is as it should be and was so. */
 const mayChange = ({ row: { state, node }, judgement }: Judged): boolean =>

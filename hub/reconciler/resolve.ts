@@ -73,6 +73,8 @@ async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason
     driftDetected: false,
     driftAcknowledged: null,
     quarantined: false,
+    // Whoever owns the machine now counts as its owner: the person vouches for it as it is.
+    maasOwner: null,
     resolved: true,
   });
   if (record.driftDetected && record.driftDetails !== null)

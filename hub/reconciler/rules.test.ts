@@ -78,10 +78,27 @@ describe("the nine rules of lifecycle 6.4", () => {
 describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
   it("an administrator deploys the machine anew", () => {
     expect(said({}, { status: 9 })).toEqual(["redeployed_outside critical quarantine"]);
-    expect(said({}, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
+    const silent = { agentSeenAt: ago(61) };
+    expect(said(silent, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
+    expect(said({ agentSeenAt: null }, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
     // Our token is another user's now: what the old one deployed is what it was.
     expect(said({ machineOwner: "old" }, { owner: "old" })).toEqual([]);
     expect(said({ machineOwner: null }, { owner: "bob" })).toEqual([]);
+  });
+  it("somebody renames a user in MAAS: the agent of the same installation tells", () => {
+    expect(said({}, { owner: "bob" })).toEqual([]);
+    const renamed = [{ owner: "new" }, { maasUser: "new" }] as const;
+    expect(said({}, ...renamed)).toEqual([]);
+    expect(said({ agentSeenAt: ago(61) }, ...renamed)).toEqual(["redeployed_outside critical none"]);
+    expect(said({ agentSeenAt: ago(61), agentConnected: false }, ...renamed)).toEqual([
+      "redeployed_outside critical quarantine",
+    ]);
+    expect(said({ agentSeenAt: ago(61) }, { owner: "new" }, { maasUser: null })).toEqual([
+      "redeployed_outside critical quarantine",
+    ]);
+    expect(said({ agentSeenAt: ago(61) }, { owner: null }, { maasUser: null })).toEqual([
+      "redeployed_outside critical quarantine",
+    ]);
   });
   it("somebody switches the machine off", () => {
     expect(said({ status: "offline" }, { powerState: "off" })).toEqual(["powered_off high none"]);
@@ -113,11 +130,12 @@ describe("a quarantine", () => {
     const judgement = judge(...facts);
     return judgement.kind === "judged" && judgement.heal;
   };
-  it("of the reconciler's own ends when the machine is ours and deployed, and the agent was heard of since", () => {
+  it("of the reconciler's own ends when the machine is deployed, and the agent was heard of since", () => {
     expect(healed(quarantined)).toBe(true);
     expect(healed({ ...quarantined, agentSeenAt: ago(61) })).toBe(false);
     expect(healed({ ...quarantined, agentConnected: false })).toBe(false);
-    expect(healed(quarantined, { owner: "bob" })).toBe(false);
+    expect(healed(quarantined, { owner: "bob" })).toBe(true);
+    expect(healed({ ...quarantined, agentSeenAt: ago(61) }, { owner: "bob" })).toBe(false);
     expect(healed({ ...quarantined, machineOwner: null })).toBe(false);
   });
   it("of anybody else is lifted by a person only", () => {

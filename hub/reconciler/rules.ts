@@ -122,14 +122,14 @@ export function judgeDrift(node: NodeFacts, machine: MachineFacts | null, policy
     case "in_service":
       return { kind: "judged", findings: inService(node, machine, policy), heal: false };
     case "quarantined":
-      return quarantined(node, machine);
+      return quarantined(node, machine, policy);
     case "retired":
       return { kind: "judged", findings: retired(node, machine, policy), heal: false };
   }
 }
 
 function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding[] {
-  const broken = notDeployed(node, machine);
+  const broken = notDeployed(node, machine, policy);
   if (broken !== null) return [broken];
   const findings: Finding[] = [];
   const name = nameOf(node, machine);
@@ -162,8 +162,8 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts):
   return findings;
 }
 
-/** Why the node cannot be in service by what its machine is; null when the machine is deployed, and by whom it was as far as is known. */
-function notDeployed(node: NodeFacts, machine: MachineFacts): Finding | null {
+/** Why the node cannot be in service by what its machine is; null when the machine is deployed, and as far as is known with the node's own system. */
+function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding | null {
   const name = nameOf(node, machine);
   const is = `${name} is '${machine.statusName}' in MAAS although its node is ${node.status}`;
   const quarantine = { action: "quarantine", expected: "Deployed" } as const;
@@ -215,26 +215,40 @@ function notDeployed(node: NodeFacts, machine: MachineFacts): Finding | null {
         message: `${is}: the host is not up meanwhile. Find out who works on it; it comes back by itself when that is over.`,
       };
     case "deployed":
-      if (node.machineOwner === null || machine.owner === node.machineOwner) return null;
-      return {
-        rule: "redeployed_outside",
-        severity: "critical",
-        ...quarantine,
-        message: `${name} is deployed by ${machine.owner ?? "nobody"} in MAAS instead of ${node.machineOwner}: it was released and deployed anew outside of any operation. Drain and remove the node; onboard the host again once its owner has released it.`,
-      };
+      return otherOwner(node, machine, policy);
   }
 }
 
 /**
- * The reconciler's own quarantine ends when its cause is proven gone (decision N4): the machine is deployed again by its owner, and the agent of the
- * node's own installation was heard of since, which that of a host that was deployed anew cannot be.
+ * Deployed by another owner is deployed anew, unless the agent of the node's own installation was heard of since: then somebody has renamed the owner.
+ * Where the new name is that of our own user the agent is waited for; one that falls silent proves the other.
  */
-function quarantined(node: NodeFacts, machine: MachineFacts): Judgement {
-  const finding = notDeployed(node, machine);
+function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: PolicyFacts): Finding | null {
+  if (node.machineOwner === null || machine.owner === node.machineOwner || isSameSystem(node, machine)) return null;
+  const is = `${nameOf(node, machine)} is deployed by ${machine.owner ?? "nobody"} in MAAS instead of ${node.machineOwner}`;
+  const finding = { rule: "redeployed_outside", severity: "critical", expected: "Deployed" } as const;
+  if (machine.owner !== null && machine.owner === maasUser && node.agentConnected)
+    return {
+      ...finding,
+      action: "none",
+      message: `${is}: our user was renamed there, or the machine was deployed anew. Its agent tells within minutes: heard of again it is well, silent it is quarantined.`,
+    };
+  return {
+    ...finding,
+    action: "quarantine",
+    message: `${is}: it was released and deployed anew outside of any operation. Drain and remove the node; onboard the host again once its owner has released it.`,
+  };
+}
+
+/**
+ * The reconciler's own quarantine ends when its cause is proven gone (decision N4): the machine is deployed again, and the agent of the node's own
+ * installation was heard of since, which that of a host that was deployed anew cannot be.
+ */
+function quarantined(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Judgement {
+  const finding = notDeployed(node, machine, policy);
   if (node.quarantinedAt === null) return { kind: "judged", findings: [], heal: false };
   if (finding !== null) return { kind: "judged", findings: [{ ...finding, action: "none" }], heal: false };
-  const sameOwner = node.machineOwner !== null && machine.owner === node.machineOwner;
-  const proven = sameOwner && node.agentConnected && isSameSystem(node, machine);
+  const proven = node.machineOwner !== null && node.agentConnected && isSameSystem(node, machine);
   if (proven) return { kind: "judged", findings: [], heal: true };
   const message = `${nameOf(node, machine)} is deployed again, but its node's agent was not heard of since. Bring it back; else drain and remove the node, and onboard the host again.`;
   const waits = {

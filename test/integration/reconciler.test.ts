@@ -69,6 +69,31 @@ describe("a node in service", () => {
     expect(await fleet.becomes(nodeId, "quarantined")).toMatchObject({ driftDetails: { rule: "redeployed_outside" } });
   });
 
+  it("stays when its owner is renamed in MAAS, once its agent is heard of since, and the new name is what it is compared with", async () => {
+    const { nodeId, machine } = await fleet.nodeInService();
+    await fleet.sweep();
+    fleet.change(machine, (one) => {
+      one.owner = "renamed";
+    });
+    const [user] = fleet.rig.maas.sim.region.state.users;
+    if (user === undefined) throw new Error("the region has no user");
+    const before = user.username;
+    user.username = "renamed";
+    try {
+      const waiting = await fleet.drifted(nodeId, "redeployed_outside");
+      expect(waiting).toMatchObject({ status: "active", driftDetails: { action: "none", severity: "critical" } });
+      await fleet.setConnected(nodeId, true);
+      await fleet.sweep();
+      expect(await fleet.node(nodeId)).toMatchObject({ status: "active", driftDetected: false, maasOwner: "renamed" });
+    } finally {
+      user.username = before;
+    }
+    fleet.change(machine, (one) => {
+      one.owner = "bob";
+    });
+    expect(await fleet.becomes(nodeId, "quarantined")).toMatchObject({ driftDetails: { rule: "redeployed_outside" } });
+  });
+
   it("stays while its machine is commissioned, and the drift heals by itself", async () => {
     const { nodeId, machine } = await fleet.nodeInService();
     await fleet.sweep();
@@ -155,6 +180,18 @@ describe("a quarantine of the reconciler's", () => {
     await fleet.drifted(nodeId, "agent_offline");
     expect(await resolve(nodeId, "return_to_service")).toMatchObject({ status: "active" });
     expect(await fleet.node(nodeId)).toMatchObject({ status: "active", quarantinedAt: null });
+  });
+
+  it("that a person has ended does not come back for the owner whom the machine had then", async () => {
+    const { nodeId, machine } = await fleet.nodeInService();
+    await fleet.sweep();
+    fleet.change(machine, (one) => {
+      one.owner = "bob";
+    });
+    await fleet.becomes(nodeId, "quarantined");
+    await resolve(nodeId, "return_to_service");
+    await fleet.sweep();
+    expect(await fleet.node(nodeId)).toMatchObject({ status: "active", driftDetected: false, maasOwner: "bob" });
   });
 
   it("is healed beside an acknowledgement of something else, and its host still followed", async () => {

@@ -80,13 +80,18 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
     .where(and(eq(nodeMaasState.siteId, siteId), which));
 }
 
-/** Remembers who owns the machines of nodes that have come into service since; one statement for any number of them. */
+/**
+ * Remembers who owns the machines of nodes that have come into service since, and follows an owner who was renamed: the agent of the node's own
+ * installation was heard of since the machine changed. One statement for any number of them.
+ */
 export async function rememberOwners(tx: Tx, siteId: SiteId): Promise<void> {
   await tx.execute(sql`
     update node_maas_state s set maas_owner = m.owner
     from nodes n, maas_machines m
-    where s.site_id = ${siteId} and s.maas_owner is null and n.id = s.node_id and n.status in ('active', 'offline')
-      and m.site_id = s.site_id and m.system_id = s.maas_system_id and m.status = 6 and not m.absent and m.owner is not null`);
+    where s.site_id = ${siteId} and s.maas_owner is distinct from m.owner and n.id = s.node_id and n.status in ('active', 'offline')
+      and m.site_id = s.site_id and m.system_id = s.maas_system_id and m.status = 6 and not m.absent and m.owner is not null
+      and (s.maas_owner is null or exists (select from agent_sessions a
+        where a.node_id = n.id and a.generation = n.generation and a.last_seen_at > m.observed_at))`);
 }
 
 /** A retired node whose machine is something else has no system any more: whatever is deployed there later is not ours to release. One statement. */
@@ -176,7 +181,9 @@ export async function markReconciled(
       );
 }
 
-export type DriftChange = Partial<Pick<NodeMaasState, "driftDetected" | "driftDetails" | "driftAcknowledged">> & {
+export type DriftChange = Partial<
+  Pick<NodeMaasState, "driftDetected" | "driftDetails" | "driftAcknowledged" | "maasOwner">
+> & {
   readonly resolved?: boolean;
   /** Whether a quarantine of the reconciler's own begins, or is over. */
   readonly quarantined?: boolean;

@@ -1,0 +1,97 @@
+import { randomUUID } from "node:crypto";
+import { eq } from "drizzle-orm";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
+import { listBreakers } from "../../hub/db/queries/reconciler-breakers.ts";
+import { nodes } from "../../hub/db/schema/index.ts";
+import { MaasError, type MaasPort } from "../../hub/maas/port.ts";
+import { Reconciler } from "../../hub/reconciler/reconcile.ts";
+import { emptyMemory, lookAtSite } from "../../hub/watcher/look.ts";
+import { type FleetNode, FleetRig } from "../support/fleet-rig.ts";
+import { quietLog } from "../support/log.ts";
+
+/** One pass after the other, each begun by the test, so that what is in between is known. */
+describe("a pass of the reconciler", () => {
+  let fleet: FleetRig;
+  let maas: MaasPort;
+  let reconciler: Reconciler;
+  const hubId = randomUUID();
+  const made: FleetNode[] = [];
+  beforeAll(async () => {
+    fleet = await FleetRig.start(8);
+    for (let n = 0; n < 8; n += 1) made.push(await fleet.nodeInService());
+    maas = await fleet.rig.services.maas(fleet.siteId);
+  });
+  beforeEach(async () => {
+    reconciler = new Reconciler({ db: fleet.db, inTx: fleet.inTx, log: quietLog });
+    await sweep();
+  });
+  afterAll(() => fleet?.close());
+
+  const held = async () => {
+    const watch = await holdWatch(fleet.db, fleet.siteId, hubId, 600);
+    if (watch === null) throw new Error("another hub watches the site");
+    return watch;
+  };
+  const pass = async (read: "some" | "all", port = maas) => {
+    const { fence } = await held();
+    await reconciler.reconcile({ siteId: fleet.siteId, fence, maas: port, read, unconfirmed: [] });
+  };
+  const sweep = async () => {
+    const { db, inTx, siteId } = fleet;
+    const deps = { db, inTx, log: quietLog, sweepIntervalMs: 0 };
+    await lookAtSite(deps, siteId, await held(), maas, emptyMemory());
+    await pass("all");
+  };
+  const every = <T>(of: (node: Awaited<ReturnType<FleetRig["node"]>>) => T) =>
+    Promise.all(made.map(async ({ nodeId }) => of(await fleet.node(nodeId))));
+
+  it("over all nodes that fails is made up for by the next one, whatever that has read", async () => {
+    const [first] = made as [FleetNode];
+    const { host } = await fleet.node(first.nodeId);
+    // Nobody marks it as due, so that only a pass over all nodes finds it.
+    await fleet.db.update(nodes).set({ host: "10.1.1.1" }).where(eq(nodes.id, first.nodeId));
+    await pass("some");
+    expect((await fleet.node(first.nodeId)).host).toBe("10.1.1.1");
+    const away: MaasPort = {
+      ...maas,
+      whoami: () => Promise.reject(new MaasError({ code: "unavailable", operation: "whoami", message: "is away" })),
+    };
+    await expect(pass("all", away)).rejects.toMatchObject({ code: "unavailable" });
+    await pass("some");
+    expect((await fleet.node(first.nodeId)).host).toBe(host);
+  });
+
+  it("moves nobody and trips nothing when the owner of all machines is renamed in MAAS, and knows the new name once the agents are heard of", async () => {
+    const { region } = fleet.rig.maas.sim;
+    const [user] = region.state.users;
+    if (user === undefined) throw new Error("the region has no user");
+    user.username = "renamed";
+    for (const { machine } of made) machine.owner = "renamed";
+    await sweep();
+    expect(await every(({ status, driftDetails }) => [status, driftDetails?.rule, driftDetails?.action])).toEqual(
+      made.map(() => ["active", "redeployed_outside", "none"]),
+    );
+    expect(await listBreakers(fleet.db)).toEqual([]);
+    const [silent, ...others] = made as [FleetNode, ...FleetNode[]];
+    await fleet.setConnected(silent.nodeId, false);
+    for (const { nodeId } of others) await fleet.setConnected(nodeId, true);
+    // Its agent fell silent before the others were heard of: that one may be another system.
+    await fleet.db.execute(
+      "update agent_sessions set last_seen_at = last_seen_at - interval '1 day' where state = 'closed'",
+    );
+    await sweep();
+    expect(await every(({ status, driftDetected, maasOwner }) => [status, driftDetected, maasOwner])).toEqual([
+      ["quarantined", true, "admin"],
+      ...others.map(() => ["active", false, "renamed"]),
+    ]);
+    await fleet.setConnected(silent.nodeId, true);
+    await sweep();
+    await sweep();
+    expect(await fleet.node(silent.nodeId)).toMatchObject({
+      status: "active",
+      driftDetected: false,
+      maasOwner: "renamed",
+    });
+  });
+});
