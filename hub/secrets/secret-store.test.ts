@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startVault } from "../../test/fakes/vault/server.ts";
 import { quietLog } from "../../test/support/log.ts";
+import { hubPolicy, SKIPPED, type StartVault, VAULTS } from "../../test/support/vault-under-test.ts";
 import { SecretError, type SecretStore } from "./port.ts";
 import { readOrCreate } from "./read-or-create.ts";
 import { openSealedFileStore } from "./sealed-file.ts";
@@ -26,63 +26,36 @@ async function sealedFiles(): Promise<Opened> {
   return { again: () => openSealedFileStore({ directory }), close: async () => undefined };
 }
 
-const POLICY = {
-  "kv/data/*": ["create", "read", "update"],
-  "kv/metadata/*": ["delete"],
-} as const;
-
-async function vaultDouble(login: "token" | "approle", casRequired = false): Promise<Opened> {
-  const server = await startVault();
-  const { tokens } = server.vault;
-  server.vault.mount("kv").casRequired = casRequired;
-  tokens.policies.set("muster", POLICY);
-  const role = tokens.addRole({ policies: ["muster"] });
+/** With nothing but the policy that the documentation gives the hub. */
+async function vault(start: StartVault, login: "token" | "approle", casRequired: boolean): Promise<Opened> {
+  const server = await start({ casRequired });
+  await server.setPolicy("hub", hubPolicy(server.mount));
+  const role = await server.addRole(["hub"]);
   const file = join(folder, `${login}-${randomUUID()}`);
-  writeFileSync(file, login === "token" ? tokens.create({ policies: ["muster"] }) : role.newSecretId());
+  writeFileSync(file, login === "token" ? await server.createToken(["hub"]) : await role.newSecretId());
   const again = async (): Promise<SecretStore> =>
     openVaultStore({
-      address: { url: server.url, namespace: null, ca: null, deadlineMs: 5_000 },
-      mount: "kv",
+      address: { ...server.address, deadlineMs: 10_000 },
+      mount: server.mount,
       credentials:
         login === "token"
           ? { kind: "token", tokenFile: file }
-          : { kind: "approle", mount: "approle", roleId: role.roleId, secretIdFile: file },
+          : { kind: "approle", mount: server.roleMount, roleId: role.roleId, secretIdFile: file },
       log: quietLog,
     });
   return { again, close: () => server.close() };
 }
 
-/** A server that you run: `VAULT_ADDR`, `VAULT_TOKEN`, `VAULT_NAMESPACE`, `VAULT_CACERT`, and KV version 2 at `MUSTER_VAULT_MOUNT`. */
-async function realVault(): Promise<Opened> {
-  const { VAULT_ADDR: url = "", VAULT_TOKEN: token = "", VAULT_NAMESPACE: namespace, VAULT_CACERT: ca } = process.env;
-  const tokenFile = join(folder, "real-token");
-  writeFileSync(tokenFile, token, { mode: 0o600 });
-  const again = async (): Promise<SecretStore> =>
-    openVaultStore({
-      address: {
-        url,
-        namespace: namespace ?? null,
-        ca: ca === undefined ? null : readFileSync(ca, "utf8"),
-        deadlineMs: 10_000,
-      },
-      mount: process.env["MUSTER_VAULT_MOUNT"] ?? "kv",
-      credentials: { kind: "token", tokenFile },
-      log: quietLog,
-    });
-  return { again, close: async () => undefined };
-}
+const STORES: [string, () => Promise<Opened>][] = [
+  ["sealed files", sealedFiles],
+  ...Object.entries(VAULTS).flatMap(([name, start]): [string, () => Promise<Opened>][] => [
+    [`${name}, by token`, () => vault(start, "token", false)],
+    [`${name}, by AppRole, with writes that must check and set`, () => vault(start, "approle", true)],
+  ]),
+];
 
-const STORES: Record<string, () => Promise<Opened>> = {
-  "sealed files": sealedFiles,
-  "the double of Vault, by token": () => vaultDouble("token"),
-  "the double of Vault, by AppRole, with writes that must check and set": () => vaultDouble("approle", true),
-};
-const REAL = process.env["VAULT_ADDR"];
-
-describe.each(Object.keys(STORES))("%s", (name) => holdsTheContract(STORES[name] ?? sealedFiles));
-describe.skipIf(REAL === undefined)(`a real Vault (${REAL ?? "SKIPPED: VAULT_ADDR is not set"})`, () =>
-  holdsTheContract(realVault),
-);
+it.skip.each(SKIPPED)("%s", () => undefined);
+describe.each(STORES)("%s", (_name, open) => holdsTheContract(open));
 
 function holdsTheContract(open: () => Promise<Opened>): void {
   let opened: Opened;

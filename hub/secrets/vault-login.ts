@@ -1,10 +1,11 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { z } from "zod";
 import { Secret } from "../../shared/secret.ts";
 import type { Log } from "../log.ts";
 import { SecretError } from "./port.ts";
 import type { VaultApi } from "./vault-api.ts";
-import { type Lease, type NextStep, nextStep } from "./vault-lease.ts";
+import { FRUITLESS_MS, loginHoldMs } from "./vault-hold.ts";
+import { type Lease, type NextStep, nextStep, retryMs } from "./vault-lease.ts";
 
 /** How the hub proves to Vault who it is. Files are read at each login, so that a new secret needs no restart. */
 export type VaultCredentials =
@@ -17,12 +18,37 @@ export type VaultCredentials =
       readonly secretIdFile: string;
     };
 
-/** Calls `run` once after so long, unless the function that it gives back is called before. */
-export type Timer = (ms: number, run: () => void) => () => void;
+export interface LeaseClock {
+  /** Milliseconds since some moment. */
+  now(): number;
+  /** Calls `run` once after so long, unless the function that it gives back is called before. */
+  timer(ms: number, run: () => void): () => void;
+}
+export const systemClock: LeaseClock = {
+  now: () => performance.now(),
+  timer: (ms, run) => {
+    const timer = setTimeout(run, Math.min(ms, 2 ** 31 - 1)).unref();
+    return () => clearTimeout(timer);
+  },
+};
 
 interface Session {
   readonly token: Secret;
   readonly lease: Lease;
+}
+
+/** What a file holds, and since when: to touch a file says that what it holds may be good by now. */
+interface Credential {
+  readonly secret: Secret;
+  readonly writtenAt: number;
+}
+/** A login that Vault refused. */
+interface Refusal {
+  readonly credential: Credential;
+  /** In a row. */
+  readonly times: number;
+  readonly at: number;
+  readonly error: SecretError;
 }
 
 const LoggedIn = z.object({
@@ -33,24 +59,27 @@ const Renewed = z.object({ auth: z.object({ lease_duration: z.number(), renewabl
 
 const LOOKUP = "auth/token/lookup-self";
 const RENEW = "auth/token/renew-self";
-const RETRY_LEAST_MS = 1_000;
+const REVOKE = "auth/token/revoke-self";
 
 /** Keeps one token of Vault alive, and gets another when it is gone. */
 export class VaultLogin {
   readonly #api: VaultApi;
   readonly #credentials: VaultCredentials;
-  readonly #timer: Timer;
+  readonly #clock: LeaseClock;
   readonly #log: Log;
   #session: Session | null = null;
   /** The login under way: those who need a token at once share it. */
   #pending: Promise<Session> | null = null;
+  /** What Vault refused last; everybody who needs a token is held back by it. */
+  #refusal: Refusal | null = null;
+  #fruitlessAt = Number.NEGATIVE_INFINITY;
   #cancel: () => void = () => undefined;
   #closed = false;
 
-  constructor(options: { api: VaultApi; credentials: VaultCredentials; timer: Timer; log: Log }) {
+  constructor(options: { api: VaultApi; credentials: VaultCredentials; clock: LeaseClock; log: Log }) {
     this.#api = options.api;
     this.#credentials = options.credentials;
-    this.#timer = options.timer;
+    this.#clock = options.clock;
     this.#log = options.log;
   }
 
@@ -58,13 +87,32 @@ export class VaultLogin {
     return (this.#session ?? (await this.#logIn())).token;
   }
 
-  /** Asked after a 403, which Vault gives for a token that is gone as for a path that its policies forbid. True: another token is worth asking with. */
-  async isGone(token: Secret): Promise<boolean> {
-    if (this.#session !== null && this.#session.token !== token) return true;
-    const answer = await this.#api({ method: "GET", path: LOOKUP, token });
-    if (answer.ok) return false;
-    if (this.#session?.token === token) this.#forget();
-    return true;
+  /**
+   * Asked after a 403, which Vault gives for a token that is gone as for a path that its policies forbid, and a token has the policies that its role had at
+   * the login. So a new one is got, and is worth one more call; null: there is none, the path is forbidden.
+   */
+  async another(forbidden: Secret): Promise<Secret | null> {
+    const session = this.#session;
+    if (session !== null && session.token !== forbidden) return session.token;
+    if (session !== null && this.#clock.now() - this.#fruitlessAt < FRUITLESS_MS) return null;
+    try {
+      const { token } = await this.#logIn();
+      if (token.reveal() !== forbidden.reveal()) return token;
+      this.helpedNothing();
+      return null;
+    } catch (error) {
+      if ((await this.#api({ method: "GET", path: LOOKUP, token: forbidden })).ok) {
+        this.helpedNothing();
+        return null;
+      }
+      if (this.#session?.token === forbidden) this.#forget();
+      throw error;
+    }
+  }
+
+  /** The token that `another` gave is forbidden the same. */
+  helpedNothing(): void {
+    this.#fruitlessAt = this.#clock.now();
   }
 
   /** The token lives on: another process may start with it, and an AppRole's lapses by itself. */
@@ -79,10 +127,9 @@ export class VaultLogin {
   }
 
   #logIn(): Promise<Session> {
-    this.#pending ??= (
-      this.#credentials.kind === "token" ? this.#openToken(this.#credentials) : this.#openRole(this.#credentials)
-    )
+    this.#pending ??= this.#open()
       .then((session) => {
+        this.#retire();
         this.#session = session;
         this.#log.info("logged in to Vault", {
           lease_seconds: session.lease.seconds,
@@ -97,29 +144,57 @@ export class VaultLogin {
     return this.#pending;
   }
 
-  async #openToken({ tokenFile }: { tokenFile: string }): Promise<Session> {
-    const token = await readSecret(tokenFile, "VAULT_TOKEN_FILE");
+  /** Of a role whose tokens live long, those that others took the place of would gather in Vault. A call that is still made with it goes on with the next. */
+  #retire(): void {
+    if (this.#session === null || this.#credentials.kind === "token") return;
+    this.#api({ method: "POST", path: REVOKE, token: this.#session.token }).catch(() => undefined);
+  }
+
+  async #open(): Promise<Session> {
+    const credentials = this.#credentials;
+    const credential =
+      credentials.kind === "token"
+        ? await readCredential(credentials.tokenFile, "VAULT_TOKEN_FILE")
+        : await readCredential(credentials.secretIdFile, "VAULT_SECRET_ID_FILE");
+    const before = this.#refusal !== null && isSame(this.#refusal.credential, credential) ? this.#refusal : null;
+    if (before !== null && this.#clock.now() - before.at < loginHoldMs(before.times)) throw before.error;
+    const answered =
+      credentials.kind === "token"
+        ? await this.#openToken(credential.secret, credentials)
+        : await this.#openRole(credential.secret, credentials);
+    if (!(answered instanceof SecretError)) {
+      this.#refusal = null;
+      return answered;
+    }
+    this.#refusal = { credential, times: (before?.times ?? 0) + 1, at: this.#clock.now(), error: answered };
+    throw answered;
+  }
+
+  /** The error says that Vault refused the token; what it throws is another matter. */
+  async #openToken(token: Secret, { tokenFile }: { tokenFile: string }): Promise<Session | SecretError> {
     const answer = await this.#api({ method: "GET", path: LOOKUP, token });
     if (!answer.ok)
-      throw new SecretError(
+      return new SecretError(
         "secret_store_login_refused",
         LOOKUP,
-        `Vault refuses the token in ${tokenFile} (HTTP status ${answer.status}): it is wrong, has ended or was revoked, or may not look itself up. Write a new one there, with the default policy; no restart is needed`,
+        `Vault refuses the token in ${tokenFile} (HTTP status ${answer.status}): it is wrong, has ended or was revoked, or may not look itself up. Write a new one there, with the default policy; no restart is needed, and the same one is tried again within 16 minutes`,
       );
     const { ttl, renewable } = understood(LookedUp, answer.body, LOOKUP).data;
     return { token, lease: { seconds: ttl, renewable } };
   }
 
-  async #openRole(role: { mount: string; roleId: string; secretIdFile: string }): Promise<Session> {
-    const secretId = await readSecret(role.secretIdFile, "VAULT_SECRET_ID_FILE");
+  async #openRole(
+    secretId: Secret,
+    role: { mount: string; roleId: string; secretIdFile: string },
+  ): Promise<Session | SecretError> {
     const path = `auth/${role.mount}/login`;
     const body = { role_id: role.roleId, secret_id: secretId.reveal() };
     const answer = await this.#api({ method: "POST", path, token: null, body });
     if (!answer.ok)
-      throw new SecretError(
+      return new SecretError(
         "secret_store_login_refused",
         path,
-        `Vault refuses the login (HTTP status ${answer.status}): VAULT_ROLE_ID, the secret ID in ${role.secretIdFile}, or where AppRole is mounted is wrong, or the secret ID is used up. Write a new secret ID there; no restart is needed`,
+        `Vault refuses the login (HTTP status ${answer.status}): VAULT_ROLE_ID, the secret ID in ${role.secretIdFile}, or where AppRole is mounted is wrong, or the secret ID is used up or has ended. Write a new secret ID there; no restart is needed, and the same one is tried again within 16 minutes`,
       );
     const { auth } = understood(LoggedIn, answer.body, path);
     const lease = { seconds: auth.lease_duration, renewable: auth.renewable };
@@ -133,12 +208,12 @@ export class VaultLogin {
   #schedule(step: NextStep, granted: Lease): void {
     this.#cancel();
     if (step === null || this.#closed) return;
-    this.#cancel = this.#timer(step.afterMs, () => {
+    this.#cancel = this.#clock.timer(step.afterMs, () => {
       const done = step.how === "renew" ? this.#renew(granted) : this.#logIn();
       done.catch((error: unknown) => {
         this.#log.warn("the lease of the Vault token was not prolonged", { error });
         // The token is good for the rest of its lease; once that has passed, the first 403 asks for another.
-        this.#schedule({ ...step, afterMs: Math.max(RETRY_LEAST_MS, step.afterMs / 2) }, granted);
+        if (this.#session !== null) this.#schedule({ ...step, afterMs: retryMs(granted) }, granted);
       });
     });
   }
@@ -148,8 +223,8 @@ export class VaultLogin {
     if (session === null) return;
     const answer = await this.#api({ method: "POST", path: RENEW, token: session.token });
     if (!answer.ok) {
-      this.#log.info("Vault renews the token no more; the next call logs in again", { http_status: answer.status });
-      if (this.#session === session) this.#forget();
+      this.#log.info("Vault renews the token no more; logging in again", { http_status: answer.status });
+      if (this.#session === session) await this.#logIn();
       return;
     }
     const { auth } = understood(Renewed, answer.body, RENEW);
@@ -168,13 +243,18 @@ function understood<T>(schema: z.ZodType<T>, body: unknown, path: string): T {
   );
 }
 
+const isSame = (one: Credential, other: Credential): boolean =>
+  one.writtenAt === other.writtenAt && one.secret.reveal() === other.secret.reveal();
+
 /** Of a file with one secret and, mostly, a line end. */
-async function readSecret(file: string, setting: string): Promise<Secret> {
-  const text = await readFile(file, "utf8").catch((error: unknown) => {
-    const detail = `The file that ${setting} names cannot be read: ${file}. Create it, readable by the hub's user`;
-    throw new SecretError("secret_store_misconfigured", setting, detail, error);
-  });
-  if (text.trim() !== "") return new Secret(text.trim());
+async function readCredential(file: string, setting: string): Promise<Credential> {
+  const [text, { mtimeMs: writtenAt }] = await Promise.all([readFile(file, "utf8"), stat(file)]).catch(
+    (error: unknown) => {
+      const detail = `The file that ${setting} names cannot be read: ${file}. Create it, readable by the hub's user`;
+      throw new SecretError("secret_store_misconfigured", setting, detail, error);
+    },
+  );
+  if (text.trim() !== "") return { secret: new Secret(text.trim()), writtenAt };
   throw new SecretError(
     "secret_store_misconfigured",
     setting,

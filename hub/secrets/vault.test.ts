@@ -9,17 +9,16 @@ import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vites
 import { VaultFault } from "../../test/fakes/vault/answer.ts";
 import { startVault, type VaultServer } from "../../test/fakes/vault/server.ts";
 import { MemorySecrets } from "../../test/support/memory-secrets.ts";
-import { until } from "../../test/support/until.ts";
+import { hubPolicy } from "../../test/support/vault-under-test.ts";
 import { openCertificateAuthority } from "../gateway/certificate-authority.ts";
 import { createLog } from "../log.ts";
 import { openSecrets } from "./open.ts";
 import { SecretError } from "./port.ts";
 import { openVaultStore, type VaultOptions, type VaultStore } from "./vault.ts";
-import { nextStep } from "./vault-lease.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "muster-vault-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-const POLICY = { "kv/data/*": ["create", "read", "update"], "kv/metadata/*": ["delete"] } as const;
+const POLICY = hubPolicy("kv");
 
 let server: VaultServer;
 let lines: string[];
@@ -43,7 +42,7 @@ function open(options: Partial<VaultOptions> & Partial<VaultOptions["address"]> 
     mount: "kv",
     credentials: { kind: "token", tokenFile: secretFile },
     log: createLog("debug", (line) => lines.push(line)),
-    timer: server.vault.clock.timer,
+    clock: server.vault.clock,
     ...options,
   });
   opened.push(store);
@@ -54,17 +53,6 @@ const byToken = (terms: Parameters<VaultServer["vault"]["tokens"]["create"]>[0] 
   writeFileSync(secretFile, `${token}\n`);
   return token;
 };
-function byRole(terms: Parameters<VaultServer["vault"]["tokens"]["addRole"]>[0] = {}) {
-  const role = server.vault.tokens.addRole({ policies: ["muster"], ...terms });
-  writeFileSync(secretFile, role.newSecretId());
-  const credentials = {
-    kind: "approle",
-    mount: "approle",
-    roleId: role.roleId,
-    secretIdFile: secretFile,
-  } as const;
-  return { ...role, credentials };
-}
 const errorOf = (promise: Promise<unknown>): Promise<SecretError> =>
   promise.then(
     () => Promise.reject(new Error("nothing was thrown")),
@@ -116,7 +104,8 @@ describe("what Vault refuses, or cannot", () => {
     server.vault.tokens.policies.set("muster", { ...POLICY, "old/*": ["read"], "gone/*": ["read"] });
     await open().check();
     for (const [mount, says] of [
-      ["old", /not KV version 2/],
+      ["old", /no KV version 2/],
+      ["kv/below", /no KV version 2 mounted at kv\/below/],
       ["gone", /nothing mounted/],
       ["forbidden", /nothing mounted/],
     ] as const) {
@@ -128,6 +117,40 @@ describe("what Vault refuses, or cannot", () => {
       ]);
     }
     expect((await errorOf(open({ mount: "gone" }).read("kv/a"))).code).toBe("secret_store_misconfigured");
+  });
+
+  it("finds out that the mount is of version 1, which would take a write and keep no version of it", async () => {
+    byToken();
+    server.vault.mountVersion1("old");
+    server.vault.tokens.policies.set("muster", { "old/*": ["create", "read", "update"] });
+    const store = open({ mount: "old" });
+    for (const call of [
+      () => store.write("kv/a", { v: "1" }),
+      () => store.read("kv/a"),
+      () => store.write("kv/a", { v: "1" }, "nothing"),
+    ])
+      expect((await errorOf(call())).code).toBe("secret_store_misconfigured");
+  });
+
+  it("calls nothing missing that only a proxy does not know", async () => {
+    byToken();
+    const proxy = createServer((request, response) =>
+      request.url?.endsWith("/lookup-self") === true
+        ? response.end(JSON.stringify({ data: { ttl: 0 } }))
+        : response.writeHead(404).end("<p>Not found</p>"),
+    );
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    const store = open({ url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` });
+    for (const call of [store.read("kv/a"), store.write("kv/a", { v: "1" }), store.remove("kv/a"), store.check()])
+      expect((await errorOf(call)).code).toBe("secret_store_misconfigured");
+    proxy.close();
+  });
+
+  it("says of a request that is too large that it is", async () => {
+    byToken();
+    const error = await errorOf(open().write("kv/a", { v: "x".repeat(33 * 1024 * 1024) }));
+    expect([error.code, error.message]).toEqual(["secret_store_misconfigured", expect.stringMatching(/of this size/)]);
+    expect(error.message.length).toBeLessThan(300);
   });
 
   it("calls no Vault what answers without JSON", async () => {
@@ -150,104 +173,8 @@ describe("what Vault refuses, or cannot", () => {
   });
 });
 
-describe("the token", () => {
-  it("is renewed at about half of its lease for as long as Vault lets it, and then got anew by AppRole", async () => {
-    const { credentials } = byRole({ ttl: 60, maxTtl: 130 });
-    const store = open({ credentials });
-    const { tokens, clock } = server.vault;
-    await store.write("kv/a", { v: "1" });
-    for (let day = 0; day < 12; day += 1) {
-      const before = clock.now();
-      const [renewals, logins] = [tokens.renewals, tokens.logins];
-      clock.fire();
-      const passed = (clock.now() - before) / 1000;
-      expect(passed).toBeGreaterThanOrEqual(1);
-      expect(passed).toBeLessThanOrEqual(36);
-      await until("the lease was seen to", () =>
-        tokens.renewals + tokens.logins > renewals + logins ? true : undefined,
-      );
-      // The answer has come once a read is through and the next step is planned.
-      await until("the next step is planned", () => (clock.pending > 0 ? true : undefined));
-      expect(await store.read("kv/a")).toEqual({ v: "1" });
-    }
-    expect([tokens.renewals > 2, tokens.logins > 2]).toEqual([true, true]);
-  });
-
-  it("is got anew when it is gone, and the call that met it goes through", async () => {
-    const { credentials } = byRole();
-    const store = open({ credentials });
-    await store.write("kv/a", { v: "1" });
-    server.vault.tokens.revokeAll();
-    const reads = await Promise.all(Array.from({ length: 5 }, () => store.read("kv/a")));
-    expect(reads).toEqual(Array.from({ length: 5 }, () => ({ v: "1" })));
-    expect(server.vault.tokens.logins).toBe(2);
-    server.vault.clock.advance(7200);
-    expect(await store.read("kv/a")).toEqual({ v: "1" });
-    expect(server.vault.tokens.logins).toBe(3);
-  });
-
-  it("that cannot be renewed is left alone, and AppRole logs in again before it ends", async () => {
-    const { credentials } = byRole({ renewable: false });
-    const store = open({ credentials });
-    await store.check();
-    server.vault.clock.fire();
-    await until("a second login", () => (server.vault.tokens.logins === 2 ? true : undefined));
-    expect(server.vault.tokens.renewals).toBe(0);
-    byToken({ ttl: 60, renewable: false });
-    await open().check();
-    expect(server.vault.calls.filter((call) => call.includes("renew-self"))).toEqual([]);
-  });
-
-  it("of a file is taken from there again when it is gone, without a restart", async () => {
-    byToken({ ttl: 60 });
-    const store = open();
-    await store.write("kv/a", { v: "1" });
-    server.vault.clock.advance(61);
-    expect((await errorOf(store.read("kv/a"))).code).toBe("secret_store_login_refused");
-    byToken();
-    expect(await store.read("kv/a")).toEqual({ v: "1" });
-  });
-
-  it("is not asked for again by a login that Vault refuses", async () => {
-    const role = byRole();
-    const used = { ...role.credentials, secretIdFile: join(folder, "used") };
-    writeFileSync(used.secretIdFile, role.newSecretId(1));
-    const store = open({ credentials: used });
-    await store.write("kv/a", { v: "1" });
-    server.vault.tokens.revokeAll();
-    const error = await errorOf(store.read("kv/a"));
-    expect([error.code, error.isRefusal]).toEqual(["secret_store_login_refused", true]);
-    writeFileSync(used.secretIdFile, role.newSecretId());
-    expect(await store.read("kv/a")).toEqual({ v: "1" });
-  });
-
-  it("outlives a Vault that is away when it is to be renewed", async () => {
-    byToken({ ttl: 60 });
-    const store = open();
-    await store.write("kv/a", { v: "1" });
-    const { clock, tokens } = server.vault;
-    server.vault.seal();
-    clock.fire();
-    await until("a warning", () => (lines.some((line) => line.includes("not prolonged")) ? true : undefined));
-    await until("another try is planned", () => (clock.pending > 0 ? true : undefined));
-    server.vault.unseal();
-    clock.fire();
-    await until("the renewal", () => (tokens.renewals === 1 ? true : undefined));
-    expect(await store.read("kv/a")).toEqual({ v: "1" });
-  });
-
-  it("stands in no log line, and neither does what is read with it", async () => {
-    const { credentials } = byRole({ ttl: 60 });
-    const store = open({ credentials });
-    await store.write("kv/a", { v: "canary-value" });
-    await store.read("kv/a");
-    server.vault.tokens.revokeAll();
-    await store.read("kv/a");
-    expect(lines.length).toBeGreaterThan(0);
-    expect(lines.join("\n")).not.toMatch(/hvs[.]|canary-value/);
-  });
-
-  it("is not printed by the library either, although DEBUG asks for that", async () => {
+describe("what is read", () => {
+  it("is not printed by the library, nor is the token, although DEBUG asks for that", async () => {
     byToken();
     const script = `
       import { openVaultStore } from ${JSON.stringify(new URL("./vault.ts", import.meta.url).href)};
@@ -333,28 +260,5 @@ describe("where Vault is", () => {
         expect.stringMatching(/VAULT_CACERT/),
       ]);
     }
-  });
-});
-
-describe("nextStep", () => {
-  const lease = (seconds: number, renewable: boolean) => ({ seconds, renewable });
-  it("is between two and three fifths of the lease, and never at once", () => {
-    for (const random of [0, 0.5, 0.999]) {
-      const step = nextStep(lease(100, true), lease(100, true), true, random);
-      expect(step?.how).toBe("renew");
-      expect(step?.afterMs).toBeGreaterThanOrEqual(40_000);
-      expect(step?.afterMs).toBeLessThan(60_000);
-      expect(nextStep(lease(1, true), lease(1, true), false, random)?.afterMs).toBe(1_000);
-    }
-  });
-  it.each([
-    ["never ends", lease(0, true), true, undefined],
-    ["can be renewed", lease(100, true), false, "renew"],
-    ["has met its longest life, by token", lease(40, true), false, "renew"],
-    ["has met its longest life, by AppRole", lease(40, true), true, "log_in"],
-    ["cannot be renewed, by token", lease(100, false), false, undefined],
-    ["cannot be renewed, by AppRole", lease(100, false), true, "log_in"],
-  ])("of a token that %s", (_name, now, canLogIn, how) => {
-    expect(nextStep(now, lease(100, true), canLogIn, 0.5)?.how).toBe(how);
   });
 });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Log } from "../log.ts";
 import { type Replaces, type SecretData, SecretError, type SecretStore, type SecretVersion } from "./port.ts";
 import { createVaultApi, type VaultAddress, type VaultAnswer, type VaultApi } from "./vault-api.ts";
-import { type Timer, type VaultCredentials, VaultLogin } from "./vault-login.ts";
+import { type LeaseClock, systemClock, type VaultCredentials, VaultLogin } from "./vault-login.ts";
 
 export interface VaultOptions {
   readonly address: VaultAddress;
@@ -10,31 +10,36 @@ export interface VaultOptions {
   /** Where KV version 2 is mounted; it stands in the place of `kv` at the head of a secret's path. */
   readonly mount: string;
   readonly log: Log;
-  /** As the system keeps time. */
-  readonly timer?: Timer;
+  /** By default the system's. */
+  readonly clock?: LeaseClock;
 }
 export interface VaultStore extends SecretStore {
   /** Ends the renewal of the token. */
   close(): void;
 }
 
-const Values = z.object({
-  data: z.object({ data: z.record(z.string(), z.string()), metadata: z.object({ version: z.int() }) }),
+/** A version; one that was deleted or destroyed is told with a 404, which names it all the same. */
+const Versioned = z.object({ data: z.object({ data: z.unknown(), metadata: z.object({ version: z.int() }) }) });
+/** How Vault says that nothing was ever written, or that it was removed. Any other 404 is somebody else's, or about another engine. */
+const Absent = z.object({ errors: z.array(z.string()).max(0) });
+const Written = z.object({ data: z.object({ version: z.int() }) });
+const Values = z.record(z.string(), z.string());
+const Mounted = z.object({
+  data: z.object({ path: z.string(), options: z.object({ version: z.string().optional() }).nullish() }),
 });
-/** A version that was deleted is told with a 404, which names it all the same. */
-const Deleted = z.object({ data: z.object({ metadata: z.object({ version: z.int() }) }) });
-const Mounted = z.object({ data: z.object({ options: z.object({ version: z.string() }).nullish() }) });
 
-const systemTimer: Timer = (ms, run) => {
-  const timer = setTimeout(run, Math.min(ms, 2 ** 31 - 1)).unref();
-  return () => clearTimeout(timer);
-};
+/** What lies at a path. Version 0: nothing was ever there. What is not present may have been: its version still counts. */
+interface Looked {
+  readonly version: number;
+  readonly present: boolean;
+  readonly data: unknown;
+}
 
 /** Secrets in HashiCorp Vault, KV version 2 (decision P3). Nothing is asked before the first call. */
 export function openVaultStore(options: VaultOptions): VaultStore {
   const api = createVaultApi(options.address);
-  const { timer = systemTimer, credentials, log } = options;
-  const login = new VaultLogin({ api, credentials, timer, log });
+  const { clock = systemClock, credentials, log } = options;
+  const login = new VaultLogin({ api, credentials, clock, log });
   const store = new KvStore(api, login, options);
   return {
     read: async (path) => (await store.read(path)).data,
@@ -60,35 +65,32 @@ class KvStore {
   }
 
   async read(path: string): Promise<{ data: SecretData; version: SecretVersion }> {
-    const answer = await this.#ask("GET", this.#place("data", path));
-    if (!answer.ok && answer.status === 404) {
-      if (noMount(answer)) throw this.#noMount(path);
+    const { version, present, data } = await this.#look(path);
+    if (!present)
       throw new SecretError(
         "secret_missing",
         path,
         `There is no such secret in Vault below ${this.#mount}; write it first`,
       );
-    }
-    if (!answer.ok) throw this.#refused(answer.status, path, "read");
-    const parsed = Values.safeParse(answer.body);
+    const values = Values.safeParse(data);
     // What zod found is left out on purpose: it may quote what it read.
-    if (!parsed.success)
+    if (!values.success)
       throw new SecretError(
         "secret_corrupt",
         path,
         "The secret in Vault is not made of texts alone. Write it again, by the hub's API",
       );
-    const { data, metadata } = parsed.data.data;
-    return { data, version: String(metadata.version) as SecretVersion };
+    return { data: values.data, version: String(version) as SecretVersion };
   }
 
   /** Always check-and-set: without a version of the caller's it is the newest one, since a mount may ask for one with each write. */
   async write(path: string, data: SecretData, replaces?: Replaces): Promise<void> {
-    const cas = replaces === undefined ? await this.#newest(path) : await this.#expected(path, replaces);
+    const cas = await this.#expected(path, replaces);
     const body = { options: { cas }, data };
     const answer = await this.#ask("POST", this.#place("data", path), body);
-    if (answer.ok) return;
-    if (answer.status === 404) throw this.#noMount(path);
+    if (answer.ok && Written.safeParse(answer.body).success) return;
+    // Version 1 takes the same request, and would keep it as it is without a check.
+    if (answer.ok || answer.status === 404) throw this.#noKv(path);
     if (answer.status === 400 && answer.errors.some((error) => error.includes("check-and-set parameter did not match")))
       throw new SecretError(
         "secret_conflict",
@@ -102,11 +104,11 @@ class KvStore {
   async remove(path: string): Promise<void> {
     const answer = await this.#ask("DELETE", this.#place("metadata", path));
     if (answer.ok) return;
-    if (answer.status === 404) throw this.#noMount(path);
+    if (answer.status === 404) throw this.#noKv(path);
     throw this.#refused(answer.status, path, "delete");
   }
 
-  /** As Vault's own command line asks before it uses a path. */
+  /** As Vault's own command line asks before it uses a path; Vault tells the mount that the path lies in, which may be a shorter one. */
   async check(): Promise<void> {
     const place = `sys/internal/ui/mounts/${this.#mount}`;
     const answer = await this.#ask("GET", place);
@@ -117,36 +119,37 @@ class KvStore {
         `Vault at ${this.#url} has nothing mounted at ${this.#mount}, or no policy of the hub's lets it use that. Mount KV version 2 there or set MUSTER_VAULT_MOUNT, and give the hub the policy of docs/settings.md`,
       );
     const mounted = Mounted.safeParse(answer.body);
-    if (!answer.ok || !mounted.success || mounted.data.data.options?.version !== "2")
-      throw new SecretError(
-        "secret_store_misconfigured",
-        this.#mount,
-        `What Vault at ${this.#url} has mounted at ${this.#mount} is not KV version 2. Set MUSTER_VAULT_MOUNT to where that is`,
-      );
+    const found = answer.ok && mounted.success ? mounted.data.data : null;
+    if (found?.path !== `${this.#mount}/` || found.options?.version !== "2") throw this.#noKv(this.#mount);
   }
 
-  async #newest(path: string): Promise<number> {
+  async #look(path: string): Promise<Looked> {
     const answer = await this.#ask("GET", this.#place("data", path));
-    const parsed = Deleted.safeParse(answer.body);
-    if (parsed.success) return parsed.data.data.metadata.version;
-    if (answer.ok || answer.status === 404) return 0;
-    throw this.#refused(answer.status, path, "read");
+    if (!answer.ok && answer.status !== 404) throw this.#refused(answer.status, path, "read");
+    const found = Versioned.safeParse(answer.body);
+    if (found.success)
+      return { version: found.data.data.metadata.version, present: answer.ok, data: found.data.data.data };
+    if (answer.ok || !Absent.safeParse(answer.body).success) throw this.#noKv(path);
+    return { version: 0, present: false, data: null };
   }
 
   /** What was deleted, and not removed, still counts versions: nothing is there, and the next version is not the first. */
-  async #expected(path: string, replaces: Replaces): Promise<number> {
-    if (replaces !== "nothing") return Number(replaces);
-    const answer = await this.#ask("GET", this.#place("data", path));
-    const deleted = Deleted.safeParse(answer.body);
-    return !answer.ok && answer.status === 404 && deleted.success ? deleted.data.data.metadata.version : 0;
+  async #expected(path: string, replaces: Replaces | undefined): Promise<number> {
+    if (replaces !== undefined && replaces !== "nothing") return Number(replaces);
+    const { version, present } = await this.#look(path);
+    return replaces === "nothing" && present ? 0 : version;
   }
 
-  /** A call that is refused for want of a token had no effect, so it is made once more with a new one. */
+  /** A call that is refused had no effect, so it is made once more where another token may help. */
   async #ask(method: "GET" | "POST" | "DELETE", place: string, body?: unknown): Promise<VaultAnswer> {
     const token = await this.#login.token();
     const answer = await this.#api({ method, path: place, token, body });
-    if (answer.ok || answer.status !== 403 || !(await this.#login.isGone(token))) return answer;
-    return await this.#api({ method, path: place, token: await this.#login.token(), body });
+    if (!isForbidden(answer)) return answer;
+    const another = await this.#login.another(token);
+    if (another === null) return answer;
+    const second = await this.#api({ method, path: place, token: another, body });
+    if (isForbidden(second)) this.#login.helpedNothing();
+    return second;
   }
 
   #place(kind: "data" | "metadata", path: string): string {
@@ -154,27 +157,32 @@ class KvStore {
   }
 
   #refused(status: number, path: string, rights: string): SecretError {
-    return status === 403
-      ? new SecretError(
-          "secret_store_forbidden",
-          path,
-          `Vault does not let the hub ${rights} below ${this.#mount}. Give its policy these rights (docs/settings.md)`,
-        )
-      : new SecretError(
-          "secret_store_unavailable",
-          path,
-          `Vault at ${this.#url} refused the call with HTTP status ${status}. Look at its log and its quotas`,
-        );
+    if (status === 403)
+      return new SecretError(
+        "secret_store_forbidden",
+        path,
+        `Vault does not let the hub ${rights} below ${this.#mount}. Give its policy these rights (docs/settings.md); no restart is needed, and a policy that its role is newly given counts within a minute`,
+      );
+    if (status === 413)
+      return new SecretError(
+        "secret_store_misconfigured",
+        path,
+        `Vault at ${this.#url}, or a proxy before it, takes no request of this size. Raise its limit`,
+      );
+    return new SecretError(
+      "secret_store_unavailable",
+      path,
+      `Vault at ${this.#url} refused the call with HTTP status ${status}. Look at its log and its quotas`,
+    );
   }
 
-  #noMount(path: string): SecretError {
+  #noKv(path: string): SecretError {
     return new SecretError(
       "secret_store_misconfigured",
       path,
-      `Vault at ${this.#url} has nothing mounted at ${this.#mount}. Mount KV version 2 there, or set MUSTER_VAULT_MOUNT`,
+      `Vault at ${this.#url} has no KV version 2 mounted at ${this.#mount}. Mount it there, or set MUSTER_VAULT_MOUNT to where it is`,
     );
   }
 }
 
-const noMount = (answer: VaultAnswer): boolean =>
-  !answer.ok && answer.errors.some((error) => error.startsWith("no handler for route"));
+const isForbidden = (answer: VaultAnswer): boolean => !answer.ok && answer.status === 403;

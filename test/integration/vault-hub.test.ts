@@ -9,9 +9,10 @@ import { type Child, startChild } from "../support/child.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { HubApi } from "../support/hub-api.ts";
 import { until } from "../support/until.ts";
+import { hubPolicy } from "../support/vault-under-test.ts";
 
 /** A hub process whose secrets lie in Vault: a sealed Vault keeps it from nothing but its secrets, a wrong setting from starting. */
-const POLICY = { "kv/data/*": ["create", "read", "update"], "kv/metadata/*": ["delete"] } as const;
+const POLICY = hubPolicy("kv");
 const folder = mkdtempSync(join(tmpdir(), "muster-vault-hub-"));
 const secretIdFile = join(folder, "secret-id");
 let database: TestDatabase;
@@ -114,7 +115,7 @@ describe("a hub whose secrets lie in Vault", () => {
   it("that starts with others makes one CA with them", async () => {
     const fresh = await createTestDatabase();
     const kv = server.vault.mount("fresh");
-    server.vault.tokens.policies.set("muster", { ...POLICY, "fresh/data/*": ["create", "read", "update"] });
+    server.vault.tokens.policies.set("muster", { ...POLICY, ...hubPolicy("fresh") });
     const env = async (name: string) => ({
       DATABASE_URL: fresh.url,
       MUSTER_VAULT_MOUNT: "fresh",

@@ -23,6 +23,7 @@ import { quietLog } from "../support/log.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { startRigWatcher, startRunner } from "../support/rig-hub.ts";
 import { until } from "../support/until.ts";
+import { hubPolicy } from "../support/vault-under-test.ts";
 
 /** Secrets are read when a stage runs, and never kept past it (lifecycle 3.2, 3.5): one hub, never restarted, while what lies in Vault changes. */
 const folder = mkdtempSync(join(tmpdir(), "muster-rotation-"));
@@ -39,10 +40,7 @@ beforeAll(async () => {
   rig = await startOnboardingRig({ machines: 10, speed: 2000 });
   vault = await startVault();
   vault.vault.mount("kv");
-  vault.vault.tokens.policies.set("muster", {
-    "kv/data/*": ["create", "read", "update"],
-    "kv/metadata/*": ["delete"],
-  });
+  vault.vault.tokens.policies.set("muster", hubPolicy("kv"));
   const tokenFile = join(folder, "token");
   writeFileSync(tokenFile, vault.vault.tokens.create({ policies: ["muster"] }));
   store = openVaultStore({

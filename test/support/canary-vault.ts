@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { KvMount } from "../fakes/vault/kv.ts";
 import { startVault, type VaultServer } from "../fakes/vault/server.ts";
 import type { Vault } from "../fakes/vault/vault.ts";
+import { hubPolicy } from "./vault-under-test.ts";
 
 const Read = z.object({ data: z.object({ data: z.record(z.string(), z.string()).nullable() }) });
 /** What lies beside secrets and is none: who logs in, certificates, times. */
@@ -19,10 +20,7 @@ export class CanaryVault {
   private constructor(server: VaultServer) {
     this.#server = server;
     this.#mount = server.vault.mount("kv");
-    server.vault.tokens.policies.set("muster", {
-      "kv/data/*": ["create", "read", "update"],
-      "kv/metadata/*": ["delete"],
-    });
+    server.vault.tokens.policies.set("muster", hubPolicy("kv"));
     this.token = server.vault.tokens.create({ policies: ["muster"], ttl: 3600 });
   }
 

@@ -8,7 +8,7 @@ export interface VaultReply {
 export class VaultFault extends Error {
   readonly status: number;
   readonly errors: readonly string[];
-  /** A 404 of a deleted version tells its metadata. */
+  /** A 404 of a deleted version tells its metadata, one of another path a warning. */
   readonly body: Record<string, unknown>;
   constructor(status: number, errors: readonly string[], body: Record<string, unknown> = {}) {
     super(errors.join("; "));
@@ -18,12 +18,15 @@ export class VaultFault extends Error {
   }
 }
 
+/** For a token that is none, or no longer. */
 export const permissionDenied = (): VaultFault => new VaultFault(403, ["permission denied"]);
+/** For a token whose policies do not name the path. */
+export const forbidden = (): VaultFault => new VaultFault(403, ["1 error occurred:\n\t* permission denied\n\n"]);
+export const noToken = (status: 400 | 500 = 400): VaultFault => new VaultFault(status, ["missing client token"]);
 export const notFound = (): VaultFault => new VaultFault(404, []);
-export const noHandler = (path: string): VaultFault =>
-  new VaultFault(404, [`no handler for route "${path}". route entry not found.`]);
+export const noHandler = (path: string): VaultFault => new VaultFault(404, [`no handler for route '${path}'`]);
 export const invalid = (error: string): VaultFault => new VaultFault(400, [error]);
-export const unsupported = (): VaultFault => new VaultFault(405, ["1 error occurred:\n\t* unsupported operation\n\n"]);
+export const unsupported = (): VaultFault => new VaultFault(405, ["unsupported operation"]);
 
 /** The envelope of an answer that holds data. */
 export const dataReply = (data: unknown): VaultReply => ({
@@ -40,3 +43,6 @@ export const dataReply = (data: unknown): VaultReply => ({
   },
 });
 export const noContent: VaultReply = { status: 204, body: null };
+/** How an engine says that a path is none of its own. */
+export const warned = (warning: string): VaultFault =>
+  new VaultFault(404, [], { ...(dataReply(null).body as Record<string, unknown>), warnings: [warning] });

@@ -1,4 +1,4 @@
-import { dataReply, invalid, noContent, notFound, VaultFault, type VaultReply } from "./answer.ts";
+import { dataReply, invalid, noContent, notFound, unsupported, VaultFault, type VaultReply, warned } from "./answer.ts";
 import type { VaultClock } from "./clock.ts";
 
 interface Version {
@@ -24,11 +24,33 @@ export class KvMount {
     this.#clock = clock;
   }
 
-  has(path: string): boolean {
-    return this.#entries.has(path);
+  /** Of a path below the mount: whether to write it is to update. A version that was deleted is there. */
+  has(below: string): boolean {
+    return !below.startsWith("data/") || this.#entries.has(below.slice("data/".length));
   }
   paths(): string[] {
     return [...this.#entries.keys()].sort();
+  }
+
+  /** A path below the mount, as the API has it. */
+  answer(method: string, below: string, query: URLSearchParams, body: unknown): VaultReply {
+    const [kind = "", ...rest] = below.split("/");
+    const path = rest.join("/");
+    if (kind !== "data" && kind !== "metadata" && kind !== "destroy")
+      throw warned(
+        "Invalid path for a versioned K/V secrets engine. See the API docs for the appropriate API endpoints",
+      );
+    if (rest.length === 0) throw warned("Non-listing operations on the root of a K/V v2 mount are not supported.");
+    if (path.endsWith("/") && method !== "GET") throw invalid("cannot write to a path ending in '/'");
+    if (method === "PATCH") throw new VaultFault(405, []);
+    const writes = method === "POST" || method === "PUT";
+    if (kind === "data" && method === "GET") return this.read(path, query);
+    if (kind === "data" && writes) return this.write(path, body);
+    if (kind === "data" && method === "DELETE") return this.deleteNewest(path);
+    if (kind === "metadata" && method === "GET") return this.readMetadata(path);
+    if (kind === "metadata" && method === "DELETE") return this.deleteMetadata(path);
+    if (kind === "destroy" && writes) return this.destroy(path, body);
+    throw unsupported();
   }
 
   read(path: string, query: URLSearchParams): VaultReply {
@@ -44,7 +66,9 @@ export class KvMount {
 
   write(path: string, body: unknown): VaultReply {
     const { data, options } = (body ?? {}) as { data?: unknown; options?: { cas?: unknown } };
-    if (typeof data !== "object" || data === null || Array.isArray(data)) throw invalid("no data provided");
+    if (data === undefined) throw invalid("no data provided");
+    if (typeof data !== "object" || Array.isArray(data))
+      throw invalid(`error converting input ${JSON.stringify(data)} for field "data": expected a map`);
     const entry = this.#entries.get(path) ?? { current: 0, versions: new Map<number, Version>() };
     const cas = options?.cas;
     if (cas !== undefined && Number.isNaN(Number(cas))) throw invalid("error parsing check-and-set parameter");
@@ -52,7 +76,7 @@ export class KvMount {
       throw invalid("check-and-set parameter did not match the current version");
     if (cas === undefined && this.casRequired) throw invalid("check-and-set parameter required for this call");
     entry.current += 1;
-    const version = { data: structuredClone(data) as Record<string, unknown>, createdAt: this.#clock.now() };
+    const version = { data: structuredClone(data ?? {}) as Record<string, unknown>, createdAt: this.#clock.now() };
     entry.versions.set(entry.current, { ...version, deletedAt: null, destroyed: false });
     entry.versions.delete(entry.current - this.maxVersions);
     this.#entries.set(path, entry);
@@ -68,15 +92,29 @@ export class KvMount {
     return noContent;
   }
 
+  /** What they held is gone for good; that they were is not. */
+  destroy(path: string, body: unknown): VaultReply {
+    const { versions = [] } = (body ?? {}) as { versions?: readonly number[] };
+    for (const number of versions) {
+      const version = this.#entries.get(path)?.versions.get(number);
+      if (version !== undefined) version.destroyed = true;
+    }
+    return noContent;
+  }
+
   readMetadata(path: string): VaultReply {
     const entry = this.#entries.get(path);
     if (entry === undefined) throw notFound();
-    const versions = [...entry.versions].map(([number, version]) => [number, this.#metadata(number, version)] as const);
+    const versions = [...entry.versions].map(([number, one]) => {
+      const { version: _number, ...metadata } = this.#metadata(number, one);
+      return [number, metadata] as const;
+    });
     return dataReply({
       cas_required: false,
       current_version: entry.current,
       max_versions: 0,
-      oldest_version: Math.min(...entry.versions.keys()),
+      // Vault counts from 0 until it has dropped one.
+      oldest_version: entry.current > this.maxVersions ? Math.min(...entry.versions.keys()) : 0,
       versions: Object.fromEntries(versions),
     });
   }
@@ -93,7 +131,6 @@ export class KvMount {
       created_time: new Date(version.createdAt).toISOString(),
       deletion_time: version.deletedAt === null ? "" : new Date(version.deletedAt).toISOString(),
       destroyed: version.destroyed,
-      custom_metadata: null,
     };
   }
 }

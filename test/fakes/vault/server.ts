@@ -3,6 +3,8 @@ import { createServer as createHttps } from "node:https";
 import { VaultFault } from "./answer.ts";
 import { Vault } from "./vault.ts";
 
+const MAX_REQUEST_BYTES = 32 * 1024 * 1024;
+
 export interface VaultServer {
   readonly vault: Vault;
   readonly url: string;
@@ -67,6 +69,7 @@ function answerTo(vault: Vault, request: IncomingMessage, text: string): { statu
   };
   try {
     if (!url.pathname.startsWith("/v1/")) throw new VaultFault(404, []);
+    if (Buffer.byteLength(text) > MAX_REQUEST_BYTES) throw new VaultFault(413, ["http: request body too large"]);
     let body: unknown = null;
     try {
       body = text === "" ? null : JSON.parse(text);
@@ -83,6 +86,6 @@ function answerTo(vault: Vault, request: IncomingMessage, text: string): { statu
     });
   } catch (error) {
     if (!(error instanceof VaultFault)) throw error;
-    return { status: error.status, body: "data" in error.body ? error.body : { errors: error.errors } };
+    return { status: error.status, body: "request_id" in error.body ? error.body : { errors: error.errors } };
   }
 }

@@ -1,5 +1,14 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { dataReply, invalid, noContent, permissionDenied, type VaultReply } from "./answer.ts";
+import {
+  dataReply,
+  forbidden,
+  invalid,
+  noContent,
+  noToken,
+  permissionDenied,
+  type VaultFault,
+  type VaultReply,
+} from "./answer.ts";
 import type { VaultClock } from "./clock.ts";
 
 export type Capability = "create" | "read" | "update" | "delete" | "list";
@@ -14,7 +23,17 @@ export interface TokenTerms {
   readonly maxTtl: number;
   readonly renewable: boolean;
   readonly namespace: string;
+  /** Without it a token may not even look itself up. */
+  readonly defaultPolicy: boolean;
 }
+const TERMS: TokenTerms = {
+  policies: [],
+  ttl: 0,
+  maxTtl: 0,
+  renewable: true,
+  namespace: "",
+  defaultPolicy: true,
+};
 
 interface Token extends TokenTerms {
   readonly id: string;
@@ -23,15 +42,35 @@ interface Token extends TokenTerms {
   endsAt: number | null;
 }
 
+interface SecretId {
+  /** Uses that are left; null: as many as one likes. */
+  uses: number | null;
+  readonly endsAt: number;
+}
+/** How long, in seconds, and how often a secret ID is good. */
+export interface SecretIdTerms {
+  readonly uses?: number;
+  readonly ttl?: number;
+}
 interface Role {
   readonly roleId: string;
-  readonly terms: TokenTerms;
-  /** Uses that are left; null: as many as one likes. */
-  readonly secretIds: Map<string, number | null>;
+  terms: TokenTerms;
+  readonly secretIds: Map<string, SecretId>;
+}
+/** A role as whoever looks after Vault has it. */
+export interface RoleHandle {
+  readonly roleId: string;
+  newSecretId(terms?: SecretIdTerms): string;
+  /** Tokens that live keep the policies of their login. */
+  change(terms: Partial<TokenTerms>): void;
 }
 
 /** What every token may do, as Vault's policy `default` has it, as far as it is needed. */
-const DEFAULT: Policy = { "auth/token/lookup-self": ["read"], "auth/token/renew-self": ["update"] };
+const DEFAULT: Policy = {
+  "auth/token/lookup-self": ["read"],
+  "auth/token/renew-self": ["update"],
+  "auth/token/revoke-self": ["update"],
+};
 
 /** Who may do what: policies, tokens with their leases, and AppRoles. */
 export class VaultTokens {
@@ -47,21 +86,29 @@ export class VaultTokens {
   }
 
   create(terms: Partial<TokenTerms> = {}): string {
-    return this.#make({ policies: ["default"], ttl: 0, maxTtl: 0, renewable: true, namespace: "", ...terms }).id;
+    return this.#make({ ...TERMS, ...terms }).id;
   }
 
-  addRole(terms: Partial<TokenTerms> = {}): { roleId: string; newSecretId: (uses?: number | null) => string } {
-    const full = { policies: ["default"], ttl: 3600, maxTtl: 0, renewable: true, namespace: "", ...terms };
-    const role: Role = { roleId: randomUUID(), terms: full, secretIds: new Map() };
+  addRole(terms: Partial<TokenTerms> = {}): RoleHandle {
+    const role: Role = { roleId: randomUUID(), terms: { ...TERMS, ttl: 3600, ...terms }, secretIds: new Map() };
     this.#roles.push(role);
-    const newSecretId = (uses: number | null = null): string => {
-      const id = randomUUID();
-      role.secretIds.set(id, uses);
-      return id;
+    return {
+      roleId: role.roleId,
+      newSecretId: ({ uses, ttl } = {}) => {
+        const id = randomUUID();
+        const endsAt = ttl === undefined ? Number.POSITIVE_INFINITY : this.#clock.now() + ttl * 1000;
+        role.secretIds.set(id, { uses: uses ?? null, endsAt });
+        return id;
+      },
+      change: (changed) => {
+        role.terms = { ...role.terms, ...changed };
+      },
     };
-    return { roleId: role.roleId, newSecretId };
   }
 
+  get living(): number {
+    return this.#tokens.size;
+  }
   revoke(id: string): void {
     this.#tokens.delete(id);
   }
@@ -71,25 +118,23 @@ export class VaultTokens {
 
   /** 403 for a token that is none, has ended, belongs to another namespace, or has no policy for the call. */
   demand(id: string | undefined, namespace: string, path: string, capability: Capability): Token {
-    const token = this.#living(id);
-    if (token === null || token.namespace !== namespace) throw permissionDenied();
-    if (!this.#grants(token, path).has(capability)) throw permissionDenied();
+    const token = this.#living(id, namespace, noToken());
+    if (!this.#grants(token, path).has(capability)) throw forbidden();
     return token;
   }
 
   /** Whether any policy of the token names something below the mount, as Vault asks before it tells of one. */
   knowsMount(id: string | undefined, namespace: string, mount: string): boolean {
-    const token = this.#living(id);
-    if (token === null || token.namespace !== namespace) throw permissionDenied();
+    const token = this.#living(id, namespace, noToken(500));
     return this.#policiesOf(token).some((policy) => Object.keys(policy).some((path) => path.startsWith(`${mount}/`)));
   }
 
   lookupSelf(token: Token): VaultReply {
-    const { id, accessor, policies, madeAt, endsAt, renewable } = token;
+    const { id, accessor, madeAt, endsAt, renewable } = token;
     return dataReply({
       id,
       accessor,
-      policies,
+      policies: namesOf(token),
       renewable: endsAt !== null && renewable,
       creation_time: Math.floor(madeAt / 1000),
       creation_ttl: token.ttl,
@@ -113,12 +158,13 @@ export class VaultTokens {
   login(namespace: string, body: unknown): VaultReply {
     const { role_id: roleId, secret_id: secretId } = (body ?? {}) as Record<string, unknown>;
     if (typeof roleId !== "string" || roleId === "") throw invalid("missing role_id");
-    if (typeof secretId !== "string" || secretId === "") throw invalid("missing secret_id");
     const role = this.#roles.find((one) => one.roleId === roleId && one.terms.namespace === namespace);
-    const uses = role?.secretIds.get(secretId);
-    if (role === undefined || uses === undefined) throw invalid("invalid role or secret ID");
-    if (uses === 1) role.secretIds.delete(secretId);
-    else if (uses !== null) role.secretIds.set(secretId, uses - 1);
+    if (role === undefined) throw invalid("invalid role ID");
+    if (typeof secretId !== "string" || secretId === "") throw invalid("missing secret_id");
+    const known = role.secretIds.get(secretId);
+    if (known === undefined || known.endsAt <= this.#clock.now()) throw invalid("invalid secret id");
+    if (known.uses !== null) known.uses -= 1;
+    if (known.uses === 0) role.secretIds.delete(secretId);
     this.logins += 1;
     return this.#auth(this.#make(role.terms));
   }
@@ -137,9 +183,12 @@ export class VaultTokens {
     return token;
   }
 
-  #living(id: string | undefined): Token | null {
-    const token = id === undefined ? undefined : this.#tokens.get(id);
-    return token !== undefined && (token.endsAt === null || token.endsAt > this.#clock.now()) ? token : null;
+  #living(id: string | undefined, namespace: string, missing: VaultFault): Token {
+    if (id === undefined || id === "") throw missing;
+    const token = this.#tokens.get(id);
+    const lives = token !== undefined && (token.endsAt === null || token.endsAt > this.#clock.now());
+    if (!lives || token.namespace !== namespace) throw permissionDenied();
+    return token;
   }
 
   #left(token: Token): number {
@@ -147,13 +196,16 @@ export class VaultTokens {
   }
 
   #policiesOf(token: Token): Policy[] {
-    return ["default", ...token.policies].map((name) => this.policies.get(name) ?? {});
+    return namesOf(token).map((name) => this.policies.get(name) ?? {});
   }
 
+  /** Of the rules that fit, the exact one or else the longest alone counts, as all of the token's policies have it. */
   #grants(token: Token, path: string): Set<Capability> {
     const rules = this.#policiesOf(token).flatMap((policy) => Object.entries(policy));
     const fitting = rules.filter(([rule]) => (rule.endsWith("*") ? path.startsWith(rule.slice(0, -1)) : rule === path));
-    return new Set(fitting.flatMap(([, capabilities]) => capabilities));
+    const rank = (rule: string): number => (rule.endsWith("*") ? rule.length : Number.POSITIVE_INFINITY);
+    const best = Math.max(...fitting.map(([rule]) => rank(rule)));
+    return new Set(fitting.filter(([rule]) => rank(rule) === best).flatMap(([, capabilities]) => capabilities));
   }
 
   #auth(token: Token): VaultReply {
@@ -163,8 +215,8 @@ export class VaultTokens {
         auth: {
           client_token: token.id,
           accessor: token.accessor,
-          policies: token.policies,
-          token_policies: token.policies,
+          policies: namesOf(token),
+          token_policies: namesOf(token),
           metadata: null,
           lease_duration: this.#left(token),
           renewable: token.endsAt !== null && token.renewable,
@@ -175,3 +227,6 @@ export class VaultTokens {
     };
   }
 }
+
+const namesOf = ({ policies, defaultPolicy }: TokenTerms): string[] =>
+  [...new Set([...(defaultPolicy ? ["default"] : []), ...policies])].sort();

@@ -1,6 +1,7 @@
 import { dataReply, noHandler, permissionDenied, unsupported, VaultFault, type VaultReply } from "./answer.ts";
 import { VaultClock } from "./clock.ts";
 import { KvMount } from "./kv.ts";
+import { KvVersion1 } from "./kv-version-1.ts";
 import { type Capability, VaultTokens } from "./tokens.ts";
 
 export interface VaultCall {
@@ -13,13 +14,14 @@ export interface VaultCall {
   readonly body: unknown;
 }
 
-const SEALED = new VaultFault(503, ["Vault is sealed"]);
+const SEALED = new VaultFault(503, ["error performing token check: Vault is sealed"]);
 
 /** Vault's state machine without its transport: seals, namespaces, mounts, and what each path of the API does. */
 export class Vault {
   readonly clock = new VaultClock();
   readonly tokens = new VaultTokens(this.clock);
-  readonly #mounts = new Map<string, KvMount | "kv1">();
+  /** By namespace and path. */
+  readonly #mounts = new Map<string, Mount>();
   readonly #namespaces = new Set([""]);
   #sealed = false;
   /** While set, every call is answered so, as a proxy before Vault would. */
@@ -37,32 +39,25 @@ export class Vault {
     this.#namespaces.add(name);
   }
   mount(path: string, namespace = ""): KvMount {
-    const made = new KvMount(this.clock);
-    this.#mounts.set(`${namespace}|${path}`, made);
-    return made;
+    const kv = new KvMount(this.clock);
+    this.#mounts.set(`${namespace}|${path}`, { path, version: "2", kv });
+    return kv;
   }
   mountVersion1(path: string): void {
-    this.#mounts.set(`|${path}`, "kv1");
+    this.#mounts.set(`|${path}`, { path, version: "1", kv: new KvVersion1() });
   }
 
   /** Throws VaultFault for what Vault refuses. */
   answer(call: VaultCall): VaultReply {
     this.calls.push(`${call.method} ${call.path}`);
     if (this.failing !== null) throw this.failing;
-    if (call.path === "sys/health" || call.path === "sys/seal-status") return this.#state(call);
     if (this.#sealed) throw SEALED;
     // Vault tells nobody which namespaces there are.
     if (!this.#namespaces.has(call.namespace)) throw permissionDenied();
     if (call.path === "auth/approle/login") return this.#login(call);
     if (call.path.startsWith("auth/token/")) return this.#ownToken(call);
     if (call.path.startsWith("sys/internal/ui/mounts/")) return this.#mountOf(call);
-    return this.#kv(call);
-  }
-
-  #state({ method, path }: VaultCall): VaultReply {
-    if (method !== "GET") throw unsupported();
-    const body = { initialized: true, sealed: this.#sealed, standby: false, version: "1.18.3" };
-    return { status: path === "sys/health" && this.#sealed ? 503 : 200, body };
+    return this.#engine(call);
   }
 
   #login({ method, namespace, body }: VaultCall): VaultReply {
@@ -80,45 +75,36 @@ export class Vault {
     throw permissionDenied();
   }
 
+  /** The mount that the path lies in, which may be a shorter one than was asked for. */
   #mountOf({ method, path, token, namespace }: VaultCall): VaultReply {
     if (method !== "GET") throw unsupported();
-    const name = path.slice("sys/internal/ui/mounts/".length);
-    const mounted = this.#mounts.get(`${namespace}|${name}`);
-    if (!this.tokens.knowsMount(token, namespace, name) || mounted === undefined)
+    const name = `${path.slice("sys/internal/ui/mounts/".length)}/`;
+    const mounted = this.#mountAbove(namespace, name);
+    if (!this.tokens.knowsMount(token, namespace, mounted?.path ?? name) || mounted === null)
       throw new VaultFault(403, [
-        `preflight capability check returned 403, please ensure client's policies grant access to path "${name}/"`,
+        `preflight capability check returned 403, please ensure client's policies grant access to path "${name}"`,
       ]);
-    return dataReply({
-      accessor: "kv_1",
-      options: { version: mounted === "kv1" ? "1" : "2" },
-      path: `${name}/`,
-      type: "kv",
-    });
+    const { version, path: at } = mounted;
+    return dataReply({ accessor: "kv_1", options: { version }, path: `${at}/`, type: "kv" });
   }
 
-  #kv({ method, path, query, token, namespace, body }: VaultCall): VaultReply {
-    const found = [...this.#mounts].find(([key]) => `${namespace}|${path}`.startsWith(`${key}/`));
-    if (found === undefined) {
-      this.tokens.demand(token, namespace, path, capabilityOf(method, false));
-      throw noHandler(path);
-    }
-    const [key, mount] = found;
-    const [kind, ...rest] = path.slice(key.slice(key.indexOf("|") + 1).length + 1).split("/");
-    const name = rest.join("/");
-    if (mount === "kv1") throw new VaultFault(404, []);
-    this.tokens.demand(token, namespace, path, capabilityOf(method, mount.has(name)));
-    if (name === "" || name.endsWith("/")) throw unsupported();
-    if (kind === "data") {
-      if (method === "GET") return mount.read(name, query);
-      if (method === "POST" || method === "PUT") return mount.write(name, body);
-      if (method === "DELETE") return mount.deleteNewest(name);
-    }
-    if (kind === "metadata") {
-      if (method === "GET") return mount.readMetadata(name);
-      if (method === "DELETE") return mount.deleteMetadata(name);
-    }
-    throw kind === "data" || kind === "metadata" ? unsupported() : new VaultFault(404, []);
+  #engine({ method, path, query, token, namespace, body }: VaultCall): VaultReply {
+    const mounted = this.#mountAbove(namespace, path);
+    const below = mounted === null ? "" : path.slice(mounted.path.length + 1);
+    this.tokens.demand(token, namespace, path, capabilityOf(method, mounted?.kv.has(below) ?? true));
+    if (mounted === null) throw noHandler(path);
+    return mounted.kv.answer(method, below, query, body);
   }
+
+  #mountAbove(namespace: string, path: string): Mount | null {
+    return [...this.#mounts].find(([key]) => `${namespace}|${path}`.startsWith(`${key}/`))?.[1] ?? null;
+  }
+}
+
+interface Mount {
+  readonly path: string;
+  readonly version: "1" | "2";
+  readonly kv: KvMount | KvVersion1;
 }
 
 function capabilityOf(method: string, exists: boolean): Capability {

@@ -1,0 +1,365 @@
+import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { startVault, type VaultServer } from "../../test/fakes/vault/server.ts";
+import { quietLog } from "../../test/support/log.ts";
+import { until } from "../../test/support/until.ts";
+import { hubPolicy, SKIPPED, VAULTS } from "../../test/support/vault-under-test.ts";
+import { createLog } from "../log.ts";
+import { SecretError } from "./port.ts";
+import { openVaultStore, type VaultStore } from "./vault.ts";
+import { FRUITLESS_MS, loginHoldMs } from "./vault-hold.ts";
+import { nextStep, retryMs } from "./vault-lease.ts";
+import type { VaultCredentials } from "./vault-login.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "muster-vault-login-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const secretFile = join(folder, "secret");
+const opened: VaultStore[] = [];
+afterEach(() => {
+  for (const store of opened.splice(0)) store.close();
+});
+
+const errorOf = (promise: Promise<unknown>): Promise<SecretError> =>
+  promise.then(
+    () => Promise.reject(new Error("nothing was thrown")),
+    (error: unknown) => (error instanceof SecretError ? error : Promise.reject(error)),
+  );
+const codeOf = async (promise: Promise<unknown>): Promise<string> => (await errorOf(promise)).code;
+
+describe("the token", () => {
+  let server: VaultServer;
+  let lines: string[];
+  beforeEach(async () => {
+    server = await startVault();
+    server.vault.mount("kv");
+    server.vault.tokens.policies.set("muster", hubPolicy("kv"));
+    lines = [];
+  });
+  afterEach(() => server.close());
+
+  function open(credentials: VaultCredentials = { kind: "token", tokenFile: secretFile }): VaultStore {
+    const store = openVaultStore({
+      address: { url: server.url, namespace: null, ca: null, deadlineMs: 5_000 },
+      mount: "kv",
+      credentials,
+      log: createLog("debug", (line) => lines.push(line)),
+      clock: server.vault.clock,
+    });
+    opened.push(store);
+    return store;
+  }
+  const byToken = (terms: Parameters<VaultServer["vault"]["tokens"]["create"]>[0] = {}) => {
+    const token = server.vault.tokens.create({ policies: ["muster"], ...terms });
+    writeFileSync(secretFile, `${token}\n`);
+    return token;
+  };
+  function byRole(terms: Parameters<VaultServer["vault"]["tokens"]["addRole"]>[0] = {}) {
+    const role = server.vault.tokens.addRole({ policies: ["muster"], ...terms });
+    writeFileSync(secretFile, role.newSecretId());
+    const credentials = {
+      kind: "approle",
+      mount: "approle",
+      roleId: role.roleId,
+      secretIdFile: secretFile,
+    } as const;
+    return { ...role, credentials };
+  }
+
+  const asked = (path: string) => server.vault.calls.filter((call) => call.endsWith(path)).length;
+
+  it("is renewed at about half of its lease for as long as Vault lets it, and then got anew by AppRole", async () => {
+    const { credentials } = byRole({ ttl: 60, maxTtl: 130 });
+    const store = open(credentials);
+    const { tokens, clock } = server.vault;
+    await store.write("kv/a", { v: "1" });
+    for (let day = 0; day < 12; day += 1) {
+      const before = clock.now();
+      const [renewals, logins] = [tokens.renewals, tokens.logins];
+      clock.fire();
+      const passed = (clock.now() - before) / 1000;
+      expect(passed).toBeGreaterThanOrEqual(1);
+      expect(passed).toBeLessThanOrEqual(36);
+      await until("the lease was seen to", () =>
+        tokens.renewals + tokens.logins > renewals + logins ? true : undefined,
+      );
+      // The answer has come once a read is through and the next step is planned.
+      await until("the next step is planned", () => (clock.pending > 0 ? true : undefined));
+      expect(await store.read("kv/a")).toEqual({ v: "1" });
+    }
+    expect([tokens.renewals > 2, tokens.logins > 2]).toEqual([true, true]);
+  });
+
+  it("is got anew when it is gone, and the call that met it goes through", async () => {
+    const { credentials } = byRole();
+    const store = open(credentials);
+    await store.write("kv/a", { v: "1" });
+    server.vault.tokens.revokeAll();
+    const reads = await Promise.all(Array.from({ length: 5 }, () => store.read("kv/a")));
+    expect(reads).toEqual(Array.from({ length: 5 }, () => ({ v: "1" })));
+    expect(server.vault.tokens.logins).toBe(2);
+    server.vault.clock.advance(7200);
+    expect(await store.read("kv/a")).toEqual({ v: "1" });
+    expect(server.vault.tokens.logins).toBe(3);
+  });
+
+  it("that cannot be renewed is left alone, and AppRole logs in again before it ends", async () => {
+    const { credentials } = byRole({ renewable: false });
+    const store = open(credentials);
+    await store.check();
+    server.vault.clock.fire();
+    await until("a second login", () => (server.vault.tokens.logins === 2 ? true : undefined));
+    expect(server.vault.tokens.renewals).toBe(0);
+    byToken({ ttl: 60, renewable: false });
+    await open().check();
+    expect(server.vault.calls.filter((call) => call.includes("renew-self"))).toEqual([]);
+  });
+
+  it("of a file is taken from there again when it is gone, without a restart", async () => {
+    byToken({ ttl: 60 });
+    const store = open();
+    await store.write("kv/a", { v: "1" });
+    server.vault.clock.advance(61);
+    expect((await errorOf(store.read("kv/a"))).code).toBe("secret_store_login_refused");
+    byToken();
+    expect(await store.read("kv/a")).toEqual({ v: "1" });
+  });
+
+  it("is not asked for again by a login that Vault refuses", async () => {
+    const role = byRole();
+    const used = { ...role.credentials, secretIdFile: join(folder, "used") };
+    writeFileSync(used.secretIdFile, role.newSecretId({ uses: 1 }));
+    const store = open(used);
+    await store.write("kv/a", { v: "1" });
+    server.vault.tokens.revokeAll();
+    const error = await errorOf(store.read("kv/a"));
+    expect([error.code, error.isRefusal]).toEqual(["secret_store_login_refused", true]);
+    writeFileSync(used.secretIdFile, role.newSecretId());
+    expect(await store.read("kv/a")).toEqual({ v: "1" });
+  });
+
+  it("outlives a Vault that is away when it is to be renewed", async () => {
+    byToken({ ttl: 60 });
+    const store = open();
+    await store.write("kv/a", { v: "1" });
+    const { clock, tokens } = server.vault;
+    server.vault.seal();
+    clock.fire();
+    await until("a warning", () => (lines.some((line) => line.includes("not prolonged")) ? true : undefined));
+    await until("another try is planned", () => (clock.pending > 0 ? true : undefined));
+    server.vault.unseal();
+    clock.fire();
+    await until("the renewal", () => (tokens.renewals === 1 ? true : undefined));
+    expect(await store.read("kv/a")).toEqual({ v: "1" });
+  });
+
+  it("stands in no log line, and neither does what is read with it", async () => {
+    const { credentials } = byRole({ ttl: 60 });
+    const store = open(credentials);
+    await store.write("kv/a", { v: "canary-value" });
+    await store.read("kv/a");
+    server.vault.tokens.revokeAll();
+    await store.read("kv/a");
+    expect(lines.length).toBeGreaterThan(0);
+    expect(lines.join("\n")).not.toMatch(/hvs[.]|canary-value/);
+  });
+
+  it("is got anew for a call that is forbidden, since its role may have been given a policy, and no more than once a minute", async () => {
+    const { credentials, change } = byRole({ policies: [] });
+    const store = open(credentials);
+    const { tokens, clock } = server.vault;
+    for (let again = 0; again < 3; again += 1) expect(await codeOf(store.read("kv/a"))).toBe("secret_store_forbidden");
+    expect(tokens.logins).toBe(2);
+    change({ policies: ["muster"] });
+    expect(await codeOf(store.read("kv/a"))).toBe("secret_store_forbidden");
+    clock.advance(FRUITLESS_MS / 1000);
+    expect(await codeOf(store.read("kv/a"))).toBe("secret_missing");
+    await store.write("kv/a", { v: "1" });
+    expect(tokens.logins).toBe(3);
+    // Each takes the place of the one before, which is given back.
+    await until("one token is left", () => (tokens.living === 1 ? true : undefined));
+  });
+
+  it("of a file is taken from there again for a call that is forbidden, and asked about no more than once a minute", async () => {
+    byToken({ policies: [] });
+    const store = open();
+    for (let again = 0; again < 3; again += 1) expect(await codeOf(store.read("kv/a"))).toBe("secret_store_forbidden");
+    expect([asked("lookup-self"), asked("data/a")]).toEqual([2, 3]);
+    byToken();
+    server.vault.clock.advance(FRUITLESS_MS / 1000);
+    expect(await codeOf(store.read("kv/a"))).toBe("secret_missing");
+    expect(server.vault.calls.filter((call) => call.includes("revoke-self"))).toEqual([]);
+  });
+
+  it("that lives is kept where a new one is refused, and a forbidden call stays forbidden", async () => {
+    const { credentials, newSecretId } = byRole();
+    const { clock, tokens } = server.vault;
+    writeFileSync(secretFile, newSecretId({ uses: 1 }));
+    const store = open(credentials);
+    await store.write("kv/a", { v: "1" });
+    tokens.policies.set("muster", { "kv/data/a": ["read"] });
+    expect(await codeOf(store.write("kv/a", { v: "2" }))).toBe("secret_store_forbidden");
+    clock.advance(FRUITLESS_MS / 1000);
+    expect(await codeOf(store.write("kv/a", { v: "2" }))).toBe("secret_store_forbidden");
+    expect(await store.read("kv/a")).toEqual({ v: "1" });
+    expect(tokens.logins).toBe(1);
+  });
+
+  it("that may not even look itself up does its work", async () => {
+    const { credentials } = byRole({ defaultPolicy: false });
+    const store = open(credentials);
+    await store.write("kv/a", { v: "1" });
+    server.vault.tokens.revokeAll();
+    expect(await store.read("kv/a")).toEqual({ v: "1" });
+    server.vault.clock.fire();
+    await until("a login in the place of the renewal", () => (server.vault.tokens.logins === 3 ? true : undefined));
+    server.vault.tokens.policies.set("muster", {});
+    for (let again = 0; again < 3; again += 1) expect(await codeOf(store.read("kv/a"))).toBe("secret_store_forbidden");
+    expect(server.vault.tokens.logins).toBe(4);
+  });
+
+  it("is asked for with a refused secret ID after 1, 4 and 16 minutes alone, whoever needs it, and at once with another", async () => {
+    const { credentials, newSecretId } = byRole();
+    const { clock } = server.vault;
+    writeFileSync(secretFile, "wrong");
+    const store = open(credentials);
+    const tries = async () => {
+      const calls = [store.read("kv/a"), store.write("kv/a", { v: "1" }), store.remove("kv/a"), store.check()];
+      expect(await Promise.all(calls.map(codeOf))).toEqual(calls.map(() => "secret_store_login_refused"));
+      return asked("approle/login");
+    };
+    const logins = [await tries(), await tries()];
+    for (const minutes of [1, 3, 1, 15, 1, 15, 1]) {
+      clock.advance(minutes * 60);
+      logins.push(await tries());
+    }
+    expect(logins).toEqual([1, 1, 2, 2, 3, 3, 4, 4, 5]);
+    // To touch the file says that what it holds is good by now.
+    utimesSync(secretFile, new Date(), new Date(Date.now() + 60_000));
+    expect([await tries(), await tries()]).toEqual([6, 6]);
+    clock.advance(60);
+    expect(await tries()).toBe(7);
+    writeFileSync(secretFile, newSecretId());
+    await store.write("kv/a", { v: "1" });
+    expect(asked("approle/login")).toBe(8);
+  });
+
+  it("is asked for at once when Vault was only away", async () => {
+    const { credentials } = byRole();
+    const store = open(credentials);
+    server.vault.seal();
+    for (let again = 0; again < 3; again += 1) expect(await codeOf(store.check())).toBe("secret_store_sealed");
+    server.vault.unseal();
+    await store.check();
+    expect(asked("approle/login")).toBe(4);
+  });
+
+  it("is not asked for every second while the rest of a long lease has no login that works", async () => {
+    const { credentials } = byRole({ ttl: 3600, renewable: false });
+    const store = open(credentials);
+    await store.write("kv/a", { v: "1" });
+    writeFileSync(secretFile, "wrong");
+    const { clock } = server.vault;
+    const start = clock.now();
+    const warnings = () => lines.filter((line) => line.includes("not prolonged")).length;
+    while (clock.now() - start < 3600_000) {
+      const before = warnings();
+      clock.fire();
+      await until("the step is over and the next one planned", () =>
+        warnings() > before && clock.pending > 0 ? true : undefined,
+      );
+    }
+    expect(warnings()).toBeLessThanOrEqual(14);
+    expect(asked("approle/login")).toBeLessThanOrEqual(6);
+    expect(await codeOf(store.read("kv/a"))).toBe("secret_store_login_refused");
+    expect(clock.pending).toBe(0);
+  });
+});
+
+it.skip.each(SKIPPED)("%s", () => undefined);
+describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
+  it("is logged in to anew by a role whose token was revoked, or that was given a policy, for as long as its secret ID is good", async () => {
+    const vault = await start();
+    const { address, mount, roleMount } = vault;
+    await vault.setPolicy("hub", hubPolicy(mount));
+    const role = await vault.addRole([]);
+    const file = join(folder, "secret-id");
+    writeFileSync(file, await role.newSecretId({ uses: 4 }));
+    // The server's own clock cannot be set, and need not be.
+    let now = 0;
+    const store = openVaultStore({
+      address: { ...address, deadlineMs: 10_000 },
+      mount,
+      credentials: { kind: "approle", mount: roleMount, roleId: role.roleId, secretIdFile: file },
+      log: quietLog,
+      clock: { now: () => now, timer: () => () => undefined },
+    });
+    opened.push(store);
+    expect(await codeOf(store.check())).toBe("secret_store_misconfigured");
+    expect(await codeOf(store.write("kv/a", { v: "1" }))).toBe("secret_store_forbidden");
+    await role.change({ policies: ["hub"] });
+    now += FRUITLESS_MS;
+    await store.check();
+    await store.write("kv/a", { v: "1" });
+    await vault.revokeRoleTokens();
+    expect(await store.read("kv/a")).toEqual({ v: "1" });
+    await vault.revokeRoleTokens();
+    expect(await codeOf(store.read("kv/a"))).toBe("secret_store_login_refused");
+    writeFileSync(file, await role.newSecretId());
+    expect(await store.read("kv/a")).toEqual({ v: "1" });
+    await store.remove("kv/a");
+    await vault.close();
+  });
+});
+
+describe("nextStep", () => {
+  const lease = (seconds: number, renewable: boolean) => ({ seconds, renewable });
+  it("is between two and three fifths of the lease, and never at once", () => {
+    for (const random of [0, 0.5, 0.999]) {
+      const step = nextStep(lease(100, true), lease(100, true), true, random);
+      expect(step?.how).toBe("renew");
+      expect(step?.afterMs).toBeGreaterThanOrEqual(40_000);
+      expect(step?.afterMs).toBeLessThan(60_000);
+      expect(nextStep(lease(1, true), lease(1, true), false, random)?.afterMs).toBe(1_000);
+    }
+  });
+  it.each([
+    ["has a second left at most, by token", lease(0, true), false, undefined],
+    ["has a second left at most, by AppRole", lease(0, true), true, "log_in"],
+    ["can be renewed", lease(100, true), false, "renew"],
+    ["has met its longest life, by token", lease(40, true), false, "renew"],
+    ["has met its longest life, by AppRole", lease(40, true), true, "log_in"],
+    ["cannot be renewed, by token", lease(100, false), false, undefined],
+    ["cannot be renewed, by AppRole", lease(100, false), true, "log_in"],
+  ])("of a token that %s", (_name, now, canLogIn, how) => {
+    expect(nextStep(now, lease(100, true), canLogIn, 0.5)?.how).toBe(how);
+  });
+});
+
+describe("a step that failed", () => {
+  it("is tried again twenty times a lease at most, and never at once", () => {
+    for (const seconds of [0, 1, 20, 60, 3600, 32 * 86_400])
+      expect(retryMs({ seconds, renewable: true })).toBe(Math.max(1_000, seconds * 50));
+  });
+});
+
+describe("loginHoldMs", () => {
+  const MINUTE_MS = 60_000;
+  it("is nothing before the first refusal, never gets shorter, and has an end", () => {
+    const holds = Array.from({ length: 2_000 }, (_, refusals) => loginHoldMs(refusals));
+    expect(holds.slice(0, 5)).toEqual([0, 1, 4, 16, 16].map((minutes) => minutes * MINUTE_MS));
+    for (const [index, hold] of holds.entries()) expect(hold).toBeGreaterThanOrEqual(holds[index - 1] ?? 0);
+    expect(Math.max(...holds)).toBe(16 * MINUTE_MS);
+    expect(loginHoldMs(Number.MAX_SAFE_INTEGER)).toBe(16 * MINUTE_MS);
+    expect(loginHoldMs(-1)).toBe(0);
+  });
+
+  it("makes no five bad logins of which each lies less than a quarter of an hour after the one before", () => {
+    let inARow = 1;
+    for (let refusals = 1; refusals < 100; refusals += 1) {
+      inARow = loginHoldMs(refusals) < 15 * MINUTE_MS ? inARow + 1 : 1;
+      expect(inARow).toBeLessThan(5);
+    }
+  });
+});
