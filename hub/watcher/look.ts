@@ -4,19 +4,11 @@ import { recordLook, waitedOnSystemIds } from "../db/queries/maas-site-watches.t
 import type { MaasSiteWatch } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
-import type { MaasEvent, MaasPort, MachineList } from "../maas/port.ts";
+import type { MaasPort, MachineList } from "../maas/port.ts";
 import { type Confirmed, confirmGone } from "./confirm.ts";
+import { type Feed, readFeedOf } from "./feed.ts";
 import { keepObserved, type Seen } from "./observe.ts";
-import {
-  breatherMs,
-  EVENTS_PER_REQUEST,
-  LOOKS_PER_WAITED_READ,
-  queryFrom,
-  readFeed,
-  sweepIsDue,
-  toRead,
-  wordOf,
-} from "./plan.ts";
+import { breatherMs, LOOKS_PER_WAITED_READ, queryFrom, sweepIsDue, toRead, wordOf } from "./plan.ts";
 import { missingFrom, Sweep, type SweptList } from "./sweep.ts";
 
 export interface LookDependencies {
@@ -58,9 +50,6 @@ export const emptyMemory = (): LookMemory => ({
   unreadable: new Set(),
 });
 
-/** Requests for events in one look; what is left comes with the next one. */
-const MAX_FEED_REQUESTS = 20;
-
 const SWEEP_PATIENCE_MS = 2_000;
 
 /** Another hub has taken the site over: what was seen is not kept. */
@@ -68,8 +57,8 @@ class SiteLost extends Error {}
 
 /**
  * One look at a site: its events since the last one, then in one request the machines that changed or are newly waited on. A sweep, when one is due,
- * reads all; one that takes long goes on beside the looks, and the look that finds it ended keeps it. Throws MaasError; the caller records it.
- * Answers what was read; `lost`: another hub has the site, and nothing was kept.
+ * reads all; one that takes long goes on beside the looks, and the look that finds it ended keeps it. Throws MaasError where nothing could be read.
+ * Answers what was read, and what could not be; `lost`: another hub has the site, and nothing was kept.
  */
 export async function lookAtSite(
   deps: LookDependencies,
@@ -78,7 +67,7 @@ export async function lookAtSite(
   maas: MaasPort,
   memory: LookMemory,
 ): Promise<Looked | "lost"> {
-  const feed = await readEvents(maas, watch.eventCursor, memory.seen);
+  const feed = await readFeedOf(maas, watch, memory.seen);
   // What a list that is under way says may be from before.
   if (feed.reset) memory.sweep = null;
   const begins = memory.sweep === null && performance.now() >= memory.sweepNotBefore && isOwed(deps, watch, feed);
@@ -89,8 +78,7 @@ export async function lookAtSite(
   }
   const end = memory.sweep?.end ?? null;
   const list = end !== null && "list" in end ? end.list : null;
-  const some =
-    begins && list !== null ? NOTHING_READ : await readSome(deps, { siteId, maas, watch }, feed.changed, memory);
+  const some = begins && list !== null ? NOTHING_READ : await readSome(deps, { siteId, maas, watch }, feed, memory);
   const sweptMissing = list?.missing ?? memory.sweep?.toConfirm ?? [];
   const confirmed = await confirmGone(deps.db, siteId, maas, { now: some.missing, inTurn: sweptMissing });
   const failed = end !== null && "error" in end;
@@ -99,8 +87,11 @@ export async function lookAtSite(
   remember(memory, feed, some);
   tellUnreadable(deps.log, siteId, memory.unreadable, list ?? some.list, list !== null);
   settleSweep(memory, list, confirmed, failed);
-  if (failed) throw end.error;
-  return { read: list === null ? "some" : "all", unconfirmed: confirmed.left };
+  return {
+    read: list === null ? "some" : "all",
+    unconfirmed: confirmed.left,
+    error: failed ? end.error : feed.error,
+  };
 }
 
 /** What a look that was kept has read. */
@@ -109,14 +100,10 @@ export interface Looked {
   readonly read: "some" | "all";
   /** Machines that MAAS does not list any more, of which it is not asked yet whether they are gone. */
   readonly unconfirmed: readonly string[];
+  /** Why the feed or the list could not be read; null where both could, as far as they were asked for. The caller records it. */
+  readonly error: unknown;
 }
 
-interface Feed {
-  readonly cursor: number;
-  readonly reset: boolean;
-  readonly changed: readonly string[];
-  readonly events: readonly MaasEvent[];
-}
 interface ReadSome {
   readonly list: MachineList;
   readonly missing: readonly string[];
@@ -133,40 +120,20 @@ const NOTHING_READ: ReadSome = {
 
 const isOwed = ({ sweepIntervalMs }: LookDependencies, watch: MaasSiteWatch, feed: Feed): boolean =>
   feed.reset ||
-  watch.eventCursor === null ||
+  (watch.eventCursor === null && feed.error === null) ||
   watch.sweepRequestedAt !== null ||
   sweepIsDue(watch.lastSweepAt, new Date(), sweepIntervalMs);
-
-async function readEvents(maas: MaasPort, cursor: number | null, seen: ReadonlyMap<number, string>): Promise<Feed> {
-  if (cursor === null) {
-    const [newest] = await maas.events({ limit: 1 });
-    return { cursor: newest?.id ?? 0, reset: false, changed: [], events: [] };
-  }
-  const events: MaasEvent[] = [];
-  let after = queryFrom(cursor);
-  for (let request = 0; request < MAX_FEED_REQUESTS; request += 1) {
-    const page = await maas.events({ after, limit: EVENTS_PER_REQUEST });
-    events.push(...page);
-    after = Math.max(after, ...page.map((event) => event.id));
-    if (page.length < EVENTS_PER_REQUEST) break;
-  }
-  // An empty answer may mean "nothing new since a cursor of 0" or a sequence that went back; the newest event tells.
-  const newest =
-    events.length > 0 || cursor === 0
-      ? Math.max(0, ...events.map((event) => event.id))
-      : ((await maas.events({ limit: 1 }))[0]?.id ?? 0);
-  return { ...readFeed(cursor, events, seen, newest), events };
-}
 
 async function readSome(
   { db }: LookDependencies,
   { siteId, maas, watch }: { siteId: SiteId; maas: MaasPort; watch: MaasSiteWatch },
-  changed: readonly string[],
+  feed: Feed,
   memory: LookMemory,
 ): Promise<ReadSome> {
-  const waited = await askWaited(db, siteId, watch.wakeRequestedAt !== null, memory);
+  // Without events, reading is all that tells.
+  const waited = await askWaited(db, siteId, watch.wakeRequestedAt !== null || feed.error !== null, memory);
   const fresh = waited === null ? [] : waited.ids.filter((id) => waited.all || !memory.waited.has(id));
-  const ids = toRead(changed, fresh);
+  const ids = toRead(feed.changed, fresh);
   if (ids.length === 0) return { ...NOTHING_READ, waited };
   const readSince = await databaseClock(db);
   const began = performance.now();
@@ -176,10 +143,10 @@ async function readSome(
   return { list, missing: missingFrom(ids, list), readSince, waited };
 }
 
-async function askWaited(db: Db, siteId: SiteId, woken: boolean, memory: LookMemory): Promise<ReadSome["waited"]> {
+async function askWaited(db: Db, siteId: SiteId, each: boolean, memory: LookMemory): Promise<ReadSome["waited"]> {
   if (performance.now() < memory.waitedNotBefore) return null;
   const ids = await waitedOnSystemIds(db, siteId);
-  return { ids, all: woken || memory.looksSinceWaited + 1 >= LOOKS_PER_WAITED_READ };
+  return { ids, all: each || memory.looksSinceWaited + 1 >= LOOKS_PER_WAITED_READ };
 }
 
 interface Saw {
@@ -206,7 +173,7 @@ async function keep(deps: LookDependencies, siteId: SiteId, watch: MaasSiteWatch
     await deps.inTx(async (tx) => {
       await keepObserved(tx, siteId, readings, confirmed.gone);
       const ours = await recordLook(tx, siteId, watch.fence, {
-        eventCursor: feed.cursor,
+        place: feed.place,
         startsAnew: feed.reset,
         sweptForMs: swept?.tookMs ?? null,
         wakeAnswered: watch.wakeRequestedAt,
@@ -218,7 +185,7 @@ async function keep(deps: LookDependencies, siteId: SiteId, watch: MaasSiteWatch
                 machines: list.unreadable.length,
                 systemIds: list.unreadable.flatMap(({ systemId }) => systemId ?? []),
               },
-        clearsError: list !== null || !(saw.failed || memory.sweepFailed),
+        clearsError: feed.error === null && (list !== null || !(saw.failed || memory.sweepFailed)),
       });
       if (!ours) throw new SiteLost();
     });
@@ -245,7 +212,7 @@ function remember(memory: LookMemory, feed: Feed, some: ReadSome): void {
   // Ids that MAAS gives out a second time are new events.
   if (feed.reset) seen.clear();
   for (const event of feed.events) seen.set(event.id, wordOf(event));
-  const oldest = queryFrom(feed.cursor);
+  const oldest = queryFrom(feed.place?.cursor ?? 0);
   for (const id of seen.keys()) if (id <= oldest) seen.delete(id);
   memory.looksSinceWaited = some.waited?.all === true ? 0 : memory.looksSinceWaited + 1;
   if (some.waited !== null) memory.waited = new Set(some.waited.ids);

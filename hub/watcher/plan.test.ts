@@ -18,20 +18,33 @@ describe("the watcher's plan", () => {
   it("acts on an event that was committed late, below the cursor, and only once", () => {
     const late = event(998, "abc123");
     const known = event(1000, "def456");
-    const look = readFeed(1000, [late, known], seen(known), 1000);
-    expect(look).toEqual({ cursor: 1000, reset: false, changed: ["abc123"] });
-    expect(readFeed(1000, [late, known], seen(late, known), 1000).changed).toEqual([]);
+    const place = { cursor: 1000, mark: wordOf(known) };
+    const look = readFeed(place, [late, known], seen(known), known);
+    expect(look).toEqual({ ...place, reset: false, changed: ["abc123"] });
+    expect(readFeed(place, [late, known], seen(late, known), known).changed).toEqual([]);
   });
 
   it("notices that the ids went back, and follows them", () => {
-    expect(readFeed(1000, [], new Map(), 12)).toEqual({ cursor: 12, reset: true, changed: [] });
+    const newest = event(12, "abc123");
+    const behind = { cursor: 12, mark: wordOf(newest), reset: true, changed: [] };
+    for (const mark of ["another word", null])
+      expect(readFeed({ cursor: 1000, mark }, [], new Map(), newest)).toEqual(behind);
+    const none = { cursor: 0, mark: null, reset: true, changed: [] };
+    expect(readFeed({ cursor: 1000, mark: "a word" }, [], new Map(), null)).toEqual(none);
   });
 
   it("notices that the ids went back by what they say, though they have come as far again", () => {
     const before = event(1000, "abc123");
     const after = { ...event(1000, "abc123"), created: "Sun, 22 Nov. 2026 08:00:00" };
-    const look = readFeed(1000, [after, event(1001, "def456")], seen(before), 1001);
-    expect(look).toEqual({ cursor: 1001, reset: true, changed: ["abc123", "def456"] });
+    const newest = event(1001, "def456");
+    const reset = { cursor: 1001, mark: wordOf(newest), reset: true, changed: ["abc123", "def456"] };
+    expect(readFeed({ cursor: 1000, mark: null }, [after, newest], seen(before), newest)).toEqual(reset);
+    // A hub that has seen nothing of it knows the word that was kept.
+    const place = { cursor: 1000, mark: wordOf(before) };
+    expect(readFeed(place, [after, newest], new Map(), newest)).toEqual(reset);
+    expect(readFeed(place, [newest], new Map(), newest)).toMatchObject({ reset: true });
+    expect(readFeed(place, [before, newest], new Map(), newest)).toMatchObject({ reset: false });
+    expect(readFeed({ ...place, mark: null }, [after, newest], new Map(), newest)).toMatchObject({ reset: false });
   });
 
   it("reads each machine once, whether it changed or is waited on", () => {

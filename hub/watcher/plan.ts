@@ -6,13 +6,16 @@ export const EVENTS_PER_REQUEST = 1000;
 
 export const queryFrom = (cursor: number): number => Math.max(0, cursor - EVENT_OVERLAP);
 
-export interface FeedLook {
+/** How far a feed has been read: the newest event's id, and what it said; null where that is not known. */
+export interface FeedPlace {
   readonly cursor: number;
+  readonly mark: string | null;
+}
+export interface FeedLook extends FeedPlace {
   /** The feed went back: MAAS was restored or its events were deleted. Everything must be looked at again. */
   readonly reset: boolean;
   readonly changed: readonly string[];
 }
-
 interface FeedEvent {
   readonly id: number;
   readonly node: string;
@@ -20,24 +23,31 @@ interface FeedEvent {
   readonly created: string;
 }
 /** What an event said: the same id with another word is another event, of a region whose ids went back. */
-export const wordOf = ({ node, type, created }: FeedEvent): string => `${node} ${created} ${type}`;
+export const wordOf = ({ node, type, created }: FeedEvent): string => `${node} ${created} ${type}`.slice(0, 200);
 
 /**
  * Reads a feed answer. `seen` holds what the events of the overlap said that were acted on before, by id. The overlap always holds the cursor's own event,
- * so an answer without any event at or above it means that the sequence went back; one that has come as far again by now is told by its words.
+ * so an answer without any event at or above it means that the sequence went back; one that has come as far again by now is told by its words. That the
+ * cursor's own event says something else, or is not there, tells it to a hub that has seen none of them.
  */
 export function readFeed(
-  cursor: number,
+  { cursor, mark }: FeedPlace,
   events: readonly FeedEvent[],
   seen: ReadonlyMap<number, string>,
-  newest: number,
+  newest: FeedEvent | null,
 ): FeedLook {
+  const newestId = newest?.id ?? 0;
   const retold = events.some((event) => seen.has(event.id) && seen.get(event.id) !== wordOf(event));
-  const reset = newest < cursor || retold;
+  const unmarked = mark !== null && !events.some((event) => event.id === cursor && wordOf(event) === mark);
   const changed = new Set(
     events.filter((event) => seen.get(event.id) !== wordOf(event) && event.node !== "").map((event) => event.node),
   );
-  return { cursor: newest < cursor ? newest : Math.max(cursor, newest), reset, changed: [...changed] };
+  return {
+    cursor: newestId,
+    mark: newest === null ? null : wordOf(newest),
+    reset: newestId < cursor || retold || unmarked,
+    changed: [...changed],
+  };
 }
 
 /** Which machines one look reads again: those that changed and those that somebody waits on. */

@@ -149,8 +149,10 @@ class SiteLoop {
       const maas = await clientFor(this.#siteId, this.#stop.signal);
       const deps = { ...this.#options, onSweepEnded: () => this.wake() };
       const looked = await lookAtSite(deps, this.#siteId, watch, maas, this.#memory);
-      if (looked !== "lost")
+      if (looked !== "lost") {
         await this.#options.onLooked?.({ siteId: this.#siteId, fence: watch.fence, maas, ...looked });
+        if (looked.error !== null) throw looked.error;
+      }
       if (watch.consecutiveFailures > 0)
         log.info("a site answers again", { site_id: this.#siteId, failures: watch.consecutiveFailures });
       return pollIntervalMs;

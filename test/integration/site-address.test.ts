@@ -139,7 +139,7 @@ describe("a site that moves to another address", () => {
     });
     expect(await seenMachines(siteId)).toBe(0);
     const look = {
-      eventCursor: 4712,
+      place: { cursor: 4712, mark: null },
       startsAnew: false,
       sweptForMs: 5,
       wakeAnswered: null,

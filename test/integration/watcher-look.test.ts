@@ -136,9 +136,9 @@ describe("one look at a site", () => {
     region.machines = [machine("first")];
     region.feed = [event(1, "first")];
     await look();
-    region.machines = Array.from({ length: 6_000 }, (_, i) => machine(`m${i}`));
-    region.feed = region.machines.map(({ systemId }, i) => event(i + 2, systemId));
-    expect(await look()).toContain("some 6000");
+    region.machines = [machine("first"), ...Array.from({ length: 6_000 }, (_, i) => machine(`m${i}`))];
+    region.feed = region.machines.map(({ systemId }, i) => event(i + 1, systemId));
+    expect(await look()).toContain("some 6001");
     expect((await watchRow())?.eventCursor).toBe(6_001);
     expect(await rows(false)).toBe(6_001);
   });

@@ -47,7 +47,9 @@ describe("a sweep of a site", () => {
     region.asked.length = 0;
     const deps = { db, inTx, log: quietLog, sweepIntervalMs, sweepPatienceMs };
     const looked = await lookAtSite(deps, siteId, watch, maas, memory);
-    return looked === "lost" ? looked : looked.read;
+    if (looked === "lost") return looked;
+    if (looked.error !== null) throw looked.error;
+    return looked.read;
   };
   const failed = (maas: MaasPort = region.port): Promise<MaasError> =>
     look(maas, 0).then(

@@ -1,4 +1,4 @@
-import type { MaasEvent, MaasMachine, MaasPort, UnreadableMachine } from "../../hub/maas/port.ts";
+import type { MaasError, MaasEvent, MaasMachine, MaasPort, UnreadableMachine } from "../../hub/maas/port.ts";
 
 export function machine(systemId: string, status = 4): MaasMachine {
   const texts = { statusName: "Ready", statusMessage: "", errorDescription: "", osystem: "", distroSeries: "" };
@@ -23,6 +23,8 @@ export class Region {
   unreadable: UnreadableMachine[] = [];
   feed: MaasEvent[] = [];
   isSuperuser = true;
+  /** How the events feed fails; null: it does not. */
+  fault: MaasError | null = null;
   readonly asked: string[] = [];
   /** Runs while a list of machines is under way. */
   meanwhile: () => Promise<void> = async () => undefined;
@@ -30,6 +32,7 @@ export class Region {
   readonly port = {
     events: async ({ after = 0, limit }: { after?: number; limit: number }) => {
       this.asked.push("events");
+      if (this.fault !== null) throw this.fault;
       const behind = this.feed.filter(({ id }) => id > after).sort((a, b) => a.id - b.id);
       return (after === 0 && limit === 1 ? behind.slice(-1) : behind.slice(0, limit)).reverse();
     },

@@ -100,7 +100,8 @@ export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise
 }
 
 export interface LookRecord {
-  readonly eventCursor: number | null;
+  /** How far the feed has been read; null where it could never be. */
+  readonly place: { readonly cursor: number; readonly mark: string | null } | null;
   /** The feed went back: what an earlier sweep has seen counts no more. */
   readonly startsAnew: boolean;
   /** How long ago a sweep that has just ended had begun, in milliseconds; null when none has. */
@@ -123,7 +124,8 @@ export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: Lo
   const rows = await tx
     .update(maasSiteWatches)
     .set({
-      eventCursor: look.eventCursor,
+      eventCursor: look.place?.cursor ?? null,
+      eventMark: look.place?.mark ?? null,
       lastPollAt: sql`now()`,
       ...(look.sweptForMs === null
         ? look.startsAnew
@@ -162,6 +164,7 @@ export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
     .set({
       fence: sql`${maasSiteWatches.fence} + 1`,
       eventCursor: null,
+      eventMark: null,
       lastPollAt: null,
       lastSweepAt: null,
       unreadableMachines: 0,

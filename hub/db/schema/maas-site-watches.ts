@@ -11,6 +11,8 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
   fence: bigint("fence", { mode: "number" }).notNull().default(0),
   /** Highest event id seen; the next query starts an overlap window below it (decision M8). Null before the first look. */
   eventCursor: bigint("event_cursor", { mode: "number" }),
+  /** What that event said: with another word it is another event, of a region whose ids went back and have come as far again. */
+  eventMark: text("event_mark"),
   lastPollAt: at("last_poll_at"),
   lastSweepAt: at("last_sweep_at"),
   wakeRequestedAt: at("wake_requested_at"),

@@ -1,0 +1,1 @@
+ALTER TABLE "maas_site_watches" ADD COLUMN "event_mark" text;
