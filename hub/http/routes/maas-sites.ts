@@ -44,7 +44,7 @@ export async function mustFindSite(db: Db | Tx, id: SiteId): Promise<MaasSite> {
   return site;
 }
 
-async function lockSite(tx: Tx, id: SiteId): Promise<MaasSite> {
+export async function lockSite(tx: Tx, id: SiteId): Promise<MaasSite> {
   await tx.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.id, id)).for("no key update");
   return mustFindSite(tx, id);
 }
@@ -171,15 +171,20 @@ const updateMaasSite = writeRoute({
   },
 });
 
+/** The caller holds the site's lock, as whoever disables a profile does. */
 async function checkDefaultProfile(tx: Tx, siteId: SiteId, body: SitePatch): Promise<void> {
   if (body.default_profile_id === undefined) return;
   const [profile] = await tx
-    .select({ id: maasSiteProfiles.id })
+    .select({ status: maasSiteProfiles.status })
     .from(maasSiteProfiles)
     .where(and(eq(maasSiteProfiles.id, body.default_profile_id), eq(maasSiteProfiles.siteId, siteId)));
   if (profile === undefined)
     throw new ApiError("reference_unknown", `Profile ${body.default_profile_id} is not one of this site.`, {
       errors: [{ pointer: "/default_profile_id", message: "is not a profile of this site" }],
+    });
+  if (profile.status !== "active")
+    throw new ApiError("conflict", `Profile ${body.default_profile_id} is disabled. Enable it first.`, {
+      errors: [{ pointer: "/default_profile_id", message: "is disabled" }],
     });
 }
 

@@ -4,11 +4,11 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { Profile, ProfileCreate, ProfilePatch, profileTtlIsSound } from "../../../shared/api/sites.ts";
 import { ProfileId, SiteId } from "../../../shared/ids.ts";
-import { type MaasSiteProfile, maasSiteProfiles, maasSites } from "../../db/schema/index.ts";
+import { type MaasSiteProfile, maasSiteProfiles } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import { PageQuery, pageOf, readCursor } from "../page.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";
-import { mustFindSite, SiteParams } from "./maas-sites.ts";
+import { lockSite, mustFindSite, SiteParams } from "./maas-sites.ts";
 import { givenProfileColumns, profileColumns, toProfile } from "./profile-columns.ts";
 import { changedMeanwhile, isUniqueViolation, isVersion, mustMatch, versionOf } from "./rows.ts";
 
@@ -103,6 +103,16 @@ const getProfile = readRoute({
   },
 });
 
+/** A profile that is no default one is none, and not chosen for one, until the transaction ends. */
+async function mustNotBeDefault(tx: Tx, siteId: SiteId, id: ProfileId): Promise<void> {
+  const site = await lockSite(tx, siteId);
+  if (site.defaultProfileId === id)
+    throw new ApiError(
+      "conflict",
+      "This is the site's default profile, so it cannot be disabled. Make another one the default first.",
+    );
+}
+
 /** The TTL rule holds for what results, so the patch is merged before it is checked (open question 2). */
 async function changeProfile(
   tx: Tx,
@@ -113,6 +123,7 @@ async function changeProfile(
 ): Promise<Versioned<z.input<typeof Profile>>> {
   const version = mustMatch(ifMatch);
   const { status, ...fields } = patch;
+  if (status === "disabled") await mustNotBeDefault(tx, siteId, id);
   const merged = { ...toProfile(await mustFindProfile(tx, siteId, id)), ...fields };
   if (!profileTtlIsSound(merged))
     throw new ApiError(
@@ -161,12 +172,7 @@ const disableProfile = writeRoute({
   response: z.null(),
   write: async ({ params }, tx) => {
     await mustFindProfile(tx, params.id, params.profile_id);
-    const [site] = await tx
-      .select({ id: maasSites.id })
-      .from(maasSites)
-      .where(eq(maasSites.defaultProfileId, params.profile_id));
-    if (site !== undefined)
-      throw new ApiError("conflict", "This is the site's default profile. Make another one the default first.");
+    await mustNotBeDefault(tx, params.id, params.profile_id);
     await tx
       .update(maasSiteProfiles)
       .set({ status: "disabled", updatedAt: sql`now()` })
