@@ -1,5 +1,5 @@
 import type { NodeId, SiteId } from "../../shared/ids.ts";
-import { countAgentsInService } from "../db/queries/drift.ts";
+import { countMoves } from "../db/queries/breaker-counts.ts";
 import { readBreaker } from "../db/queries/reconciler-breakers.ts";
 import type { Log } from "../log.ts";
 import type { HoldBack } from "../node/offline-sweep.ts";
@@ -30,7 +30,11 @@ export const offlineBreaker =
     }
 
     async function isStorm(siteId: SiteId, nodes: typeof silent, follows: Date | null): Promise<boolean> {
-      const { inService, moved } = await countAgentsInService(tx, siteId, BREAKER_WINDOW_SECONDS);
+      const besides = nodes.map((node) => node.id);
+      const { inService, moved } = await countMoves(tx, siteId, "offline", {
+        windowSeconds: BREAKER_WINDOW_SECONDS,
+        besides,
+      });
       const counts = { wouldMove: nodes.length, moved, inService };
       if (!breakerTrips(counts)) return false;
       await reportTrip(

@@ -1,7 +1,7 @@
 import type { SiteId } from "../../shared/ids.ts";
+import { countMoves } from "../db/queries/breaker-counts.ts";
 import { databaseNow } from "../db/queries/clock.ts";
 import {
-  countInService,
   countUnconfirmed,
   type DriftRow,
   forgetOwners,
@@ -116,10 +116,14 @@ export class Reconciler {
       if (!(await holdsFence(tx, look.siteId, look.fence))) return null;
       const state = await readBreakerState(tx, look.siteId, "quarantine");
       if (state !== "closed" || moves.length === 0) return state;
-      const { inService, moved } = await countInService(tx, look.siteId, BREAKER_WINDOW_SECONDS);
+      const besides = moves.map((node) => node.id);
+      const { inService, moved } = await countMoves(tx, look.siteId, "quarantine", {
+        windowSeconds: BREAKER_WINDOW_SECONDS,
+        besides,
+      });
       // Asking takes several looks: what is gone comes in pieces, and is one storm.
       const unconfirmed = await countUnconfirmed(tx, look.siteId, look.unconfirmed);
-      const counts = { wouldMove: moves.length + unconfirmed, moved, inService: inService + moved };
+      const counts = { wouldMove: moves.length + unconfirmed, moved, inService };
       if (!breakerTrips(counts)) return state;
       const trip = {
         siteId: look.siteId,

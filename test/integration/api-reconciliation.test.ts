@@ -124,6 +124,8 @@ describe("reconciliation by API", () => {
     const reset = (body: unknown) => api.ask("POST", `${PATH}/breakers/${siteId}/reset`, body);
     expect((await reset({ accept_drift: true, reason: "a rack burnt" })).body).toMatchObject({ state: "accepting" });
     expect((await reset({ reason: "again" })).status).toBe(409);
+    const unknown = await api.ask("POST", `${PATH}/breakers/${randomUUID()}/reset`, { reason: "no such site" });
+    expect(unknown.problem).toMatchObject({ status: 404, code: "not_found" });
     expect((await api.ask("GET", `${PATH}/breakers`)).body.items[0].reset_reason).toBe("a rack burnt");
   });
 });

@@ -1,5 +1,5 @@
 import { and, eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { nodeDecommissions, nodeEvents, tasks } from "../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { moveNode } from "../../hub/node/move-node.ts";
@@ -12,10 +12,13 @@ import { until } from "../support/until.ts";
 let fleet: FleetRig;
 beforeAll(async () => {
   fleet = await FleetRig.start(40);
-  // Enough of them that what the cases do is no storm.
   for (let n = 0; n < 10; n += 1) await fleet.nodeInService();
   fleet.watch();
   fleet.watch();
+});
+/** What the cases before have moved is no storm together with what this one does. */
+beforeEach(async () => {
+  await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
 });
 afterAll(() => fleet?.close());
 

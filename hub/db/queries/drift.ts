@@ -120,39 +120,6 @@ export async function countUnconfirmed(tx: Tx, siteId: SiteId, systemIds: readon
   return row?.count ?? 0;
 }
 
-/** Nodes in service at the site, and those that the reconciler quarantined within the window: what its breaker counts. */
-export async function countInService(
-  tx: Tx,
-  siteId: SiteId,
-  windowSeconds: number,
-): Promise<{ inService: number; moved: number }> {
-  const [row] = await tx
-    .select({
-      inService: sql<number>`count(*) filter (where ${nodes.status} in ('active', 'offline'))::int`,
-      moved: sql<number>`count(*) filter (where ${nodes.status} = 'quarantined' and ${nodeMaasState.quarantinedAt} > now() - make_interval(secs => ${windowSeconds}))::int`,
-    })
-    .from(nodeMaasState)
-    .innerJoin(nodes, eq(nodes.id, nodeMaasState.nodeId))
-    .where(eq(nodeMaasState.siteId, siteId));
-  return { inService: row?.inService ?? 0, moved: row?.moved ?? 0 };
-}
-
-/** Nodes in service at the site, and those of them that became offline within the window. */
-export async function countAgentsInService(
-  tx: Tx,
-  siteId: SiteId,
-  windowSeconds: number,
-): Promise<{ inService: number; moved: number }> {
-  const [row] = await tx
-    .select({
-      inService: sql<number>`count(*)::int`,
-      moved: sql<number>`count(*) filter (where ${nodes.status} = 'offline' and ${nodes.updatedAt} > now() - make_interval(secs => ${windowSeconds}))::int`,
-    })
-    .from(nodes)
-    .where(and(eq(nodes.siteId, siteId), inArray(nodes.status, ["active", "offline"])));
-  return { inService: row?.inService ?? 0, moved: row?.moved ?? 0 };
-}
-
 /**
  * These nodes have been judged by what was known when their facts were read; one whose facts have changed since stays due. Two statements, whatever
  * their number.

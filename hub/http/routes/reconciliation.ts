@@ -151,9 +151,10 @@ const reset = writeRoute({
   write: async ({ params, body, actor }, tx) => {
     const { site_id } = params;
     const { kind, accept_drift, reason } = body;
+    const site = await mustFindSite(tx, site_id);
     const acceptSeconds = accept_drift ? ACCEPT_SECONDS : 0;
     const row = await resetBreaker(tx, site_id, kind, { by: actor.name, reason, acceptSeconds });
-    if (row === null) throw new ApiError("conflict", `The breaker '${kind}' of site ${site_id} is not open.`);
+    if (row === null) throw new ApiError("conflict", `The breaker '${kind}' of site ${site.name} is not open.`);
     await recordDomainEvent(tx, {
       type: "site.breaker.reset",
       subject: `maas-sites/${site_id}`,
