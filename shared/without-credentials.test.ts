@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Secret } from "./secret.ts";
-import { withoutCredentials } from "./without-credentials.ts";
+import { allWithoutCredentials, withoutCredentials } from "./without-credentials.ts";
 
 describe("a text without credentials", () => {
   const password = `corr"ect <horse> & 'battery' \\ $taple é`;
@@ -46,6 +46,23 @@ describe("a text without credentials", () => {
     `sha256 ${"0123456789abcdef".repeat(4)} does not match`,
     "",
   ])("is left as it is when it holds none: %s", (text) => expect(withoutCredentials(text, known)).toBe(text));
+
+  it("is among several what it is alone", () => {
+    const document = new Secret(
+      Buffer.from(`#!/bin/bash\n${"echo some line of a host's script\n".repeat(20)}`).toString("base64"),
+    );
+    const texts = [
+      "",
+      `pass ${password}`,
+      "line 3: echo some line of a host's script: not found",
+      document.reveal().slice(5, 90),
+      "nothing of it",
+    ];
+    const secrets = [...known, document];
+    expect(allWithoutCredentials(texts, secrets)).toEqual(texts.map((text) => withoutCredentials(text, secrets)));
+    expect(allWithoutCredentials(texts, secrets).join()).not.toMatch(/corr|some line of a|ZWNobyBzb21l/);
+    expect(allWithoutCredentials([], secrets)).toEqual([]);
+  });
 
   it("holds no line of a secret document, in base64 or out of it, whole or in pieces", () => {
     const script = `#!/bin/bash\n# line of a script that is nobody's business\nHASH='not-a-shape'\n${"x=1\n".repeat(50)}`;

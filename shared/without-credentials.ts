@@ -26,13 +26,17 @@ const SHAPES: readonly (readonly [RegExp, string])[] = [
  * A text of MAAS's or a host's, without anything that is or looks like a credential: the known secrets however they are escaped or encoded, pieces of
  * secret documents, and the shapes above.
  */
-export function withoutCredentials(text: string, known: readonly Secret[] = []): string {
+export const withoutCredentials = (text: string, known: readonly Secret[] = []): string =>
+  allWithoutCredentials([text], known)[0] ?? "";
+
+/** Of several texts at once, for which long documents are gone through once: an answer of MAAS's that repeats a host's user-data has dozens. */
+export function allWithoutCredentials(texts: readonly string[], known: readonly Secret[]): string[] {
   const secrets = known.map((secret) => secret.reveal()).filter((secret) => secret.length >= SHORTEST_SECRET);
   const words = secrets.flatMap(spellingsOf).sort((a, b) => b.length - a.length);
-  let left = words.reduce((rest, word) => rest.replaceAll(word, REDACTED), text);
+  let left = texts.map((text) => words.reduce((rest, word) => rest.replaceAll(word, REDACTED), text));
   for (const secret of secrets.filter(({ length }) => length > LONGEST_WORD))
     for (const document of documentsIn(secret)) left = withoutPiecesOf(document, left);
-  return SHAPES.reduce((rest, [shape, instead]) => rest.replace(shape, instead), left);
+  return left.map((text) => SHAPES.reduce((rest, [shape, instead]) => rest.replace(shape, instead), text));
 }
 
 /** As JSON, an address, a form, a page, Python's repr and base64 write it. */
@@ -74,15 +78,19 @@ function fromBase64(text: string): string | null {
   }
 }
 
-/** In time that grows with the two lengths, not with their product. */
-function withoutPiecesOf(document: string, text: string): string {
+/** In time that grows with the lengths of document and texts, not with their product. */
+function withoutPiecesOf(document: string, texts: readonly string[]): string[] {
   const pieces = new Set<string>();
-  for (let at = 0; at + PIECE <= text.length; at += 1) pieces.add(text.slice(at, at + PIECE));
+  for (const text of texts) for (let at = 0; at + PIECE <= text.length; at += 1) pieces.add(text.slice(at, at + PIECE));
   const shared = new Set<string>();
   for (let at = 0; at + PIECE <= document.length; at += 1) {
     const piece = document.slice(at, at + PIECE);
     if (pieces.has(piece)) shared.add(piece);
   }
+  return texts.map((text) => withoutPieces(shared, text));
+}
+
+function withoutPieces(shared: ReadonlySet<string>, text: string): string {
   let result = "";
   let at = 0;
   while (at < text.length) {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Secret } from "../../shared/secret.ts";
-import { withoutCredentials } from "../../shared/without-credentials.ts";
+import { allWithoutCredentials } from "../../shared/without-credentials.ts";
 import { MaasError, type MaasErrorCode } from "./port.ts";
 
 /** An answer of MAAS that is not a success, as far as it is looked at. */
@@ -29,9 +29,8 @@ const RACK_TEXT = /rack controller|BMC task queue/i;
  */
 export function errorOf(answer: BadAnswer): MaasError {
   const code = codeOf(answer);
-  const snippet = code === "unauthorized" ? "" : isHtml(answer) ? "an HTML page" : sanitize(answer.body, answer);
+  const { snippet, fieldErrors } = code === "unauthorized" ? { snippet: "", fieldErrors: {} } : toldBy(answer);
   const retryAfterSeconds = retryAfter(answer.retryAfter);
-  const fieldErrors = code === "unauthorized" ? {} : parseFieldErrors(answer);
   return new MaasError({
     code,
     operation: answer.operation,
@@ -90,27 +89,39 @@ function codeOf400(answer: BadAnswer): MaasErrorCode {
   if (/Unrecognised signature/.test(answer.body))
     return answer.body.includes("op=None") ? "unauthorized" : "bad_answer";
   if (RACK_TEXT.test(answer.body)) return "no_rack";
-  const all = parseFieldErrors(answer)["__all__"] ?? [];
+  const all = fieldErrorsIn(answer.body).find(([field]) => field === "__all__")?.[1] ?? [];
   return all.some((text) => /current state of the node/.test(text)) ? "state_conflict" : "rejected_input";
 }
 
 const isHtml = (answer: BadAnswer): boolean => /^\s*</.test(answer.body);
 
-function parseFieldErrors(answer: BadAnswer): Record<string, string[]> {
+function fieldErrorsIn(body: string): [string, string[]][] {
   try {
-    const parsed = FieldErrors.safeParse(JSON.parse(answer.body));
-    if (!parsed.success) return {};
+    const parsed = FieldErrors.safeParse(JSON.parse(body));
+    if (!parsed.success) return [];
     const fields = Object.entries(parsed.data).slice(0, FIELD_LIMIT);
-    return Object.fromEntries(
-      fields.map(([field, texts]) => [
-        sanitize(field, answer),
-        texts.slice(0, FIELD_LIMIT).map((one) => sanitize(one, answer)),
-      ]),
-    );
+    return fields.map(([field, texts]) => [field, texts.slice(0, FIELD_LIMIT)]);
   } catch {
     // Plain text: there are no fields.
-    return {};
+    return [];
   }
+}
+
+/** What the answer says, without anything that is or looks like a credential. */
+function toldBy(answer: BadAnswer): { snippet: string; fieldErrors: Record<string, string[]> } {
+  const fields = fieldErrorsIn(answer.body);
+  const body = isHtml(answer) ? "an HTML page" : answer.body;
+  const texts = [...new Set([body, ...fields.flat(2)])];
+  const clean = allWithoutCredentials(
+    texts.map((text) => text.slice(0, LOOKED_AT)),
+    answer.secrets,
+  ).map(onOneLine);
+  const cleanOf = new Map(texts.map((text, index) => [text, clean[index] ?? ""]));
+  const told = (text: string): string => cleanOf.get(text) ?? "";
+  return {
+    snippet: told(body),
+    fieldErrors: Object.fromEntries(fields.map(([field, said]) => [told(field), said.map(told)])),
+  };
 }
 
 function retryAfter(header: string | null): number | null {
@@ -118,11 +129,10 @@ function retryAfter(header: string | null): number | null {
   return header !== null && Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 3600) : null;
 }
 
-/** Bounded, on one line, printable, and without anything that is or looks like a credential. */
-function sanitize(text: string, { secrets }: BadAnswer): string {
-  return withoutCredentials(text.slice(0, LOOKED_AT), secrets)
+/** Bounded and printable. */
+const onOneLine = (text: string): string =>
+  text
     .replace(/[\s\p{Cc}]+/gu, " ")
     .trim()
     .slice(0, SNIPPET_LENGTH)
     .toWellFormed();
-}
