@@ -24,7 +24,7 @@ const Decommission = z.looseObject({ decommission_id: z.string() });
 /** Where a secret may lie, and whose: everything else below the rig's folder is searched. */
 const KEPT: readonly (readonly [RegExp, string])[] = [
   [/^maas\.(json|log)$/, "MAAS itself"],
-  [/^vault-token$/, "the file that the operator gives the hub"],
+  [/^vault-secret-id$/, "the file that the operator gives the hub"],
   [/^hub\/admin-token$/, "the file that tells the operator the first token"],
   [/^hosts\/[^/]+\/var\/lib\/cloud\/instance/, "the user-data, which cloud-init keeps for root"],
   [/^hosts\/[^/]+\/etc\/muster\/enrollment-token$/, "the token of a host that has not enrolled"],
@@ -173,6 +173,7 @@ describe("every secret of a site, its hosts and its hub", () => {
     );
     world.receiver.answer = () => 204;
     const vault = world.vault.double;
+    const [token = ""] = vault.tokens.issued.slice(-1);
     const asked = async () => {
       const answers = [
         await world.ask("POST", `${site}/probe`),
@@ -184,12 +185,18 @@ describe("every secret of a site, its hosts and its hub", () => {
     await asked();
     vault.unseal();
     // As a proxy that prints what it was sent.
-    vault.failing = new VaultFault(500, [
-      `x-vault-token: ${readFileSync(join(stateDir, "vault-token"), "utf8")}`,
-      power.pass,
-    ]);
+    vault.failing = new VaultFault(500, [`x-vault-token: ${token}`, power.pass]);
     await asked();
     vault.failing = null;
+    // A login with a secret ID that Vault refuses, and one that it repeats in its refusal.
+    vault.tokens.revokeAll();
+    world.vault.giveSecretId(secrets.plant("a secret ID that Vault refuses"));
+    await asked();
+    const repeated = world.vault.giveSecretId(secrets.plant("a secret ID that Vault repeats"));
+    vault.failing = new VaultFault(400, [`invalid secret_id "${repeated}"`]);
+    await asked();
+    vault.failing = null;
+    secrets.add("the hub's next secret ID", world.vault.giveSecretId());
     expect(await world.ask("POST", `${site}/probe`)).toMatchObject({ checks: expect.anything() });
   });
 
@@ -246,6 +253,8 @@ describe("every secret of a site, its hosts and its hub", () => {
     it("than where it was planted, and every kind of it was", () => {
       for (const kind of [
         "MAAS token",
+        "Vault token",
+        "secret ID",
         "BMC",
         "deploy",
         "enrollment",

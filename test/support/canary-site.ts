@@ -1,6 +1,6 @@
 /** A hub, a simulated MAAS and hosts whose every secret is one that occurs nowhere else, and what was seen of them from outside. */
 import { randomUUID } from "node:crypto";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { request as httpsRequest } from "node:https";
 import { join } from "node:path";
 import { z } from "zod";
@@ -78,10 +78,8 @@ export class CanarySite {
     const apiKey = ["consumer key", "key", "secret"].map((part) => secrets.plant(`the MAAS token's ${part}`)).join(":");
     const databasePassword = new URL(database.url).password;
     if (databasePassword.length >= 16) secrets.add("the database's password", databasePassword);
-    const vault = await CanaryVault.start();
-    secrets.add("the hub's Vault token", vault.token);
-    const tokenFile = join(stateDir, "vault-token");
-    writeFileSync(tokenFile, vault.token, { mode: 0o600 });
+    const vault = await CanaryVault.start(join(stateDir, "vault-secret-id"));
+    secrets.add("the hub's secret ID", vault.giveSecretId());
     const rig = await startRig({
       stateDir,
       machines: HOSTS.length,
@@ -89,12 +87,7 @@ export class CanarySite {
       databaseUrl: database.url,
       apiKey,
       hubNodeArgs,
-      hubEnv: {
-        MUSTER_LOG_LEVEL: "debug",
-        MUSTER_SECRETS: "vault",
-        VAULT_ADDR: vault.url,
-        VAULT_TOKEN_FILE: tokenFile,
-      },
+      hubEnv: { MUSTER_LOG_LEVEL: "debug", ...vault.hubEnv },
     });
     return new CanarySite(stateDir, rig, vault, apiKey, secrets);
   }

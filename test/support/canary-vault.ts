@@ -1,6 +1,8 @@
+import { writeFileSync } from "node:fs";
 import { z } from "zod";
 import type { KvMount } from "../fakes/vault/kv.ts";
 import { startVault, type VaultServer } from "../fakes/vault/server.ts";
+import type { RoleHandle } from "../fakes/vault/tokens.ts";
 import type { Vault } from "../fakes/vault/vault.ts";
 import { hubPolicy } from "./vault-under-test.ts";
 
@@ -11,31 +13,48 @@ const PUBLIC = /^user$|certificate|_until$/;
 const STORE_ID = /store-id$/;
 const SHORTEST = 16;
 
-/** The double of Vault that a hub keeps its secrets in, and what it holds. */
+/** The double of Vault that a hub keeps its secrets in and logs in to by AppRole, and what it holds. */
 export class CanaryVault {
-  readonly token: string;
   readonly #server: VaultServer;
   readonly #mount: KvMount;
+  readonly #role: RoleHandle;
+  readonly #secretIdFile: string;
 
-  private constructor(server: VaultServer) {
+  private constructor(server: VaultServer, secretIdFile: string) {
     this.#server = server;
     this.#mount = server.vault.mount("kv");
     server.vault.tokens.policies.set("muster", hubPolicy("kv"));
-    this.token = server.vault.tokens.create({ policies: ["muster"], ttl: 3600 });
+    this.#role = server.vault.tokens.addRole({ policies: ["muster"] });
+    this.#secretIdFile = secretIdFile;
   }
 
-  static start = async (): Promise<CanaryVault> => new CanaryVault(await startVault());
+  static start = async (secretIdFile: string): Promise<CanaryVault> =>
+    new CanaryVault(await startVault(), secretIdFile);
 
-  get url(): string {
-    return this.#server.url;
+  /** How a hub is told of it. */
+  get hubEnv(): Record<string, string> {
+    return {
+      MUSTER_SECRETS: "vault",
+      VAULT_ADDR: this.#server.url,
+      VAULT_ROLE_ID: this.#role.roleId,
+      VAULT_SECRET_ID_FILE: this.#secretIdFile,
+    };
+  }
+  /** One that is good, which a hub is given. */
+  giveSecretId(secretId: string = this.#role.newSecretId()): string {
+    writeFileSync(this.#secretIdFile, secretId, { mode: 0o600 });
+    return secretId;
   }
   get double(): Vault {
     return this.#server.vault;
   }
 
-  /** Name and value of every secret field that lies there now: also those that the hub made by itself. */
+  /** Name and value of every token that the hub has got, and of every secret field that lies there now: also those that the hub made by itself. */
   secrets(): (readonly [string, string])[] {
-    return this.#mount
+    const tokens = this.double.tokens.issued.map(
+      (token, index) => [`the hub's Vault token ${index + 1}`, token] as const,
+    );
+    const fields = this.#mount
       .paths()
       .filter((path) => !STORE_ID.test(path))
       .flatMap((path) =>
@@ -43,6 +62,7 @@ export class CanaryVault {
           .filter(([field, value]) => !PUBLIC.test(field) && value.length >= SHORTEST)
           .map(([field, value]) => [`${field} of ${path}`, value] as const),
       );
+    return [...tokens, ...fields];
   }
 
   #read(path: string): Readonly<Record<string, string>> {

@@ -80,6 +80,8 @@ export class VaultTokens {
   readonly policies = new Map<string, Policy>([["default", DEFAULT]]);
   logins = 0;
   renewals = 0;
+  /** Every token that there ever was. */
+  readonly issued: string[] = [];
 
   constructor(clock: VaultClock) {
     this.#clock = clock;
@@ -180,6 +182,7 @@ export class VaultTokens {
     const endsAt = terms.ttl === 0 ? null : madeAt + terms.ttl * 1000;
     const token: Token = { ...terms, id, accessor: randomBytes(12).toString("base64url"), madeAt, endsAt };
     this.#tokens.set(id, token);
+    this.issued.push(id);
     return token;
   }
 
