@@ -149,7 +149,7 @@ describe("one look at a site", () => {
     await waitOn("aaa", "never-seen");
     region.machines = [machine("bbb")];
     memory.waitedNotBefore = 0;
-    expect(await look()).toEqual(["events", "some aaa never-seen", "whoami", "one aaa"]);
+    expect(await look()).toEqual(["events", "some aaa never-seen", "whoami", "one aaa", "whoami"]);
     expect((await observed("aaa"))?.absent).toBe(true);
     waitedReadIsDue();
     expect(await look()).toEqual(["events", "some aaa never-seen"]);
@@ -161,6 +161,13 @@ describe("one look at a site", () => {
     region.machines = [];
     region.isSuperuser = false;
     expect(await look(0)).toEqual(["events", "list", "whoami"]);
+    expect(await rows(true)).toBe(0);
+    // Lost while the machines are asked for one by one.
+    region.isSuperuser = true;
+    region.onReadOne = () => {
+      region.isSuperuser = false;
+    };
+    expect(await look(0)).toEqual(["events", "list", "whoami", "one aaa", "one bbb", "whoami"]);
     expect(await rows(true)).toBe(0);
   });
 

@@ -29,6 +29,9 @@ export class Region {
   /** Runs while a list of machines is under way. */
   meanwhile: () => Promise<void> = async () => undefined;
 
+  /** Runs when one machine is asked for. */
+  onReadOne: () => void = () => undefined;
+
   readonly port = {
     events: async ({ after = 0, limit }: { after?: number; limit: number }) => {
       this.asked.push("events");
@@ -52,6 +55,7 @@ export class Region {
     },
     readMachine: async (id: string) => {
       this.asked.push(`one ${id}`);
+      this.onReadOne();
       return this.machines.find(({ systemId }) => systemId === id) ?? null;
     },
     whoami: async () => {
