@@ -11,13 +11,17 @@ import type { FollowUp } from "./follow-up.ts";
 import { driftStatusOf, type Judged } from "./judged.ts";
 import type { Finding } from "./rules.ts";
 
+/** Counted down in one pass: hosts that may still be told to seed their sync, and machines whose sync may still be switched on once more. */
+export interface SyncBudget {
+  reseeds: number;
+  enablings: number;
+}
 export interface ApplyOptions {
   /** Why no action is taken, in words; null: actions are taken. */
   readonly heldBack: string | null;
   readonly now: Date;
   readonly maasUser: string | null;
-  /** Counted down: hosts that may still be told to seed their sync in this pass. */
-  readonly budget: { reseeds: number };
+  readonly budget: SyncBudget;
 }
 
 /** Writes what a judgement changes, and takes its actions; answers what is left to ask of MAAS. The record is locked by the caller. */
@@ -104,7 +108,10 @@ async function heal(tx: Tx, { row: { node } }: Judged): Promise<void> {
 /** How long the agent has for one seed. */
 const RESEED_DEADLINE_SECONDS = 600;
 
-/** Once an interval at most, or hosts whose sync cannot be helped would be told for ever (lifecycle 9.1). */
+/**
+ * The host is told once an interval at most, or one whose sync cannot be helped would be told for ever (lifecycle 9.1). MAAS is asked as long as it has the
+ * sync switched off: a hub may have died, or MAAS refused, before the first time took effect.
+ */
 async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyOptions): Promise<FollowUp[]> {
   const { node, machine, policy } = row;
   if (machine === null || policy === null) return [];
@@ -123,7 +130,11 @@ async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyO
     deadlineSeconds: RESEED_DEADLINE_SECONDS,
   });
   if (created) budget.reseeds -= 1;
-  if (!created || machine.enableHwSync !== false || maasUser === null) return [];
+  if (machine.enableHwSync !== false || maasUser === null) return [];
+  if (!created) {
+    if (budget.enablings === 0) return [];
+    budget.enablings -= 1;
+  }
   return [{ kind: "enable_hardware_sync", nodeId: node.id, systemId: machine.systemId, maasUser }];
 }
 

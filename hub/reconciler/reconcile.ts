@@ -43,7 +43,7 @@ export interface SiteLook {
 const SLICE = 20;
 const JUDGE_ALL_EVERY_MS = 300_000;
 /** Hosts that seed their sync again at once; the others' turn comes with the next pass. */
-const RESEEDS_PER_PASS = 20;
+const SYNCS_PER_PASS = 20;
 
 /**
  * Compares what the nodes of a site should be with what their machines are, and acts (lifecycle 6.4). It takes nothing but what is recorded, so that
@@ -79,7 +79,7 @@ export class Reconciler {
     if (breaker === null) return;
     const heldBack =
       breaker === "open" ? "The site's breaker is open: look at what it holds back, then reset it." : null;
-    const budget = { reseeds: RESEEDS_PER_PASS };
+    const budget = { reseeds: SYNCS_PER_PASS, enablings: SYNCS_PER_PASS };
     for (const some of slices(judged.filter((one) => mayChange(one))))
       await this.#apply(look, some, { heldBack, now, maasUser, budget });
     await this.#services.inTx(async (tx) => {
@@ -155,7 +155,7 @@ export class Reconciler {
       }
       return { followUps: asked, budget: own };
     });
-    options.budget.reseeds = budget.reseeds;
+    Object.assign(options.budget, budget);
     for (const one of followUps) await followUp({ inTx, log, maas: look.maas }, one);
   }
 }
