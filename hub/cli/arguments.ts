@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
 import { type Field, flagOf, type Operation, typesOf } from "./description.ts";
+import { typeText } from "./output.ts";
 
 /** The command line was not understood; the message says what to write instead. Exit status 2. */
 export class UsageError extends Error {
@@ -35,8 +36,9 @@ export function readArguments(operation: Operation, argv: readonly string[]): { 
     const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true });
     return { values: values as Values, words: positionals };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new UsageError(`${reason}. See: muster help ${operation.command}`);
+    // Node's own advice after the first sentence is about programs that take such a word as an argument.
+    const [reason = ""] = (error instanceof Error ? error.message : String(error)).split(/\. /, 1);
+    throw new UsageError(`${reason.replace(/\.$/, "")}. See: muster help ${operation.command}`);
   }
 }
 
@@ -90,7 +92,7 @@ function fieldValue(field: Field, texts: readonly string[], read: (file: string)
   const one = (text: string): unknown => {
     const content = contentOf(text, read);
     if (types.includes("string") || field.schema.enum !== undefined || types.includes("array")) return content;
-    return json(content, `--${flagOf(field)}`);
+    return json(content, `--${flagOf(field)}`, typeText(field.schema));
   };
   const [only = ""] = texts;
   if (!types.includes("array")) {
@@ -108,10 +110,10 @@ function contentOf(text: string, read: (file: string) => string): string {
   return text.startsWith("@") ? read(text.slice(1)).replace(/\r?\n$/, "") : text;
 }
 
-function json(text: string, flag: string): unknown {
+function json(text: string, flag: string, wanted = "JSON"): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new UsageError(`${flag} takes JSON; this is none.`);
+    throw new UsageError(`${flag} takes ${wanted}; this is none.`);
   }
 }

@@ -6,9 +6,13 @@ const Schema = z.object({
   type: z.union([z.string(), z.array(z.string())]).optional(),
   enum: z.array(z.unknown()).optional(),
   default: z.unknown().optional(),
+  description: z.string().optional(),
   required: z.array(z.string()).optional(),
   get anyOf() {
     return z.array(Schema).optional();
+  },
+  get items() {
+    return Schema.optional();
   },
   get properties() {
     return z.record(z.string(), Schema).optional();
@@ -78,11 +82,21 @@ export function operationsOf(document: unknown): Operation[] {
     const named = components.schemas[schema.$ref.split("/").at(-1) ?? ""];
     return named === undefined ? schema : resolve(named);
   };
+  /** With what a list or a record in it holds; deeper than that no flag's help goes. */
+  const described = (schema: Schema): Schema => {
+    const { items, properties, ...rest } = resolve(schema);
+    const inner = Object.entries(properties ?? {}).map(([name, one]) => [name, resolve(one)] as const);
+    return {
+      ...rest,
+      ...(items === undefined ? {} : { items: resolve(items) }),
+      ...(properties === undefined ? {} : { properties: Object.fromEntries(inner) }),
+    };
+  };
   const fieldsOf = (schema: Schema): Field[] =>
     Object.entries(resolve(schema).properties ?? {}).map(([name, one]) => ({
       name,
       required: resolve(schema).required?.includes(name) === true,
-      schema: resolve(one),
+      schema: described(one),
     }));
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, one]) => {

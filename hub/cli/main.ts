@@ -21,6 +21,7 @@ const USAGE = `Usage: muster <command> [arguments] [--flags]
 `;
 const DEADLINE_MS = 60_000;
 const MOST_PAGES = 10_000;
+const MOST_NEAR = 5;
 
 interface Target {
   readonly url: string;
@@ -29,6 +30,23 @@ interface Target {
 
 class Refused extends Error {
   override readonly name = "Refused";
+}
+
+class Away extends Error {
+  override readonly name = "Away";
+}
+
+/** Where no hub answers, the message says at which address, and where that address comes from. */
+async function fetchFrom(url: string, path: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(`${url}${path}`, request);
+  } catch (error) {
+    const { message, cause } = error instanceof Error ? error : new Error(String(error));
+    const why = cause instanceof Error ? `${message}: ${cause.message}` : message;
+    throw new Away(
+      `The hub at ${url} could not be reached (${why}). Is it running, and are --url or MUSTER_URL right? The commands and their help are the hub's own.`,
+    );
+  }
 }
 
 const flagText = (values: Readonly<Record<string, unknown>>, name: string): string | undefined => {
@@ -72,7 +90,7 @@ async function call(target: Target, { method, invocation, headers: own }: Questi
   if (method === "POST") headers["idempotency-key"] = randomUUID();
   if (invocation.body !== null) headers["content-type"] = "application/json";
   const search = invocation.query.size === 0 ? "" : `?${invocation.query}`;
-  const response = await fetch(`${target.url}${invocation.path}${search}`, {
+  const response = await fetchFrom(target.url, `${invocation.path}${search}`, {
     method,
     headers,
     ...(invocation.body === null ? {} : { body: JSON.stringify(invocation.body) }),
@@ -122,15 +140,25 @@ async function run(operation: Operation, argv: readonly string[]): Promise<void>
     : null;
   const headers = version === null ? {} : { "if-match": version };
   const response = await call(target, { method: operation.method, invocation, headers });
-  if (response.status === 204) return;
+  if (response.status === 204) return void (output === "text" && process.stdout.write("Done.\n"));
   if (response.headers.get("content-type")?.startsWith("text/event-stream") === true) return printStream(response);
   print(await response.json());
 }
 
 async function describe(url: string): Promise<Operation[]> {
-  const response = await fetch(`${url}/api/v1/openapi.json`, { signal: AbortSignal.timeout(DEADLINE_MS) });
+  const response = await fetchFrom(url, "/api/v1/openapi.json", { signal: AbortSignal.timeout(DEADLINE_MS) });
   if (!response.ok) throw new Refused(`${url} answered ${response.status}; is that a hub?\n`);
   return operationsOf(await response.json());
+}
+
+/** With the commands that have all words of what was asked for, e.g. `create-maas-site-profile` for `create-profile`. */
+function unknownCommand(name: string | undefined, operations: readonly Operation[]): string {
+  const asked = (name ?? "").split("-");
+  const near = operations
+    .map(({ command }) => command)
+    .filter((command) => asked.every((word) => command.split("-").includes(word)));
+  const advice = near.length === 0 ? "" : ` Did you mean ${near.slice(0, MOST_NEAR).join(", ")}?`;
+  return `There is no command ${name}.${advice} See: muster help`;
 }
 
 async function main(argv: readonly string[]): Promise<void> {
@@ -149,7 +177,7 @@ async function main(argv: readonly string[]): Promise<void> {
   }
   const name = command === "help" ? about : command;
   const operation = operations.find((one) => one.command === name);
-  if (operation === undefined) throw new UsageError(`There is no command ${name}. See: muster help`);
+  if (operation === undefined) throw new UsageError(unknownCommand(name, operations));
   if (command === "help") return void process.stdout.write(helpText(operation));
   await run(operation, argv.toSpliced(argv.indexOf(command), 1));
 }
@@ -158,10 +186,14 @@ function explained(error: unknown): readonly [1 | 2 | 3, string] {
   if (error instanceof UsageError) return [2, error.message];
   if (error instanceof Refused) return [1, error.message];
   if (!(error instanceof Error)) return [1, String(error)];
-  const unreachable = error.name === "TimeoutError" || (error instanceof TypeError && error.cause !== undefined);
-  if (!unreachable) return [1, `The answer could not be read: ${error.message}`];
-  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : "";
-  return [3, `The hub could not be reached: ${error.message}${cause}. Is it running, and is --url right?`];
+  if (error instanceof Away) return [3, error.message];
+  const cut = error.name === "TimeoutError" || error instanceof TypeError;
+  return cut
+    ? [
+        3,
+        `The connection to the hub ended before its answer did: ${error.message}. Look what came of it, then try again.`,
+      ]
+    : [1, `The answer could not be read: ${error.message}`];
 }
 
 try {

@@ -1,18 +1,35 @@
-import type { Field, Operation } from "./description.ts";
+import type { Field, Operation, Schema } from "./description.ts";
 import { flagOf, typesOf } from "./description.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Columns of lists, in this order, as far as the items have them; what else they have is shown by `--output json`. */
+/** Columns of lists, in this order, as far as any item says something there; what else they have is shown by `--output json`. */
 const COLUMNS = [
-  ["hostname", "name", "url", "command"],
-  ["onboarding_id", "decommission_id", "batch_id", "id"],
-  ["status", "state"],
-  ["current_stage", "type"],
-  ["failure_class"],
-  ["error_code"],
-  ["next_verb", "schedulable", "counts"],
-  ["updated_at", "requested_at", "created_at"],
+  ["index"],
+  ["hostname", "name", "url", "command", "credential"],
+  ["interface"],
+  ["ipv4_cidr"],
+  ["selector_type"],
+  ["selector_value"],
+  ["onboarding_id", "decommission_id", "batch_id", "override_id", "id", "node_id", "site_id"],
+  ["mode", "kind", "profile"],
+  ["status", "state", "outcome", "node_status"],
+  ["active"],
+  ["drift_details.severity"],
+  ["drift_details.rule"],
+  ["current_stage", "type", "event_type"],
+  ["failure_class", "reason"],
+  ["error_code", "last_error_code", "last_failure_code"],
+  ["next_verb", "schedulable", "counts", "verb"],
+  ["api_base_url", "ok"],
+  ["drifted"],
+  ["acknowledged.reason", "acknowledged"],
+  ["unreconciled", "would_move"],
+  ["consecutive_failures", "move_limit"],
+  ["in_service"],
+  ["updated_at", "last_look_at", "since", "tripped_at", "requested_at", "created_at", "drift_details.detected_at"],
+  ["waiting_for"],
+  ["message", "drift_details.message", "next_action", "unschedulable_reasons", "skipped_because"],
 ] as const;
 /** Of histories. */
 const EVENT_COLUMNS = [
@@ -22,33 +39,43 @@ const EVENT_COLUMNS = [
   ["status", "to_status", "subject"],
   ["message", "data"],
 ] as const;
+/** What is to be read to its end; it stands last. */
+const WHOLE: readonly string[] = COLUMNS.at(-1) ?? [];
 const WIDEST = 60;
 
 const isRow = (value: unknown): value is Row => value !== null && typeof value === "object" && !Array.isArray(value);
 const isRows = (value: unknown): value is readonly Row[] => Array.isArray(value) && value.every(isRow);
 const text = (value: unknown): string =>
-  value === null || value === undefined ? "-" : typeof value === "object" ? JSON.stringify(value) : String(value);
+  value === null || value === undefined ? "-" : typeof value === "object" ? jsonText(value) : String(value);
+const jsonText = (value: object): string => {
+  const words = Array.isArray(value) && value.every((one) => typeof one !== "object") ? value.join(", ") : null;
+  return words === null ? JSON.stringify(value) : words || "-";
+};
+/** A field, or by `a.b` a field of a record in it. */
+const at = (row: Row, name: string): unknown =>
+  name.split(".").reduce<unknown>((value, part) => (isRow(value) ? value[part] : undefined), row);
 /** An answer may quote what a host or an operator wrote: nothing of it may steer the terminal. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const plain = (value: string): string => value.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "?");
 const short = (value: string): string => (value.length > WIDEST ? `${value.slice(0, WIDEST - 1)}…` : value);
 
 function columnsOf(rows: readonly Row[]): string[] {
-  const has = (name: string): boolean => rows.some((row) => row[name] !== undefined);
+  const has = (name: string): boolean => rows.some((row) => ![undefined, null, ""].includes(at(row, name) as null));
   const columns = EVENT_COLUMNS[0].some(has) ? EVENT_COLUMNS : COLUMNS;
   const known = columns.flatMap((names) => names.find(has) ?? []);
   return known.length > 1 ? known : Object.keys(rows[0] ?? {}).slice(0, 6);
 }
 
 const cell = (name: string, row: Row): string => {
-  const line = plain(text(row[name])).replaceAll("\n", " ");
-  return name === "message" ? line : short(line);
+  const line = plain(text(at(row, name))).replaceAll("\n", " ");
+  return WHOLE.includes(name) ? line : short(line);
 };
 
 function tableOf(rows: readonly Row[]): string {
   if (rows.length === 0) return "None.\n";
   const columns = columnsOf(rows);
-  const cells = [columns, ...rows.map((row) => columns.map((name) => cell(name, row)))];
+  const heads = columns.map((name) => name.split(".").at(-1) ?? name);
+  const cells = [heads, ...rows.map((row) => columns.map((name) => cell(name, row)))];
   const widths = columns.map((_, index) => Math.max(...cells.map((row) => row[index]?.length ?? 0)));
   const lines = cells.map((row) =>
     row
@@ -59,15 +86,21 @@ function tableOf(rows: readonly Row[]): string {
   return `${lines.join("\n")}\n`;
 }
 
+/** A record in a record is shown by its fields. */
+const fieldsOf = ([name, value]: [string, unknown]): [string, unknown][] =>
+  isRow(value) && Object.keys(value).length > 0
+    ? Object.entries(value).map(([inner, one]) => [`${name}.${inner}`, one])
+    : [[name, value]];
+
 /** An answer for people: a list as a table, a record as lines, lists inside it as tables of their own. */
 export function forPeople(answer: unknown): string {
   if (!isRow(answer)) return `${plain(text(answer))}\n`;
-  const { items } = answer;
+  const { items, next_cursor: more, ...rest } = answer;
   if (isRows(items)) {
-    const more = answer["next_cursor"];
-    return tableOf(items) + (typeof more === "string" ? `\nMore: --cursor ${plain(more)}, or --all\n` : "");
+    const counts = Object.keys(rest).length === 0 ? "" : `${forPeople(rest)}\n`;
+    return counts + tableOf(items) + (typeof more === "string" ? `\nMore: --cursor ${plain(more)}, or --all\n` : "");
   }
-  const entries = Object.entries(answer);
+  const entries = Object.entries(answer).flatMap(fieldsOf);
   const lists = entries.filter(([, value]) => isRows(value) && value.length > 0);
   const facts = entries.filter(([name]) => !lists.some(([list]) => list === name));
   const width = Math.max(0, ...facts.map(([name]) => name.length));
@@ -79,7 +112,8 @@ export function forPeople(answer: unknown): string {
 export function problemText(status: number, problem: unknown): string {
   if (!isRow(problem)) return `The hub answered ${status} and no problem document.\n`;
   const errors = isRows(problem["errors"]) ? problem["errors"] : [];
-  const lines = (errors.length > 1 ? errors : []).map(
+  const told = (error: Row): boolean => text(problem["detail"]).includes(text(error["message"]));
+  const lines = (errors.every(told) ? [] : errors).map(
     (error) => `  ${text(error["pointer"])}: ${text(error["message"])}`,
   );
   return `${plain([`${text(problem["code"])} (${status}): ${text(problem["detail"])}`, ...lines].join("\n"))}\n`;
@@ -94,14 +128,28 @@ export function overviewText(operations: readonly Operation[]): string {
   return `${parts.join("\n\n")}\n`;
 }
 
-const typesText = ({ schema }: Field): string => [...new Set(typesOf(schema))].join(" | ") || "json";
+/** What a flag takes, e.g. `integer | null`, `active | disabled`, `list of string`, `{"user": string, "pass": string}`. */
+export function typeText(schema: Schema): string {
+  if (schema.enum !== undefined) return schema.enum.map(text).join(" | ");
+  const { properties, items } = schema;
+  if (properties !== undefined)
+    return `{${Object.entries(properties)
+      .map(([name, one]) => `"${name}": ${typeText(one)}`)
+      .join(", ")}}`;
+  if (items !== undefined) return `list of ${typeText(items)}`;
+  return [...new Set(typesOf(schema))].join(" | ") || "json";
+}
+
+const standardText = (value: unknown): string =>
+  value === null ? "none" : typeof value === "string" && value !== "" ? value : JSON.stringify(value);
 
 export function helpText(operation: Operation): string {
   const words = operation.arguments.map((name) => ` <${name}>`).join("");
   const line = (field: Field): string => {
-    const values = field.schema.enum?.map(text).join(" | ") ?? typesText(field);
-    const standard = field.schema.default === undefined ? "" : `, by default ${text(field.schema.default)}`;
-    return `  --${flagOf(field)}  ${values}${field.required ? ", needed" : standard}`;
+    const { default: value, description } = field.schema;
+    const standard = value === undefined ? "" : `, by default ${standardText(value)}`;
+    const about = description === undefined ? "" : `\n      ${description}`;
+    return `  --${flagOf(field)}  ${typeText(field.schema)}${field.required ? ", needed" : standard}${about}`;
   };
   const fields = [...operation.query, ...(operation.body ?? [])].map(line);
   const body = operation.body === null ? [] : ["  --json  the whole body as JSON, @file or @- for standard input"];

@@ -245,7 +245,7 @@ const RoceItem = z.union([RoceAssignmentRow, z.unknown()]).transform((item): Par
   if (parsed.success) return { row: parsed.data };
   const faults = parsed.error.issues.map((issue) =>
     issue.code === "unrecognized_keys"
-      ? "has a field that a row has not"
+      ? `has a field that a row has not: ${issue.keys.join(", ")}`
       : `${issue.path.join(".") || "the row"} ${issue.message}`,
   );
   return { fault: faults.join("; ") };
