@@ -182,7 +182,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     ]);
     expect(mixed.body.items[2].message).toBe("is for the same host and interface as items[1]");
     expect(mixed.body.items[3].message).toMatch(/^hostname must be a DNS label.*; ipv4_cidr /);
-    expect(mixed.body.items[5].message).toBe("has a field that a row has not");
+    expect(mixed.body.items[5].message).toBe("has a field that a row has not: colour");
     const taken = await api.ask("POST", rows, { items: [row("c07u35", "d", "172.30.1.1/30")] });
     expect(taken.body.items).toEqual([
       { index: 0, outcome: "failed", message: "ipv4_cidr 172.30.1.1/30 belongs to c07u33 b already" },
