@@ -34,6 +34,27 @@ describe("loadConfig", () => {
     expect(config.databaseUrl?.reveal()).toContain("hunter2");
   });
 
+  it("shows the settings in force, by their own names, and of a secret only that it is set", () => {
+    const given = {
+      DATABASE_URL: "postgres://muster:hunter2@db/muster",
+      VAULT_ROLE_ID: "hunter3",
+      MUSTER_STATE_DIR: "/s",
+    };
+    const { inForce } = loadConfig({ ...given, PATH: "/bin" });
+    expect(JSON.stringify(inForce)).not.toMatch(/hunter|PATH"/);
+    const show = Object.fromEntries(inForce.map(({ name, value, given: isGiven }) => [name, [value, isGiven]]));
+    expect(show).toMatchObject({
+      DATABASE_URL: ["set", true],
+      VAULT_ROLE_ID: ["set", true],
+      VAULT_ADDR: [null, false],
+      MUSTER_HTTP_PORT: [8480, false],
+      MUSTER_STATE_DIR: ["/s", true],
+      MUSTER_SHARED_DIR: ["/s", false],
+      MUSTER_AGENT_PACKAGE_DIR: ["/s/agent-packages", false],
+    });
+    expect(loadConfig({}).inForce).toContainEqual({ name: "DATABASE_URL", value: null, given: false });
+  });
+
   const vault = { MUSTER_SECRETS: "vault", VAULT_ADDR: "https://vault.example:8200/" };
   it("keeps secrets in files unless it is told otherwise, whatever Vault's own variables say", () => {
     expect(loadConfig({ VAULT_ADDR: "https://vault.example:8200", VAULT_TOKEN: "x" }).secrets.kind).toBe("sealed_file");

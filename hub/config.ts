@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { z } from "zod";
 import { Secret } from "../shared/secret.ts";
+import type { Setting } from "./diagnostics/facts.ts";
 import { LOG_LEVELS } from "./log.ts";
 import type { SecretsSettings } from "./secrets/open.ts";
 
@@ -14,6 +15,8 @@ const mount = (fallback: string) =>
     .string()
     .regex(/^[\w.-]+(\/[\w.-]+)*$/, "must be a path without a slash at either end")
     .default(fallback);
+/** What is shown to nobody, whoever asks for the settings in force: it may hold a password, or is half of a login. */
+const secret = <T extends z.ZodType<string>>(schema: T) => schema.transform((text) => new Secret(text));
 const isOrigin = (text: string): boolean => {
   const url = URL.parse(text);
   return url !== null && url.href === `${url.origin}/`;
@@ -25,7 +28,7 @@ const isOrigin = (text: string): boolean => {
  */
 const Env = z.object({
   /** A PostgreSQL 15+ server; without it the hub starts, or adopts, its embedded one under the state directory. */
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }).optional(),
+  DATABASE_URL: secret(z.url({ protocol: /^postgres(ql)?$/ })).optional(),
   /** Folder of the PostgreSQL programs for the embedded server; by default a system PostgreSQL, else the ones from npm. */
   MUSTER_POSTGRES_BIN: z.string().min(1).optional(),
   /** Existing user that runs the embedded server when the hub is root. */
@@ -49,7 +52,7 @@ const Env = z.object({
   VAULT_CACERT: z.string().min(1).optional(),
   VAULT_CLIENT_TIMEOUT: z.coerce.number().int().min(1).max(300).default(10),
   VAULT_TOKEN_FILE: z.string().min(1).optional(),
-  VAULT_ROLE_ID: z.string().min(1).optional(),
+  VAULT_ROLE_ID: secret(z.string().min(1)).optional(),
   VAULT_SECRET_ID_FILE: z.string().min(1).optional(),
   /** Debian packages of the agent that hosts fetch at first boot; by default `agent-packages` in the shared folder. */
   MUSTER_AGENT_PACKAGE_DIR: z.string().min(1).optional(),
@@ -98,6 +101,8 @@ export interface Config {
   readonly heartbeatMinTtlMs: number;
   readonly offlineGraceMs: number;
   readonly retentionDays: number;
+  /** Each of them by its own name, to be shown. */
+  readonly inForce: readonly Setting[];
 }
 
 /** Names every fault at once, and never a value: a value may be a password. */
@@ -114,15 +119,17 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   const e = parsed.data;
   const sharedDir = resolve(e.MUSTER_SHARED_DIR ?? e.MUSTER_STATE_DIR);
+  const agentPackageDir = resolve(e.MUSTER_AGENT_PACKAGE_DIR ?? join(sharedDir, "agent-packages"));
+  const folders = { MUSTER_SHARED_DIR: sharedDir, MUSTER_AGENT_PACKAGE_DIR: agentPackageDir };
   return {
     secrets:
       e.MUSTER_SECRETS === "vault" ? vaultConfig(e) : { kind: "sealed_file", directory: join(sharedDir, "secrets") },
-    databaseUrl: e.DATABASE_URL === undefined ? null : new Secret(e.DATABASE_URL),
+    databaseUrl: e.DATABASE_URL ?? null,
     embedded: { binDir: e.MUSTER_POSTGRES_BIN ?? null, runAs: e.MUSTER_POSTGRES_USER },
     databasePoolSize: e.MUSTER_DATABASE_POOL_SIZE,
     stateDir: resolve(e.MUSTER_STATE_DIR),
     sharedDir,
-    agentPackageDir: resolve(e.MUSTER_AGENT_PACKAGE_DIR ?? join(sharedDir, "agent-packages")),
+    agentPackageDir,
     http: { host: e.MUSTER_HTTP_HOST, port: e.MUSTER_HTTP_PORT },
     agent: { host: e.MUSTER_AGENT_HOST, port: e.MUSTER_AGENT_PORT, url: e.MUSTER_AGENT_URL ?? null },
     logLevel: e.MUSTER_LOG_LEVEL,
@@ -133,14 +140,23 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     heartbeatMinTtlMs: e.MUSTER_HEARTBEAT_MIN_TTL_MS,
     offlineGraceMs: e.MUSTER_OFFLINE_GRACE_MS,
     retentionDays: e.MUSTER_RETENTION_DAYS,
+    inForce: settingsOf({ ...e, ...folders, MUSTER_STATE_DIR: resolve(e.MUSTER_STATE_DIR) }, given),
   };
 }
+
+/** Nothing of a secret but whether it is there. */
+const settingsOf = (values: z.output<typeof Env>, given: Readonly<Record<string, unknown>>): Setting[] =>
+  Object.keys(Env.shape).map((name) => {
+    const value = values[name as keyof typeof values] ?? null;
+    return { name, given: name in given, value: value instanceof Secret ? "set" : value };
+  });
 
 function vaultConfig(e: z.output<typeof Env>): SecretsSettings {
   const refuse = (fault: string): ConfigError =>
     new ConfigError(`The hub's settings are not valid. ${fault} See docs/settings.md.`);
   if (e.VAULT_ADDR === undefined) throw refuse("MUSTER_SECRETS=vault needs VAULT_ADDR.");
-  const { VAULT_TOKEN_FILE: tokenFile, VAULT_ROLE_ID: roleId, VAULT_SECRET_ID_FILE: secretIdFile } = e;
+  const { VAULT_TOKEN_FILE: tokenFile, VAULT_SECRET_ID_FILE: secretIdFile } = e;
+  const roleId = e.VAULT_ROLE_ID?.reveal();
   const byRole = roleId !== undefined || secretIdFile !== undefined;
   if ((tokenFile !== undefined) === byRole)
     throw refuse("MUSTER_SECRETS=vault needs either VAULT_TOKEN_FILE or VAULT_ROLE_ID with VAULT_SECRET_ID_FILE.");

@@ -12,17 +12,20 @@ export interface Log {
   with(fields: LogFields): Log;
 }
 
-export type LogSink = (line: string) => void;
+export type LogSink = (line: string, at: LogLevel) => void;
 
-export function createLog(
-  level: LogLevel,
-  sink: LogSink = (line) => process.stderr.write(`${line}\n`),
-  base: LogFields = {},
-): Log {
-  const threshold = LOG_LEVELS.indexOf(level);
+export const isAtLeast = (level: LogLevel, threshold: LogLevel): boolean =>
+  LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(threshold);
+
+export const toStderr: LogSink = (line) => void process.stderr.write(`${line}\n`);
+
+export function createLog(level: LogLevel, sink: LogSink = toStderr, base: LogFields = {}): Log {
   const write = (at: LogLevel, message: string, fields: LogFields = {}): void => {
-    if (LOG_LEVELS.indexOf(at) < threshold) return;
-    sink(JSON.stringify({ time: new Date().toISOString(), level: at, message, ...base, ...describeErrors(fields) }));
+    if (!isAtLeast(at, level)) return;
+    sink(
+      JSON.stringify({ time: new Date().toISOString(), level: at, message, ...base, ...describeErrors(fields) }),
+      at,
+    );
   };
   return {
     debug: (message, fields) => write("debug", message, fields),

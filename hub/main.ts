@@ -10,19 +10,17 @@ import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./config.
 import { type Database, openDatabase } from "./db/client.ts";
 import { startEmbeddedPostgres } from "./db/embedded/embedded-postgres.ts";
 import { migrate } from "./db/migrate.ts";
-import { EventFeed } from "./events/event-feed.ts";
-import { startWebhookSender } from "./events/webhook-sender.ts";
+import { createKeptLog, type KeptLog, type LogRing } from "./diagnostics/log-ring.ts";
 import { type AgentListener, startAgentListener } from "./gateway/agent-listener.ts";
 import { agentPackageUrl } from "./gateway/agent-package-route.ts";
 import { AgentPackages } from "./gateway/agent-packages.ts";
 import { ensureAdminToken } from "./http/admin-token.ts";
-import { createAdminApp } from "./http/app.ts";
-import { startAdminServer } from "./http/server.ts";
 import { type HubIdentity, type HubKeys, openIdentity } from "./identity.ts";
-import { createLog, type Log } from "./log.ts";
+import { type Log, toStderr } from "./log.ts";
 import type { MaasPort } from "./maas/port.ts";
 import { SiteClients } from "./maas/site-clients.ts";
 import { startOfflineSweep } from "./node/offline-sweep.ts";
+import { type Facts, startOperators } from "./operators.ts";
 import { offlineBreaker } from "./reconciler/offline-breaker.ts";
 import { Reconciler } from "./reconciler/reconcile.ts";
 import { startRetention } from "./retention.ts";
@@ -45,6 +43,7 @@ type Closer = () => Promise<void> | void;
 interface Parts {
   readonly config: Config;
   readonly log: Log;
+  readonly ring: LogRing;
   readonly hubId: string;
   readonly database: Database;
   readonly databaseUrl: string;
@@ -54,7 +53,12 @@ interface Parts {
 }
 
 /** `fail` ends the hub for a reason that shows only once it has started. */
-async function start(config: Config, log: Log, closers: Closer[], fail: (error: unknown) => void): Promise<void> {
+async function start(
+  config: Config,
+  { log, ring }: KeptLog,
+  closers: Closer[],
+  fail: (error: unknown) => void,
+): Promise<void> {
   const hubId = randomUUID();
   const store = await openStore(config, hubId, log, closers);
   const { db, inTx } = store.opened;
@@ -66,6 +70,7 @@ async function start(config: Config, log: Log, closers: Closer[], fail: (error: 
   const parts: Parts = {
     config,
     log,
+    ring,
     hubId,
     database: store.opened,
     databaseUrl: store.url,
@@ -83,26 +88,20 @@ async function start(config: Config, log: Log, closers: Closer[], fail: (error: 
     firstBoot,
   });
   startLoops(parts, workflows, closers);
-  const events = new EventFeed(db, log.with({ part: "events" }));
-  const sender = startWebhookSender({ db, inTx, secrets, feed: events, log: log.with({ part: "webhooks" }) });
-  closers.push(() => sender.close());
-  const app = createAdminApp({
+  const operators = await startOperators({
+    at: config.http,
     agentUrl: firstBoot.agentUrl,
     caBundlePem: () => identity.keys().ca.caPem,
-    events,
     db,
     inTx,
     secrets,
     workflows,
-    log: log.with({ part: "api" }),
+    log,
     probe: probeSite,
-    secretStore: () => storeWatch.state(),
-    status: () => ({ hub_id: hubId, version: HUB_VERSION, agents: sessions() }),
+    adminTokenFile,
+    facts: factsOf(parts, { agentUrl: firstBoot.agentUrl, agents: sessions, secretStore: () => storeWatch.state() }),
   });
-  const server = await startAdminServer(app, config.http);
-  closers.push(() => server.close());
-  // Before the server, which waits for the streams that this ends.
-  closers.push(() => events.close());
+  closers.push(() => operators.close());
   const host = config.http.host.includes(":") ? `[${config.http.host}]` : config.http.host;
   const started = {
     agent_url: firstBoot.agentUrl,
@@ -112,8 +111,24 @@ async function start(config: Config, log: Log, closers: Closer[], fail: (error: 
   };
   log.info("hub started", { version: HUB_VERSION, hub_id: hubId, ...started });
   process.stdout.write(
-    `${JSON.stringify({ listening: `http://${host}:${server.port}`, ...started, pid: process.pid })}\n`,
+    `${JSON.stringify({ listening: `http://${host}:${operators.port}`, ...started, pid: process.pid })}\n`,
   );
+}
+
+type OthersFacts = Pick<Facts, "agentUrl" | "agents" | "secretStore">;
+
+function factsOf({ config, hubId, ring, database: { pool } }: Parts, others: OthersFacts): Facts {
+  return {
+    ...others,
+    hubId,
+    version: HUB_VERSION,
+    database: config.databaseUrl === null ? "embedded" : "external",
+    secrets: config.secrets.kind,
+    stateDir: config.stateDir,
+    settings: config.inForce,
+    pool: () => ({ connections: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    log: ring,
+  };
 }
 
 async function openSecretStore(
@@ -307,7 +322,8 @@ async function main(): Promise<void> {
     process.stderr.write(`${error.message}\n`);
     process.exit(78);
   }
-  const log = createLog(config.logLevel);
+  const kept = createKeptLog(config.logLevel, toStderr);
+  const { log } = kept;
   const closers: Closer[] = [];
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
@@ -318,7 +334,7 @@ async function main(): Promise<void> {
       fail = reject;
     });
     failed.catch(() => undefined);
-    await start(config, log, closers, fail);
+    await start(config, kept, closers, fail);
     await Promise.race([stopped, failed]);
   } catch (error) {
     log.error("the hub cannot run", { error });

@@ -2,15 +2,16 @@
  * The operators' command line. Its commands are the operations of the API, read from the hub's own description. Exit status: 0 done, 1 the hub refused,
  * 2 the command was not understood, 3 the hub could not be reached.
  */
-import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { COMMON_FLAGS, type Invocation, invocationOf, readArguments, UsageError } from "./arguments.ts";
 import { type Operation, operationsOf } from "./description.ts";
-import { forPeople, helpText, overviewText, problemText } from "./output.ts";
+import { DIAGNOSTICS_HELP, writeDiagnostics } from "./diagnostics.ts";
+import { forPeople, helpText, overviewText } from "./output.ts";
+import { Away, call, DEADLINE_MS, fetchFrom, flagText, Refused, read, type Target, targetOf } from "./request.ts";
 
 const USAGE = `Usage: muster <command> [arguments] [--flags]
        muster help [command]
+       muster diagnostics [--output FILE]   one file for whoever helps, without a secret
 
   --url URL          the hub; by default MUSTER_URL, else http://127.0.0.1:8480
   --token-file FILE  by default MUSTER_TOKEN_FILE, else .muster/hub/admin-token; MUSTER_TOKEN holds the token itself
@@ -19,85 +20,8 @@ const USAGE = `Usage: muster <command> [arguments] [--flags]
   --if-match ETAG    change only this version; by default whatever is there now
   A flag's value @FILE is the file's content, so that no secret stands on the command line.
 `;
-const DEADLINE_MS = 60_000;
 const MOST_PAGES = 10_000;
 const MOST_NEAR = 5;
-
-interface Target {
-  readonly url: string;
-  readonly token: string | null;
-}
-
-class Refused extends Error {
-  override readonly name = "Refused";
-}
-
-class Away extends Error {
-  override readonly name = "Away";
-}
-
-/** Where no hub answers, the message says at which address, and where that address comes from. */
-async function fetchFrom(url: string, path: string, request: RequestInit): Promise<Response> {
-  try {
-    return await fetch(`${url}${path}`, request);
-  } catch (error) {
-    const { message, cause } = error instanceof Error ? error : new Error(String(error));
-    const why = cause instanceof Error ? `${message}: ${cause.message}` : message;
-    throw new Away(
-      `The hub at ${url} could not be reached (${why}). Is it running, and are --url or MUSTER_URL right? The commands and their help are the hub's own.`,
-    );
-  }
-}
-
-const flagText = (values: Readonly<Record<string, unknown>>, name: string): string | undefined => {
-  const value = values[name];
-  return typeof value === "string" ? value : undefined;
-};
-
-function targetOf(values: Readonly<Record<string, unknown>>): Target {
-  const url = (flagText(values, "url") ?? process.env["MUSTER_URL"] ?? "http://127.0.0.1:8480").replace(/\/+$/, "");
-  const file = flagText(values, "token-file") ?? process.env["MUSTER_TOKEN_FILE"];
-  const token = file === undefined ? process.env["MUSTER_TOKEN"] : read(file).trim();
-  return { url, token: token ?? readIfThere(".muster/hub/admin-token") };
-}
-
-const read = (file: string): string => {
-  try {
-    return readFileSync(file === "-" ? 0 : file, "utf8");
-  } catch (error) {
-    throw new UsageError(`${file} could not be read: ${error instanceof Error ? error.message : String(error)}`);
-  }
-};
-
-function readIfThere(file: string): string | null {
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch {
-    return null;
-  }
-}
-
-interface Question {
-  readonly method: string;
-  readonly invocation: Invocation;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** Retried by nobody: the key lets the operator's own second try find the first one's answer. */
-async function call(target: Target, { method, invocation, headers: own }: Question): Promise<Response> {
-  const headers: Record<string, string> = { accept: "application/json, text/event-stream", ...own };
-  if (target.token !== null) headers["authorization"] = `Bearer ${target.token}`;
-  if (method === "POST") headers["idempotency-key"] = randomUUID();
-  if (invocation.body !== null) headers["content-type"] = "application/json";
-  const search = invocation.query.size === 0 ? "" : `?${invocation.query}`;
-  const response = await fetchFrom(target.url, `${invocation.path}${search}`, {
-    method,
-    headers,
-    ...(invocation.body === null ? {} : { body: JSON.stringify(invocation.body) }),
-  });
-  if (response.ok) return response;
-  throw new Refused(problemText(response.status, await response.json().catch(() => null)));
-}
 
 /** The version that is there now: an operator at a shell changes what they see, not what they have read an hour ago. */
 async function presentVersion(target: Target, { path }: Invocation): Promise<string> {
@@ -176,6 +100,10 @@ async function main(argv: readonly string[]): Promise<void> {
     return;
   }
   const name = command === "help" ? about : command;
+  if (name === "diagnostics") {
+    if (command === "help" || values["help"] === true) return void process.stdout.write(DIAGNOSTICS_HELP);
+    return writeDiagnostics(argv.toSpliced(argv.indexOf(name), 1), operations);
+  }
   const operation = operations.find((one) => one.command === name);
   if (operation === undefined) throw new UsageError(unknownCommand(name, operations));
   if (command === "help") return void process.stdout.write(helpText(operation));

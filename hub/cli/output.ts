@@ -56,7 +56,7 @@ const at = (row: Row, name: string): unknown =>
   name.split(".").reduce<unknown>((value, part) => (isRow(value) ? value[part] : undefined), row);
 /** An answer may quote what a host or an operator wrote: nothing of it may steer the terminal. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const plain = (value: string): string => value.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "?");
+export const plain = (value: string): string => value.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "?");
 const short = (value: string): string => (value.length > WIDEST ? `${value.slice(0, WIDEST - 1)}…` : value);
 
 function columnsOf(rows: readonly Row[]): string[] {

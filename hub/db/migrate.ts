@@ -36,13 +36,12 @@ export async function migrate(url: string, folder: string = MIGRATIONS): Promise
   }
 }
 
-const Journal = z.object({ entries: z.array(z.object({ when: z.number() })).min(1) });
-/** When the newest migration that this code brings was made: what drizzle records of each that it has applied. */
-const NEWEST = Math.max(
-  ...Journal.parse(JSON.parse(readFileSync(join(MIGRATIONS, "meta/_journal.json"), "utf8"))).entries.map(
-    (entry) => entry.when,
-  ),
-);
+const Journal = z.object({ entries: z.array(z.object({ tag: z.string(), when: z.number() })).min(1) });
+/** The migrations that this code brings. `when` each was made is what drizzle records of it once it is applied. */
+export const KNOWN_MIGRATIONS: readonly { readonly tag: string; readonly when: number }[] = Journal.parse(
+  JSON.parse(readFileSync(join(MIGRATIONS, "meta/_journal.json"), "utf8")),
+).entries;
+const NEWEST = Math.max(...KNOWN_MIGRATIONS.map((entry) => entry.when));
 
 /**
  * Whether the database has this version's schema, or a newer one: a hub of the last version works on while the next one is rolled out. False

@@ -2,6 +2,7 @@ import type { SiteProbe } from "../../shared/api/sites.ts";
 import type { Secret } from "../../shared/secret.ts";
 import type { MaasSite, MaasSiteProfile } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
+import type { Diagnostics } from "../diagnostics/take.ts";
 import type { EventFeed } from "../events/event-feed.ts";
 import type { Log } from "../log.ts";
 import type { SecretStore } from "../secrets/port.ts";
@@ -29,5 +30,8 @@ export interface ApiDependencies {
   readonly caBundlePem: () => string;
   readonly log: Log;
   readonly secretStore: () => StoreState;
+  readonly takeDiagnostics: () => Promise<Diagnostics>;
+  /** Whether it is the token of the hub's own folder, which the hub knows without its database. */
+  readonly isAdminToken: (token: string) => Promise<boolean>;
   readonly status: () => { readonly hub_id: string; readonly version: string; readonly agents: number };
 }

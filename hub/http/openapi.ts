@@ -35,6 +35,8 @@ import {
 import { Webhook, WebhookCreate, WebhookDelivery, WebhookPatch } from "../../shared/api/webhooks.ts";
 import { Inventory } from "../../shared/inventory.ts";
 import { Json } from "../../shared/json.ts";
+import { LeftOut } from "../diagnostics/section.ts";
+import { Diagnostics, SectionFailed } from "../diagnostics/take.ts";
 import { HUB_VERSION } from "../version.ts";
 import type { Route } from "./route.ts";
 
@@ -77,6 +79,9 @@ const NAMED = {
   WebhookPatch,
   Webhook,
   WebhookDelivery,
+  Diagnostics,
+  DiagnosticsLeftOut: LeftOut,
+  DiagnosticsSectionFailed: SectionFailed,
   Inventory,
   Json,
 } as const satisfies Record<string, z.ZodType>;

@@ -1,4 +1,5 @@
 import { createHash, createHmac, randomUUID } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { ApiError } from "../../shared/api/errors.ts";
@@ -40,9 +41,7 @@ const PUBLIC: Actor = { name: "anonymous", role: "viewer" };
 async function authorize(c: Context<Env>, route: Route, deps: ApiDependencies): Promise<Actor> {
   if (route.permission === "public") return PUBLIC;
   const token = /^Bearer +([\x21-\x7e]{1,512})$/i.exec(c.req.header("authorization") ?? "")?.[1];
-  // Looked up by hash: the comparison's time tells nothing of the token.
-  const actor =
-    token === undefined ? null : await findApiToken(deps.db, createHash("sha256").update(token).digest("hex"));
+  const actor = token === undefined ? null : await holderOf(token, route, deps);
   if (actor === null)
     throw new ApiError(
       "unauthenticated",
@@ -54,6 +53,24 @@ async function authorize(c: Context<Env>, route: Route, deps: ApiDependencies): 
       `${actor.name} may look but not change; ${route.operationId} needs the role admin.`,
     );
   return actor;
+}
+
+/** How long one waits for the database who can be known without it. */
+const LOOKUP_MS = 3_000;
+
+async function holderOf(token: string, route: Route, deps: ApiDependencies): Promise<Actor | null> {
+  // Looked up by hash: the comparison's time tells nothing of the token.
+  const held = findApiToken(deps.db, createHash("sha256").update(token).digest("hex"));
+  if (route.withoutDatabase !== true) return held;
+  const known = held.then(
+    (actor) => ({ actor }),
+    () => null,
+  );
+  const timer = new AbortController();
+  const found = await Promise.race([known, pause(LOOKUP_MS, null, { signal: timer.signal }).catch(() => null)]);
+  timer.abort();
+  if (found !== null) return found.actor;
+  return (await deps.isAdminToken(token)) ? { name: "admin", role: "admin" } : held;
 }
 
 async function parseCall(c: Context<Env>, route: Route, actor: Actor, deps: ApiDependencies): Promise<Call> {

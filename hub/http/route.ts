@@ -58,6 +58,8 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
 interface ReadRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>
   extends RouteBase<P, Q, B, R> {
   readonly permission: "public" | "read";
+  /** Answered while the database is away too, to whoever has the token of the hub's own folder. */
+  readonly withoutDatabase?: true;
   read(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<z.input<R> | Versioned<z.input<R>>>;
 }
 interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType, X>
@@ -92,6 +94,7 @@ interface StreamRoute<P extends z.ZodType, Q extends z.ZodType, R extends z.ZodT
 /** A route as the registrar sees it; its types were checked where it was defined. */
 export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodType> {
   readonly permission: "public" | "read" | "write";
+  readonly withoutDatabase?: true;
   readonly read?: (call: Call) => Promise<unknown>;
   readonly stream?: (call: Call, about: StreamCall) => Promise<ReadableStream<Uint8Array>>;
   readonly answersSecret?: true;

@@ -176,7 +176,7 @@ export default {
       "^hub/http/",
       [
         "^hub/http/",
-        "^hub/(db|node|tasks|secrets|readiness|reconciler|events)/",
+        "^hub/(db|node|tasks|secrets|readiness|reconciler|events|diagnostics)/",
         "^hub/workflows/(registry[.]ts$|engine/|[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/ui/",
@@ -187,6 +187,12 @@ export default {
         NODE,
       ],
       "Routes record intent and read the read model; they do not talk to MAAS and run no stage.",
+    ),
+    only(
+      "diagnostics-imports",
+      "^hub/diagnostics/",
+      ["^hub/(diagnostics|db)/", "^hub/secrets/(port|store-watch)[.]ts$", "^shared/", HUB_ANYWHERE, NPM, NODE],
+      "What is handed on is read from tables and memory: no secret store, no MAAS, nothing that acts.",
     ),
     only(
       "events-imports",

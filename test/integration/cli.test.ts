@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
@@ -146,6 +146,43 @@ describe("the command line", () => {
     const { exitCode, stdout, stderr } = await muster(args);
     expect({ exitCode, stdout }).toEqual({ exitCode: status, stdout: "" });
     expect(stderr).toMatch(says);
+  });
+
+  it("writes the diagnostics to one file of their owner's, and says what is not in it", async () => {
+    const written = await muster(["diagnostics", "--output", "hub.json"], { MUSTER_TOKEN: api.viewer });
+    expect(written).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(written.stdout).toMatch(
+      /^hub.json: \d+ bytes, (\d+) of \1 sections, readable by you alone\.\nIt holds no secret\./,
+    );
+    const path = join(folder, "hub.json");
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({
+      schema_version: 1,
+      sections: { hub: { data: {} } },
+    });
+
+    await api.database.database.pool.query("alter table webhooks rename to webhooks_away");
+    for (let n = 0; n < 1_200; n += 1) api.log.info("again");
+    const partly = await muster(["diagnostics"]);
+    await api.database.database.pool.query("alter table webhooks_away rename to webhooks");
+    expect(partly.stdout).toMatch(/^muster-diagnostics-[\dTZ-]+\.json: /);
+    expect(partly.stdout).toMatch(/Could not be read:\n {2}webhooks: section_failed: .*does not exist/);
+    expect(partly.stdout).toMatch(/Left out, as there is too much of it:\n {2}log: lines: \d+ of \d+\n/);
+    expect(readdirSync(folder).filter((name) => name.startsWith("muster-diagnostics-"))).toHaveLength(1);
+  });
+
+  it.each([
+    { args: ["--output", "token"], status: 1, says: /^token could not be written: it is there already\./ },
+    { args: ["--output", "no/such/folder"], status: 1, says: /ENOENT/ },
+    { args: ["--output", "json"], status: 2, says: /--output names a file here/ },
+    { args: ["--colour"], status: 2, says: /Unknown option '--colour'/ },
+    { args: ["now"], status: 2, says: /takes no arguments/ },
+  ])("says of the diagnostics with $args what is wrong", async ({ args, status, says }) => {
+    file("token", "a file of somebody's");
+    const { exitCode, stdout, stderr } = await muster(["diagnostics", ...args]);
+    expect({ exitCode, stdout }).toEqual({ exitCode: status, stdout: "" });
+    expect(stderr).toMatch(says);
+    expect(readFileSync(join(folder, "token"), "utf8")).toBe("a file of somebody's");
   });
 
   it("tells a hub that is away from one that refuses", async () => {

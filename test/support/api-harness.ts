@@ -1,18 +1,25 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { loadConfig } from "../../hub/config.ts";
 import type { Database } from "../../hub/db/client.ts";
 import { putApiToken } from "../../hub/db/queries/api-requests.ts";
+import { type HubFacts, watchEventLoop } from "../../hub/diagnostics/facts.ts";
+import { createKeptLog, type LogRing } from "../../hub/diagnostics/log-ring.ts";
+import { takeDiagnostics } from "../../hub/diagnostics/take.ts";
 import { EventFeed } from "../../hub/events/event-feed.ts";
+import { ensureAdminToken, isAdminToken } from "../../hub/http/admin-token.ts";
 import { createAdminApp } from "../../hub/http/app.ts";
 import type { ProbeMaas } from "../../hub/http/deps.ts";
 import { startAdminServer } from "../../hub/http/server.ts";
+import type { Log } from "../../hub/log.ts";
 import type { SecretStore } from "../../hub/secrets/port.ts";
 import { openSealedFileStore } from "../../hub/secrets/sealed-file.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { Problem } from "../../shared/api/errors.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
+import { noteLogLine } from "./known-secrets.ts";
 import { quietLog } from "./log.ts";
 
 export interface Answer {
@@ -27,8 +34,11 @@ export interface Answer {
 export interface ApiHarness {
   readonly database: TestDatabase;
   readonly secrets: SecretStore;
+  /** Also in the hub's own folder. */
   readonly admin: string;
   readonly viewer: string;
+  /** Of the hub whose API this is. */
+  readonly log: Log;
   probeAnswer: Awaited<ReturnType<ProbeMaas>>;
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** A page as a browser gets it, without a token. */
@@ -78,6 +88,21 @@ const FIRST_BOOT = {
   agentPackage: async () => null,
 };
 
+const factsOf = ({ pool }: Database, log: LogRing): HubFacts => ({
+  hubId: "test",
+  version: "test",
+  agentUrl: HUB.agentUrl,
+  database: "external",
+  secrets: "sealed_file",
+  stateDir: tmpdir(),
+  settings: loadConfig({ DATABASE_URL: "postgres://muster:hunter2@db/muster", VAULT_ROLE_ID: "hunter3" }).inForce,
+  secretStore: HUB.secretStore,
+  agents: () => 0,
+  pool: () => ({ connections: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+  eventLoop: watchEventLoop(),
+  log,
+});
+
 /** `open`: how the API itself reaches the test's database, where that is to be in the way; `probe`: asks a MAAS instead of the test. */
 export async function startApi(
   options: { open?: (url: string) => Promise<Database>; probe?: ProbeMaas } = {},
@@ -87,13 +112,18 @@ export async function startApi(
   const secrets = await openSealedFileStore({ directory: join(folder, "secrets") });
   const own = await options.open?.(database.url);
   const { db, inTx } = own ?? database.database;
+  const { log, ring } = createKeptLog("debug", noteLogLine);
+  const facts = factsOf(own ?? database.database, ring);
+  const tokenFile = join(folder, "admin-token");
+  await ensureAdminToken(database.database.inTx, tokenFile);
   const maas = () => Promise.reject(new Error("the API talks to no MAAS"));
   const closers: (() => Promise<void> | undefined)[] = [];
   const harness: ApiHarness = {
     database,
     secrets,
-    admin: await tokenFor(database, "admin", "admin"),
-    viewer: await tokenFor(database, "watcher", "viewer"),
+    log,
+    admin: readFileSync(tokenFile, "utf8").trim(),
+    viewer: await viewerToken(database),
     probeAnswer: GOOD_PROBE,
     ask: async (method, path, body, headers = {}) => {
       const response = await app.request(path, {
@@ -118,18 +148,7 @@ export async function startApi(
       closers.push(() => server.close());
       return `http://127.0.0.1:${server.port}`;
     },
-    counts: async () => {
-      const entries = await Promise.all(
-        WRITTEN.map(
-          async (table) =>
-            [
-              table,
-              Number((await database.database.pool.query(`select count(*) as n from ${table}`)).rows[0]?.n),
-            ] as const,
-        ),
-      );
-      return Object.fromEntries(entries);
-    },
+    counts: () => countWritten(database),
     close: async () => {
       for (const close of closers) await close();
       await own?.close();
@@ -139,6 +158,7 @@ export async function startApi(
   };
   const events = new EventFeed(db, quietLog);
   closers.push(async () => events.close());
+  closers.push(async () => facts.eventLoop.close());
   const app = createAdminApp({
     events,
     ...HUB,
@@ -147,17 +167,27 @@ export async function startApi(
     secrets,
     workflows: workflowsOf({ db, inTx, log: quietLog, secrets, maas, firstBoot: FIRST_BOOT }),
     probe: options.probe ?? (async () => harness.probeAnswer),
-    log: quietLog,
+    log,
+    takeDiagnostics: () => takeDiagnostics(facts, inTx),
+    isAdminToken: (token) => isAdminToken(tokenFile, token),
     status: () => ({ hub_id: "test", version: "test", agents: 0 }),
   });
   return harness;
 }
 
-async function tokenFor(database: TestDatabase, name: string, role: "admin" | "viewer"): Promise<string> {
-  const token = randomBytes(24).toString("base64url");
-  await database.database.inTx((tx) =>
-    putApiToken(tx, { name, role, tokenSha256: createHash("sha256").update(token).digest("hex") }),
+async function countWritten({ database: { pool } }: TestDatabase): Promise<Record<string, number>> {
+  const entries = await Promise.all(
+    WRITTEN.map(
+      async (table) => [table, Number((await pool.query(`select count(*) as n from ${table}`)).rows[0]?.n)] as const,
+    ),
   );
+  return Object.fromEntries(entries);
+}
+
+async function viewerToken(database: TestDatabase): Promise<string> {
+  const token = randomBytes(24).toString("base64url");
+  const tokenSha256 = createHash("sha256").update(token).digest("hex");
+  await database.database.inTx((tx) => putApiToken(tx, { name: "watcher", role: "viewer", tokenSha256 }));
   return token;
 }
 

@@ -1,5 +1,6 @@
 import type { Route } from "../route.ts";
 import { decommissionRoutes } from "./decommissions.ts";
+import { diagnosticsRoutes } from "./diagnostics.ts";
 import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
 import { maasSiteRoutes } from "./maas-sites.ts";
@@ -38,4 +39,5 @@ export const ROUTES: readonly Route[] = [
   ...webhookRoutes,
   ...webhookDeliveryRoutes,
   ...healthRoutes,
+  ...diagnosticsRoutes,
 ];

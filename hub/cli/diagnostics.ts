@@ -1,0 +1,67 @@
+import { writeFileSync } from "node:fs";
+import { z } from "zod";
+import { readArguments, UsageError } from "./arguments.ts";
+import type { Operation } from "./description.ts";
+import { plain } from "./output.ts";
+import { call, DEADLINE_MS, flagText, Refused, targetOf } from "./request.ts";
+
+/** What is read of the document to say what is in it; the rest of it goes into the file as it came. */
+const Section = z.looseObject({
+  error: z.looseObject({ code: z.string(), detail: z.string() }).optional(),
+  left_out: z.array(z.looseObject({ list: z.string(), shown: z.number(), of: z.number() })).optional(),
+});
+const Document = z.looseObject({ taken_at: z.string(), sections: z.record(z.string(), Section) });
+type Document = z.output<typeof Document>;
+
+export const DIAGNOSTICS_HELP = `muster diagnostics
+Write one file for whoever helps: what the hub, its database and its fleet are doing, and the last lines of its log, without a secret.
+  --output FILE  by default muster-diagnostics-<time>.json; a file that is there already is left as it is
+`;
+
+/** The command is the file's name and the word on what is not in it; what is in it is one operation of the API. */
+export async function writeDiagnostics(argv: readonly string[], operations: readonly Operation[]): Promise<void> {
+  const operation = operations.find(({ command }) => command === "get-diagnostics");
+  if (operation === undefined) throw new UsageError("This hub is of a version that gives no diagnostics.");
+  const { values, words } = readArguments(operation, argv);
+  if (words.length > 0) throw new UsageError("diagnostics takes no arguments. See: muster help diagnostics");
+  const given = flagText(values, "output");
+  if (given === "json" || given === "text")
+    throw new UsageError("--output names a file here; the document is JSON in any case. See: muster help diagnostics");
+  const { method, path } = operation;
+  const invocation = { path, query: new URLSearchParams(), body: null };
+  const response = await call(targetOf(values), { method, invocation, deadlineMs: DEADLINE_MS });
+  const text = await response.text();
+  const document = Document.parse(JSON.parse(text));
+  const file = given ?? `muster-diagnostics-${document.taken_at.replace(/[:.]/g, "-")}.json`;
+  const content = `${JSON.stringify(JSON.parse(text), null, 1)}\n`;
+  create(file, content);
+  process.stdout.write(plain(reportOf(file, Buffer.byteLength(content), document)));
+}
+
+/** For its owner alone, and never over or through what lies there. */
+function create(file: string, content: string): void {
+  try {
+    writeFileSync(file, content, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    const isThere = error instanceof Error && "code" in error && error.code === "EEXIST";
+    const reason = isThere ? "it is there already" : error instanceof Error ? error.message : String(error);
+    throw new Refused(`${file} could not be written: ${reason}. Name another file with --output.`);
+  }
+}
+
+function reportOf(file: string, bytes: number, { sections }: Document): string {
+  const all = Object.entries(sections);
+  const failed = all.flatMap(([name, { error }]) =>
+    error === undefined ? [] : [`  ${name}: ${error.code}: ${error.detail}`],
+  );
+  const left = all.flatMap(([name, section]) =>
+    (section.left_out ?? []).map(({ list, shown, of }) => `  ${name}: ${list}: ${of - shown} of ${of}`),
+  );
+  return [
+    `${file}: ${bytes} bytes, ${all.length - failed.length} of ${all.length} sections, readable by you alone.`,
+    ...(failed.length === 0 ? [] : ["Could not be read:", ...failed]),
+    ...(left.length === 0 ? [] : ["Left out, as there is too much of it:", ...left]),
+    "It holds no secret. It does hold names and addresses of hosts, sites and this hub: look before you hand it to others.",
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,89 @@
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { type Invocation, UsageError } from "./arguments.ts";
+import { problemText } from "./output.ts";
+
+/** Of what is asked once and answered whole. */
+export const DEADLINE_MS = 60_000;
+
+export interface Target {
+  readonly url: string;
+  readonly token: string | null;
+}
+
+export class Refused extends Error {
+  override readonly name = "Refused";
+}
+
+export class Away extends Error {
+  override readonly name = "Away";
+}
+
+/** Where no hub answers, the message says at which address, and where that address comes from. */
+export async function fetchFrom(url: string, path: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(`${url}${path}`, request);
+  } catch (error) {
+    const { message, cause } = error instanceof Error ? error : new Error(String(error));
+    const why = cause instanceof Error ? `${message}: ${cause.message}` : message;
+    throw new Away(
+      `The hub at ${url} could not be reached (${why}). Is it running, and are --url or MUSTER_URL right? The commands and their help are the hub's own.`,
+    );
+  }
+}
+
+export const flagText = (values: Readonly<Record<string, unknown>>, name: string): string | undefined => {
+  const value = values[name];
+  return typeof value === "string" ? value : undefined;
+};
+
+export function targetOf(values: Readonly<Record<string, unknown>>): Target {
+  const url = (flagText(values, "url") ?? process.env["MUSTER_URL"] ?? "http://127.0.0.1:8480").replace(/\/+$/, "");
+  const file = flagText(values, "token-file") ?? process.env["MUSTER_TOKEN_FILE"];
+  const token = file === undefined ? process.env["MUSTER_TOKEN"] : read(file).trim();
+  return { url, token: token ?? readIfThere(".muster/hub/admin-token") };
+}
+
+export const read = (file: string): string => {
+  try {
+    return readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    throw new UsageError(`${file} could not be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+};
+
+function readIfThere(file: string): string | null {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch {
+    return null;
+  }
+}
+
+interface Question {
+  readonly method: string;
+  readonly invocation: Invocation;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** None for a stream, which has no end. */
+  readonly deadlineMs?: number;
+}
+
+/** Retried by nobody: the key lets the operator's own second try find the first one's answer. */
+export async function call(
+  target: Target,
+  { method, invocation, headers: own, deadlineMs }: Question,
+): Promise<Response> {
+  const headers: Record<string, string> = { accept: "application/json, text/event-stream", ...own };
+  if (target.token !== null) headers["authorization"] = `Bearer ${target.token}`;
+  if (method === "POST") headers["idempotency-key"] = randomUUID();
+  if (invocation.body !== null) headers["content-type"] = "application/json";
+  const search = invocation.query.size === 0 ? "" : `?${invocation.query}`;
+  const response = await fetchFrom(target.url, `${invocation.path}${search}`, {
+    method,
+    headers,
+    ...(invocation.body === null ? {} : { body: JSON.stringify(invocation.body) }),
+    ...(deadlineMs === undefined ? {} : { signal: AbortSignal.timeout(deadlineMs) }),
+  });
+  if (response.ok) return response;
+  throw new Refused(problemText(response.status, await response.json().catch(() => null)));
+}

@@ -1,0 +1,35 @@
+import type { Section } from "../section.ts";
+import { agents } from "./agents.ts";
+import { credentials } from "./credentials.ts";
+import { database } from "./database.ts";
+import { hub } from "./hub.ts";
+import { hubs } from "./hubs.ts";
+import { log } from "./log.ts";
+import { nodes } from "./nodes.ts";
+import { processSection } from "./process.ts";
+import { reconciliation } from "./reconciliation.ts";
+import { settings } from "./settings.ts";
+import { sites } from "./sites.ts";
+import { tables } from "./tables.ts";
+import { tasks } from "./tasks.ts";
+import { webhooks } from "./webhooks.ts";
+import { workflows } from "./workflows.ts";
+
+/** Every section, in the order in which it is read and shown. */
+export const SECTIONS: readonly Section[] = [
+  hub,
+  processSection,
+  settings,
+  database,
+  tables,
+  hubs,
+  sites,
+  credentials,
+  reconciliation,
+  workflows,
+  nodes,
+  tasks,
+  agents,
+  webhooks,
+  log,
+];

@@ -1,0 +1,15 @@
+import { z } from "zod";
+import { hubSection } from "../section.ts";
+
+const Setting = z.strictObject({
+  name: z.string(),
+  value: z.union([z.string(), z.number()]).nullable(),
+  given: z.boolean(),
+});
+
+export const settings = hubSection({
+  name: "settings",
+  about: "The settings in force; of a secret only whether it is set",
+  data: z.array(Setting),
+  read: (facts) => ({ data: [...facts.settings] }),
+});

@@ -1,0 +1,112 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { sql } from "drizzle-orm";
+import { z } from "zod";
+import { Timestamp } from "../../shared/api/values.ts";
+import { withoutCredentials } from "../../shared/without-credentials.ts";
+import { isDatabaseAway } from "../db/away.ts";
+import { StatementError } from "../db/drizzle.ts";
+import type { InTx } from "../db/tx.ts";
+import type { HubFacts } from "./facts.ts";
+import { LeftOut, type Reading, type Section } from "./section.ts";
+import { SECTIONS } from "./sections/index.ts";
+
+/** `database_away`: nothing was read; the sections after it do not ask again. `too_slow`: time was up. `section_failed`: anything else. */
+const SECTION_ERRORS = ["database_away", "too_slow", "section_failed"] as const;
+const SectionError = z.strictObject({ code: z.enum(SECTION_ERRORS), detail: z.string() });
+type SectionError = z.output<typeof SectionError>;
+
+/** Of a section that could not be read, instead of what is in it. */
+export const SectionFailed = z.strictObject({ took_ms: z.int(), error: SectionError });
+
+const answerOf = ({ data, about }: Section) =>
+  z.union([z.strictObject({ took_ms: z.int(), left_out: z.array(LeftOut), data }), SectionFailed]).describe(about);
+
+/** What an operator hands to whoever helps. A higher `schema_version` may have lost or changed members; new ones alone raise nothing. */
+export const Diagnostics = z.strictObject({
+  schema_version: z.literal(1),
+  taken_at: Timestamp,
+  hub_id: z.string(),
+  version: z.string(),
+  sections: z.strictObject(Object.fromEntries(SECTIONS.map((section) => [section.name, answerOf(section)]))),
+});
+export type Diagnostics = z.output<typeof Diagnostics>;
+type Answer = Diagnostics["sections"][string];
+
+/** By the server's own clock, so that no statement goes on for a reader who is gone. */
+const STATEMENT_MS = 5_000;
+const SECTION_MS = 8_000;
+const ALL_MS = 30_000;
+const LONGEST_TEXT = 4_000;
+
+/** Reads the sections one after another, each failing alone: so the database lends one connection, and what is there is there. */
+export async function takeDiagnostics(facts: HubFacts, inTx: InTx): Promise<Diagnostics> {
+  const takenAt = new Date().toISOString();
+  const lastMoment = performance.now() + ALL_MS;
+  const sections: Record<string, Answer> = {};
+  let away: SectionError | null = null;
+  for (const section of SECTIONS) {
+    const began = performance.now();
+    const ms = Math.min(SECTION_MS, lastMoment - began);
+    const read = section.of === "hub" ? async () => section.read(facts) : () => readRows(section, inTx);
+    const found: Reading<unknown> | SectionError =
+      away !== null && section.of === "database" ? away : await readWithin(ms, read, section);
+    const took_ms = Math.round(performance.now() - began);
+    if ("code" in found) sections[section.name] = { took_ms, error: presentable(found) };
+    else sections[section.name] = { took_ms, left_out: [...(found.leftOut ?? [])], data: presentable(found.data) };
+    if ("code" in found && found.code === "database_away") away = found;
+  }
+  const { hubId, version } = facts;
+  return { schema_version: 1, taken_at: takenAt, hub_id: hubId, version, sections };
+}
+
+const readRows = (section: Extract<Section, { of: "database" }>, inTx: InTx): Promise<Reading<unknown>> =>
+  inTx(
+    async (tx) => {
+      await tx.execute(sql.raw(`set local statement_timeout = ${STATEMENT_MS}`));
+      return section.read(tx);
+    },
+    { isolation: "repeatable read", readOnly: true },
+  );
+
+async function readWithin(
+  ms: number,
+  read: () => Promise<Reading<unknown>>,
+  section: Section,
+): Promise<Reading<unknown> | SectionError> {
+  if (ms <= 0) return { code: "too_slow", detail: "The sections before this one took all the time there was." };
+  const timer = new AbortController();
+  const deadline = pause(ms, null, { signal: timer.signal }).catch(() => null);
+  try {
+    const reading = read();
+    reading.catch(() => undefined);
+    const found = await Promise.race([reading, deadline]);
+    if (found !== null) return { ...found, data: section.data.parse(found.data) };
+    const silent = `Nothing came within ${Math.round(ms)} ms.`;
+    return { code: section.of === "database" ? "database_away" : "too_slow", detail: silent };
+  } catch (error) {
+    return errorOf(error);
+  } finally {
+    timer.abort();
+  }
+}
+
+const STATEMENT_CANCELLED = "57014";
+function errorOf(error: unknown): SectionError {
+  const detail = error instanceof Error ? error.message : String(error);
+  if (error instanceof StatementError && error.code === STATEMENT_CANCELLED) return { code: "too_slow", detail };
+  return { code: isDatabaseAway(error) ? "database_away" : "section_failed", detail };
+}
+
+/**
+ * Every text without what has a credential's shape. What MAAS and hosts say was relieved of those when it came; this goes out of the house, and a
+ * library's error that was logged was not.
+ */
+function presentable<T>(value: T): T {
+  if (typeof value === "string") return bounded(withoutCredentials(value)) as T;
+  if (Array.isArray(value)) return value.map(presentable) as T;
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, presentable(member)])) as T;
+}
+
+const bounded = (text: string): string =>
+  text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT)} ... (${text.length} characters)`;

@@ -1,0 +1,21 @@
+import { Diagnostics } from "../../diagnostics/take.ts";
+import { readRoute } from "../route.ts";
+
+const getDiagnostics = readRoute({
+  operationId: "getDiagnostics",
+  method: "GET",
+  path: "/api/v1/admin/diagnostics",
+  tag: "health",
+  summary:
+    "One document for whoever helps: what this hub, its database and its fleet are doing, without a secret; also while the database is away",
+  permission: "read",
+  withoutDatabase: true,
+  status: 200,
+  response: Diagnostics,
+  read: async ({ deps, actor, requestId }) => {
+    deps.log.info("diagnostics are taken", { actor: actor.name, request_id: requestId });
+    return deps.takeDiagnostics();
+  },
+});
+
+export const diagnosticsRoutes = [getDiagnostics];
