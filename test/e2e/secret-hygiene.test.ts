@@ -4,6 +4,7 @@ import { join, relative } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { Diagnostics } from "../../hub/diagnostics/take.ts";
 import { SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { VaultFault } from "../fakes/vault/answer.ts";
 import { agentPids } from "../support/agent-processes.ts";
@@ -16,6 +17,8 @@ import { until } from "../support/until.ts";
 import { newSecret } from "../support/webhook-receiver.ts";
 
 const CLI = new URL("../../hub/cli/main.ts", import.meta.url).pathname;
+/** Written by the command line below the folder that is searched. */
+const DIAGNOSTICS = "diagnostics.json";
 const Status = z.looseObject({ status: z.string() });
 const ManualNode = z.looseObject({ node_id: z.string(), bootstrap_command: z.string() });
 const ReportToken = z.looseObject({ token: z.string() });
@@ -219,6 +222,7 @@ describe("every secret of a site, its hosts and its hub", () => {
       const { rows } = await database.database.pool.query("select error_message from tasks where type = 'node.drain'");
       return /loginctl ended with status 1.*\[redacted\]/s.test(JSON.stringify(rows)) || undefined;
     });
+    expect(JSON.stringify(await world.ask("GET", "diagnostics"))).toContain("loginctl ended");
     writeFileSync(tool, whole);
     if ((await ended(drain)) !== "completed") {
       await world.ask("POST", `decommissions/${drain}/retry`, { reason: "mended" });
@@ -236,6 +240,7 @@ describe("every secret of a site, its hosts and its hub", () => {
       ["get-onboarding", onboarding?.onboarding_id ?? ""],
       ["write-maas-site-credentials", site, "--maas-token", `@${file}`],
       ["list-domain-events", "--all", "--output", "json"],
+      ["diagnostics", "--output", join(stateDir, DIAGNOSTICS)],
     ];
     for (const command of commands) {
       const env = { MUSTER_URL: world.rig.apiUrl, MUSTER_TOKEN_FILE: world.rig.adminTokenFile };
@@ -287,6 +292,16 @@ describe("every secret of a site, its hosts and its hub", () => {
       await pool.query("create table scratch as select convert_to($1::text, 'UTF8') as bytes", [world.keys.override]);
       expect(leaks((await storedRows(pool)).map(({ table, text }) => ({ place: table, text })))).toHaveLength(1);
       await pool.query("drop table scratch");
+    });
+
+    it("in the diagnostics that an operator hands on, by API or by command line", async () => {
+      const written = readFileSync(join(stateDir, DIAGNOSTICS), "utf8");
+      const asked = JSON.stringify(Diagnostics.parse(await world.ask("GET", "diagnostics")));
+      for (const text of [written, asked]) {
+        expect(text).not.toMatch(/"error":\s*\{\s*"code"/);
+        expect(text).toContain("diagnostics are taken");
+      }
+      expect(leaks([written, asked].map((text) => ({ place: "the diagnostics", text })))).toEqual([]);
     });
 
     it("in a diagnostic report, a command line or the environment of a process", async () => {

@@ -180,7 +180,10 @@ export class CanarySite {
     return { id: created.onboarding_id, nodeId: created.node_id, hostname: host.hostname };
   }
 
-  /** Waits for the onboarding's end, which must be of this kind, and collects the secrets that it has made meanwhile. */
+  /**
+   * Waits for the onboarding's end, which must be of this kind, and collects the secrets that it has made meanwhile. Of a failure the diagnostics are
+   * taken, as an operator does who wants help with it.
+   */
   async ends(id: string, how: "failed" | "completed"): Promise<OnboardingDetail> {
     const ended = await until(
       `onboarding ${id} to end`,
@@ -196,6 +199,11 @@ export class CanarySite {
     );
     if (!ended.status.startsWith(how))
       throw new Error(`${ended.hostname} is ${ended.status}, not ${how}: ${ended.error_code}: ${ended.error_message}`);
+    if (how === "failed") {
+      const taken = JSON.stringify(await this.ask("GET", "diagnostics"));
+      if (!taken.includes(`"error_code":"${ended.error_code}"`))
+        throw new Error(`the diagnostics know no ${ended.error_code}`);
+    }
     return ended;
   }
 
