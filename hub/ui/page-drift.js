@@ -1,29 +1,48 @@
-// Nodes that do not agree with their machines in MAAS, and the breakers that hold back what would be done about too many of them. Part of page.js.
+// Nodes that do not agree with their machines in MAAS, the breakers that hold back what would be done about too many of them, and how each site
+// is watched. Part of page.js.
+// biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const DRIFT = "/api/v1/admin/reconciliation";
+/** As many as one page of the API holds. */
+const MOST_DRIFT = 200;
 const RESOLUTIONS = {
   acknowledge: "It is known, and nothing is to be done about it while it is the same",
   return_to_service: "The cause is gone: make the node active again",
 };
 
+const resolveButton = (id, host, action) =>
+  actionButton(`${DRIFT}/drift/${id}`, RESOLUTIONS[action], action, "", { verb: "resolve", body: { action }, host });
+/** The hub refuses it while the machine is not Deployed, so it is not offered before. */
+const returnButton = (one, maas) =>
+  one.status === "quarantined" && maas?.status === "Deployed"
+    ? [resolveButton(one.id, one.hostname, "return_to_service")]
+    : [];
+const driftWhy = ({ rule, message, held_back: heldBack }) => [
+  make("code", rule),
+  " ",
+  message,
+  ...(heldBack ? [make("span", heldBack, "next")] : []),
+];
+const severityTag = (severity) =>
+  make("span", severity, `tag ${["critical", "high"].includes(severity) ? "bad" : "busy"}`);
+
 const driftRow = (one) => {
-  const { rule, severity, message, held_back: heldBack, detected_at: since } = one.drift_details;
-  const resolve = (action) =>
-    actionButton(`${DRIFT}/drift/${one.node_id}`, RESOLUTIONS[action], action, "", {
-      verb: "resolve",
-      body: { action },
-    });
-  const actions = one.node_status === "quarantined" ? Object.keys(RESOLUTIONS) : ["acknowledge"];
+  const { severity, detected_at: since, maas_status: maasStatus } = one.drift_details;
+  const node = { id: one.node_id, hostname: one.hostname, status: one.node_status };
+  const actions = [
+    resolveButton(one.node_id, one.hostname, "acknowledge"),
+    ...returnButton(node, { status: maasStatus }),
+  ];
   return make("tr", [
     make("td", link(`#/nodes/${one.node_id}`, one.hostname)),
     make("td", tag(one.node_status)),
-    make("td", make("span", severity, `tag ${["critical", "high"].includes(severity) ? "bad" : "busy"}`)),
-    make("td", [make("code", rule), " ", message, ...(heldBack ? [make("span", heldBack, "next")] : [])], "why"),
+    make("td", severityTag(severity)),
+    make("td", driftWhy(one.drift_details), "why"),
     make("td", time(since)),
-    make("td", make("div", actions.map(resolve), "verbs")),
+    make("td", make("div", actions, "verbs")),
   ]);
 };
-const breakerRow = (names) => (one) =>
-  make("tr", [
+const breakerRow = (names) => (one) => {
+  const row = make("tr", [
     make("td", names.get(one.site_id) ?? one.site_id),
     make("td", one.kind),
     make("td", `${one.would_move} of ${one.in_service} nodes in service at once, ${one.move_limit} allowed`, "why"),
@@ -40,17 +59,47 @@ const breakerRow = (names) => (one) =>
               : "Let nodes be moved again",
             accept ? "accept_drift" : "reset",
             "",
-            { verb: "reset", body: { kind: one.kind, accept_drift: accept } },
+            { verb: "reset", body: { kind: one.kind, accept_drift: accept }, host: names.get(one.site_id) },
           ),
         ),
         "verbs",
       ),
     ),
   ]);
+  row.dataset.key = `${one.site_id} ${one.kind}`;
+  return row;
+};
+const siteRow = (one) => {
+  const failing = one.consecutive_failures > 0;
+  const trouble = [
+    ...(failing
+      ? [make("code", one.last_error_code ?? "unknown"), ` in the last ${one.consecutive_failures} looks`]
+      : []),
+    ...(one.unreadable_machines > 0 ? [` ${one.unreadable_machines} machines could not be read`] : []),
+  ];
+  return make("tr", [
+    make("td", one.name),
+    make("td", make("span", one.status, `tag ${one.status === "active" && !failing ? "good" : "bad"}`)),
+    make("td", trouble.length === 0 ? "none" : trouble, "why"),
+    ...[one.ok, one.drifted, one.acknowledged, one.unreconciled].map((count) => make("td", count)),
+    make("td", time(one.last_look_at)),
+    make("td", time(one.last_sweep_at)),
+  ]);
+};
+const SITE_HEADS = [
+  "Site",
+  "Status",
+  "Trouble with MAAS",
+  "Agree",
+  "Drifted",
+  "Acknowledged",
+  "Not compared",
+  "Last look",
+  "Last sweep",
+];
 
 /** Sections of the overview; none of a breaker while none is open. */
-// biome-ignore lint/correctness/noUnusedVariables: page.js calls it; the two are one script
-async function driftSections() {
+async function reconciliationSections() {
   const [status, drift] = await Promise.all([ask(`${DRIFT}/status`), ask(`${DRIFT}/drift?limit=${FIRST_LOOK}`)]);
   const names = new Map(status.sites.map((site) => [site.site_id, site.name]));
   const open = status.sites.flatMap((site) => site.breakers).filter((one) => one.state === "open");
@@ -59,12 +108,29 @@ async function driftSections() {
     "p",
     `${status.ok} agree, ${status.drifted} do not, ${status.acknowledged} acknowledged, ${status.unreconciled} not compared yet`,
   );
-  const drifted = table(
-    ["Host", "Node", "Severity", "What does not agree, and what to do", "Since", ""],
-    drift.items.map(driftRow),
-  );
+  const heads = ["Host", "Node", "Severity", "What does not agree, and what to do", "Since", ""];
+  const rows = drift.items.length === 0 ? [] : [table(heads, drift.items.map(driftRow))];
+  return {
+    breakers: open.length === 0 ? [] : [section("Breakers that are open", breakers)],
+    drifted: section("Nodes and their machines in MAAS", counts, ...rows),
+    sites: section("Sites", table(SITE_HEADS, status.sites.map(siteRow))),
+  };
+}
+
+/** The drift of one node, acknowledged or not. */
+async function driftOfNode({ id, site_id: site, hostname }) {
+  if (site === null) return [];
+  const { items } = await ask(`${DRIFT}/drift?site_id=${site}&include_acknowledged=true&limit=${MOST_DRIFT}`);
+  const drift = items.find((one) => one.node_id === id);
+  if (drift === undefined) return [];
+  const { acknowledged, drift_details: details } = drift;
+  const known =
+    acknowledged && make("p", `Acknowledged by ${acknowledged.by}, ${time(acknowledged.at)}: ${acknowledged.reason}`);
   return [
-    ...(open.length === 0 ? [] : [section("Breakers that are open", breakers)]),
-    section("Nodes and their machines in MAAS", counts, ...(drift.items.length === 0 ? [] : [drifted])),
+    section(
+      "Does not agree with its machine in MAAS",
+      make("p", [severityTag(details.severity), " ", ...driftWhy(details)]),
+      known ?? make("div", [resolveButton(id, hostname, "acknowledge")], "verbs"),
+    ),
   ];
 }

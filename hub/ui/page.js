@@ -2,6 +2,7 @@
 // token is kept for the tab only.
 const FIRST_LOOK = 100;
 const EVERY_MS = 2000;
+const DEADLINE_MS = 30_000;
 const FAILED = ["failed_manual_intervention", "failed_retryable"];
 const UNDER_WAY = ["running", "compensating", "pending"];
 const ENDED = ["completed", "reconciled", "cancelled"];
@@ -15,45 +16,17 @@ const VERBS = {
   mark_manual_intervention: "Freeze until a person resolves it",
 };
 
-const $ = (id) => document.getElementById(id);
-const make = (name, content, className) => {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (content !== undefined && content !== null)
-    made.append(...[content].flat().map((part) => (part instanceof Node ? part : String(part))));
-  return made;
-};
-const kindOf = (status) => {
-  if (["completed", "active", "reconciled", "deleted"].includes(status)) return "good";
-  return status.startsWith("failed") || status === "quarantined" || status === "offline" ? "bad" : "busy";
-};
-const tag = (status) => make("span", status, `tag ${kindOf(status)}`);
-const words = (name) => name.replaceAll("_", " ");
-const time = (iso) => (iso ? new Date(iso).toLocaleString() : "never");
-const table = (heads, rows) => {
-  const body = rows.length === 0 ? [make("tr", make("td", "None", "empty"))] : rows;
-  return make("table", [
-    make(
-      "thead",
-      make(
-        "tr",
-        heads.map((head) => make("th", head)),
-      ),
-    ),
-    make("tbody", body),
-  ]);
-};
-const link = (href, text) => {
-  const made = make("a", text);
-  made.href = href;
-  return made;
-};
-const section = (title, ...content) => make("section", [make("h2", title), ...content]);
-
 let token = sessionStorage.getItem("muster-token") ?? "";
+const fetchFrom = async (path, request) => {
+  try {
+    return await fetch(path, { ...request, signal: AbortSignal.timeout(DEADLINE_MS) });
+  } catch {
+    throw new Error("The hub does not answer.");
+  }
+};
 const ask = async (path, body) => {
   const headers = { authorization: `Bearer ${token}` };
-  const answer = await fetch(
+  const answer = await fetchFrom(
     path,
     body === undefined
       ? { headers }
@@ -64,6 +37,11 @@ const ask = async (path, body) => {
         },
   );
   const read = await answer.json();
+  if (answer.status === 401)
+    throw Object.assign(
+      new Error("The hub refuses this token. The first one is in its state folder, in the file admin-token."),
+      { status: 401 },
+    );
   if (!answer.ok) throw Object.assign(new Error(read.detail ?? answer.statusText), { status: answer.status });
   return read;
 };
@@ -76,7 +54,8 @@ const KINDS = {
 
 const progressOf = (one) => {
   const at = one.current_attempt > 1 ? ` (attempt ${one.current_attempt})` : "";
-  return make("span", words(one.current_stage) + at);
+  const mode = one.mode ? `${one.mode}: ` : "";
+  return make("span", mode + words(one.current_stage) + at);
 };
 const whyOf = (one) => {
   if (!one.error_code) return make("td", one.waiting_for, "why");
@@ -99,17 +78,6 @@ const listOf = async (kind, statuses, limit) => {
   return pages.flatMap((page) => page.items);
 };
 
-const nodeRow = (one) =>
-  make("tr", [
-    make("td", link(`#/nodes/${one.id}`, one.hostname)),
-    make("td", tag(one.status)),
-    make("td", one.schedulable ? "yes" : one.unschedulable_reasons.join("; "), "why"),
-    make("td", one.sku_id),
-    make("td", one.host ?? ""),
-    make("td", one.agent_version ?? ""),
-    make("td", time(one.last_agent_contact_at)),
-  ]);
-
 const classesOf = (failed) => {
   const classes = Map.groupBy(failed, (one) => one.failure_class);
   return make(
@@ -120,9 +88,9 @@ const classesOf = (failed) => {
 };
 
 async function overview() {
-  const [status, drift, batches, nodes, ...kinds] = await Promise.all([
+  const [status, reconciliation, batches, nodes, ...kinds] = await Promise.all([
     ask("/api/v1/admin/status"),
-    driftSections(),
+    reconciliationSections(),
     ask(`${BATCHES}?limit=5`),
     ask("/api/v1/admin/nodes?limit=200"),
     ...Object.keys(KINDS).map(async (kind) => ({
@@ -134,30 +102,34 @@ async function overview() {
   ]);
   $("about").textContent = `hub ${status.version}, ${status.agents} agents connected here`;
   const newest = (a, b) => b.updated_at.localeCompare(a.updated_at);
-  const work = kinds.flatMap(({ kind, failed, underWay, ended }) => [
-    section(`${KINDS[kind].title}s that need a person`, classesOf(failed), operations(kind, failed.sort(newest))),
-    section(`${KINDS[kind].title}s under way`, operations(kind, underWay.sort(newest))),
-    section(`${KINDS[kind].title}s that ended last`, operations(kind, ended.sort(newest).slice(0, 20))),
-  ]);
+  const each = (title, rows, ...more) =>
+    kinds.map((one) =>
+      section(
+        `${KINDS[one.kind].title}s ${title}`,
+        ...more.map((part) => part(one)),
+        operations(one.kind, rows(one).sort(newest)),
+      ),
+    );
+  const { breakers, drifted, sites } = reconciliation;
   return [
-    ...work,
-    ...drift,
-    section("Newest batches", batchTable(batches.items)),
+    ...breakers,
+    ...each(
+      "that need a person",
+      (one) => one.failed,
+      (one) => classesOf(one.failed),
+    ),
+    drifted,
+    ...each("under way", (one) => one.underWay),
+    sites,
     section(
-      "Nodes",
+      nodes.next_cursor === null ? "Nodes" : `Nodes: the first ${nodes.items.length}`,
       table(["Host", "Status", "Schedulable", "SKU", "Address", "Agent", "Last contact"], nodes.items.map(nodeRow)),
     ),
+    section("Newest batches", batchTable(batches.items)),
+    ...each("that ended last", (one) => one.ended.sort(newest).slice(0, 20)),
   ];
 }
 
-const facts = (values) =>
-  make(
-    "dl",
-    Object.entries(values).flatMap(([name, value]) => [
-      make("dt", words(name)),
-      make("dd", value !== null && typeof value === "object" ? JSON.stringify(value) : (value ?? "-")),
-    ]),
-  );
 const history = (events) =>
   table(
     ["When", "Stage", "Attempt", "", "What happened"],
@@ -181,44 +153,20 @@ const verbsOf = (one) => {
   const first = one.next_verb ?? "retry";
   return [first, ...Object.keys(VERBS).filter((verb) => verb !== first)];
 };
-const actionButton = (path, title, verb, className, more = {}) => {
-  const button = make("button", words(verb), className);
-  button.type = "button";
-  button.title = title;
-  button.addEventListener("click", () =>
-    askReason(`${path}/${(more.verb ?? verb).replaceAll("_", "-")}`, title, more.body),
-  );
-  return button;
-};
-const verbButton = (path, recommended) => (verb) =>
-  actionButton(path, VERBS[verb], verb, verb === recommended ? "first" : "");
-/** What can be done with a node by its status. */
-const NODE_ACTIONS = {
-  drain: { on: ["active", "offline", "quarantined"], title: "Take the node out of service: cordon, drain, retire" },
-  activate: { on: ["retired"], title: "Put the node into service again" },
-  release: {
-    on: ["retired"],
-    title: "Release the machine in MAAS and power it off; the node cannot be put into service again",
-  },
-  remove: { on: ["retired"], title: "Uninstall the agent, revoke its certificates and delete the node" },
-};
-const nodeActions = (one) =>
-  Object.entries(NODE_ACTIONS)
-    .filter(([, { on }]) => on.includes(one.status))
-    .map(([verb, { title }]) => actionButton(`/api/v1/admin/nodes/${one.id}`, title, verb, ""));
-
-function askReason(path, title, body = {}) {
-  $("dialog-title").textContent = `${title}?`;
+const verbButton = (path, recommended, host) => (verb) =>
+  actionButton(path, VERBS[verb], verb, verb === recommended ? "first" : "", { host });
+function askReason({ title, dataset: { path, body, host } }) {
+  $("dialog-title").textContent = host ? `${host}: ${title}?` : `${title}?`;
   $("reason").value = "";
   $("dialog").returnValue = "";
   $("dialog").onclose = async () => {
     const reason = $("reason").value.trim();
     if ($("dialog").returnValue !== "do" || reason === "") return;
     try {
-      await ask(path, { ...body, reason });
+      await ask(path, { ...JSON.parse(body), reason });
       $("note").textContent = "";
     } catch (error) {
-      $("note").textContent = error.message;
+      $("note").textContent = host ? `${host}: ${error.message}` : error.message;
     }
     await loop();
   };
@@ -230,7 +178,11 @@ async function operation(kind, id) {
   const { events, error_details: evidence, ...one } = await ask(`${path}/${id}`);
   const more =
     kind === "decommissions" && one.mode !== "release" && !ENDED.includes(one.status)
-      ? [actionButton(`${path}/${id}`, "Go on without an agent that is gone for good", "force", "")]
+      ? [
+          actionButton(`${path}/${id}`, "Go on without an agent that is gone for good", "force", "", {
+            host: one.hostname,
+          }),
+        ]
       : [];
   const failed = one.error_code
     ? [
@@ -247,7 +199,7 @@ async function operation(kind, id) {
       `${title} of ${one.hostname}`,
       make("p", [tag(one.status), " ", progressOf(one), one.waiting_for ? `: ${one.waiting_for}` : ""]),
     ),
-    make("div", [...verbsOf(one).map(verbButton(`${path}/${id}`, one.next_verb)), ...more], "verbs"),
+    make("div", [...verbsOf(one).map(verbButton(`${path}/${id}`, one.next_verb, one.hostname)), ...more], "verbs"),
     ...failed,
     section("History", history(events)),
     section("Record", facts(one)),
@@ -298,31 +250,6 @@ async function batch(id) {
   ];
 }
 
-async function node(id) {
-  const { events, conditions, inventory, maas, ...one } = await ask(`/api/v1/admin/nodes/${id}`);
-  const conditionRow = (condition) =>
-    make("tr", [
-      make("td", condition.type),
-      make("td", condition.status),
-      make("td", `${condition.reason} ${condition.message}`, "why"),
-      make("td", time(condition.observed_at)),
-    ]);
-  const eventRow = (event) =>
-    make("tr", [
-      make("td", time(event.occurred_at)),
-      make("td", `${event.from_status ?? ""} → ${event.to_status ?? ""}`),
-      make("td", event.owner),
-      make("td", event.message, "why"),
-    ]);
-  return [
-    section(`Node ${one.hostname}`, make("p", tag(one.status)), make("div", nodeActions(one), "verbs"), facts(one)),
-    section("Conditions", table(["Condition", "Status", "Why", "Observed"], conditions.map(conditionRow))),
-    section("As MAAS sees it", facts(maas ?? { machine: "not bound to one" })),
-    section("Inventory", facts(inventory ?? { inventory: "not reported yet" })),
-    section("History", table(["When", "Move", "By", "Why"], events.map(eventRow))),
-  ];
-}
-
 const viewOf = (hash) => {
   const [, kind, id] = hash.split("/");
   if (id !== undefined && Object.hasOwn(KINDS, kind)) return operation(kind, id);
@@ -331,33 +258,66 @@ const viewOf = (hash) => {
 };
 
 let timer;
+/** Of the newest look: one that was overtaken, or whose token was forgotten meanwhile, shows nothing. */
+let look = 0;
+/** What the page shows, and since when. */
+let shownHash = null;
+let shownAt = null;
 async function loop() {
   clearTimeout(timer);
-  const hash = location.hash;
+  look += 1;
+  const mine = look;
+  const { hash } = location;
   try {
-    const view = await viewOf(hash);
-    if (hash !== location.hash) return;
-    $("main").replaceChildren(...view);
-    $("main").hidden = false;
-    $("login").hidden = true;
-    $("leave").hidden = false;
-    if ($("note").dataset.from === "loop") $("note").textContent = "";
+    const view = make("main", await viewOf(hash));
+    if (mine !== look) return;
+    show(hash, view);
+    $("stale").textContent = "";
   } catch (error) {
-    $("note").textContent = error.message;
-    $("note").dataset.from = "loop";
+    if (mine !== look) return;
+    if (shownHash !== hash) clear();
+    const since = shownAt === null ? "" : ` What is shown is of ${shownAt.toLocaleTimeString()}.`;
+    $("stale").textContent = error.status === 401 ? error.message : error.message + since;
     if (error.status === 401) return leave();
   }
   timer = setTimeout(loop, EVERY_MS);
 }
 
+function show(hash, view) {
+  if (shownHash === hash) patchChildren($("main"), view);
+  else {
+    $("main").replaceChildren(...view.childNodes);
+    $("note").textContent = "";
+    scrollTo(0, 0);
+  }
+  const title = hash.length > 2 ? $("main").querySelector("h2")?.textContent : undefined;
+  document.title = title ? `${title} - Muster` : "Muster";
+  shownHash = hash;
+  shownAt = new Date();
+  $("main").hidden = false;
+  $("login").hidden = true;
+  $("leave").hidden = false;
+}
+
+/** Nothing of an earlier view stays under another address. */
+function clear() {
+  $("main").replaceChildren();
+  shownHash = null;
+  shownAt = null;
+}
+
 function leave() {
   clearTimeout(timer);
+  look += 1;
   token = "";
   sessionStorage.removeItem("muster-token");
+  clear();
+  $("about").textContent = "";
+  $("note").textContent = "";
   $("main").hidden = true;
-  $("main").replaceChildren();
   $("leave").hidden = true;
   $("login").hidden = false;
+  $("token").focus();
 }
 
 $("login").addEventListener("submit", (event) => {
@@ -365,9 +325,17 @@ $("login").addEventListener("submit", (event) => {
   token = $("token").value.trim();
   $("token").value = "";
   sessionStorage.setItem("muster-token", token);
-  $("note").textContent = "";
+  $("stale").textContent = "";
   void loop();
 });
-$("leave").addEventListener("click", leave);
+$("leave").addEventListener("click", () => {
+  leave();
+  $("stale").textContent = "";
+});
+$("main").addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-path]");
+  if (button !== null) askReason(button);
+});
 addEventListener("hashchange", loop);
-if (token !== "") void loop();
+if (token === "") $("token").focus();
+else void loop();

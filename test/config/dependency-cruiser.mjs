@@ -50,7 +50,7 @@ export default {
           "^hub/db/migrations/",
           "[.]test[.]ts$",
           "^test/fakes/maas/host/systemctl[.]ts$",
-          "^hub/ui/page(-drift)?[.]js$",
+          "^hub/ui/page(-dom|-drift|-node)?[.]js$",
         ],
       },
       to: {},

@@ -1,0 +1,97 @@
+// How the page is built of elements, and brought up to date without losing what its reader is at. Part of page.js.
+// biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
+const $ = (id) => document.getElementById(id);
+const make = (name, content, className) => {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  if (content !== undefined && content !== null)
+    made.append(...[content].flat().map((part) => (part instanceof Node ? part : String(part))));
+  return made;
+};
+const kindOf = (status) => {
+  if (["completed", "active", "reconciled", "deleted"].includes(status)) return "good";
+  return status.startsWith("failed") || status === "quarantined" || status === "offline" ? "bad" : "busy";
+};
+const tag = (status) => make("span", status, `tag ${kindOf(status)}`);
+const words = (name) => name.replaceAll("_", " ");
+/** In the reader's own time and way of writing. */
+const time = (iso) => (iso ? new Date(iso).toLocaleString() : "never");
+/** A row is known again by where its first link leads, so that focus and selection stay with it while others come and go. */
+const keyed = (row) => {
+  const first = row.querySelector("a")?.getAttribute("href");
+  if (first) row.dataset.key ??= first;
+  return row;
+};
+const table = (heads, rows) => {
+  if (rows.length === 0) return make("p", "None.", "empty");
+  return make("table", [
+    make(
+      "thead",
+      make(
+        "tr",
+        heads.map((head) => make("th", head)),
+      ),
+    ),
+    make("tbody", rows.map(keyed)),
+  ]);
+};
+const link = (href, text) => {
+  const made = make("a", text);
+  made.href = href;
+  return made;
+};
+const section = (title, ...content) => {
+  const made = make("section", [make("h2", title), ...content]);
+  made.dataset.key = title;
+  return made;
+};
+const shown = (name, value) => {
+  if (value === null || value === undefined) return "-";
+  if (/_(at|deadline|sync)$/.test(name)) return time(value);
+  if (Array.isArray(value) && value.every((one) => typeof one !== "object")) return value.join(", ") || "-";
+  return typeof value === "object" ? JSON.stringify(value) : value;
+};
+const facts = (values) =>
+  make(
+    "dl",
+    Object.entries(values).flatMap(([name, value]) => [make("dt", words(name)), make("dd", shown(name, value))]),
+  );
+/** What it does is in its attributes, so that a button which stays in the page while its row changes does what the row now says. */
+const actionButton = (path, title, verb, className, more = {}) => {
+  const button = make("button", words(verb), className);
+  button.type = "button";
+  button.title = title;
+  button.dataset.path = `${path}/${(more.verb ?? verb).replaceAll("_", "-")}`;
+  button.dataset.body = JSON.stringify(more.body ?? {});
+  if (more.host) button.dataset.host = more.host;
+  return button;
+};
+
+const alike = (old, now) => old.nodeName === now.nodeName && old.dataset?.key === now.dataset?.key;
+function patchChildren(old, now) {
+  const next = [...now.childNodes];
+  const keys = new Set(next.map((one) => one.dataset?.key));
+  for (const one of [...old.children]) if (one.dataset.key && !keys.has(one.dataset.key)) one.remove();
+  const known = new Map([...old.children].map((one) => [one.dataset.key, one]));
+  for (const [index, one] of next.entries()) {
+    const there = old.childNodes[index];
+    const same = one.dataset?.key ? known.get(one.dataset.key) : there;
+    if (same === undefined || !alike(same, one)) old.insertBefore(one, there ?? null);
+    else {
+      if (same !== there) old.insertBefore(same, there);
+      patch(same, one);
+    }
+  }
+  while (old.childNodes.length > next.length) old.lastChild.remove();
+}
+/** Makes `old` what `now` is and leaves alone what is the same: focus, selection and scrolling outlive the next look. */
+function patch(old, now) {
+  if (old.isEqualNode(now)) return;
+  if (old.nodeType === Node.TEXT_NODE) {
+    old.data = now.data;
+    return;
+  }
+  for (const { name } of [...old.attributes]) if (!now.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of now.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  patchChildren(old, now);
+}

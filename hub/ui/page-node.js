@@ -1,0 +1,59 @@
+// A node: its row in the overview, what can be done with it, and all that is known of it. Part of page.js.
+// biome-ignore-all lint/correctness/noUnusedVariables: page.js uses them; the scripts are one
+const nodeRow = (one) =>
+  make("tr", [
+    make("td", link(`#/nodes/${one.id}`, one.hostname)),
+    make("td", tag(one.status)),
+    make("td", one.schedulable ? "yes" : one.unschedulable_reasons.join("; "), "why"),
+    make("td", one.sku_id),
+    make("td", one.host ?? ""),
+    make("td", one.agent_version ?? ""),
+    make("td", time(one.last_agent_contact_at)),
+  ]);
+
+/** What can be done with a node by its status. */
+const NODE_ACTIONS = {
+  drain: { on: ["active", "offline", "quarantined"], title: "Take the node out of service: cordon, drain, retire" },
+  activate: { on: ["retired"], title: "Put the node into service again" },
+  release: {
+    on: ["retired"],
+    title: "Release the machine in MAAS and power it off; the node cannot be put into service again",
+  },
+  remove: { on: ["retired"], title: "Uninstall the agent, revoke its certificates and delete the node" },
+};
+const nodeActions = (one) =>
+  Object.entries(NODE_ACTIONS)
+    .filter(([, { on }]) => on.includes(one.status))
+    .map(([verb, { title }]) => actionButton(`/api/v1/admin/nodes/${one.id}`, title, verb, "", { host: one.hostname }));
+
+async function node(id) {
+  const { events, conditions, inventory, maas, ...one } = await ask(`/api/v1/admin/nodes/${id}`);
+  const drift = await driftOfNode(one);
+  const conditionRow = (condition) =>
+    make("tr", [
+      make("td", condition.type),
+      make("td", condition.status),
+      make("td", [make("code", condition.reason), " ", condition.message], "why"),
+      make("td", time(condition.observed_at)),
+    ]);
+  const eventRow = (event) =>
+    make("tr", [
+      make("td", time(event.occurred_at)),
+      make("td", event.to_status === null ? words(event.type) : `${event.from_status ?? ""} → ${event.to_status}`),
+      make("td", event.owner),
+      make("td", event.message, "why"),
+    ]);
+  return [
+    section(
+      `Node ${one.hostname}`,
+      make("p", tag(one.status)),
+      make("div", [...nodeActions(one), ...returnButton(one, maas)], "verbs"),
+      facts(one),
+    ),
+    ...drift,
+    section("Conditions", table(["Condition", "Status", "Why", "Observed"], conditions.map(conditionRow))),
+    section("As MAAS sees it", facts(maas ?? { machine: "not bound to one" })),
+    section("Inventory", facts(inventory ?? { inventory: "not reported yet" })),
+    section("History", table(["When", "What", "By", "Why"], events.map(eventRow))),
+  ];
+}
