@@ -93,6 +93,15 @@ describe("what an answer of MAAS means", () => {
   it("knows the outcome of a read, and of whatever MAAS refused before it acted", () => {
     expect(errorOf(answer(500, "x", { method: "GET" })).outcomeUnknown).toBe(false);
     expect(errorOf(answer(409)).outcomeUnknown).toBe(false);
+  });
+
+  it("knows a service that is no region by the one thing that every region tells anybody", () => {
+    const version = { operation: "GET version/", method: "GET" };
+    const advice = /No MAAS region answers at the site's api_base_url: correct it$/;
+    expect(errorOf(answer(404, "nothing here", version)).message).toMatch(advice);
+    expect(errorOf(answer(404, page, version)).message).toMatch(advice);
+    expect(errorOf(answer(429, "", version)).message).not.toMatch(advice);
+    expect(errorOf(answer(404, "nothing here")).message).not.toMatch(advice);
     expect(errorOf(answer(500, "x")).outcomeUnknown).toBe(true);
   });
 

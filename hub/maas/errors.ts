@@ -50,10 +50,14 @@ const HINTS: Partial<Record<MaasErrorCode, string>> = {
   no_rack: ". Connect a rack controller that reaches the BMC",
 };
 
-const hintOf = (code: MaasErrorCode, { status }: BadAnswer): string =>
+const hintOf = (code: MaasErrorCode, { status, operation }: BadAnswer): string =>
   status >= 300 && status < 400
     ? ". A redirect is never followed, lest the token travel in clear text: set api_base_url to the region's own address"
-    : (HINTS[code] ?? "");
+    : operation === "GET version/" && OF_NO_REGION.includes(code)
+      ? ". No MAAS region answers at the site's api_base_url: correct it"
+      : (HINTS[code] ?? "");
+/** A region tells anybody its version: who answers so to that is another service. */
+const OF_NO_REGION: readonly MaasErrorCode[] = ["not_found", "bad_answer"];
 
 function codeOf(answer: BadAnswer): MaasErrorCode {
   const { status, body } = answer;

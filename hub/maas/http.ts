@@ -93,7 +93,7 @@ export function createTransport(options: TransportOptions): Transport {
     };
     const call = { url: urlOf(base, request), method: request.method, headers, body, signal };
     const answer = await (take === undefined ? exchange(call) : exchangeArray(call, take)).catch((error: unknown) => {
-      throw noAnswer(error, operation, request.method, deadline.aborted);
+      throw noAnswer(error, { operation, request, base, timedOut: deadline.aborted });
     });
     if (isSuccess(answer.status)) return answer;
     const sent = Object.values(request.form ?? {}).filter((value) => value instanceof Secret);
@@ -119,7 +119,8 @@ export function createTransport(options: TransportOptions): Transport {
         },
         (error: unknown) => {
           // Given up while it stood in line for a place.
-          const told = error instanceof MaasError ? error : noAnswer(error, operation, request.method, false);
+          const told =
+            error instanceof MaasError ? error : noAnswer(error, { operation, request, base, timedOut: false });
           report(told.code);
           throw told;
         },
@@ -177,7 +178,14 @@ function parseJson<T>(body: string, schema: z.ZodType<T>, operation: string, met
   throw bad(places.join("; "), undefined);
 }
 
-function noAnswer(error: unknown, operation: string, method: string, timedOut: boolean): MaasError {
+interface Unanswered {
+  readonly operation: string;
+  readonly request: MaasRequest;
+  readonly base: URL;
+  readonly timedOut: boolean;
+}
+
+function noAnswer(error: unknown, { operation, request: { method }, base, timedOut }: Unanswered): MaasError {
   if (error instanceof BrokenArray)
     return new MaasError({
       code: "bad_answer",
@@ -192,13 +200,13 @@ function noAnswer(error: unknown, operation: string, method: string, timedOut: b
     return new MaasError({
       code: "timeout",
       operation,
-      message: `MAAS did not answer ${operation} in time.${outcome}`,
+      message: `MAAS at ${base.origin} did not answer ${operation} in time.${outcome}`,
       outcomeUnknown,
     });
   return new MaasError({
     code: reason === "too_large" ? "bad_answer" : "unreachable",
     operation,
-    message: `MAAS cannot be reached for ${operation} (${reason}). Check the site's api_base_url and the network.${outcome}`,
+    message: `MAAS at ${base.origin} cannot be reached for ${operation} (${reason}). Check the site's api_base_url and the network.${outcome}`,
     outcomeUnknown,
   });
 }

@@ -85,6 +85,7 @@ const PROBE_CHECKS = [
   "token",
   "rights",
   "racks",
+  "credentials",
   "pxe_network",
   "boot_image",
   "scripts",

@@ -146,6 +146,15 @@ async function main(): Promise<number> {
     const result = await summary(rig, hosts);
     out.write(`\n${Math.round((Date.now() - started) / 1000)} s after the start.\n`);
     out.write(`API and page   ${rig.apiUrl}\nAdmin token    ${rig.adminTokenFile}\nLogs           ${rig.logs}\n`);
+    if (!args.exit)
+      out.write(
+        [
+          `Simulated MAAS ${rig.maas.url}, its switches ${rig.maas.control} (test/fakes/maas/README.md)`,
+          `MAAS token     ${rig.maas.apiKey}`,
+          `Command line   export MUSTER_URL=${rig.apiUrl} MUSTER_TOKEN_FILE=${rig.adminTokenFile}; npm run -s muster -- list-nodes`,
+          "",
+        ].join("\n"),
+      );
     if (!args.exit && !stop.signal.aborted) {
       const next = args.boot ? "and forgets it" : "the next start goes on with the same data";
       out.write(`${result.text}. Ctrl-C stops everything; ${next}.\n`);

@@ -40,6 +40,13 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
   const checks = async (name: string) =>
     (await probe()).body.checks.filter((check: { name: string }) => check.name === name);
 
+  it("warns of credentials that onboardings will miss", async () => {
+    const missing = /^The site has no deploy_password, which .*; no power, which .*\. Write its credentials\.$/;
+    expect(await checks("credentials")).toMatchObject([{ status: "warning", message: expect.stringMatching(missing) }]);
+    const rest = { power: { user: "root", pass: "calvin" }, deploy_password: "correct horse" };
+    expect((await api.ask("POST", `${site}/credentials`, rest)).status).toBe(200);
+  });
+
   it("tells version, clock, account, racks, and that nothing will bite", async () => {
     const { status, body } = await probe();
     expect(status).toBe(200);
@@ -65,6 +72,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
       ["boot_image", "ok", "default"],
       ["enable_disk_erasing_on_release", "ok", null],
       ["hardware_sync_interval", "ok", null],
+      ["credentials", "ok", null],
     ]);
   });
 

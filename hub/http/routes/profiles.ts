@@ -109,7 +109,7 @@ async function mustNotBeDefault(tx: Tx, siteId: SiteId, id: ProfileId): Promise<
   if (site.defaultProfileId === id)
     throw new ApiError(
       "conflict",
-      "This is the site's default profile, so it cannot be disabled. Make another one the default first.",
+      "This is the site's default profile, so it cannot be disabled. Make another one the default first: change the site's default_profile_id.",
     );
 }
 

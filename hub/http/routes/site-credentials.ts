@@ -89,6 +89,20 @@ async function storeCredentials(deps: ApiDependencies, siteId: SiteId, body: Sit
   return paths;
 }
 
+/** Without them every onboarding, or every one of a host without an override, ends before MAAS is asked for anything (lifecycle 4.5, 4.6). */
+function credentialsCheck(site: MaasSite): SiteProbe["checks"][number] {
+  const missing = [
+    ...(site.deployPasswordVaultPath === null ? ["deploy_password, which every onboarding needs"] : []),
+    ...(site.defaultPowerCredsVaultPath === null
+      ? ["power, which hosts without a power-credential override need"]
+      : []),
+  ];
+  const about = { name: "credentials", profile: null } as const;
+  return missing.length === 0
+    ? { ...about, status: "ok", message: "The site has a deploy password and a BMC login." }
+    : { ...about, status: "warning", message: `The site has no ${missing.join("; no ")}. Write its credentials.` };
+}
+
 const probeMaasSite = readRoute({
   operationId: "probeMaasSite",
   method: "POST",
@@ -109,7 +123,8 @@ const probeMaasSite = readRoute({
       .where(and(eq(maasSiteProfiles.siteId, site.id), eq(maasSiteProfiles.status, "active")))
       .orderBy(maasSiteProfiles.name);
     const { token = "" } = await deps.secrets.read(site.apiTokenVaultPath);
-    const probe = await deps.probe({ site, token: new Secret(token), profiles });
+    const asked = await deps.probe({ site, token: new Secret(token), profiles });
+    const probe = { ...asked, checks: [...asked.checks, credentialsCheck(site)] };
     const failed = failedOf(probe);
     if (failed.length === 0) return probe;
     throw new ApiError("site_unusable", failed.map(({ message }) => message).join(" "), {
