@@ -27,7 +27,7 @@ import { startRetention } from "./retention.ts";
 import { openSecrets } from "./secrets/open.ts";
 import { SecretError, type SecretStore } from "./secrets/port.ts";
 import { type StoreWatch, startStoreWatch } from "./secrets/store-watch.ts";
-import { inputResolvers, probeSite, siteClient } from "./services.ts";
+import { compareRegion, inputResolvers, probeSite, siteClient } from "./services.ts";
 import { HUB_VERSION } from "./version.ts";
 import { startWatcher } from "./watcher/watcher.ts";
 import { classifyError } from "./workflows/classify-error.ts";
@@ -98,6 +98,7 @@ async function start(
     workflows,
     log,
     probe: probeSite,
+    compareRegion,
     adminTokenFile,
     facts: factsOf(parts, { agentUrl: firstBoot.agentUrl, agents: sessions, secretStore: () => storeWatch.state() }),
   });

@@ -10,7 +10,7 @@ import { startAdminServer } from "./http/server.ts";
 
 type Api = Pick<
   ApiDependencies,
-  "agentUrl" | "caBundlePem" | "db" | "inTx" | "secrets" | "workflows" | "log" | "probe"
+  "agentUrl" | "caBundlePem" | "db" | "inTx" | "secrets" | "workflows" | "log" | "probe" | "compareRegion"
 >;
 export type Facts = Omit<HubFacts, "eventLoop">;
 

@@ -4,12 +4,13 @@ import { Secret } from "../shared/secret.ts";
 import { maasSites, nodeOnboardings } from "./db/schema/index.ts";
 import type { Db } from "./db/tx.ts";
 import type { InputResolvers } from "./gateway/dispatch.ts";
-import type { ProbeMaas } from "./http/deps.ts";
+import type { CompareRegion, ProbeMaas } from "./http/deps.ts";
 import { createMaasClient } from "./maas/client.ts";
-import type { MaasPort } from "./maas/port.ts";
+import { MaasError, type MaasPort } from "./maas/port.ts";
 import { probeMaas } from "./maas/probe.ts";
 import type { SiteClients } from "./maas/site-clients.ts";
 import { SecretError, type SecretStore } from "./secrets/port.ts";
+import { differencesFrom } from "./watcher/same-region.ts";
 import { deployedSeries } from "./workflows/distro-series.ts";
 
 /** A client for a site with its token as it is right now, so that a rotation needs no restart (lifecycle 3.5). */
@@ -51,6 +52,13 @@ export const probeSite: ProbeMaas = ({ site, token, profiles }) =>
       hardwareSyncSeconds: profile.requireHwSync ? profile.hardwareSyncIntervalSeconds : null,
     })),
   );
+
+/** Likewise nobody else's. */
+export const compareRegion: CompareRegion = ({ address, token, known }) =>
+  differencesFrom(known, createMaasClient({ baseUrl: address, apiKey: token })).catch((error: unknown) => {
+    if (error instanceof MaasError) return [`it could not be compared: ${error.message}`];
+    throw error;
+  });
 
 /** Fills in what a task's row must not hold when the task is offered: the machine token is read from MAAS each time (decision M3). */
 export const inputResolvers = (db: Db, maas: (siteId: SiteId) => Promise<MaasPort>): InputResolvers => ({

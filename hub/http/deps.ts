@@ -1,5 +1,6 @@
 import type { SiteProbe } from "../../shared/api/sites.ts";
 import type { Secret } from "../../shared/secret.ts";
+import type { KnownRegion } from "../db/queries/known-region.ts";
 import type { MaasSite, MaasSiteProfile } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Diagnostics } from "../diagnostics/take.ts";
@@ -16,6 +17,13 @@ export type ProbeMaas = (about: {
   readonly profiles: readonly MaasSiteProfile[];
 }) => Promise<SiteProbe>;
 
+/** What speaks against the region at this address being the known one; empty: it is. Never throws for what MAAS says. */
+export type CompareRegion = (about: {
+  readonly address: string;
+  readonly token: Secret;
+  readonly known: KnownRegion;
+}) => Promise<readonly string[]>;
+
 /** What the admin API needs; composed in the hub's main. */
 export interface ApiDependencies {
   readonly db: Db;
@@ -23,6 +31,7 @@ export interface ApiDependencies {
   readonly secrets: SecretStore;
   readonly workflows: readonly Workflow[];
   readonly probe: ProbeMaas;
+  readonly compareRegion: CompareRegion;
   readonly events: EventFeed;
   /** Where hosts of manual mode reach the hub. */
   readonly agentUrl: string;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { CREDENTIAL_WARNINGS, CREDENTIALS } from "../events.ts";
 import { ProfileId, SiteId } from "../ids.ts";
+import { Reason } from "./decommissions.ts";
 import { Hostname, InterfaceName, IpAddress, LinuxUserName, Seconds, Timestamp } from "./values.ts";
 
 const Activation = z.enum(["active", "disabled"]);
@@ -65,18 +66,24 @@ const DeployPassword = z
   .regex(/^\P{Cc}*$/u, "must hold no control characters: nobody could type them at a login")
   .refine((text) => new TextEncoder().encode(text).length <= 511, "must be 511 bytes of UTF-8 at most");
 
+const MaasToken = z.string().regex(/^[^:\s]+:[^:\s]+:[^:\s]+$/, "must be consumer_key:token_key:token_secret");
+
 /** Each part may be written alone; a part that is absent keeps its value (lifecycle 3.5). */
 export const SiteCredentials = z
   .strictObject({
-    maas_token: z
-      .string()
-      .regex(/^[^:\s]+:[^:\s]+:[^:\s]+$/, "must be consumer_key:token_key:token_secret")
-      .optional(),
+    maas_token: MaasToken.optional(),
     power: z.strictObject({ user: z.string().min(1).max(64), pass: z.string().min(1).max(256) }).optional(),
     deploy_password: DeployPassword.optional(),
   })
   .refine((parts) => Object.keys(parts).length > 0, "must name at least one secret");
 export type SiteCredentials = z.output<typeof SiteCredentials>;
+
+/** Another address of the region that the site has, and the token that it has. */
+export const SiteMove = z.strictObject({
+  api_base_url: siteFields.api_base_url,
+  maas_token: MaasToken,
+  reason: Reason,
+});
 
 /** What a probe looks at. All but the first five are told as warnings: they bite later, and not every host. */
 const PROBE_CHECKS = [

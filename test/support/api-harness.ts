@@ -16,6 +16,7 @@ import { startAdminServer } from "../../hub/http/server.ts";
 import type { Log } from "../../hub/log.ts";
 import type { SecretStore } from "../../hub/secrets/port.ts";
 import { openSealedFileStore } from "../../hub/secrets/sealed-file.ts";
+import { compareRegion } from "../../hub/services.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { Problem } from "../../shared/api/errors.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
@@ -81,6 +82,7 @@ const HUB = {
   agentUrl: "https://127.0.0.1:1",
   caBundlePem: () => CA_PEM,
   secretStore: () => ({ code: "ok" as const, detail: null, since: new Date() }),
+  compareRegion,
 };
 const FIRST_BOOT = {
   agentUrl: HUB.agentUrl,

@@ -15,6 +15,7 @@ import { readinessRoutes } from "./readiness.ts";
 import { reconciliationRoutes } from "./reconciliation.ts";
 import { roceAssignmentRoutes } from "./roce-assignments.ts";
 import { siteCredentialRoutes } from "./site-credentials.ts";
+import { siteMoveRoutes } from "./site-move.ts";
 import { skuRoutes } from "./skus.ts";
 import { webhookDeliveryRoutes } from "./webhook-deliveries.ts";
 import { webhookRoutes } from "./webhooks.ts";
@@ -23,6 +24,7 @@ import { webhookRoutes } from "./webhooks.ts";
 export const ROUTES: readonly Route[] = [
   ...maasSiteRoutes,
   ...siteCredentialRoutes,
+  ...siteMoveRoutes,
   ...profileRoutes,
   ...skuRoutes,
   ...roceAssignmentRoutes,

@@ -17,7 +17,8 @@ export const isOtherAddress = (site: MaasSite, address: string | undefined): boo
 /**
  * Makes the site one of which nothing is known yet. A token was tried at the old address and travels with each request (lifecycle 3.5), so the
  * caller takes it from the row in the same transaction, and the credentials route tries the next one before it is kept. Refused while a node is a
- * machine of the old region or work knows one: at another region it would seem deleted, or be another machine. The caller holds the site's lock.
+ * machine of the old region or work knows one: at another region it would seem deleted, or be another machine; `moveMaasSite` is for the same region at
+ * another address. The caller holds the site's lock.
  */
 export async function leaveRegion(tx: Tx, site: MaasSite): Promise<void> {
   const bound = await countBoundNodes(tx, site.id);
@@ -31,7 +32,7 @@ export async function leaveRegion(tx: Tx, site: MaasSite): Promise<void> {
 const stillInUse = (site: MaasSite, bound: number, unfinished: number): ApiError =>
   new ApiError(
     "conflict",
-    `Site ${site.name} cannot move to another address: nodes that are machines of the region at ${site.apiBaseUrl}: ${bound}; onboardings and operations there that are not over: ${unfinished}. Remove those nodes, and let the work end or cancel it; or describe the other region as a site of its own.`,
+    `Site ${site.name} cannot move to another address: nodes that are machines of the region at ${site.apiBaseUrl}: ${bound}; onboardings and operations there that are not over: ${unfinished}. Where it is the same region, move the site with moveMaasSite. Remove those nodes, and let the work end or cancel it; or describe the other region as a site of its own.`,
     {
       errors: [{ pointer: "/api_base_url", message: "belongs to a site in use" }],
       context: { bound_nodes: String(bound), unfinished_workflows: String(unfinished) },

@@ -55,7 +55,7 @@ const writeMaasSiteCredentials = writeRoute({
 /** What must be well before a token is kept; whether racks are connected, say, is no matter of the token (lifecycle 3.4). */
 const OF_THE_TOKEN: readonly SiteProbe["checks"][number]["name"][] = ["reachable", "clock", "token", "rights"];
 
-async function mustBeUsable(deps: ApiDependencies, site: MaasSite, token: Secret): Promise<void> {
+export async function mustBeUsable(deps: ApiDependencies, site: MaasSite, token: Secret): Promise<void> {
   const failed = failedOf(await deps.probe({ site, token, profiles: [] })).filter(({ name }) =>
     OF_THE_TOKEN.includes(name),
   );

@@ -1,0 +1,89 @@
+import { timingSafeEqual } from "node:crypto";
+import { and, eq, sql } from "drizzle-orm";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { Site, SiteMove } from "../../../shared/api/sites.ts";
+import { Secret } from "../../../shared/secret.ts";
+import { readKnownRegion } from "../../db/queries/known-region.ts";
+import { type MaasSite, maasSites, maasSiteWatches } from "../../db/schema/index.ts";
+import type { ApiDependencies } from "../deps.ts";
+import { writeRoute } from "../route.ts";
+import { mustFindSite, SITES_PATH, SITES_TAG, SiteParams, toSite } from "./maas-sites.ts";
+import { mustBeUsable } from "./site-credentials.ts";
+
+/**
+ * The way for a region that got another name, port or TLS while its nodes are in service, which `leaveRegion` refuses. The caller says the site's token
+ * again: nobody else's word sends it to an address where it was not tried (lifecycle 3.5). Nothing but the address changes: whatever is under way goes
+ * on, and the events are followed from where they were.
+ */
+const moveMaasSite = writeRoute({
+  operationId: "moveMaasSite",
+  method: "POST",
+  path: `${SITES_PATH}/{id}/move`,
+  tag: SITES_TAG,
+  summary:
+    "Follow the site's region to another address, with all nodes and work; refused unless its events and machines prove that it is the same one",
+  permission: "write",
+  params: SiteParams,
+  body: SiteMove,
+  status: 200,
+  response: Site,
+  before: async ({ params, body, deps }) => {
+    const site = await mustFindSite(deps.db, params.id);
+    const token = await mustBeItsToken(deps, site, body.maas_token);
+    await mustBeUsable(deps, { ...site, apiBaseUrl: body.api_base_url }, token);
+    await mustBeItsRegion(deps, site, body.api_base_url, token);
+    return site.apiBaseUrl;
+  },
+  write: async ({ params, body }, tx, from) => {
+    const [site] = await tx
+      .update(maasSites)
+      .set({ apiBaseUrl: body.api_base_url, updatedAt: sql`now()` })
+      .where(
+        and(
+          eq(maasSites.id, params.id),
+          eq(maasSites.apiBaseUrl, from),
+          sql`${maasSites.apiTokenVaultPath} is not null`,
+        ),
+      )
+      .returning();
+    if (site === undefined)
+      throw new ApiError(
+        "conflict",
+        "The site's address or token was changed meanwhile. Read it again and decide anew.",
+      );
+    await tx
+      .update(maasSiteWatches)
+      .set({ wakeRequestedAt: sql`now()`, sweepRequestedAt: sql`now()` })
+      .where(eq(maasSiteWatches.siteId, params.id));
+    const details = { from, to: body.api_base_url };
+    return { body: toSite(site), audit: { target: `maas-sites/${params.id}`, reason: body.reason, details } };
+  },
+});
+
+async function mustBeItsToken({ secrets }: ApiDependencies, site: MaasSite, said: string): Promise<Secret> {
+  const { token = "" } = site.apiTokenVaultPath === null ? {} : await secrets.read(site.apiTokenVaultPath);
+  const [is, given] = [Buffer.from(token), Buffer.from(said)];
+  if (is.length === given.length && timingSafeEqual(is, given)) return new Secret(said);
+  throw new ApiError(
+    "conflict",
+    `This is not the MAAS token of site ${site.name}, so it was sent nowhere. Say the one that the site has; another one is written once the site has moved.`,
+    { errors: [{ pointer: "/maas_token", message: "is not the site's token" }] },
+  );
+}
+
+/** Differences that an answer names. */
+const NAMED = 5;
+
+async function mustBeItsRegion(deps: ApiDependencies, site: MaasSite, address: string, token: Secret): Promise<void> {
+  const known = await readKnownRegion(deps.db, site.id);
+  const differences = await deps.compareRegion({ address, token, known });
+  if (differences.length === 0) return;
+  const more = differences.length > NAMED ? `; and ${differences.length - NAMED} more` : "";
+  throw new ApiError(
+    "conflict",
+    `The region at ${address} is not proven to be that of site ${site.name}: ${differences.slice(0, NAMED).join("; ")}${more}. Describe another region as a site of its own.`,
+    { errors: [{ pointer: "/api_base_url", message: "is not proven to be the same region" }] },
+  );
+}
+
+export const siteMoveRoutes = [moveMaasSite];

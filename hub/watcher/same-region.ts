@@ -1,0 +1,26 @@
+import type { KnownRegion } from "../db/queries/known-region.ts";
+import type { MaasPort } from "../maas/port.ts";
+import { sameAddress } from "../maas/power-address.ts";
+import { wordOf } from "./plan.ts";
+
+/**
+ * What speaks against this being the known region under another address; empty: it is. Its newest event must be there word for word, which no other region
+ * has and no copy that was made before it; and each machine, with its BMC. What cannot be compared speaks against it.
+ */
+export async function differencesFrom(known: KnownRegion, maas: MaasPort): Promise<string[]> {
+  const { place, machines } = known;
+  if (place === null || place.mark === null)
+    return ["nothing is known of the region's events yet; wait for a good look at its present address"];
+  const [event] = await maas.events({ after: place.cursor - 1, limit: 1 });
+  const differences: string[] = [];
+  if (event?.id !== place.cursor || wordOf(event) !== place.mark)
+    differences.push(`event ${place.cursor}, the last that was seen of the region, is not there`);
+  if (machines.length === 0) return differences;
+  const powers = await maas.powerAddresses();
+  for (const { systemId, ipmiIp } of machines) {
+    const address = powers.get(systemId);
+    if (address === undefined) differences.push(`machine ${systemId} is not there`);
+    else if (!sameAddress(address, ipmiIp)) differences.push(`machine ${systemId} has another BMC than ${ipmiIp}`);
+  }
+  return differences;
+}
