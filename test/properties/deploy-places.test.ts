@@ -1,5 +1,6 @@
 import { and, eq, like, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { takeDeploySlot } from "../../hub/db/queries/onboarding-work.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { type Workflow as WorkflowRow, workflowSubjects, workflows } from "../../hub/db/schema/index.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
@@ -11,7 +12,7 @@ import { machineOf } from "./scenarios.ts";
 let rig: OnboardingRig;
 let boxes = 0;
 beforeAll(async () => {
-  rig = await startOnboardingRig({ machines: 10 });
+  rig = await startOnboardingRig({ machines: 16 });
 });
 afterAll(() => rig?.close());
 const db = () => rig.test.database.db;
@@ -58,6 +59,20 @@ describe("a place among the parallel deploys of a profile", () => {
     await db().insert(workflowSubjects).values({ subject, workflowId: other.id });
     return { free: () => db().delete(workflowSubjects).where(eq(workflowSubjects.subject, subject)) };
   }
+
+  it("is found by every host of a batch at once while there are enough", async () => {
+    const profileId = await rig.addProfile("roomy", { deploy_max_parallel: 4 });
+    const hosts = [await start(profileId), await start(profileId), await start(profileId), await start(profileId)];
+    const taken = await Promise.all(
+      hosts.map(({ id }) => rig.test.database.inTx((tx) => takeDeploySlot(tx, id, profileId, 4))),
+    );
+    expect(taken).toEqual([true, true, true, true]);
+    const late = await start(profileId);
+    expect(await rig.test.database.inTx((tx) => takeDeploySlot(tx, late.id, profileId, 4))).toBe(false);
+    await db()
+      .delete(workflowSubjects)
+      .where(like(workflowSubjects.subject, `deploy-slot:${profileId}/%`));
+  });
 
   it("is not taken by a run that has lost the row", async () => {
     const { id } = await start(await onePlace("fenced"));
