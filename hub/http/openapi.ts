@@ -89,8 +89,18 @@ const NAMED = {
 const names = z.registry<{ id: string }>();
 for (const [id, schema] of Object.entries(NAMED)) names.add(schema, { id });
 
+/** The names are in a registry of their own, so what a field's `describe` says is put beside them here. */
 const jsonSchemaOf = (schema: z.ZodType, io: "input" | "output"): Schema =>
-  z.toJSONSchema(schema, { io, unrepresentable: "any", target: "draft-2020-12", metadata: names }) as Schema;
+  z.toJSONSchema(schema, {
+    io,
+    unrepresentable: "any",
+    target: "draft-2020-12",
+    metadata: names,
+    override: ({ zodSchema, jsonSchema: json }) => {
+      const { description } = z.globalRegistry.get(zodSchema) ?? {};
+      if (description !== undefined) json.description = description;
+    },
+  }) as Schema;
 
 /** A named schema inside another one is a reference; zod puts what it refers to beside it, and the document has it in one place. */
 function schemaOf(schema: z.ZodType, io: "input" | "output"): Schema {

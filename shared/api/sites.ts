@@ -13,20 +13,26 @@ const siteFields = {
     .min(1)
     .max(64)
     .regex(/^[a-z0-9][a-z0-9-]*$/, "must be lower-case letters, digits and hyphens"),
-  region_code: z.string().min(1).max(64),
-  /** `http://region:5240/MAAS` and its spellings with a slash or /api/2.0 (contract 1.1). */
+  region_code: z.string().min(1).max(64).describe("The operator's own name of the region; nodes carry it"),
+  /** Its spellings with a slash or /api/2.0 are the same (contract 1.1). */
   api_base_url: z
     .url({ protocol: /^https?$/ })
     .refine(
       (url) => !URL.canParse(url) || (new URL(url).username === "" && new URL(url).password === ""),
       "must hold no user name or password; the credentials route takes the token",
-    ),
-  pxe_iface: InterfaceName,
-  pxe_vlan_vid: z.int().min(0).max(4094),
-  node_pxe_iface: InterfaceName,
-  deploy_user: LinuxUserName.default("hpcadmin"),
-  deploy_ssh_iface: InterfaceName.default("eno8303"),
-  upstream_dns_servers: z.array(IpAddress).min(1).max(8).default(["1.1.1.1", "8.8.8.8"]),
+    )
+    .describe("The region's address, e.g. http://maas.example:5240/MAAS"),
+  pxe_iface: InterfaceName.describe("Interface of the rack controllers by which hosts boot over PXE"),
+  pxe_vlan_vid: z.int().min(0).max(4094).describe("VLAN of the PXE network; 0 where it is untagged"),
+  node_pxe_iface: InterfaceName.describe("Interface of the hosts that boots over PXE"),
+  deploy_user: LinuxUserName.describe("Account that a first boot makes, with the deploy password").default("hpcadmin"),
+  deploy_ssh_iface: InterfaceName.describe("Interface of the hosts whose address the node gets").default("eno8303"),
+  upstream_dns_servers: z
+    .array(IpAddress)
+    .min(1)
+    .max(8)
+    .describe("Of a region that Muster would set up; nothing reads it yet")
+    .default(["1.1.1.1", "8.8.8.8"]),
 };
 export const SiteCreate = z.strictObject(siteFields);
 export type SiteCreate = z.output<typeof SiteCreate>;
@@ -71,9 +77,12 @@ const MaasToken = z.string().regex(/^[^:\s]+:[^:\s]+:[^:\s]+$/, "must be consume
 /** Each part may be written alone; a part that is absent keeps its value (lifecycle 3.5). */
 export const SiteCredentials = z
   .strictObject({
-    maas_token: MaasToken.optional(),
-    power: z.strictObject({ user: z.string().min(1).max(64), pass: z.string().min(1).max(256) }).optional(),
-    deploy_password: DeployPassword.optional(),
+    maas_token: MaasToken.describe("API key of a MAAS administrator: consumer_key:token_key:token_secret").optional(),
+    power: z
+      .strictObject({ user: z.string().min(1).max(64), pass: z.string().min(1).max(256) })
+      .describe("BMC login of all hosts without a power-credential override")
+      .optional(),
+    deploy_password: DeployPassword.describe("Of the deploy_user on hosts").optional(),
   })
   .refine((parts) => Object.keys(parts).length > 0, "must name at least one secret");
 export type SiteCredentials = z.output<typeof SiteCredentials>;
@@ -134,28 +143,65 @@ const profileFields = {
   distro_series: z.string().min(1).max(64).default("ubuntu/noble"),
   architecture: z.string().min(1).max(64).default("amd64/generic"),
   /** Where racks or classes of hosts diverge from the site (lifecycle 3.6); null is as the site says. */
-  pxe_iface: InterfaceName.nullable().default(null),
-  pxe_vlan_vid: siteFields.pxe_vlan_vid.nullable().default(null),
-  node_pxe_iface: InterfaceName.nullable().default(null),
+  pxe_iface: InterfaceName.nullable().describe("In place of the site's").default(null),
+  pxe_vlan_vid: siteFields.pxe_vlan_vid.nullable().describe("In place of the site's").default(null),
+  node_pxe_iface: InterfaceName.nullable().describe("In place of the site's").default(null),
   /** Names or tags of MAAS's scripts, as its commission takes them; none leaves the choice to MAAS. */
   commissioning_scripts: z.array(ScriptName).max(32).default([]),
   /** The same of tests; the one word `none` runs no test. */
   testing_scripts: z.array(ScriptName).max(32).default([]),
-  strict_pxe_preflight: z.boolean().default(true),
-  enable_phase2_roce: z.boolean().default(true),
-  require_hw_sync: z.boolean().default(true),
-  hardware_sync_interval_seconds: z.int().min(60).max(86_400).default(900),
-  release_fallback_no_erase: z.boolean().default(true),
-  enable_deploy_retry_on_datasource_failure: z.boolean().default(true),
-  max_deploy_retry_attempts: z.int().min(0).max(5).default(1),
-  auto_claim_single_new_machine: z.boolean().default(false),
-  batch_max_parallel: z.int().min(1).max(1000).default(10),
-  deploy_max_parallel: z.int().min(1).max(1000).default(10),
-  site_bootstrap_bundle_ref: z.string().max(512).nullable().default(null),
-  /** Destructive: partitions and formats every free non-root disk at first boot (lifecycle 4.3). Never implied. */
-  initialize_extra_disks: z.boolean().default(false),
-  erase_unexpected_signatures: z.boolean().default(false),
-  boot_disk_pattern: z.string().min(1).max(256).default("boss|boot optimized|m\\.2"),
+  strict_pxe_preflight: z
+    .boolean()
+    .describe("A host whose PXE wiring looks wrong is refused; without it, tried nevertheless")
+    .default(true),
+  enable_phase2_roce: z.boolean().describe("Give hosts the addresses of their RoCE rows").default(true),
+  require_hw_sync: z
+    .boolean()
+    .describe("A host becomes active only when its hardware sync arrives in MAAS")
+    .default(true),
+  hardware_sync_interval_seconds: z
+    .int()
+    .min(60)
+    .max(86_400)
+    .describe("How often hosts sync; a setting of the region, which the probe compares with this")
+    .default(900),
+  release_fallback_no_erase: z.boolean().describe("For cleaning; nothing reads it yet").default(true),
+  enable_deploy_retry_on_datasource_failure: z
+    .boolean()
+    .describe("Deploy again by itself where a first boot found no datasource")
+    .default(true),
+  max_deploy_retry_attempts: z.int().min(0).max(5).describe("How often it does").default(1),
+  auto_claim_single_new_machine: z
+    .boolean()
+    .describe(
+      "Take the only New machine without a BMC address in MAAS for the host; where there are several, nobody chooses",
+    )
+    .default(false),
+  batch_max_parallel: z.int().min(1).max(1000).describe("Onboardings of the profile at work at once").default(10),
+  deploy_max_parallel: z.int().min(1).max(1000).describe("Deploys of the profile at once").default(10),
+  site_bootstrap_bundle_ref: z
+    .string()
+    .max(512)
+    .nullable()
+    .describe("Script that first boots fetch and run: https://...#sha256=<64 hex digits>")
+    .default(null),
+  /** Destructive (lifecycle 4.3). Never implied. */
+  initialize_extra_disks: z
+    .boolean()
+    .describe("DESTROYS DATA: first boots partition and format every free disk that is not the root's")
+    .default(false),
+  erase_unexpected_signatures: z
+    .boolean()
+    .describe("DESTROYS DATA, with initialize_extra_disks: disks that hold something unknown as well")
+    .default(false),
+  boot_disk_pattern: z
+    .string()
+    .min(1)
+    .max(256)
+    .describe(
+      "Regular expression of which one disk's model, name or id_path must hold something, case aside; the system goes there",
+    )
+    .default("boss|boot optimized|m\\.2"),
   enrollment_token_ttl_seconds: Seconds.default(7200),
   preflight_timeout_seconds: Seconds.default(300),
   discovery_timeout_seconds: Seconds.default(1800),
@@ -258,7 +304,13 @@ const RoceItem = z.union([RoceAssignmentRow, z.unknown()]).transform((item): Par
   );
   return { fault: faults.join("; ") };
 });
-export const RoceAssignmentUpsert = z.strictObject({ items: z.array(RoceItem).min(1).max(5000) });
+export const RoceAssignmentUpsert = z.strictObject({
+  items: z
+    .array(RoceItem)
+    .min(1)
+    .max(5000)
+    .describe('Rows as {"hostname": "c07u41", "interface": "enp28s0np0", "ipv4_cidr": "172.30.0.1/31"}'),
+});
 /** What became of each row, in the order of the request. */
 export const RoceAssignmentWritten = z.strictObject({
   written: z.int(),

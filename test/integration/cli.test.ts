@@ -47,6 +47,8 @@ describe("the command line", () => {
       expect(stdout).toContain(operationId.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`));
     const help = await muster(["help", "create-onboarding"]);
     expect(help.stdout).toMatch(/--ipmi-ip\s+string, needed/);
+    const change = await muster(["help", "update-maas-site-profile"]);
+    expect(change.stdout).toMatch(/--initialize-extra-disks {2}boolean\n +DESTROYS DATA/);
   });
 
   it("changes what is there now, or only the version that it is given", async () => {
