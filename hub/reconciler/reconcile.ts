@@ -1,8 +1,10 @@
 import type { SiteId } from "../../shared/ids.ts";
 import { countMoves } from "../db/queries/breaker-counts.ts";
 import { databaseNow } from "../db/queries/clock.ts";
+import { recordTokenRights } from "../db/queries/credential-uses.ts";
 import {
   countUnconfirmed,
+  countUnmanaged,
   type DriftRow,
   forgetOwners,
   lockDriftStates,
@@ -53,6 +55,8 @@ export class Reconciler {
   readonly #services: ReconcilerServices;
   /** Whose name our token has at each site; asked for whenever all are judged, and when a machine has another owner than it had. */
   readonly #users = new Map<SiteId, string>();
+  /** Whether it was an administrator's when that was last recorded. */
+  readonly #administers = new Map<SiteId, boolean>();
   readonly #allJudgedAt = new Map<SiteId, number>();
 
   constructor(services: ReconcilerServices) {
@@ -60,10 +64,14 @@ export class Reconciler {
   }
 
   async reconcile(look: SiteLook): Promise<void> {
-    const { db } = this.#services;
+    const { db, log } = this.#services;
     const { siteId } = look;
-    // A pass that fails is owed in whole: the next look may have read little.
-    if (look.read === "all") this.#allJudgedAt.delete(siteId);
+    if (look.read === "all") {
+      // A pass that fails is owed in whole: the next look may have read little.
+      this.#allJudgedAt.delete(siteId);
+      const count = await countUnmanaged(db, siteId);
+      if (count > 0) log.debug("machines that are no node's are left alone", { site_id: siteId, count });
+    }
     const scope = this.#allAreDue(siteId) ? "all" : "due";
     const rows = await readDriftRows(db, siteId, scope);
     if (rows.length === 0) return;
@@ -99,8 +107,12 @@ export class Reconciler {
   async #userOf({ siteId, maas }: SiteLook, anew: boolean): Promise<string> {
     const known = anew ? undefined : this.#users.get(siteId);
     if (known !== undefined) return known;
-    const { username } = await maas.whoami();
+    const { username, isSuperuser } = await maas.whoami();
     this.#users.set(siteId, username);
+    if (this.#administers.get(siteId) !== isSuperuser) {
+      await this.#services.inTx((tx) => recordTokenRights(tx, siteId, isSuperuser));
+      this.#administers.set(siteId, isSuperuser);
+    }
     return username;
   }
 

@@ -1,5 +1,10 @@
 import type { CREDENTIAL_WARNINGS } from "../../shared/events.ts";
-import { type CredentialRecord, listCredentials, noteWarning } from "../db/queries/credential-uses.ts";
+import {
+  type CredentialRecord,
+  listCredentials,
+  NOT_ADMINISTRATOR,
+  noteWarning,
+} from "../db/queries/credential-uses.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import type { InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
@@ -34,6 +39,8 @@ export function warningOf(secret: CredentialRecord): CredentialWarning | null {
 const latest = (one: Date, other: Date | null): Date => (other !== null && other > one ? other : one);
 
 function failing({ kind, selector, lastFailureCode, lastFailureMessage }: CredentialRecord): string {
+  if (kind === "maas_token" && lastFailureCode === NOT_ADMINISTRATOR)
+    return "The user of the site's MAAS token is no administrator any more: onboardings are refused, and machines that are missing are not known to be gone. Give the user the right back in MAAS, or write an administrator's token.";
   if (kind === "maas_token")
     return `The site's MAAS cannot be watched with its token (${lastFailureCode}). Probe the site, and write its credentials again.`;
   const login = kind === "power" ? "the site's BMC login" : `the BMC login for ${selector}`;

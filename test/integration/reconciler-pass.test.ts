@@ -1,12 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { listCredentials } from "../../hub/db/queries/credential-uses.ts";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { listBreakers } from "../../hub/db/queries/reconciler-breakers.ts";
 import { nodes } from "../../hub/db/schema/index.ts";
+import { createLog } from "../../hub/log.ts";
 import { MaasError, type MaasPort } from "../../hub/maas/port.ts";
 import { Reconciler } from "../../hub/reconciler/reconcile.ts";
 import { emptyMemory, lookAtSite } from "../../hub/watcher/look.ts";
+import { warnOfCredentials } from "../../hub/workflows/credential-warnings.ts";
+import { Secret } from "../../shared/secret.ts";
 import { type FleetNode, FleetRig } from "../support/fleet-rig.ts";
 import { quietLog } from "../support/log.ts";
 
@@ -60,6 +64,41 @@ describe("a pass of the reconciler", () => {
     await expect(pass("all", away)).rejects.toMatchObject({ code: "unavailable" });
     await pass("some");
     expect((await fleet.node(first.nodeId)).host).toBe(host);
+  });
+
+  it("leaves machines alone that are no node's, and says only to whom listens closely how many there are", async () => {
+    const lines: unknown[] = [];
+    const log = createLog("debug", (line) => lines.push(JSON.parse(line)));
+    reconciler = new Reconciler({ db: fleet.db, inTx: fleet.inTx, log });
+    await sweep();
+    expect(lines).toEqual([]);
+    const power = { address: "10.80.9.9", user: "root", pass: new Secret("none") };
+    const { systemId } = await maas.createMachine({ hostname: "nobodys", architecture: "amd64/generic", power });
+    await sweep();
+    expect(lines).toEqual([expect.objectContaining({ level: "debug", site_id: fleet.siteId, count: 1 })]);
+    // The region counts what is done to a machine: nothing was.
+    expect(fleet.rig.maas.sim.region.state.counters[systemId]).toBeUndefined();
+  });
+
+  it("tells of a token whose user is no administrator any more, for as long as that is so", async () => {
+    const { region } = fleet.rig.maas.sim;
+    const [user] = region.state.users;
+    if (user === undefined) throw new Error("the region has no user");
+    const warned = () => warnOfCredentials(fleet.inTx);
+    expect(await warned()).toBe(0);
+    user.isSuperuser = false;
+    await pass("all");
+    await pass("all");
+    expect(await warned()).toBe(1);
+    const [event] = (await fleet.events(`maas-sites/${fleet.siteId}`)).slice(-1);
+    expect(event).toMatchObject({
+      type: "site.credential.warning",
+      data: { credential: "maas_token", reason: "failing", message: expect.stringContaining("no administrator") },
+    });
+    user.isSuperuser = true;
+    await pass("all");
+    expect(await warned()).toBe(0);
+    expect((await listCredentials(fleet.db, fleet.siteId)).map(({ warnedOf }) => warnedOf)).toEqual([null, null]);
   });
 
   it("moves nobody and trips nothing when the owner of all machines is renamed in MAAS, and knows the new name once the agents are heard of", async () => {

@@ -1,6 +1,6 @@
 import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { SiteId } from "../../../shared/ids.ts";
-import { maasCredentialUses } from "../schema/index.ts";
+import { maasCredentialUses, maasSites } from "../schema/index.ts";
 import { toDate, toDateOrNull } from "../timestamp.ts";
 import type { Db, Tx } from "../tx.ts";
 
@@ -25,6 +25,16 @@ export const recordCredentialFailure = (
     lastFailureCode: failure.code,
     lastFailureMessage: failure.message,
   });
+
+/** Whether the user of the site's MAAS token is an administrator, as MAAS says now: without that right most of what the hub does is refused. */
+export async function recordTokenRights(tx: Tx, siteId: SiteId, isAdministrator: boolean): Promise<void> {
+  const [site] = await tx.select({ path: maasSites.apiTokenVaultPath }).from(maasSites).where(eq(maasSites.id, siteId));
+  if (site === undefined || site.path === null) return;
+  const place = { siteId, path: site.path };
+  if (isAdministrator) await note(tx, place, { lastWorkedAt: sql`now()` });
+  else await recordCredentialFailure(tx, place, { code: NOT_ADMINISTRATOR, message: "Its user is no administrator." });
+}
+export const NOT_ADMINISTRATOR = "not_administrator";
 
 async function note(tx: Tx, place: Place, set: Readonly<Record<string, SQL | string>>): Promise<void> {
   await tx.insert(maasCredentialUses).values(place).onConflictDoNothing({ target: maasCredentialUses.path });

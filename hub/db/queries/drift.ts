@@ -120,6 +120,15 @@ export async function countUnconfirmed(tx: Tx, siteId: SiteId, systemIds: readon
   return row?.count ?? 0;
 }
 
+/** Machines that MAAS has and that are no node's (lifecycle 6.4). */
+export async function countUnmanaged(db: Db, siteId: SiteId): Promise<number> {
+  const { rows } = await db.execute<{ count: number }>(sql`
+    select count(*)::int as count from maas_machines m
+    where m.site_id = ${siteId}::uuid and not m.absent and not exists (
+      select from node_maas_state s where s.site_id = m.site_id and s.maas_system_id = m.system_id)`);
+  return rows[0]?.count ?? 0;
+}
+
 /**
  * These nodes have been judged by what was known when their facts were read; one whose facts have changed since stays due. Two statements, whatever
  * their number.
