@@ -45,7 +45,11 @@ const breakerRow = (names) => (one) => {
   const row = make("tr", [
     make("td", names.get(one.site_id) ?? one.site_id),
     make("td", one.kind),
-    make("td", `${one.would_move} of ${one.in_service} nodes in service at once, ${one.move_limit} allowed`, "why"),
+    make(
+      "td",
+      `${one.would_move} more nodes would have moved; of ${one.in_service} in service, ${one.move_limit} may at once`,
+      "why",
+    ),
     make("td", time(one.tripped_at)),
     make(
       "td",
