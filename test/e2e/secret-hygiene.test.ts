@@ -163,6 +163,13 @@ describe("every secret of a site, its hosts and its hub", () => {
       power,
       deploy_password: secrets.plant("the next deploy password"),
     });
+    const move = (maas_token: string, api_base_url: string) =>
+      world.ask("POST", `${site}/move`, { api_base_url, maas_token, reason: "it has a name now" });
+    const { url } = world.rig.maas;
+    await move(`a:b:${secrets.plant("a token that is not the site's")}`, url);
+    await move(`a b:${secrets.plant("a token of no form to move with")}`, url);
+    const named = url.replace("127.0.0.1", "localhost");
+    expect(await move(world.keys.apiKey, named)).toMatchObject({ api_base_url: named });
     const next = newSecret();
     secrets.add("the webhook's next secret", next.slice("whsec_".length));
     world.receiver.answer = (_nth, { signatures }) => ({ status: 500, headers: { "x-signed": String(signatures) } });
