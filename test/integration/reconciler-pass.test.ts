@@ -3,6 +3,7 @@ import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { listCredentials } from "../../hub/db/queries/credential-uses.ts";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
+import { bindNodeToMachine, unbindNode } from "../../hub/db/queries/node-machines.ts";
 import { listBreakers } from "../../hub/db/queries/reconciler-breakers.ts";
 import { nodes } from "../../hub/db/schema/index.ts";
 import { createLog } from "../../hub/log.ts";
@@ -132,5 +133,31 @@ describe("a pass of the reconciler", () => {
       driftDetected: false,
       maasOwner: "renamed",
     });
+  });
+  it("finds of a node that is another machine now what was seen of that one, and nothing of the one before", async () => {
+    const [one, other] = made as [FleetNode, FleetNode];
+    const bound = await fleet.node(one.nodeId);
+    const { siteId, ipmiIp } = bound;
+    await fleet.inTx((tx) => unbindNode(tx, other.nodeId));
+    fleet.status(other.machine, "ready");
+    fleet.status(one.machine, "broken");
+    await sweep();
+    const before = await fleet.node(one.nodeId);
+    expect(before).toMatchObject({ status: "quarantined", driftDetected: true, lastMaasStatus: "Broken" });
+    const rebind = (maasSystemId: string) =>
+      fleet.inTx((tx) => bindNodeToMachine(tx, { nodeId: one.nodeId, siteId, maasSystemId, ipmiIp }));
+    await rebind(other.machine.systemId);
+    expect(await fleet.node(one.nodeId)).toMatchObject({
+      maasSystemId: other.machine.systemId,
+      lastMaasStatus: "Ready",
+      lastMaasIps: ["10.99.0.2"],
+      driftDetected: false,
+      driftDetails: null,
+      driftResolvedAt: null,
+      quarantinedAt: null,
+      maasOwner: null,
+    });
+    await rebind("never1");
+    expect(await fleet.node(one.nodeId)).toMatchObject({ lastMaasStatus: null, lastMaasIps: null });
   });
 });

@@ -2,6 +2,7 @@ import { and, count, eq, inArray, ne, sql } from "drizzle-orm";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import { type Node, nodeMaasState, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { followBindings } from "./maas-machines.ts";
 
 /** Which node is which machine in MAAS. A machine is at most one node that is not deleted; a deleted node is none. */
 export type BoundNode = Pick<Node, "id" | "hostname" | "status"> & { readonly ipmiIp: string };
@@ -53,7 +54,7 @@ export async function countBoundNodes(tx: Tx, siteId: SiteId): Promise<number> {
 
 /**
  * Binds the node to its machine, and to no other any more. A binding that a deleted node has left, e.g. one that an older hub removed, is
- * dropped. The caller has seen that no other node is the machine.
+ * dropped. The caller has seen that no other node is the machine. What was last seen of the machine is known of the node at once.
  */
 export async function bindNodeToMachine(
   tx: Tx,
@@ -75,14 +76,20 @@ export async function bindNodeToMachine(
       target: nodeMaasState.nodeId,
       set: { siteId: binding.siteId, maasSystemId: binding.maasSystemId, ipmiIp: binding.ipmiIp, ...UNKNOWN },
     });
+  // A machine that does not change any more is told of by nobody.
+  await followBindings(tx, binding.siteId, [binding.maasSystemId]);
 }
 
 /** What was known of another machine, or of an earlier system on this one, says nothing of what the node is now. */
 const UNKNOWN = {
   maasOwner: null,
+  lastMaasStatus: null,
+  lastMaasPowerState: null,
+  lastMaasIps: null,
   lastReconciledAt: null,
   driftDetected: false,
   driftDetails: null,
+  driftResolvedAt: null,
   driftAcknowledged: null,
   quarantinedAt: null,
 } as const;
