@@ -174,6 +174,7 @@ async function keep(deps: LookDependencies, siteId: SiteId, watch: MaasSiteWatch
       await keepObserved(tx, siteId, readings, confirmed.gone);
       const ours = await recordLook(tx, siteId, watch.fence, {
         place: feed.place,
+        hasRead: feed.error === null || list !== null || some.readSince !== null,
         startsAnew: feed.reset,
         sweptForMs: swept?.tookMs ?? null,
         wakeAnswered: watch.wakeRequestedAt,

@@ -140,6 +140,7 @@ describe("a site that moves to another address", () => {
     expect(await seenMachines(siteId)).toBe(0);
     const look = {
       place: { cursor: 4712, mark: null },
+      hasRead: true,
       startsAnew: false,
       sweptForMs: 5,
       wakeAnswered: null,

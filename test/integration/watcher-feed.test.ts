@@ -99,9 +99,15 @@ describe("the events feed of a site", () => {
     region.feed = [event(7, "aaa")];
     expect(await look()).toEqual({ asked: ["events", "list"], error: null });
     expect(await row()).toMatchObject({ eventCursor: 7 });
+    const before = await row();
     breaks("timeout");
-    expect(await look()).toMatchObject({ error: "timeout" });
-    expect(await row()).toMatchObject({ eventCursor: 7 });
+    memory.waitedNotBefore = Number.POSITIVE_INFINITY;
+    expect(await look()).toEqual({ asked: ["events"], error: "timeout" });
+    // A look that has read nothing is none to whoever asks when the site was last seen.
+    expect(await row()).toMatchObject({ eventCursor: 7, lastPollAt: before?.lastPollAt });
+    memory.waitedNotBefore = 0;
+    expect(await look()).toEqual({ asked: ["events", "some bbb"], error: "timeout" });
+    expect((await row())?.lastPollAt?.getTime()).toBeGreaterThan(before?.lastPollAt?.getTime() ?? 0);
   });
 
   it("costs nothing more where MAAS refuses the token or is not there", async () => {

@@ -102,6 +102,8 @@ export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise
 export interface LookRecord {
   /** How far the feed has been read; null where it could never be. */
   readonly place: { readonly cursor: number; readonly mark: string | null } | null;
+  /** False when MAAS has given neither its events nor any machine. */
+  readonly hasRead: boolean;
   /** The feed went back: what an earlier sweep has seen counts no more. */
   readonly startsAnew: boolean;
   /** How long ago a sweep that has just ended had begun, in milliseconds; null when none has. */
@@ -126,7 +128,7 @@ export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: Lo
     .set({
       eventCursor: look.place?.cursor ?? null,
       eventMark: look.place?.mark ?? null,
-      lastPollAt: sql`now()`,
+      ...(look.hasRead ? { lastPollAt: sql`now()` } : {}),
       ...(look.sweptForMs === null
         ? look.startsAnew
           ? { lastSweepAt: null }
