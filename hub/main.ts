@@ -4,18 +4,15 @@
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { composeBootstrapScript } from "../cloud-init/bootstrap-script.ts";
 import type { SiteId } from "../shared/ids.ts";
 import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./config.ts";
 import { type Database, openDatabase } from "./db/client.ts";
 import { startEmbeddedPostgres } from "./db/embedded/embedded-postgres.ts";
 import { migrate } from "./db/migrate.ts";
 import { createKeptLog, type KeptLog, type LogRing } from "./diagnostics/log-ring.ts";
-import { type AgentListener, startAgentListener } from "./gateway/agent-listener.ts";
-import { agentPackageUrl } from "./gateway/agent-package-route.ts";
-import { AgentPackages } from "./gateway/agent-packages.ts";
+import { startHosts } from "./hosts.ts";
 import { ensureAdminToken } from "./http/admin-token.ts";
-import { type HubIdentity, type HubKeys, openIdentity } from "./identity.ts";
+import { type HubIdentity, openIdentity } from "./identity.ts";
 import { type Log, toStderr } from "./log.ts";
 import type { MaasPort } from "./maas/port.ts";
 import { SiteClients } from "./maas/site-clients.ts";
@@ -27,11 +24,10 @@ import { startRetention } from "./retention.ts";
 import { openSecrets } from "./secrets/open.ts";
 import { SecretError, type SecretStore } from "./secrets/port.ts";
 import { type StoreWatch, startStoreWatch } from "./secrets/store-watch.ts";
-import { compareRegion, inputResolvers, probeSite, siteClient } from "./services.ts";
+import { compareRegion, probeSite, siteClient } from "./services.ts";
 import { HUB_VERSION } from "./version.ts";
 import { startWatcher } from "./watcher/watcher.ts";
 import { classifyError } from "./workflows/classify-error.ts";
-import type { FirstBoot } from "./workflows/context.ts";
 import { startCredentialWarnings } from "./workflows/credential-warnings.ts";
 import { startWorkflowRunner } from "./workflows/engine/runner.ts";
 import type { Workflow } from "./workflows/engine/workflow.ts";
@@ -78,19 +74,29 @@ async function start(
     identity,
     maas: siteClient(db, secrets, clients),
   };
-  const { sessions, firstBoot } = await startAgents(parts, closers, fail);
+  const agentUrl = agentUrlOf(config);
+  const hosts = await startHosts({
+    ...parts,
+    at: { host: config.agent.host, port: config.agent.port },
+    agentUrl,
+    agentPackageDir: config.agentPackageDir,
+    heartbeatMinTtlMs: config.heartbeatMinTtlMs,
+    log: log.with({ part: "gateway" }),
+    fail,
+  });
+  closers.push(() => hosts.close());
   const workflows = workflowsOf({
     db,
     inTx,
     log: log.with({ part: "onboarding" }),
     secrets,
     maas: parts.maas,
-    firstBoot,
+    firstBoot: hosts.firstBoot,
   });
   startLoops(parts, workflows, closers);
   const operators = await startOperators({
     at: config.http,
-    agentUrl: firstBoot.agentUrl,
+    agentUrl,
     caBundlePem: () => identity.keys().ca.caPem,
     db,
     inTx,
@@ -100,12 +106,12 @@ async function start(
     probe: probeSite,
     compareRegion,
     adminTokenFile,
-    facts: factsOf(parts, { agentUrl: firstBoot.agentUrl, agents: sessions, secretStore: () => storeWatch.state() }),
+    facts: factsOf(parts, { agentUrl, agents: hosts.sessions, secretStore: () => storeWatch.state() }),
   });
   closers.push(() => operators.close());
   const host = config.http.host.includes(":") ? `[${config.http.host}]` : config.http.host;
   const started = {
-    agent_url: firstBoot.agentUrl,
+    agent_url: agentUrl,
     admin_token_file: adminTokenFile,
     database: store.kind,
     secrets: config.secrets.kind,
@@ -147,82 +153,12 @@ async function openSecretStore(
   return { secrets, identity, storeWatch };
 }
 
-/**
- * The listener for hosts, and what first boot has to know of it. Without the hub's keys there is none: it begins once the secret store has given
- * them, and until then agents try again.
- */
-async function startAgents(
-  parts: Parts,
-  closers: Closer[],
-  fail: (error: unknown) => void,
-): Promise<{ sessions: () => number; firstBoot: FirstBoot }> {
-  const { config, log, identity } = parts;
-  const agentUrl = config.agent.url ?? (config.agent.port === 0 ? null : defaultAgentUrl(config.agent.port));
-  if (agentUrl === null)
-    throw new ConfigError(
-      "MUSTER_AGENT_URL is needed when MUSTER_AGENT_PORT is 0: hosts are told an address before the port is known.",
-    );
-  const packages = new AgentPackages(config.agentPackageDir, log.with({ part: "gateway" }));
-  let agents: AgentListener | null = null;
-  const listening = identity.opened.then(async (keys) => {
-    if (keys !== null) agents = await listenForAgents(parts, { agentUrl, packages, keys });
-  });
-  closers.push(async () => {
-    identity.close();
-    await listening.catch(() => undefined);
-    await agents?.close();
-  });
-  if (identity.isOpen) await listening;
-  else listening.catch(fail);
-  return {
-    sessions: () => agents?.sessions() ?? 0,
-    firstBoot: {
-      agentUrl,
-      keys: () => {
-        const { ca, signer } = identity.keys();
-        return { caBundlePem: ca.caPem, taskSigningPublicKey: signer.publicKey };
-      },
-      agentPackage: async (architecture) => {
-        const newest = await packages.newest(architecture);
-        return newest && { url: agentPackageUrl(agentUrl, newest.sha256), sha256: newest.sha256 };
-      },
-    },
-  };
-}
-
-function listenForAgents(
-  { config, log, hubId, database, databaseUrl, maas }: Parts,
-  { agentUrl, packages, keys: { ca, signer } }: { agentUrl: string; packages: AgentPackages; keys: HubKeys },
-): Promise<AgentListener> {
-  return startAgentListener({
-    db: database.db,
-    inTx: database.inTx,
-    databaseUrl,
-    hubId,
-    hubVersion: HUB_VERSION,
-    ca,
-    signer,
-    serverNames: [...new Set([new URL(agentUrl).hostname.replace(/^\[|\]$/g, ""), "localhost", "127.0.0.1"])],
-    host: config.agent.host,
-    port: config.agent.port,
-    heartbeatMinTtlMs: config.heartbeatMinTtlMs,
-    resolveInput: inputResolvers(database.db, maas),
-    packages,
-    bootstrapScript: async ({ nodeId, generation, token }) => {
-      const offered = await packages.newestOfEach();
-      return composeBootstrapScript({
-        nodeId,
-        generation,
-        hub: { agentUrl, caBundlePem: ca.caPem, taskSigningPublicKey: signer.publicKey },
-        enrollmentToken: token.reveal(),
-        packages: Object.fromEntries(
-          offered.map(({ architecture, sha256 }) => [architecture, { url: agentPackageUrl(agentUrl, sha256), sha256 }]),
-        ),
-        renderedAt: Math.floor(Date.now() / 1000),
-      });
-    },
-    log: log.with({ part: "gateway" }),
-  });
+function agentUrlOf({ agent: { url, port } }: Config): string {
+  if (url !== null) return url;
+  if (port !== 0) return defaultAgentUrl(port);
+  throw new ConfigError(
+    "MUSTER_AGENT_URL is needed when MUSTER_AGENT_PORT is 0: hosts are told an address before the port is known.",
+  );
 }
 
 /** What goes on by itself: observing sites, noticing silent nodes, moving workflows. */

@@ -1,5 +1,4 @@
-import type { HubFacts } from "./diagnostics/facts.ts";
-import { watchEventLoop } from "./diagnostics/facts.ts";
+import { type HubFacts, watchEventLoop } from "./diagnostics/facts.ts";
 import { takeDiagnostics } from "./diagnostics/take.ts";
 import { EventFeed } from "./events/event-feed.ts";
 import { startWebhookSender } from "./events/webhook-sender.ts";
