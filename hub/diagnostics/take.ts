@@ -32,22 +32,26 @@ export const Diagnostics = z.strictObject({
 export type Diagnostics = z.output<typeof Diagnostics>;
 type Answer = Diagnostics["sections"][string];
 
-/** By the server's own clock, so that no statement goes on for a reader who is gone. */
-const STATEMENT_MS = 5_000;
-const SECTION_MS = 8_000;
-const ALL_MS = 30_000;
+/** Milliseconds that reading may take. */
+export interface Patience {
+  /** By the server's own clock, so that no statement goes on for a reader who is gone. */
+  readonly statement: number;
+  readonly section: number;
+  readonly all: number;
+}
+const PATIENCE: Patience = { statement: 5_000, section: 8_000, all: 30_000 };
 const LONGEST_TEXT = 4_000;
 
 /** Reads the sections one after another, each failing alone: so the database lends one connection, and what is there is there. */
-export async function takeDiagnostics(facts: HubFacts, inTx: InTx): Promise<Diagnostics> {
+export async function takeDiagnostics(facts: HubFacts, inTx: InTx, patience = PATIENCE): Promise<Diagnostics> {
   const takenAt = new Date().toISOString();
-  const lastMoment = performance.now() + ALL_MS;
+  const lastMoment = performance.now() + patience.all;
   const sections: Record<string, Answer> = {};
   let away: SectionError | null = null;
   for (const section of SECTIONS) {
     const began = performance.now();
-    const ms = Math.min(SECTION_MS, lastMoment - began);
-    const read = section.of === "hub" ? async () => section.read(facts) : () => readRows(section, inTx);
+    const ms = Math.min(patience.section, lastMoment - began);
+    const read = section.of === "hub" ? async () => section.read(facts) : () => readRows(section, inTx, patience);
     const found: Reading<unknown> | SectionError =
       away !== null && section.of === "database" ? away : await readWithin(ms, read, section);
     const took_ms = Math.round(performance.now() - began);
@@ -59,10 +63,14 @@ export async function takeDiagnostics(facts: HubFacts, inTx: InTx): Promise<Diag
   return { schema_version: 1, taken_at: takenAt, hub_id: hubId, version, sections };
 }
 
-const readRows = (section: Extract<Section, { of: "database" }>, inTx: InTx): Promise<Reading<unknown>> =>
+const readRows = (
+  section: Extract<Section, { of: "database" }>,
+  inTx: InTx,
+  patience: Patience,
+): Promise<Reading<unknown>> =>
   inTx(
     async (tx) => {
-      await tx.execute(sql.raw(`set local statement_timeout = ${STATEMENT_MS}`));
+      await tx.execute(sql.raw(`set local statement_timeout = ${patience.statement}`));
       return section.read(tx);
     },
     { isolation: "repeatable read", readOnly: true },

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openDatabase } from "../../hub/db/client.ts";
 import { SECTIONS } from "../../hub/diagnostics/sections/index.ts";
 import { Diagnostics } from "../../hub/diagnostics/take.ts";
-import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
+import { type ApiHarness, PATIENT, seedApi, startApi } from "../support/api-harness.ts";
 import { quietLog } from "../support/log.ts";
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
 import { seedTroubledFleet } from "../support/troubled-fleet.ts";
@@ -86,11 +86,13 @@ describe("the diagnostics of a hub", () => {
 
   it("do not wait for long for a table that somebody holds", async () => {
     const holder = await api.database.database.pool.connect();
+    api.patience = { ...PATIENT, statement: 3_000 };
     try {
       await holder.query("begin; lock table reconciler_breakers in access exclusive mode");
       const { failed } = await take(api);
       expect(failed).toEqual({ tables: "too_slow", reconciliation: "too_slow" });
     } finally {
+      api.patience = PATIENT;
       await holder.query("rollback");
       holder.release();
     }
@@ -228,7 +230,9 @@ describe("the diagnostics of a hub whose database has trouble", () => {
   it.each(["lost_before", "stalled"] as const)("are there without it, to the token of its folder: %s", async (fate) => {
     api.log.error("this is how it began");
     proxy.decide = () => fate;
+    api.patience = { ...PATIENT, section: 3_000 };
     const { sections, failed } = await take(api);
+    api.patience = PATIENT;
     proxy.decide = () => "pass";
     proxy.cutAll();
     expect(failed).toEqual(away);

@@ -7,7 +7,7 @@ import type { Database } from "../../hub/db/client.ts";
 import { putApiToken } from "../../hub/db/queries/api-requests.ts";
 import { type HubFacts, watchEventLoop } from "../../hub/diagnostics/facts.ts";
 import { createKeptLog, type LogRing } from "../../hub/diagnostics/log-ring.ts";
-import { takeDiagnostics } from "../../hub/diagnostics/take.ts";
+import { type Patience, takeDiagnostics } from "../../hub/diagnostics/take.ts";
 import { EventFeed } from "../../hub/events/event-feed.ts";
 import { ensureAdminToken, isAdminToken } from "../../hub/http/admin-token.ts";
 import { createAdminApp } from "../../hub/http/app.ts";
@@ -41,6 +41,8 @@ export interface ApiHarness {
   /** Of the hub whose API this is. */
   readonly log: Log;
   probeAnswer: Awaited<ReturnType<ProbeMaas>>;
+  /** How long its diagnostics wait: on a busy machine too, unless a test is about that. */
+  patience: Patience;
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** A page as a browser gets it, without a token. */
   page(path: string): Promise<{ status: number; headers: Headers; text: string }>;
@@ -66,6 +68,8 @@ const WRITTEN = [
   "node_conditions",
   "report_tokens",
 ];
+
+export const PATIENT: Patience = { statement: 60_000, section: 60_000, all: 110_000 };
 
 export const GOOD_PROBE: ApiHarness["probeAnswer"] = {
   maas_version: "3.7.3",
@@ -127,6 +131,7 @@ export async function startApi(
     admin: readFileSync(tokenFile, "utf8").trim(),
     viewer: await viewerToken(database),
     probeAnswer: GOOD_PROBE,
+    patience: PATIENT,
     ask: async (method, path, body, headers = {}) => {
       const response = await app.request(path, {
         method,
@@ -170,7 +175,7 @@ export async function startApi(
     workflows: workflowsOf({ db, inTx, log: quietLog, secrets, maas, firstBoot: FIRST_BOOT }),
     probe: options.probe ?? (async () => harness.probeAnswer),
     log,
-    takeDiagnostics: () => takeDiagnostics(facts, inTx),
+    takeDiagnostics: () => takeDiagnostics(facts, inTx, harness.patience),
     isAdminToken: (token) => isAdminToken(tokenFile, token),
     status: () => ({ hub_id: "test", version: "test", agents: 0 }),
   });
