@@ -39,6 +39,12 @@ describe("choosePowerCredentials", () => {
     expect(choosePowerCredentials(others, host, "default")?.selector).toBe("default");
     expect(choosePowerCredentials(others, { ...host, pxeMac: null }, null)).toBeNull();
   });
+
+  it("knows a BMC's address however it is spelt", () => {
+    const long = override("ipmi_ip", "2001:DB8:0:0::5");
+    expect(choosePowerCredentials([long], { ...host, ipmiIp: "2001:db8::5" }, "default")?.selector).toBe("ipmi_ip");
+    expect(choosePowerCredentials([long], { ...host, ipmiIp: "2001:db8::6" }, "default")?.selector).toBe("default");
+  });
 });
 
 describe("findBootDisk", () => {

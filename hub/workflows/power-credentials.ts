@@ -1,3 +1,5 @@
+import { sameAddress } from "../maas/power-address.ts";
+
 /** A row of per-node BMC logins, as far as the choice depends on it. */
 export interface PowerOverride {
   readonly selectorType: "hostname" | "ipmi_ip" | "pxe_mac";
@@ -22,9 +24,10 @@ export function choosePowerCredentials(
 ): ChosenCredentials | null {
   const values = { pxe_mac: host.pxeMac, ipmi_ip: host.ipmiIp, hostname: host.hostname };
   for (const selector of ORDER) {
-    const value = values[selector]?.toLowerCase();
+    const value = values[selector];
+    if (value === null) continue;
     const match = overrides.find(
-      (row) => row.status === "active" && row.selectorType === selector && row.selectorValue.toLowerCase() === value,
+      (row) => row.status === "active" && row.selectorType === selector && sameAddress(row.selectorValue, value),
     );
     if (match !== undefined) return { selector, path: match.vaultPath };
   }
