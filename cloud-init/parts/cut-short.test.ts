@@ -147,14 +147,14 @@ function builtPackage(): Buffer {
 const stateOfPackage = (): string =>
   spawnSync(folder.path("usr/bin/dpkg-query"), ["-W", "-f", `\${db:Status-Status}`, "muster-agent"]).stdout.toString();
 
-/** Kills dpkg as soon as the command is in its place; where dpkg was faster, begins anew. */
+/** Kills dpkg as soon as the command is in its place; where dpkg was faster with all the others, begins anew. */
 function cutInstall(): void {
   const script = `
-    for attempt in $(seq 30); do
+    for attempt in $(seq 200); do
       "$1/usr/bin/dpkg" -i "$1/agent.deb" &
       until [ -e "$1/usr/bin/muster-agent" ]; do kill -0 $! || break; done
       kill -9 $!; wait
-      [ -e "$1/usr/lib/muster/agent/9" ] || exit 0
+      [ "$(ls "$1/usr/lib/muster/agent" | grep -vc dpkg-new)" -eq ${FILES} ] || exit 0
       "$1/usr/bin/dpkg" --purge muster-agent
     done
     exit 1`;

@@ -1,7 +1,7 @@
 /** Prints the figures of docs/benchmarks.md. Every figure is measured in this run on real processes; nothing here asserts a time. */
 import { mkdirSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { join, resolve } from "node:path";
+import { freePort } from "../support/free-port.ts";
 import { measureAgentIdle } from "./agent-idle.ts";
 import { measureAgentMemory } from "./agent-memory.ts";
 import { printFigure } from "./figure.ts";
@@ -15,18 +15,6 @@ import { measureWaitingRequests } from "./waiting-requests.ts";
 const stateDir = resolve(".muster/bench");
 rmSync(stateDir, { recursive: true, force: true });
 mkdirSync(stateDir, { recursive: true });
-
-const freePort = (): Promise<number> =>
-  new Promise((done, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() =>
-        address === null || typeof address === "string" ? reject(new Error("no port")) : done(address.port),
-      );
-    });
-  });
 
 process.stdout.write(`${describeMachine()}\n\n`);
 for (const measure of [

@@ -1,11 +1,11 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { execa } from "execa";
 import { z } from "zod";
 import { Profile } from "../../shared/api/sites.ts";
 import { type MaasSimulator, startMaasSimulator } from "../fakes/maas/simulator.ts";
 import { type Child, startChild } from "../support/child.ts";
+import { freePort } from "../support/free-port.ts";
 import { HubApi } from "../support/hub-api.ts";
 import { type DemoHost, demoHosts, type SeededSite, seedSite } from "../support/seed-site.ts";
 import { until } from "../support/until.ts";
@@ -142,13 +142,3 @@ async function startHub(
   const token = readFileSync(join(folder, "hub/admin-token"), "utf8").trim();
   return { hub, api: new HubApi(listening, token) };
 }
-
-const freePort = (host: string): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, host, () => {
-      const address = server.address();
-      server.close(() => (address === null || typeof address === "string" ? reject() : resolve(address.port)));
-    });
-  });

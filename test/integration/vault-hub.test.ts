@@ -1,5 +1,4 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -7,6 +6,7 @@ import { z } from "zod";
 import { startVault, type VaultServer } from "../fakes/vault/server.ts";
 import { type Child, startChild } from "../support/child.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { freePort } from "../support/free-port.ts";
 import { HubApi } from "../support/hub-api.ts";
 import { until } from "../support/until.ts";
 import { hubPolicy } from "../support/vault-under-test.ts";
@@ -148,17 +148,4 @@ function fileWith(text: string): string {
   const file = join(folder, "wrong");
   writeFileSync(file, text);
   return file;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address();
-      probe.close(() =>
-        address === null || typeof address === "string" ? reject(new Error("no port")) : resolve(address.port),
-      );
-    });
-  });
 }

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { DEFAULT_API_KEY } from "../fakes/maas/state/seed.ts";
 import { type Child, startChild } from "./child.ts";
+import { freePort } from "./free-port.ts";
 import { HubApi } from "./hub-api.ts";
 import { knownSecrets, leaksInLogsBelow, SecretLeaked } from "./known-secrets.ts";
 import { type Supervised, supervise } from "./supervise.ts";
@@ -187,24 +187,3 @@ async function rememberedPorts(stateDir: string, hubs: number): Promise<Ports> {
   writeFileSync(file, JSON.stringify(all));
   return all;
 }
-
-/**
- * Below the range from which the kernel takes the ports of outgoing connections: one that is free now could else be one of those by the time that the
- * hub wants it.
- */
-const [LOWEST_PORT, HIGHEST_PORT] = [10_000, 32_000];
-
-async function freePort(): Promise<number> {
-  for (let tries = 0; tries < 100; tries += 1) {
-    const port = LOWEST_PORT + Math.floor(Math.random() * (HIGHEST_PORT - LOWEST_PORT));
-    if (await isFree(port)) return port;
-  }
-  throw new Error(`no port between ${LOWEST_PORT} and ${HIGHEST_PORT} could be bound`);
-}
-
-const isFree = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const server = createServer();
-    server.once("error", () => resolve(false));
-    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
-  });

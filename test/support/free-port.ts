@@ -1,0 +1,22 @@
+import { createServer } from "node:net";
+
+/**
+ * Below the range from which the kernel takes the ports of outgoing connections: one that is free now could else be one of those by the time that
+ * whoever was told it listens there.
+ */
+const [LOWEST_PORT, HIGHEST_PORT] = [10_000, 32_000];
+
+export async function freePort(host = "127.0.0.1"): Promise<number> {
+  for (let tries = 0; tries < 100; tries += 1) {
+    const port = LOWEST_PORT + Math.floor(Math.random() * (HIGHEST_PORT - LOWEST_PORT));
+    if (await isFree(port, host)) return port;
+  }
+  throw new Error(`no port between ${LOWEST_PORT} and ${HIGHEST_PORT} could be bound`);
+}
+
+const isFree = (port: number, host: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, host, () => server.close(() => resolve(true)));
+  });
