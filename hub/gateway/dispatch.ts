@@ -50,7 +50,7 @@ export class Dispatcher {
 
   /** Looks for tasks of these nodes; called on NOTIFY, on a welcome, after a result, and every second for all. */
   async offer(nodeIds: readonly NodeId[]): Promise<void> {
-    const connected = nodeIds.filter((nodeId) => this.#deps.sessions.get(nodeId) !== undefined);
+    const connected = nodeIds.filter((nodeId) => this.#deps.sessions.get(nodeId)?.settled === true);
     const claimed = await claimTasks(this.#deps.db, connected);
     await Promise.all(claimed.map((task) => this.#offerOne(task)));
     for (const task of await cancellingTasks(this.#deps.db, connected))
@@ -68,6 +68,7 @@ export class Dispatcher {
       );
       return moved;
     });
+    session.settled = true;
     // Cancelled while the agent was away: it works on, and would end at its deadline what nobody wants ended.
     for (const { taskId, epoch } of await cancelledDeliveries(this.#deps.db, nodeId, journal))
       session.channel.send({ type: "task.cancel", task_id: taskId, epoch });
@@ -189,7 +190,9 @@ export class Dispatcher {
         lease_seconds: TASKS[task.type].leaseSeconds,
         not_after: task.deadline.toISOString(),
       });
-      this.#send(task.nodeId, { type: "task.offer", order });
+      // To a session that has come since, and is not settled yet, it is one that was lost: it is offered anew.
+      if (this.#deps.sessions.get(task.nodeId)?.settled === true)
+        this.#send(task.nodeId, { type: "task.offer", order });
     } catch (error) {
       this.#deps.log.warn("a task could not be offered", {
         task_id: task.id,

@@ -81,6 +81,7 @@ export class Gateway {
       channel,
       heartbeatTtlMs: ttl,
       heardAt: performance.now(),
+      settled: false,
     };
     sessions.add(session);
     const welcome: Welcome = {

@@ -21,6 +21,7 @@ const session = (epoch: number, more: Partial<Session> = {}): Session & { channe
   serial: "s",
   heartbeatTtlMs: 10_000,
   heardAt: 0,
+  settled: true,
   ...more,
   channel: new Recorder(),
 });

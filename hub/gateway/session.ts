@@ -21,6 +21,8 @@ export interface Session {
   heartbeatTtlMs: number;
   /** Milliseconds of `performance.now()`. */
   heardAt: number;
+  /** Whether what the agent's journal says has settled its earlier deliveries: a task offered before that would be taken for one that it lost. */
+  settled: boolean;
 }
 
 /** Beyond two times to live: a long poll may be silent for this long while it waits. */
