@@ -344,6 +344,11 @@ describe("the long poll", () => {
     const waiting = rig.ask("GET", `${paths(identity)}/tasks/wait?session_epoch=${session_epoch}&timeout_ms=30000`, {
       as: identity,
     });
+    const opened = await sessionOf(identity.nodeId);
+    await until("the hub to hear the poll", async () => {
+      const heard = await sessionOf(identity.nodeId);
+      return Number(heard?.lastSeenAt) > Number(opened?.lastSeenAt) ? true : undefined;
+    });
     await connect(identity);
     expect((await waiting).status).toBe(200);
     const body = { session_epoch, frames: [{ type: "heartbeat", seq: 5 }] };

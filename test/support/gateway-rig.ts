@@ -314,13 +314,13 @@ export class GatewayRig {
     return verify(null, Buffer.from(orderSigningText(order)), key, Buffer.from(order.signature, "base64url"));
   }
 
-  /** Every row of the tables that matter, without the two times that mere contact moves. */
+  /** Every row of the tables that matter, without what mere contact moves: two times, and the time to live. */
   async snapshot(): Promise<unknown> {
     const all: Record<string, unknown> = {};
     for (const table of WATCHED) {
       const { rows } = await this.db.execute<{ rows: unknown }>(
         sql`select coalesce(jsonb_agg(r order by r::text), '[]') as rows from (
-          select to_jsonb(t) - 'last_seen_at' - 'last_agent_contact_at' as r from ${sql.identifier(table)} t) x`,
+          select to_jsonb(t) - 'last_seen_at' - 'last_agent_contact_at' - 'heartbeat_ttl_ms' as r from ${sql.identifier(table)} t) x`,
       );
       all[table] = rows[0]?.rows;
     }
