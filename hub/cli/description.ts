@@ -8,6 +8,7 @@ const Schema = z.object({
   default: z.unknown().optional(),
   description: z.string().optional(),
   required: z.array(z.string()).optional(),
+  "x-counts-failures": z.boolean().optional(),
   get anyOf() {
     return z.array(Schema).optional();
   },
@@ -33,6 +34,7 @@ const Described = z.object({
   tags: z.array(z.string()),
   parameters: z.array(Parameter).optional(),
   requestBody: z.object({ content: Content }).optional(),
+  responses: z.record(z.string(), z.object({ content: Content.optional() })),
 });
 const METHODS = ["get", "post", "patch", "put", "delete"] as const;
 const ApiDescription = z.object({
@@ -62,6 +64,8 @@ export interface Operation {
   readonly conditional: boolean;
   /** Null: takes no body. */
   readonly body: readonly Field[] | null;
+  /** Fields of the answer that say how many parts of the request were not done. */
+  readonly failureCounts: readonly string[];
 }
 
 /** `string`, `integer`, `array` ... as far as the schema says. */
@@ -73,6 +77,10 @@ export const typesOf = (schema: Schema): string[] => [
 const dashed = (name: string): string =>
   name.replaceAll("_", "-").replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 export const flagOf = (field: Pick<Field, "name">): string => dashed(field.name);
+
+const answersOf = ({ responses }: z.output<typeof Described>): Schema[] =>
+  Object.values(responses).flatMap(({ content }) => content?.["application/json"]?.schema ?? []);
+const countsFailures = ({ name, schema }: Field): string[] => (schema["x-counts-failures"] === true ? [name] : []);
 
 /** The commands that a hub offers, by its own word, so that a command line never offers what its hub has not. */
 export function operationsOf(document: unknown): Operation[] {
@@ -116,6 +124,7 @@ export function operationsOf(document: unknown): Operation[] {
         })),
         conditional: (one.parameters ?? []).some(({ in: place, name }) => place === "header" && name === "If-Match"),
         body: body === undefined ? null : fieldsOf(body),
+        failureCounts: answersOf(one).flatMap(fieldsOf).flatMap(countsFailures),
       };
     }),
   );

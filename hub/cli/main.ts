@@ -1,6 +1,6 @@
 /**
- * The operators' command line. Its commands are the operations of the API, read from the hub's own description. Exit status: 0 done, 1 the hub refused,
- * 2 the command was not understood, 3 the hub could not be reached.
+ * The operators' command line. Its commands are the operations of the API, read from the hub's own description. Exit status: 0 done, 1 the hub refused
+ * all or a part of it, 2 the command was not understood, 3 the hub could not be reached.
  */
 import { parseArgs } from "node:util";
 import { COMMON_FLAGS, type Invocation, invocationOf, readArguments, UsageError } from "./arguments.ts";
@@ -66,7 +66,17 @@ async function run(operation: Operation, argv: readonly string[]): Promise<void>
   const response = await call(target, { method: operation.method, invocation, headers });
   if (response.status === 204) return void (output === "text" && process.stdout.write("Done.\n"));
   if (response.headers.get("content-type")?.startsWith("text/event-stream") === true) return printStream(response);
-  print(await response.json());
+  const answer: unknown = await response.json();
+  print(answer);
+  mustBeWhole(operation, answer);
+}
+
+/** A script that goes on only where all was done must not go on after an answer by which a part was not. */
+function mustBeWhole({ failureCounts }: Operation, answer: unknown): void {
+  const counts = Object.entries(answer ?? {}).filter(([name, count]) => failureCounts.includes(name) && count > 0);
+  if (counts.length === 0) return;
+  const told = counts.map(([name, count]) => `${name}: ${count}`).join(", ");
+  throw new Refused(`Not all of it was done (${told}). What became of each part, and why, is in the answer.`);
 }
 
 async function describe(url: string): Promise<Operation[]> {

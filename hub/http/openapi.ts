@@ -89,7 +89,7 @@ const NAMED = {
 const names = z.registry<{ id: string }>();
 for (const [id, schema] of Object.entries(NAMED)) names.add(schema, { id });
 
-/** The names are in a registry of their own, so what a field's `describe` says is put beside them here. */
+/** The names are in a registry of their own, so what a field's `describe` says is put beside them here, and what `extensions.ts` adds to it. */
 const jsonSchemaOf = (schema: z.ZodType, io: "input" | "output"): Schema =>
   z.toJSONSchema(schema, {
     io,
@@ -97,8 +97,8 @@ const jsonSchemaOf = (schema: z.ZodType, io: "input" | "output"): Schema =>
     target: "draft-2020-12",
     metadata: names,
     override: ({ zodSchema, jsonSchema: json }) => {
-      const { description } = z.globalRegistry.get(zodSchema) ?? {};
-      if (description !== undefined) json.description = description;
+      const about = Object.entries(z.globalRegistry.get(zodSchema) ?? {});
+      Object.assign(json, Object.fromEntries(about.filter(([key]) => key === "description" || key.startsWith("x-"))));
     },
   }) as Schema;
 

@@ -49,12 +49,14 @@ export const recoverBatch = (
   const { failureClass, ...by } = request;
   const verbFor = (row: WorkflowRow): Verb | null =>
     failureClass === undefined || row.failureClass === failureClass ? nextVerbOf(row) : null;
-  return applyToEach(inTx, kinds, batchId, { statuses: FAILED, by, verbFor });
+  return applyToEach(inTx, kinds, batchId, { statuses: FAILED, failureClass, by, verbFor });
 };
 
 interface Order {
   /** Of the hosts that are meant; one that has left them by its turn is left as it is. */
   readonly statuses: readonly WorkflowStatus[];
+  /** Of those only the ones that failed so; undefined for all. */
+  readonly failureClass?: string | undefined;
   readonly by: Request;
   verbFor(row: WorkflowRow): Verb | null;
 }
@@ -69,7 +71,7 @@ async function applyToEach(
   batchId: BatchId,
   order: Order,
 ): Promise<BatchVerbResult> {
-  const { siteId, ids } = await inTx((tx) => listMeant(tx, batchId, order.statuses));
+  const { siteId, ids } = await inTx((tx) => listMeant(tx, batchId, order));
   const results: Result[] = [];
   for (let at = 0; at < ids.length; at += HOSTS_AT_ONCE) {
     const some = ids.slice(at, at + HOSTS_AT_ONCE);
@@ -83,14 +85,20 @@ async function applyToEach(
 async function listMeant(
   tx: Tx,
   batchId: BatchId,
-  statuses: readonly WorkflowStatus[],
+  { statuses, failureClass }: Order,
 ): Promise<{ siteId: SiteId; ids: WorkflowId[] }> {
   const [batch] = await tx.select().from(onboardingBatches).where(eq(onboardingBatches.id, batchId));
   if (batch === undefined) throw new ApiError("not_found", `There is no onboarding batch ${batchId}.`);
   const rows = await tx
     .select({ id: workflows.id })
     .from(workflows)
-    .where(and(eq(workflows.batchId, batchId), inArray(workflows.status, [...statuses])))
+    .where(
+      and(
+        eq(workflows.batchId, batchId),
+        inArray(workflows.status, [...statuses]),
+        failureClass === undefined ? undefined : eq(workflows.failureClass, failureClass),
+      ),
+    )
     .orderBy(sql`${workflows.status} <> 'pending'`, asc(workflows.id));
   return { siteId: batch.siteId, ids: rows.map((row) => row.id) };
 }

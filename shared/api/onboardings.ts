@@ -2,6 +2,7 @@ import { z } from "zod";
 import { NEXT_VERBS } from "../failures.ts";
 import { BatchId, NodeId, ProfileId, SiteId, WorkflowId } from "../ids.ts";
 import { ONBOARDING_STAGES, WorkflowStatus } from "../workflow-status.ts";
+import { countsFailures } from "./extensions.ts";
 import { SkuId } from "./sites.ts";
 import { Hostname, IpAddress, MacAddress, Timestamp } from "./values.ts";
 import { StageEvent, workflowProgress } from "./workflow-progress.ts";
@@ -83,7 +84,7 @@ export type BatchDetail = z.output<typeof BatchDetail>;
 export const BatchVerbResult = z.strictObject({
   batch_id: BatchId,
   applied: z.int(),
-  skipped: z.int(),
+  skipped: z.int().meta(countsFailures),
   results: z.array(
     z.strictObject({
       onboarding_id: WorkflowId,

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { CREDENTIAL_WARNINGS, CREDENTIALS } from "../events.ts";
 import { ProfileId, SiteId } from "../ids.ts";
 import { Reason } from "./decommissions.ts";
+import { countsFailures } from "./extensions.ts";
 import { Hostname, InterfaceName, IpAddress, LinuxUserName, Seconds, Timestamp } from "./values.ts";
 
 const Activation = z.enum(["active", "disabled"]);
@@ -314,7 +315,7 @@ export const RoceAssignmentUpsert = z.strictObject({
 /** What became of each row, in the order of the request. */
 export const RoceAssignmentWritten = z.strictObject({
   written: z.int(),
-  failed: z.int(),
+  failed: z.int().meta(countsFailures),
   items: z.array(
     z.discriminatedUnion("outcome", [
       z.strictObject({ index: z.int(), outcome: z.enum(["created", "updated", "unchanged"]) }),

@@ -100,7 +100,7 @@ describe("the command line", () => {
     expect(JSON.parse(all.stdout).items).toHaveLength(4);
   });
 
-  it("shows of every row what became of it, and why", async () => {
+  it("shows of every row what became of it, and why, and ends with 1 where one of them failed", async () => {
     const rows = [
       { hostname: "gpu-9", interface: "ens1np0", ipv4_cidr: "172.30.0.1/31" },
       { hostname: "gpu-9", interface: "ens2np0", ipv4_cidr: "nonsense" },
@@ -109,10 +109,43 @@ describe("the command line", () => {
     expect(written.stdout).toMatch(/^written +1\nfailed +1\n/);
     expect(written.stdout).toMatch(/^0 +created +-$/m);
     expect(written.stdout).toMatch(/^1 +failed +.*ipv4_cidr/m);
+    expect(written).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/^Not all of it was done \(failed: 1\)/),
+    });
+    const json = ["upsert-roce-assignments", seed.siteId, "--output", "json", "--items"];
+    const failed = await muster([...json, JSON.stringify(rows.slice(1))]);
+    expect(failed.exitCode).toBe(1);
+    expect(JSON.parse(failed.stdout).items).toMatchObject([{ outcome: "failed" }]);
+    expect(await muster([...json, JSON.stringify(rows.slice(0, 1))])).toMatchObject({ exitCode: 0, stderr: "" });
     const list = await muster(["list-roce-assignments", seed.siteId]);
     expect(list.stdout).toMatch(/gpu-9 +ens1np0 +172\.30\.0\.1\/31/);
     const status = await muster(["get-reconciliation-status"]);
     expect(status.stdout).toMatch(/^name +site_id +status +ok +drifted/m);
+  });
+
+  it("ends with 1 where a verb of a batch was not carried out for one of the hosts that it was meant for", async () => {
+    const { siteId, profileId, skuId } = seed;
+    const nodes = ["7", "8", "9"].map((n) => ({ hostname: `batch-${n}`, ipmi_ip: `10.0.7.${n}` }));
+    const body = { site_id: siteId, profile_id: profileId, sku_id: skuId, nodes };
+    const created = await muster(["create-onboarding-batch", "--json", JSON.stringify(body), "--output", "json"]);
+    const { batch_id: batch } = JSON.parse(created.stdout);
+    const { pool } = api.database.database;
+    const fail = (hostname: string, failureClass: string) =>
+      pool.query(
+        `update workflows w set status = 'failed_manual_intervention', failure_class = $2, failure_code = 'x'
+         from node_onboardings o where o.onboarding_id = w.id and o.hostname = $1`,
+        [hostname, failureClass],
+      );
+    await fail("batch-7", "upstream_transient");
+    await fail("batch-8", "no_such_class");
+    const recover = ["recover-onboarding-batch", batch, "--reason", "MAAS is back"];
+    const asked = await muster([...recover, "--failure-class", "upstream_transient"]);
+    expect(asked, "the host of another class was not meant").toMatchObject({ exitCode: 0, stderr: "" });
+    const all = await muster(recover);
+    expect(all.stdout).toMatch(/^batch-8 .*recommends no verb$/m);
+    expect(all).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/^Not all of it was done \(skipped: 1\)/) });
+    expect(await muster(["cancel-onboarding-batch", batch, "--reason", "enough"])).toMatchObject({ exitCode: 0 });
   });
 
   it("says what a flag takes, also where it is a record or a list of them", async () => {
