@@ -63,6 +63,14 @@ describe("every source file", async () => {
     expect(files.filter((file) => vague.test(file))).toEqual([]);
   });
 
+  it("of the hub takes advisory locks by their list", async () => {
+    const offenders: string[] = [];
+    for (const file of files.filter((name) => name.startsWith("hub/") && name !== "hub/db/advisory-locks.ts")) {
+      if (/pg_(try_)?advisory/.test(await readFile(join(ROOT, file), "utf8"))) offenders.push(file);
+    }
+    expect(offenders).toEqual([]);
+  });
+
   it("has no default export unless a tool demands it", async () => {
     const offenders: string[] = [];
     for (const file of files.filter((name) => !name.startsWith("test/config/") && !name.startsWith("test/support/"))) {

@@ -7,12 +7,10 @@ import { drizzle } from "drizzle-orm/node-postgres";
 import { migrate as applyMigrations } from "drizzle-orm/node-postgres/migrator";
 import { Client } from "pg";
 import { z } from "zod";
+import { lockMigrations } from "./advisory-locks.ts";
 import type { Db } from "./tx.ts";
 
 const MIGRATIONS = fileURLToPath(new URL("./migrations", import.meta.url));
-
-/** Any constant will do as long as nothing else in this database takes the same advisory lock: "muster" in ASCII. */
-const MIGRATION_LOCK = "120351215609202";
 
 /**
  * The advisory lock belongs to the session, so all of it runs on one connection of its own; if this process dies, the
@@ -29,7 +27,7 @@ export async function migrate(url: string, folder: string = MIGRATIONS): Promise
   client.on("error", () => undefined);
   try {
     await client.connect();
-    await client.query("select pg_advisory_lock($1::bigint)", [MIGRATION_LOCK]);
+    await lockMigrations(client);
     await applyMigrations(drizzle(client), { migrationsFolder: folder });
   } finally {
     await client.end();

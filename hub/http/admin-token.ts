@@ -1,15 +1,12 @@
 import { createHash, randomBytes } from "node:crypto";
 import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { sql } from "drizzle-orm";
+import { lockUntilCommit } from "../db/advisory-locks.ts";
 import { findApiToken, putApiToken } from "../db/queries/api-requests.ts";
 import type { InTx } from "../db/tx.ts";
 
 const NAME = "admin";
 const hash = (token: string): string => createHash("sha256").update(token).digest("hex");
-
-/** Any number: of several hubs that start at once on one folder, one makes the token and the others find it. */
-const TOKEN_LOCK = 74_103;
 
 /**
  * The first start makes the admin token, in a file that only the owner reads; the database holds its hash. A file that is lost is made anew and
@@ -17,7 +14,7 @@ const TOKEN_LOCK = 74_103;
  */
 export async function ensureAdminToken(inTx: InTx, file: string): Promise<void> {
   await inTx(async (tx) => {
-    await tx.execute(sql`select pg_advisory_xact_lock(${TOKEN_LOCK})`);
+    await lockUntilCommit(tx, "admin_token");
     const present = (await readOrEmpty(file)).trim();
     if (present !== "" && (await findApiToken(tx, hash(present))) !== null) return;
     const token = randomBytes(32).toString("base64url");

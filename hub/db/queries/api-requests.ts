@@ -1,4 +1,5 @@
 import { and, eq, isNull, lt, sql } from "drizzle-orm";
+import { lockUntilCommit } from "../advisory-locks.ts";
 import { type ApiRole, apiTokens, auditLogs, type IdempotencyKey, idempotencyKeys } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
@@ -50,7 +51,7 @@ export async function findIdempotencyKey(db: Db | Tx, actor: string, key: string
 
 /** Waits for another request with the same key to end, and returns its answer if it left one: of two at once, one acts. */
 export async function lockIdempotencyKey(tx: Tx, actor: string, key: string): Promise<IdempotencyKey | null> {
-  await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`${actor} ${key}`}, 0))`);
+  await lockUntilCommit(tx, "idempotency_key", `${actor} ${key}`);
   return findIdempotencyKey(tx, actor, key);
 }
 

@@ -1,7 +1,7 @@
 import { and, asc, gt, lte, sql } from "drizzle-orm";
+import { EVENT_LOCK_SPACE } from "../advisory-locks.ts";
 import { type DomainEventRow, domainEvents } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
-import { EVENT_LOCK_SPACE } from "./domain-events.ts";
 
 /**
  * Oldest first. A sequence number is given out before its transaction commits, so a lower one may come to light after a higher one. Shown are

@@ -1,10 +1,8 @@
 import { sql } from "drizzle-orm";
 import type { EventData, EventType } from "../../../shared/events.ts";
+import { markOfWriter } from "../advisory-locks.ts";
 import { domainEvents } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
-
-/** The upper 16 bits of the advisory locks that mark running writers of events; the lower 48 are a sequence number. */
-export const EVENT_LOCK_SPACE = 0x4d45;
 
 /**
  * Until it ends, the transaction is marked with the last number given out before its first one, so that readers wait for it (`listDomainEvents`). The
@@ -14,7 +12,7 @@ export const EVENT_LOCK_SPACE = 0x4d45;
 async function markWriter(tx: Tx): Promise<void> {
   await tx.execute(sql`
     select set_config('muster.writes_events', 'yes', true),
-      pg_advisory_xact_lock_shared((${EVENT_LOCK_SPACE}::int8 << 48) | (select case when is_called then last_value else 0 end from domain_events_seq_seq))
+      ${markOfWriter(sql`(select case when is_called then last_value else 0 end from domain_events_seq_seq)`)}
     where current_setting('muster.writes_events', true) is distinct from 'yes'`);
 }
 

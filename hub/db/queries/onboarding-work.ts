@@ -1,5 +1,6 @@
 import { and, eq, inArray, isNull, like, ne, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { NodeId, ProfileId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { lockUntilCommit } from "../advisory-locks.ts";
 import {
   type AgentSession,
   agentSessions,
@@ -90,16 +91,13 @@ const admissible = (kind: string, sites: SQLWrapper): SQL => sql`
 
 const deploySlot = (profileId: ProfileId): string => `deploy-slot:${profileId}/`;
 
-/** Any number that no other pair of lock keys begins with. */
-const DEPLOY_SLOT_LOCK = 74_104;
-
 /**
  * Takes one of the profile's `deploy_max_parallel` places, or keeps the one held. False: all are taken, ask again later. The lock lets the hosts of a
  * batch, who come at the same moment, find one free place after the other: without it all would find the first one, and all but one none.
  */
 export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileId, most: number): Promise<boolean> {
   const prefix = deploySlot(profileId);
-  await tx.execute(sql`select pg_advisory_xact_lock(${DEPLOY_SLOT_LOCK}, hashtext(${prefix}))`);
+  await lockUntilCommit(tx, "deploy_slots", prefix);
   await tx.execute(sql`
     insert into workflow_subjects (subject, workflow_id)
     select ${prefix} || n, ${id}::uuid from generate_series(1, ${most}::int) n

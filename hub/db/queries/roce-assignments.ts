@@ -1,5 +1,6 @@
 import { inArray, sql } from "drizzle-orm";
 import type { SiteId } from "../../../shared/ids.ts";
+import { lockUntilCommit } from "../advisory-locks.ts";
 import { type MaasRoceAssignment, maasRoceAssignments } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
@@ -14,12 +15,9 @@ export interface RoceChange {
   readonly replaces: Pick<MaasRoceAssignment, "id" | "createdAt"> | null;
 }
 
-/** Any number that no other pair of lock keys begins with. */
-const ROCE_LOCK = 74_103;
-
 /** The site's rows at the places or with the addresses of the given ones; until the transaction ends nobody else writes rows of the site. */
 export async function lockRoceRows(tx: Tx, siteId: SiteId, rows: readonly RoceRow[]): Promise<MaasRoceAssignment[]> {
-  await tx.execute(sql`select pg_advisory_xact_lock(${ROCE_LOCK}, hashtext(${siteId}))`);
+  await lockUntilCommit(tx, "roce_rows", siteId);
   const t = maasRoceAssignments;
   const hostnames = sql.param(rows.map((row) => row.hostname));
   const interfaces = sql.param(rows.map((row) => row.interface));

@@ -1,9 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
+import { lockUntilCommit } from "../advisory-locks.ts";
 import { type Webhook, type WebhookDelivery, webhookDeliveries, webhooks } from "../schema/index.ts";
 import type { InTx, Tx } from "../tx.ts";
-
-/** Any number: hubs claim one after the other, as each must count what the others hold. */
-const CLAIM_LOCK = 74_103;
 
 export interface ClaimedDelivery {
   readonly delivery: WebhookDelivery;
@@ -20,7 +18,7 @@ export function claimDeliveries(
 ): Promise<ClaimedDelivery[]> {
   return inTx(async (tx) => {
     // A statement of its own: the next one then sees what the hub before has claimed.
-    await tx.execute(sql`select pg_advisory_xact_lock(${CLAIM_LOCK})`);
+    await lockUntilCommit(tx, "webhook_claims");
     // By an array of ids: joined with the search the planner could not tell how few they are, and would read the whole table.
     const { rows } = await tx.execute<{ id: string }>(sql`
       update webhook_deliveries set attempts = attempts + 1, claim = claim + 1,

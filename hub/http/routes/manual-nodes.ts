@@ -4,6 +4,7 @@ import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { BootstrapCommand, BootstrapCommandCreate, NodeCreate } from "../../../shared/api/nodes.ts";
 import { NodeId } from "../../../shared/ids.ts";
+import { lockUntilCommit } from "../../db/advisory-locks.ts";
 import { maasSites, type Node, nodes, skus } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { bootstrapCommand } from "../../gateway/bootstrap-script-route.ts";
@@ -14,9 +15,6 @@ import { type Route, writeRoute } from "../route.ts";
 
 const path = "/api/v1/admin/nodes";
 const tag = "nodes";
-
-/** Serialises who asks for the same name: nodes without a site have no index that would. */
-const HOSTNAME_LOCK = 74_103;
 
 const createManualNode = writeRoute({
   operationId: "createNode",
@@ -79,7 +77,7 @@ async function requireSite(tx: Tx, siteId: NodeCreate["site_id"]): Promise<void>
 }
 
 async function requireFreeName(tx: Tx, hostname: string, siteId: NodeCreate["site_id"]): Promise<void> {
-  await tx.execute(sql`select pg_advisory_xact_lock(${HOSTNAME_LOCK}, hashtext(${hostname}))`);
+  await lockUntilCommit(tx, "manual_node_name", hostname);
   const sameSite = siteId === null ? sql`${nodes.siteId} is null` : eq(nodes.siteId, siteId);
   const [taken] = await tx
     .select({ id: nodes.id })
