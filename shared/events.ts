@@ -130,6 +130,7 @@ export const EVENTS = {
       kind: BreakerKind,
       severity: DriftSeverity,
       would_move: z.int(),
+      moved: z.int(),
       in_service: z.int(),
       message: z.string(),
     }),

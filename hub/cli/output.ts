@@ -25,6 +25,7 @@ const COLUMNS = [
   ["drifted"],
   ["acknowledged.reason", "acknowledged"],
   ["unreconciled", "would_move"],
+  ["moved"],
   ["consecutive_failures", "move_limit"],
   ["in_service"],
   ["updated_at", "last_look_at", "since", "tripped_at", "requested_at", "created_at", "drift_details.detected_at"],

@@ -3,6 +3,7 @@ import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { type Trip, tripBreaker } from "../db/queries/reconciler-breakers.ts";
 import type { Tx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
+import { BREAKER_WINDOW_SECONDS } from "./breaker.ts";
 
 /** Nodes that are named in the breaker's record. */
 const NODES_NAMED = 50;
@@ -16,12 +17,18 @@ export async function reportTrip(
 ): Promise<void> {
   const nodeIds = nodes.slice(0, NODES_NAMED).map((node) => node.id);
   if (!(await tripBreaker(tx, { ...trip, nodeIds }))) return;
-  const { siteId, kind, wouldMove, moveLimit, inService } = trip;
-  const message = `${wouldMove} nodes of the site would become ${kind === "offline" ? "offline" : "quarantined"} at once, more than ${moveLimit} of ${inService} in service. Nothing is moved. Find out whether what MAAS and the agents say is true, then reset the breaker.`;
+  const { siteId, kind, wouldMove, moved, moveLimit, inService } = trip;
+  const message = `${moved + wouldMove} nodes of the site would be ${kind === "offline" ? "offline" : "quarantined"} within ${BREAKER_WINDOW_SECONDS / 60} minutes, more than ${moveLimit} of ${inService} in service: ${moved} are, and ${wouldMove} more wait. No more is moved. Find out whether what MAAS and the agents say is true, then reset the breaker; with accept_drift if it is.`;
   await recordDomainEvent(tx, {
     type: "site.breaker.tripped",
     subject: `maas-sites/${siteId}`,
-    data: { site_id: siteId, kind, severity: "critical", would_move: wouldMove, in_service: inService, message },
+    data: { site_id: siteId, kind, severity: "critical", would_move: wouldMove, moved, in_service: inService, message },
   });
-  log.error("a site's breaker has tripped", { site_id: siteId, kind, would_move: wouldMove, in_service: inService });
+  log.error("a site's breaker has tripped", {
+    site_id: siteId,
+    kind,
+    would_move: wouldMove,
+    moved,
+    in_service: inService,
+  });
 }

@@ -47,7 +47,7 @@ const breakerRow = (names) => (one) => {
     make("td", one.kind),
     make(
       "td",
-      `${one.would_move} more nodes would have moved; of ${one.in_service} in service, ${one.move_limit} may at once`,
+      `${one.moved + one.would_move} nodes within ten minutes: ${one.moved} were moved, ${one.would_move} wait; of ${one.in_service} in service, ${one.move_limit} may`,
       "why",
     ),
     make("td", time(one.tripped_at)),

@@ -19,7 +19,9 @@ export const Breaker = z.strictObject({
   kind: BreakerKind,
   state: z.enum(["open", "accepting", "closed"]),
   tripped_at: Timestamp.nullable(),
+  /** Nodes that waited to be moved when it tripped, and had been moved within the ten minutes before: together they were more than `move_limit`. */
   would_move: z.int(),
+  moved: z.int(),
   move_limit: z.int(),
   in_service: z.int(),
   /** Some of the nodes that it held back when it tripped. */

@@ -117,9 +117,19 @@ describe("reconciliation by API", () => {
   });
 
   it("shows a breaker and resets it, once", async () => {
-    const trip = { siteId, kind: "quarantine", wouldMove: 9, moveLimit: 5, inService: 12, nodeIds: [drifted] } as const;
+    const trip = {
+      siteId,
+      kind: "quarantine",
+      wouldMove: 2,
+      moved: 4,
+      moveLimit: 5,
+      inService: 12,
+      nodeIds: [drifted],
+    } as const;
     await api.database.database.inTx((tx) => tripBreaker(tx, trip));
-    expect((await api.ask("GET", `${PATH}/breakers`)).body.items).toMatchObject([{ state: "open", would_move: 9 }]);
+    expect((await api.ask("GET", `${PATH}/breakers`)).body.items).toMatchObject([
+      { state: "open", would_move: 2, moved: 4, move_limit: 5, in_service: 12 },
+    ]);
     expect((await api.ask("GET", `${PATH}/status`)).body.sites[0].breakers).toMatchObject([{ state: "open" }]);
     const reset = (body: unknown) => api.ask("POST", `${PATH}/breakers/${siteId}/reset`, body);
     expect((await reset({ accept_drift: true, reason: "a rack burnt" })).body).toMatchObject({ state: "accepting" });

@@ -47,12 +47,20 @@ describe("the breaker of a site", () => {
   it("trips when more come within minutes: nothing is moved, and one alert is raised", async () => {
     for (const { machine } of made.slice(3, 6))
       fleet.change(machine, () => fleet.rig.maas.sim.region.forceStatus(machine, 8));
-    expect(await tripped()).toMatchObject({ wouldMove: 3, moveLimit: 5, inService: 12 });
+    expect(await tripped()).toMatchObject({ wouldMove: 3, moved: 3, moveLimit: 5, inService: 12 });
     await fleet.sweep();
     expect(await statuses()).toEqual({ active: 9, quarantined: 3 });
     const alerts = await fleet.events(`maas-sites/${fleet.siteId}`);
     expect(alerts).toHaveLength(1);
-    expect(alerts[0]).toMatchObject({ type: "site.breaker.tripped", data: { severity: "critical", would_move: 3 } });
+    expect(alerts[0]).toMatchObject({
+      type: "site.breaker.tripped",
+      data: {
+        severity: "critical",
+        would_move: 3,
+        moved: 3,
+        message: expect.stringMatching(/^6 nodes .*: 3 are, and 3 more wait/),
+      },
+    });
   });
 
   it("shows what it holds back", async () => {

@@ -23,6 +23,7 @@ export const toBreaker = (row: ReconcilerBreaker, now: Date): Breaker => ({
   state: row.trippedAt !== null ? "open" : row.acceptUntil !== null && row.acceptUntil > now ? "accepting" : "closed",
   tripped_at: iso(row.trippedAt),
   would_move: row.wouldMove,
+  moved: row.moved,
   move_limit: row.moveLimit,
   in_service: row.inService,
   node_ids: row.nodeIds,

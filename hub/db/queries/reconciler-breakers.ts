@@ -34,6 +34,7 @@ export interface Trip {
   readonly siteId: SiteId;
   readonly kind: BreakerKind;
   readonly wouldMove: number;
+  readonly moved: number;
   readonly moveLimit: number;
   readonly inService: number;
   readonly nodeIds: readonly NodeId[];
@@ -51,6 +52,7 @@ export async function tripBreaker(tx: Tx, { follows = null, ...trip }: Trip): Pr
       set: {
         trippedAt: sql`now()`,
         wouldMove: trip.wouldMove,
+        moved: trip.moved,
         moveLimit: trip.moveLimit,
         inService: trip.inService,
         nodeIds: [...trip.nodeIds],

@@ -11,11 +11,13 @@ export const reconcilerBreakers = pgTable(
     kind: text("kind", { enum: BREAKER_KINDS }).notNull(),
     /** Null while moves are let through. */
     trippedAt: at("tripped_at"),
-    /** What it would have moved when it tripped. */
+    /** What waited to be moved when it tripped. */
     wouldMove: integer("would_move").notNull(),
+    /** What had been moved within the window before, and counts with it. */
+    moved: integer("moved").notNull().default(0),
     moveLimit: integer("move_limit").notNull(),
     inService: integer("in_service").notNull(),
-    /** Some of those nodes, for a person to look at. */
+    /** Some of those that waited, for a person to look at. */
     nodeIds: uuid("node_ids").array().$type<NodeId[]>().notNull(),
     resetAt: at("reset_at"),
     resetBy: text("reset_by"),

@@ -1,0 +1,1 @@
+ALTER TABLE "reconciler_breakers" ADD COLUMN "moved" integer DEFAULT 0 NOT NULL;
