@@ -67,7 +67,8 @@ export async function applyJudgement(
   return followUps;
 }
 
-const SITE_DISABLED = "The site is disabled: it is watched until what has begun there is over, and nothing new begins.";
+const SITE_DISABLED =
+  "The site is disabled: it is watched until what has begun there is over, and nothing new begins. Enable it to have this done.";
 
 async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptions): Promise<FollowUp[]> {
   const { row } = judged;

@@ -33,7 +33,8 @@ export async function resolveDrift(
   const details = record.driftDetected ? record.driftDetails : null;
   const prior = { status: node.status, drift: details };
   if (action === "acknowledge") {
-    if (details === null) throw conflict(node, "has no drift that could be acknowledged");
+    if (details === null)
+      throw conflict(node, "has no drift to acknowledge: it is over, or acknowledged already; read its drift again");
     await acknowledge(tx, node, record, details, { by, reason, now });
     return { prior, status: node.status };
   }
@@ -58,15 +59,34 @@ async function acknowledge(
   await tellResolved(tx, node, record, rule, "acknowledged");
 }
 
+/** What to do with a node that is in service, or not to be had, in place of returning it. */
+const INSTEAD: Readonly<Record<Exclude<NodeStatus, "quarantined">, string>> = {
+  bootstrap_issued: "wait until its host has enrolled",
+  enrolling: "wait until its onboarding is over",
+  active: "acknowledge its drift if that is known",
+  offline: "look at its host, and bring its agent back",
+  draining: "wait until it is drained, then activate it",
+  retired: "activate it",
+  removing: "onboard the host again once it is removed",
+  deleted: "onboard the host again",
+};
+
 /** Only to a machine that is deployed: a person may vouch for the host, not for a machine that MAAS says is something else. */
 async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason: string): Promise<void> {
-  if (node.status !== "quarantined") throw conflict(node, "is not quarantined");
+  if (node.status !== "quarantined")
+    throw conflict(
+      node,
+      `is ${node.status}, and only a quarantined node is returned to service; ${INSTEAD[node.status]}`,
+    );
   if (record.quarantinedAt === null)
     throw conflict(node, "was not quarantined for a drift, so no word on one ends that; drain and remove it");
   const machine = await readObservedMachine(tx, record.siteId, record.maasSystemId);
   if (!isDeployed(machine)) {
     const is = machine === null || machine.absent ? "gone from MAAS" : `'${machine.statusName}' in MAAS`;
-    throw conflict(node, `cannot be returned to service: its machine ${record.maasSystemId} is ${is}`);
+    throw conflict(
+      node,
+      `cannot be returned to service: its machine ${record.maasSystemId} is ${is}. Ask again once it is Deployed; where the system on it is lost, drain and remove the node, then onboard the host again`,
+    );
   }
   await moveNode(tx, node.id, { from: "quarantined", to: "active", owner: "operator" }, reason);
   await writeDrift(tx, node.id, {

@@ -231,7 +231,7 @@ function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: Policy
     return {
       ...finding,
       action: "none",
-      message: `${is}: our user was renamed there, or the machine was deployed anew. Its agent tells within minutes: heard of again it is well, silent it is quarantined.`,
+      message: `${is}: our user was renamed there, or the machine was deployed anew. Wait for its agent, which tells within minutes: heard of again it is well, silent it is quarantined.`,
     };
   return {
     ...finding,
@@ -250,7 +250,7 @@ function quarantined(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
   if (finding !== null) return { kind: "judged", findings: [{ ...finding, action: "none" }], heal: false };
   const proven = node.machineOwner !== null && node.agentConnected && isSameSystem(node, machine);
   if (proven) return { kind: "judged", findings: [], heal: true };
-  const message = `${nameOf(node, machine)} is deployed again, but its node's agent was not heard of since. Bring it back; else drain and remove the node, and onboard the host again.`;
+  const message = `${nameOf(node, machine)} is deployed again, but its node's agent was not heard of since. Bring it back, or return the node to service if you know that the host is what it was; else drain and remove it, and onboard the host again.`;
   const waits = {
     rule: "agent_offline",
     severity: "warning",
@@ -287,7 +287,11 @@ function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): F
       `${name} of the retired node has changed in MAAS since its agent was last heard of, so it stays. Release it when you are sure.`,
     );
   return [
-    { ...finding, action: "release_machine", message: `${name} of the retired node is released and powered off.` },
+    {
+      ...finding,
+      action: "release_machine",
+      message: `${name} of the retired node is released and powered off; nothing is to be done.`,
+    },
   ];
 }
 

@@ -86,7 +86,7 @@ describe("reconciliation by API", () => {
   it("returns no node to service whose machine is something else, and audits who acknowledged what", async () => {
     const refused = await resolve(drifted, { action: "return_to_service", reason: "it is well" });
     expect(refused.status).toBe(409);
-    expect(refused.problem.detail).toContain("its machine c3 is 'status 4' in MAAS");
+    expect(refused.problem.detail).toContain("its machine c3 is 'status 4' in MAAS. Ask again once it is Deployed");
     const known = await resolve(drifted, { action: "acknowledge", reason: "we are moving it" });
     expect(known.body).toMatchObject({ drift_detected: false, acknowledged: { rule: "released_outside" } });
     expect((await resolve(drifted, { action: "acknowledge", reason: "again" })).status).toBe(409);
@@ -102,7 +102,8 @@ describe("reconciliation by API", () => {
     const id = await addNode("c4", { driftDetected: true, driftDetails: DRIFT, quarantinedAt: new Date() });
     const answer = await resolve(id, { action: "return_to_service", reason: "mended" });
     expect(answer.body).toMatchObject({ node_status: "active", drift_detected: false, quarantined_at: null });
-    expect((await resolve(id, { action: "return_to_service", reason: "mended" })).status).toBe(409);
+    const again = await resolve(id, { action: "return_to_service", reason: "mended" });
+    expect(again.problem).toMatchObject({ status: 409, detail: expect.stringMatching(/is active, .*; acknowledge/) });
     expect((await resolve(randomUUID(), { action: "acknowledge", reason: "x" })).status).toBe(404);
   });
 

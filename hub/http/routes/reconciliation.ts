@@ -154,7 +154,11 @@ const reset = writeRoute({
     const site = await mustFindSite(tx, site_id);
     const acceptSeconds = accept_drift ? ACCEPT_SECONDS : 0;
     const row = await resetBreaker(tx, site_id, kind, { by: actor.name, reason, acceptSeconds });
-    if (row === null) throw new ApiError("conflict", `The breaker '${kind}' of site ${site.name} is not open.`);
+    if (row === null)
+      throw new ApiError(
+        "conflict",
+        `The breaker '${kind}' of site ${site.name} is not open, so it holds nothing back. List the breakers to see which is.`,
+      );
     await recordDomainEvent(tx, {
       type: "site.breaker.reset",
       subject: `maas-sites/${site_id}`,
