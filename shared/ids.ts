@@ -1,11 +1,21 @@
 import { z } from "zod";
+import { namedBy } from "./api/extensions.ts";
 
 /** Branded ids: a SiteId handed where a NodeId belongs does not compile. */
-export const NodeId = z.uuid().brand<"NodeId">();
+export const NodeId = z
+  .uuid()
+  .meta(namedBy({ list: "listNodes", name: "hostname", id: "id", unless: { field: "status", values: ["deleted"] } }))
+  .brand<"NodeId">();
 export type NodeId = z.output<typeof NodeId>;
-export const SiteId = z.uuid().brand<"SiteId">();
+export const SiteId = z
+  .uuid()
+  .meta(namedBy({ list: "listMaasSites", name: "name", id: "id" }))
+  .brand<"SiteId">();
 export type SiteId = z.output<typeof SiteId>;
-export const ProfileId = z.uuid().brand<"ProfileId">();
+export const ProfileId = z
+  .uuid()
+  .meta(namedBy({ list: "listMaasSiteProfiles", name: "name", id: "id" }))
+  .brand<"ProfileId">();
 export type ProfileId = z.output<typeof ProfileId>;
 export const WorkflowId = z.uuid().brand<"WorkflowId">();
 export type WorkflowId = z.output<typeof WorkflowId>;

@@ -7,11 +7,17 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-export interface Invocation {
-  readonly path: string;
+/** What a command line asks for, place by place. */
+export interface Asked {
+  /** By the names of the places in the path. */
+  readonly words: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   /** Null: no body is sent. */
   readonly body: unknown;
+}
+
+export interface Invocation extends Pick<Asked, "query" | "body"> {
+  readonly path: string;
 }
 
 /** Flags that every command takes. */
@@ -42,26 +48,34 @@ export function readArguments(operation: Operation, argv: readonly string[]): { 
   }
 }
 
-/** What is to be asked of the hub. `read` gives the text that `@file`, or `@-` for standard input, stands for. */
-export function invocationOf(
+/** `read` gives the text that `@file`, or `@-` for standard input, stands for. */
+export function askedOf(
   operation: Operation,
   given: { readonly values: Values; readonly words: readonly string[] },
   read: (file: string) => string,
-): Invocation {
+): Asked {
   const { values, words } = given;
   if (words.length !== operation.arguments.length) {
-    const wanted = operation.arguments.map((name) => `<${name}>`).join(" ");
+    const wanted = operation.arguments.map(({ name }) => `<${name}>`).join(" ");
     throw new UsageError(`${operation.command} takes ${wanted === "" ? "no arguments" : wanted}, not ${words.length}.`);
   }
-  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(words[operation.arguments.indexOf(name)] ?? ""),
-  );
   const query = new URLSearchParams();
   for (const field of operation.query) {
     for (const text of textsOf(values, field)) query.append(field.name, text);
   }
-  return { path, query, body: operation.body === null ? null : bodyOf(operation, values, read) };
+  return {
+    words: Object.fromEntries(operation.arguments.map(({ name }, index) => [name, words[index] ?? ""])),
+    query,
+    body: operation.body === null ? null : bodyOf(operation, values, read),
+  };
 }
+
+/** As it is asked of the hub. */
+export const invocationOf = (operation: Operation, { words, query, body }: Asked): Invocation => ({
+  path: operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(words[name] ?? "")),
+  query,
+  body,
+});
 
 const textsOf = (values: Values, field: Field): string[] => {
   const value = values[flagOf(field)];

@@ -1,6 +1,14 @@
 import { z } from "zod";
 
 /** What the command line needs of the API's own description (OpenAPI 3.1); the rest of it is ignored. */
+export const NamedBy = z.object({
+  list: z.string(),
+  name: z.string(),
+  id: z.string(),
+  unless: z.object({ field: z.string(), values: z.array(z.string()) }).optional(),
+});
+/** What an id stands for goes by a name as well: the list that knows it, by which of its fields, and which items have given it up. */
+export type NamedBy = z.output<typeof NamedBy>;
 const Schema = z.object({
   $ref: z.string().optional(),
   type: z.union([z.string(), z.array(z.string())]).optional(),
@@ -9,6 +17,7 @@ const Schema = z.object({
   description: z.string().optional(),
   required: z.array(z.string()).optional(),
   "x-counts-failures": z.boolean().optional(),
+  "x-named-by": NamedBy.optional(),
   get anyOf() {
     return z.array(Schema).optional();
   },
@@ -51,6 +60,8 @@ export interface Field {
 
 /** One command: an operation of the API. */
 export interface Operation {
+  /** As the API spells it, e.g. `retryOnboarding`. */
+  readonly id: string;
   /** The operationId with dashes, e.g. `retry-onboarding`. */
   readonly command: string;
   readonly summary: string;
@@ -58,7 +69,7 @@ export interface Operation {
   readonly method: string;
   readonly path: string;
   /** Positional, in the order of the path. */
-  readonly arguments: readonly string[];
+  readonly arguments: readonly Field[];
   readonly query: readonly Field[];
   /** Changes what was read before, and has to say which version of it. */
   readonly conditional: boolean;
@@ -73,6 +84,9 @@ export const typesOf = (schema: Schema): string[] => [
   ...[schema.type ?? []].flat(),
   ...(schema.anyOf ?? []).flatMap(typesOf),
 ];
+
+export const namedBy = (schema: Schema): NamedBy | undefined =>
+  schema["x-named-by"] ?? (schema.anyOf ?? []).map(namedBy).find((by) => by !== undefined);
 
 const dashed = (name: string): string =>
   name.replaceAll("_", "-").replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
@@ -109,19 +123,20 @@ export function operationsOf(document: unknown): Operation[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, one]) => {
       const body = one.requestBody?.content["application/json"]?.schema;
-      const query = (one.parameters ?? []).filter((parameter) => parameter.in === "query");
+      const parameters = (place: "path" | "query"): Field[] =>
+        (one.parameters ?? []).flatMap(({ in: where, name, required, schema }) =>
+          where === place ? [{ name, required: required === true, schema: resolve(schema ?? {}) }] : [],
+        );
+      const places = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
       return {
+        id: one.operationId,
         command: dashed(one.operationId),
         summary: one.summary,
         group: one.tags[0] ?? "other",
         method: method.toUpperCase(),
         path,
-        arguments: [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name),
-        query: query.map(({ name, required, schema }) => ({
-          name,
-          required: required === true,
-          schema: resolve(schema ?? {}),
-        })),
+        arguments: parameters("path").sort((a, b) => places.indexOf(a.name) - places.indexOf(b.name)),
+        query: parameters("query"),
         conditional: (one.parameters ?? []).some(({ in: place, name }) => place === "header" && name === "If-Match"),
         body: body === undefined ? null : fieldsOf(body),
         failureCounts: answersOf(one).flatMap(fieldsOf).flatMap(countsFailures),

@@ -3,9 +3,18 @@
  * all or a part of it, 2 the command was not understood, 3 the hub could not be reached.
  */
 import { parseArgs } from "node:util";
-import { COMMON_FLAGS, type Invocation, invocationOf, readArguments, UsageError } from "./arguments.ts";
+import {
+  type Asked,
+  askedOf,
+  COMMON_FLAGS,
+  type Invocation,
+  invocationOf,
+  readArguments,
+  UsageError,
+} from "./arguments.ts";
 import { type Operation, operationsOf } from "./description.ts";
 import { DIAGNOSTICS_HELP, writeDiagnostics } from "./diagnostics.ts";
+import { withIds } from "./names.ts";
 import { forPeople, helpText, overviewText } from "./output.ts";
 import { Away, call, DEADLINE_MS, fetchFrom, flagText, Refused, read, type Target, targetOf } from "./request.ts";
 
@@ -30,12 +39,18 @@ async function presentVersion(target: Target, { path }: Invocation): Promise<str
   return response.headers.get("etag") ?? "";
 }
 
-async function allPages(target: Target, operation: Operation, first: Invocation): Promise<unknown> {
-  const items: unknown[] = [];
+interface Page {
+  readonly items?: readonly Record<string, unknown>[];
+  readonly next_cursor?: string | null;
+}
+
+/** The answer as it is where it is no list. */
+async function allPages(target: Target, operation: Operation, first: Invocation): Promise<Page> {
+  const items: Record<string, unknown>[] = [];
   const query = new URLSearchParams(first.query);
   for (let page = 0; page < MOST_PAGES; page += 1) {
     const response = await call(target, { method: operation.method, invocation: { ...first, query } });
-    const answer = (await response.json()) as { items?: unknown[]; next_cursor?: string | null };
+    const answer = (await response.json()) as Page;
     if (answer.items === undefined) return answer;
     items.push(...answer.items);
     if (typeof answer.next_cursor !== "string" || answer.items.length === 0) break;
@@ -49,13 +64,16 @@ async function printStream(response: Response): Promise<void> {
   for await (const chunk of response.body ?? []) process.stdout.write(decoder.decode(chunk, { stream: true }));
 }
 
-async function run(operation: Operation, argv: readonly string[]): Promise<void> {
+async function run(operation: Operation, argv: readonly string[], operations: readonly Operation[]): Promise<void> {
   const given = readArguments(operation, argv);
   if (given.values["help"] === true) return void process.stdout.write(helpText(operation));
   const output = flagText(given.values, "output") ?? "text";
   if (output !== "text" && output !== "json") throw new UsageError("--output takes text or json.");
   const target = targetOf(given.values);
-  const invocation = invocationOf(operation, given, read);
+  const ask = async (list: Operation, asked: Asked) =>
+    (await allPages(target, list, invocationOf(list, asked))).items ?? [];
+  const asked = await withIds(operation, askedOf(operation, given, read), { operations, ask });
+  const invocation = invocationOf(operation, asked);
   const print = (answer: unknown): void =>
     void process.stdout.write(output === "json" ? `${JSON.stringify(answer, null, 2)}\n` : forPeople(answer));
   if (given.values["all"] === true) return print(await allPages(target, operation, invocation));
@@ -117,7 +135,7 @@ async function main(argv: readonly string[]): Promise<void> {
   const operation = operations.find((one) => one.command === name);
   if (operation === undefined) throw new UsageError(unknownCommand(name, operations));
   if (command === "help") return void process.stdout.write(helpText(operation));
-  await run(operation, argv.toSpliced(argv.indexOf(command), 1));
+  await run(operation, argv.toSpliced(argv.indexOf(command), 1), operations);
 }
 
 function explained(error: unknown): readonly [1 | 2 | 3, string] {

@@ -1,5 +1,5 @@
 import type { Field, Operation, Schema } from "./description.ts";
-import { flagOf, typesOf } from "./description.ts";
+import { flagOf, namedBy, typesOf } from "./description.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -131,6 +131,8 @@ export function overviewText(operations: readonly Operation[]): string {
 
 /** What a flag takes, e.g. `integer | null`, `active | disabled`, `list of string`, `{"user": string, "pass": string}`. */
 export function typeText(schema: Schema): string {
+  const by = namedBy(schema);
+  if (by !== undefined) return `id | ${by.name}`;
   if (schema.enum !== undefined) return schema.enum.map(text).join(" | ");
   const { properties, items } = schema;
   if (properties !== undefined)
@@ -145,7 +147,8 @@ const standardText = (value: unknown): string =>
   value === null ? "none" : typeof value === "string" && value !== "" ? value : JSON.stringify(value);
 
 export function helpText(operation: Operation): string {
-  const words = operation.arguments.map((name) => ` <${name}>`).join("");
+  const words = operation.arguments.map(({ name }) => ` <${name}>`).join("");
+  const places = operation.arguments.map(({ name, schema }) => `  <${name}>  ${typeText(schema)}`);
   const line = (field: Field): string => {
     const { default: value, description } = field.schema;
     const standard = value === undefined ? "" : `, by default ${standardText(value)}`;
@@ -154,5 +157,5 @@ export function helpText(operation: Operation): string {
   };
   const fields = [...operation.query, ...(operation.body ?? [])].map(line);
   const body = operation.body === null ? [] : ["  --json  the whole body as JSON, @file or @- for standard input"];
-  return `${[`muster ${operation.command}${words}`, operation.summary, ...fields, ...body].join("\n")}\n`;
+  return `${[`muster ${operation.command}${words}`, operation.summary, ...places, ...fields, ...body].join("\n")}\n`;
 }

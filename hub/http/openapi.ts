@@ -89,7 +89,13 @@ const NAMED = {
 const names = z.registry<{ id: string }>();
 for (const [id, schema] of Object.entries(NAMED)) names.add(schema, { id });
 
-/** The names are in a registry of their own, so what a field's `describe` says is put beside them here, and what `extensions.ts` adds to it. */
+/** What a schema's own metadata adds to the description of a request, and of an answer (`shared/api/extensions.ts`). */
+const SAID: Readonly<Record<"input" | "output", readonly string[]>> = {
+  input: ["description", "x-named-by"],
+  output: ["description", "x-counts-failures"],
+};
+
+/** The names are in a registry of their own, so what a schema says of itself is put beside them here. */
 const jsonSchemaOf = (schema: z.ZodType, io: "input" | "output"): Schema =>
   z.toJSONSchema(schema, {
     io,
@@ -98,7 +104,7 @@ const jsonSchemaOf = (schema: z.ZodType, io: "input" | "output"): Schema =>
     metadata: names,
     override: ({ zodSchema, jsonSchema: json }) => {
       const about = Object.entries(z.globalRegistry.get(zodSchema) ?? {});
-      Object.assign(json, Object.fromEntries(about.filter(([key]) => key === "description" || key.startsWith("x-"))));
+      Object.assign(json, Object.fromEntries(about.filter(([key]) => SAID[io].includes(key))));
     },
   }) as Schema;
 

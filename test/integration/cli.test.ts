@@ -1,38 +1,27 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ApiHarness, SITE_BODY, seedApi, startApi } from "../support/api-harness.ts";
+import { commandLine } from "../support/command-line.ts";
 
-const MAIN = new URL("../../hub/cli/main.ts", import.meta.url).pathname;
 let api: ApiHarness;
-let url: string;
 let folder: string;
 let seed: Awaited<ReturnType<typeof seedApi>>;
+let muster: ReturnType<typeof commandLine>;
 
 beforeAll(async () => {
   api = await startApi();
-  url = await api.listen();
+  const url = await api.listen();
   seed = await seedApi(api);
   folder = mkdtempSync(join(tmpdir(), "muster-cli-"));
+  muster = commandLine({ api, url, cwd: folder });
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
   await api.close();
 });
 
-/** The command line as an operator runs it: a process, with its status and what it printed. */
-async function muster(args: readonly string[], env: Record<string, string> = {}, input = "") {
-  const settings = { MUSTER_URL: url, MUSTER_TOKEN: api.admin, ...env };
-  const { exitCode, stdout, stderr } = await execa(process.execPath, [MAIN, ...args], {
-    cwd: folder,
-    env: settings,
-    reject: false,
-    input,
-  });
-  return { exitCode, stdout, stderr };
-}
 const file = (name: string, content: string): string => {
   writeFileSync(join(folder, name), content);
   return `@${name}`;

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { NamedBy } from "../../hub/cli/description.ts";
 import { asyncApiDocument, eventTable } from "../../hub/events/asyncapi.ts";
 import { openApiDocument } from "../../hub/http/openapi.ts";
 import { ROUTES } from "../../hub/http/routes/index.ts";
@@ -79,5 +81,24 @@ describe("the API's description", () => {
       required: expect.arrayContaining(["hostname", "ipmi_ip"]),
       additionalProperties: false,
     });
+  });
+
+  it("tells of each id that goes by a name a list that knows it, and can be asked for that name", () => {
+    const said: unknown[] = [];
+    JSON.parse(JSON.stringify(document), (key, value) => {
+      if (key === "x-named-by") said.push(value);
+      return value;
+    });
+    expect(said.length).toBeGreaterThan(20);
+    for (const text of new Set(said.map((one) => JSON.stringify(one)))) {
+      const by = NamedBy.parse(JSON.parse(text));
+      const list = ROUTES.find(({ operationId }) => operationId === by.list);
+      const [query, item] = [list?.query, list?.response].map((schema) =>
+        JSON.stringify(schema === undefined ? {} : z.toJSONSchema(schema, { io: "input", unrepresentable: "any" })),
+      );
+      expect(query, text).toContain(`"${by.name}":`);
+      for (const field of [by.name, by.id, by.unless?.field ?? by.id]) expect(item, text).toContain(`"${field}":`);
+      for (const value of by.unless?.values ?? []) expect(item, text).toContain(`"${value}"`);
+    }
   });
 });

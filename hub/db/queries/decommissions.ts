@@ -57,6 +57,7 @@ export interface DecommissionFilter {
   readonly siteId?: SiteId | undefined;
   readonly mode?: DecommissionMode | undefined;
   readonly status?: WorkflowStatus | undefined;
+  readonly hostname?: string | undefined;
 }
 
 /** Newest first. Throws ApiError `validation_failed` for a cursor that this list did not give. */
@@ -70,6 +71,7 @@ export async function listDecommissions(
     filter.siteId === undefined ? undefined : eq(nodeDecommissions.siteId, filter.siteId),
     filter.mode === undefined ? undefined : eq(nodeDecommissions.mode, filter.mode),
     filter.status === undefined ? undefined : eq(workflows.status, filter.status),
+    filter.hostname === undefined ? undefined : eq(nodeDecommissions.hostname, filter.hostname),
     page.cursor === undefined ? undefined : beforeCursor(page.cursor),
   ];
   const rows = await db

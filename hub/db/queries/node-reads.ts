@@ -32,7 +32,12 @@ const EVENTS_SHOWN = 50;
 /** Ordered by hostname, then id; three statements however long the page. */
 export async function listNodeRows(
   db: Db,
-  filter: { status?: NodeStatus | undefined; siteId?: SiteId | undefined; id?: NodeId | undefined },
+  filter: {
+    status?: NodeStatus | undefined;
+    siteId?: SiteId | undefined;
+    hostname?: string | undefined;
+    id?: NodeId | undefined;
+  },
   page: { limit: number; after: readonly string[] | null },
 ): Promise<NodeRow[]> {
   const rows = await db
@@ -48,6 +53,7 @@ export async function listNodeRows(
       and(
         filter.status === undefined ? undefined : eq(nodes.status, filter.status),
         filter.siteId === undefined ? undefined : eq(nodes.siteId, filter.siteId),
+        filter.hostname === undefined ? undefined : eq(nodes.hostname, filter.hostname),
         filter.id === undefined ? undefined : eq(nodes.id, filter.id),
         page.after === null
           ? undefined

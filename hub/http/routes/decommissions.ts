@@ -3,6 +3,7 @@ import {
   Decommission,
   DecommissionCreated,
   DecommissionDetail,
+  DecommissionId,
   DrainCreate,
   Reason,
   ReleaseCreate,
@@ -10,7 +11,8 @@ import {
 } from "../../../shared/api/decommissions.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
-import { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { Hostname } from "../../../shared/api/values.ts";
+import { NodeId, SiteId, type WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import { DECOMMISSION_MODES, type DecommissionMode, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { listDecommissions, readDecommission } from "../../db/queries/decommissions.ts";
@@ -24,7 +26,7 @@ import { pageQuery } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { VERB_SUMMARIES } from "../verb-summaries.ts";
 
-const DecommissionParams = z.strictObject({ id: WorkflowId });
+const DecommissionParams = z.strictObject({ id: DecommissionId });
 const NodeParams = z.strictObject({ id: NodeId });
 const tag = "decommissions";
 const path = "/api/v1/admin/decommissions";
@@ -114,13 +116,20 @@ const listAllDecommissions = readRoute({
     site_id: SiteId.optional(),
     mode: z.enum(DECOMMISSION_MODES).optional(),
     status: WorkflowStatus.optional(),
+    hostname: Hostname.optional(),
   }),
   status: 200,
   response: page(Decommission),
   read: ({ query, deps }) =>
     listDecommissions(
       deps.db,
-      { nodeId: query.node_id, siteId: query.site_id, mode: query.mode, status: query.status },
+      {
+        nodeId: query.node_id,
+        siteId: query.site_id,
+        mode: query.mode,
+        status: query.status,
+        hostname: query.hostname,
+      },
       { limit: query.limit, cursor: query.cursor },
     ),
 });

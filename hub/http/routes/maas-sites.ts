@@ -6,7 +6,7 @@ import { ProfileCreate, Site, SiteCreate, SitePatch } from "../../../shared/api/
 import { SiteId } from "../../../shared/ids.ts";
 import { type MaasSite, maasSiteProfiles, maasSites } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
-import { PageQuery, pageOf, readCursor } from "../page.ts";
+import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { type Call, readRoute, Versioned, writeRoute } from "../route.ts";
 import { profileColumns } from "./profile-columns.ts";
 import { changedMeanwhile, isUniqueViolation, isVersion, mustMatch, versionOf } from "./rows.ts";
@@ -106,7 +106,7 @@ const listMaasSites = readRoute({
   tag: SITES_TAG,
   summary: "List sites by name",
   permission: "read",
-  query: PageQuery,
+  query: z.strictObject({ ...pageQuery, name: SiteCreate.shape.name.optional() }),
   status: 200,
   response: page(Site),
   read: async ({ query, deps }) => {
@@ -114,7 +114,12 @@ const listMaasSites = readRoute({
     const rows = await deps.db
       .select()
       .from(maasSites)
-      .where(after === null ? undefined : gt(maasSites.name, after[0] ?? ""))
+      .where(
+        and(
+          query.name === undefined ? undefined : eq(maasSites.name, query.name),
+          after === null ? undefined : gt(maasSites.name, after[0] ?? ""),
+        ),
+      )
       .orderBy(asc(maasSites.name))
       .limit(query.limit + 1);
     return pageOf(rows, query.limit, (site) => [site.name], toSite);

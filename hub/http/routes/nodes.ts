@@ -3,6 +3,7 @@ import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { NodeDetail, NodeSummary, TaskCreate } from "../../../shared/api/nodes.ts";
 import { page } from "../../../shared/api/onboardings.ts";
+import { Hostname } from "../../../shared/api/values.ts";
 import { NodeId, SiteId, TaskId } from "../../../shared/ids.ts";
 import { Inventory } from "../../../shared/inventory.ts";
 import { Json } from "../../../shared/json.ts";
@@ -59,13 +60,18 @@ const listNodes = readRoute({
   tag,
   summary: "List nodes by hostname",
   permission: "read",
-  query: z.strictObject({ ...pageQuery, status: NodeStatus.optional(), site_id: SiteId.optional() }),
+  query: z.strictObject({
+    ...pageQuery,
+    status: NodeStatus.optional(),
+    site_id: SiteId.optional(),
+    hostname: Hostname.optional(),
+  }),
   status: 200,
   response: page(NodeSummary),
   read: async ({ query, deps }) => {
     const rows = await listNodeRows(
       deps.db,
-      { status: query.status, siteId: query.site_id },
+      { status: query.status, siteId: query.site_id, hostname: query.hostname },
       { limit: query.limit + 1, after: readCursor(query.cursor, 2) },
     );
     return pageOf(rows, query.limit, (row) => [row.node.hostname, row.node.id], toSummary);

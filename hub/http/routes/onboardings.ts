@@ -7,10 +7,11 @@ import {
   OnboardingCreate,
   OnboardingCreated,
   OnboardingDetail,
+  OnboardingId,
   page,
 } from "../../../shared/api/onboardings.ts";
 import { Hostname } from "../../../shared/api/values.ts";
-import { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { BatchId, NodeId, SiteId, type WorkflowId } from "../../../shared/ids.ts";
 import { WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { listOnboardings, readOnboarding } from "../../db/queries/onboardings.ts";
 import type { Db, Tx } from "../../db/tx.ts";
@@ -21,7 +22,7 @@ import { pageQuery } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { VERB_SUMMARIES } from "../verb-summaries.ts";
 
-const OnboardingParams = z.strictObject({ id: WorkflowId });
+const OnboardingParams = z.strictObject({ id: OnboardingId });
 const tag = "onboardings";
 const path = "/api/v1/admin/onboardings";
 

@@ -6,7 +6,7 @@ import { Profile, ProfileCreate, ProfilePatch, profileTtlIsSound } from "../../.
 import { ProfileId, SiteId } from "../../../shared/ids.ts";
 import { type MaasSiteProfile, maasSiteProfiles } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
-import { PageQuery, pageOf, readCursor } from "../page.ts";
+import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";
 import { lockSite, mustFindSite, SiteParams } from "./maas-sites.ts";
 import { givenProfileColumns, profileColumns, toProfile } from "./profile-columns.ts";
@@ -64,7 +64,7 @@ const listProfiles = readRoute({
   summary: "List a site's profiles by name",
   permission: "read",
   params: SiteParams,
-  query: PageQuery,
+  query: z.strictObject({ ...pageQuery, name: ProfileCreate.shape.name.optional() }),
   status: 200,
   response: page(Profile),
   read: async ({ params, query, deps }) => {
@@ -72,6 +72,7 @@ const listProfiles = readRoute({
     const after = readCursor(query.cursor, 1);
     const where = and(
       eq(maasSiteProfiles.siteId, params.id),
+      query.name === undefined ? undefined : eq(maasSiteProfiles.name, query.name),
       after === null ? undefined : gt(maasSiteProfiles.name, after[0] ?? ""),
     );
     const rows = await deps.db

@@ -1,0 +1,105 @@
+import { type Asked, UsageError } from "./arguments.ts";
+import { type Field, flagOf, type NamedBy, namedBy, type Operation } from "./description.ts";
+import { forPeople } from "./output.ts";
+
+type Item = Readonly<Record<string, unknown>>;
+interface Lists {
+  readonly operations: readonly Operation[];
+  /** All items of a list that is asked for by these of its parameters. */
+  readonly ask: (list: Operation, asked: Asked) => Promise<readonly Item[]>;
+}
+
+/** A place of a command that takes the id of something that people know by a name. */
+interface Place {
+  /** As the help writes it, e.g. `<id>` or `--site-id`. */
+  readonly label: string;
+  readonly by: NamedBy;
+  readonly text: string;
+  readonly put: (id: string) => void;
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/**
+ * The same with ids where names were given. What looks like an id is one. A name is looked up in the list that the API's own description names for
+ * it, and has to mean one thing alone: nothing is guessed, for the verb may be one that cannot be taken back.
+ */
+export async function withIds(operation: Operation, given: Asked, lists: Lists): Promise<Asked> {
+  const asked: Asked = {
+    words: { ...given.words },
+    query: new URLSearchParams(given.query),
+    body: isRecord(given.body) ? { ...given.body } : given.body,
+  };
+  const places = placesOf(operation, asked);
+  const ids = await Promise.all(places.map((place) => idOf(place, places, lists)));
+  places.forEach((place, index) => void place.put(ids[index] ?? place.text));
+  return asked;
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  value !== null && typeof value === "object" && !Array.isArray(value);
+
+function placesOf(operation: Operation, { words, query, body }: Asked): Place[] {
+  const place = (field: Field, label: string, text: unknown, put: (id: string) => void): Place[] => {
+    const by = namedBy(field.schema);
+    return by === undefined || typeof text !== "string" ? [] : [{ label, by, text, put }];
+  };
+  const fields = isRecord(body) ? body : {};
+  return [
+    ...operation.arguments.flatMap((field) =>
+      place(field, `<${field.name}>`, words[field.name], (id) => void Object.assign(words, { [field.name]: id })),
+    ),
+    ...operation.query.flatMap((field) =>
+      place(field, `--${flagOf(field)}`, query.get(field.name), (id) => query.set(field.name, id)),
+    ),
+    ...(operation.body ?? []).flatMap((field) =>
+      place(field, `--${flagOf(field)}`, fields[field.name], (id) => void Object.assign(fields, { [field.name]: id })),
+    ),
+  ];
+}
+
+async function idOf(place: Place, places: readonly Place[], lists: Lists): Promise<string> {
+  if (UUID.test(place.text)) return place.text;
+  const list = lists.operations.find(({ id }) => id === place.by.list);
+  // The hub then says what it takes.
+  if (list === undefined) return place.text;
+  return theOne(place, list, await lists.ask(list, await askedFor(place, list, places, lists)));
+}
+
+/** By name, and by what else the command names of what the list may be narrowed by: a profile, say, by its site. */
+async function askedFor(place: Place, list: Operation, places: readonly Place[], lists: Lists): Promise<Asked> {
+  const other = (field: Field): Place | undefined =>
+    places.find(({ by }) => by.list === namedBy(field.schema)?.list && by.list !== place.by.list);
+  const words: Record<string, string> = {};
+  for (const field of list.arguments) {
+    const known = other(field);
+    if (known === undefined)
+      throw new UsageError(
+        `${place.label} takes the id here, for ${list.command} has to be told <${field.name}> first.`,
+      );
+    words[field.name] = await idOf(known, places, lists);
+  }
+  const query = new URLSearchParams({ [place.by.name]: place.text });
+  for (const field of list.query) {
+    const known = other(field);
+    if (known !== undefined) query.set(field.name, await idOf(known, places, lists));
+  }
+  return { words, query, body: null };
+}
+
+function theOne({ label, by, text }: Place, list: Operation, items: readonly Item[]): string {
+  const { unless } = by;
+  const named = items.filter((item) => item[by.name] === text);
+  const meant = named.filter((item) => unless === undefined || !unless.values.includes(String(item[unless.field])));
+  const [only, ...others] = meant;
+  const id = only?.[by.id];
+  if (others.length === 0 && typeof id === "string") return id;
+  const about = `${label}: ${by.name} ${text}`;
+  if (named.length === 0) throw new UsageError(`${about} is in no item of ${list.command}. Nothing was done.`);
+  const why =
+    meant.length > 0
+      ? `is in ${meant.length} items of ${list.command}`
+      : `is in no item of ${list.command} but those whose ${unless?.field} is ${unless?.values.join(" or ")}`;
+  const candidates = forPeople({ items: meant.length > 0 ? meant : named });
+  throw new UsageError(`${about} ${why}. Nothing was done; say the id of the one that is meant:\n${candidates}`);
+}
