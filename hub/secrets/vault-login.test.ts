@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { VaultFault } from "../../test/fakes/vault/answer.ts";
 import { startVault, type VaultServer } from "../../test/fakes/vault/server.ts";
 import { quietLog } from "../../test/support/log.ts";
 import { until } from "../../test/support/until.ts";
@@ -9,8 +10,7 @@ import { hubPolicy, SKIPPED, VAULTS } from "../../test/support/vault-under-test.
 import { createLog } from "../log.ts";
 import { SecretError } from "./port.ts";
 import { openVaultStore, type VaultStore } from "./vault.ts";
-import { FRUITLESS_MS, loginHoldMs } from "./vault-hold.ts";
-import { nextStep, retryMs } from "./vault-lease.ts";
+import { FRUITLESS_MS } from "./vault-hold.ts";
 import type { VaultCredentials } from "./vault-login.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "muster-vault-login-"));
@@ -181,11 +181,11 @@ describe("the token", () => {
     await until("one token is left", () => (tokens.living === 1 ? true : undefined));
   });
 
-  it("of a file is taken from there again for a call that is forbidden, and asked about no more than once a minute", async () => {
+  it("of a file is taken from there again for a call that is forbidden, and the call made no second time where the same one is there", async () => {
     byToken({ policies: [] });
     const store = open();
     for (let again = 0; again < 3; again += 1) expect(await codeOf(store.read("kv/a"))).toBe("secret_store_forbidden");
-    expect([asked("lookup-self"), asked("data/a")]).toEqual([2, 3]);
+    expect(asked("data/a")).toBe(3);
     byToken();
     server.vault.clock.advance(FRUITLESS_MS / 1000);
     expect(await codeOf(store.read("kv/a"))).toBe("secret_missing");
@@ -204,6 +204,60 @@ describe("the token", () => {
     expect(await codeOf(store.write("kv/a", { v: "2" }))).toBe("secret_store_forbidden");
     expect(await store.read("kv/a")).toEqual({ v: "1" });
     expect(tokens.logins).toBe(1);
+  });
+
+  it("that ends within a minute of a call that is forbidden does not make others forbidden too", async () => {
+    const { credentials } = byRole();
+    const store = open(credentials);
+    await store.write("kv/a", { v: "1" });
+    const { tokens } = server.vault;
+    tokens.policies.set("muster", { "kv/data/a": ["read"] });
+    expect(await codeOf(store.remove("kv/a"))).toBe("secret_store_forbidden");
+    tokens.revokeAll();
+    expect(await store.read("kv/a")).toEqual({ v: "1" });
+    expect(tokens.logins).toBe(3);
+    expect(await codeOf(store.remove("kv/a"))).toBe("secret_store_forbidden");
+    expect(tokens.logins).toBe(3);
+  });
+
+  it("that is given back while a second call is under way with it is not taken for one that is forbidden", async () => {
+    const { credentials } = byRole({ renewable: false });
+    const store = open(credentials);
+    await store.write("kv/a", { v: "1" });
+    const { tokens, clock } = server.vault;
+    tokens.revokeAll();
+    let reads = 0;
+    server.arriving = async (call) => {
+      if (call !== "GET kv/data/a") return;
+      reads += 1;
+      if (reads !== 2) return;
+      clock.fire();
+      await until("a third login takes the place of the second", () =>
+        tokens.logins === 3 && tokens.living === 1 ? true : undefined,
+      );
+    };
+    expect(await store.read("kv/a")).toEqual({ v: "1" });
+    expect([reads, tokens.logins]).toEqual([3, 3]);
+  });
+
+  it("keeps the plan of its own lease when the renewal of the one before fails late", async () => {
+    const { credentials } = byRole({ ttl: 60 });
+    const store = open(credentials);
+    await store.write("kv/a", { v: "1" });
+    const { tokens, clock } = server.vault;
+    server.arriving = async (call) => {
+      if (!call.endsWith("renew-self")) return;
+      server.arriving = async () => undefined;
+      tokens.revokeAll();
+      await store.read("kv/a");
+      server.vault.failing = new VaultFault(500, []);
+    };
+    clock.fire();
+    await until("a warning", () => (lines.some((line) => line.includes("not prolonged")) ? true : undefined));
+    server.vault.failing = null;
+    const before = clock.now();
+    expect(clock.fire()).toBe(true);
+    expect(clock.now() - before).toBeGreaterThanOrEqual(0.4 * 60_000);
   });
 
   it("that may not even look itself up does its work", async () => {
@@ -310,56 +364,5 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
     expect(await store.read("kv/a")).toEqual({ v: "1" });
     await store.remove("kv/a");
     await vault.close();
-  });
-});
-
-describe("nextStep", () => {
-  const lease = (seconds: number, renewable: boolean) => ({ seconds, renewable });
-  it("is between two and three fifths of the lease, and never at once", () => {
-    for (const random of [0, 0.5, 0.999]) {
-      const step = nextStep(lease(100, true), lease(100, true), true, random);
-      expect(step?.how).toBe("renew");
-      expect(step?.afterMs).toBeGreaterThanOrEqual(40_000);
-      expect(step?.afterMs).toBeLessThan(60_000);
-      expect(nextStep(lease(1, true), lease(1, true), false, random)?.afterMs).toBe(1_000);
-    }
-  });
-  it.each([
-    ["has a second left at most, by token", lease(0, true), false, undefined],
-    ["has a second left at most, by AppRole", lease(0, true), true, "log_in"],
-    ["can be renewed", lease(100, true), false, "renew"],
-    ["has met its longest life, by token", lease(40, true), false, "renew"],
-    ["has met its longest life, by AppRole", lease(40, true), true, "log_in"],
-    ["cannot be renewed, by token", lease(100, false), false, undefined],
-    ["cannot be renewed, by AppRole", lease(100, false), true, "log_in"],
-  ])("of a token that %s", (_name, now, canLogIn, how) => {
-    expect(nextStep(now, lease(100, true), canLogIn, 0.5)?.how).toBe(how);
-  });
-});
-
-describe("a step that failed", () => {
-  it("is tried again twenty times a lease at most, and never at once", () => {
-    for (const seconds of [0, 1, 20, 60, 3600, 32 * 86_400])
-      expect(retryMs({ seconds, renewable: true })).toBe(Math.max(1_000, seconds * 50));
-  });
-});
-
-describe("loginHoldMs", () => {
-  const MINUTE_MS = 60_000;
-  it("is nothing before the first refusal, never gets shorter, and has an end", () => {
-    const holds = Array.from({ length: 2_000 }, (_, refusals) => loginHoldMs(refusals));
-    expect(holds.slice(0, 5)).toEqual([0, 1, 4, 16, 16].map((minutes) => minutes * MINUTE_MS));
-    for (const [index, hold] of holds.entries()) expect(hold).toBeGreaterThanOrEqual(holds[index - 1] ?? 0);
-    expect(Math.max(...holds)).toBe(16 * MINUTE_MS);
-    expect(loginHoldMs(Number.MAX_SAFE_INTEGER)).toBe(16 * MINUTE_MS);
-    expect(loginHoldMs(-1)).toBe(0);
-  });
-
-  it("makes no five bad logins of which each lies less than a quarter of an hour after the one before", () => {
-    let inARow = 1;
-    for (let refusals = 1; refusals < 100; refusals += 1) {
-      inARow = loginHoldMs(refusals) < 15 * MINUTE_MS ? inARow + 1 : 1;
-      expect(inARow).toBeLessThan(5);
-    }
   });
 });

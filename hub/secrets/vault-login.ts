@@ -35,6 +35,8 @@ export const systemClock: LeaseClock = {
 interface Session {
   readonly token: Secret;
   readonly lease: Lease;
+  /** Its policies let it look itself up, so that it can be asked whether it lives. */
+  readonly looksItselfUp: boolean;
 }
 
 /** What a file holds, and since when: to touch a file says that what it holds may be good by now. */
@@ -52,8 +54,15 @@ interface Refusal {
 }
 
 const LoggedIn = z.object({
-  auth: z.object({ client_token: z.string().min(1), lease_duration: z.number(), renewable: z.boolean() }),
+  auth: z.object({
+    client_token: z.string().min(1),
+    lease_duration: z.number(),
+    renewable: z.boolean(),
+    policies: z.array(z.string()).default([]),
+  }),
 });
+/** Vault's own policy, by which a token may look itself up. */
+const DEFAULT_POLICY = "default";
 const LookedUp = z.object({ data: z.object({ ttl: z.number(), renewable: z.boolean().default(false) }) });
 const Renewed = z.object({ auth: z.object({ lease_duration: z.number(), renewable: z.boolean() }) });
 
@@ -94,25 +103,33 @@ export class VaultLogin {
   async another(forbidden: Secret): Promise<Secret | null> {
     const session = this.#session;
     if (session !== null && session.token !== forbidden) return session.token;
-    if (session !== null && this.#clock.now() - this.#fruitlessAt < FRUITLESS_MS) return null;
+    if (session !== null && this.#clock.now() - this.#fruitlessAt < FRUITLESS_MS) {
+      // A token that ends meanwhile must not look like a path that is forbidden.
+      if (!session.looksItselfUp || (await this.#lives(forbidden))) return null;
+      if (this.#session !== null && this.#session !== session) return this.#session.token;
+    }
     try {
       const { token } = await this.#logIn();
       if (token.reveal() !== forbidden.reveal()) return token;
-      this.helpedNothing();
-      return null;
     } catch (error) {
-      if ((await this.#api({ method: "GET", path: LOOKUP, token: forbidden })).ok) {
-        this.helpedNothing();
-        return null;
+      if (!(await this.#lives(forbidden))) {
+        if (this.#session?.token === forbidden) this.#forget();
+        throw error;
       }
-      if (this.#session?.token === forbidden) this.#forget();
-      throw error;
     }
+    this.#fruitlessAt = this.#clock.now();
+    return null;
   }
 
-  /** The token that `another` gave is forbidden the same. */
-  helpedNothing(): void {
+  /** Asked when the token that `another` gave is forbidden the same: the one that has taken its place meanwhile, and else null. */
+  yetAnother(forbidden: Secret): Secret | null {
+    if (this.#session !== null && this.#session.token !== forbidden) return this.#session.token;
     this.#fruitlessAt = this.#clock.now();
+    return null;
+  }
+
+  async #lives(token: Secret): Promise<boolean> {
+    return (await this.#api({ method: "GET", path: LOOKUP, token })).ok;
   }
 
   /** The token lives on: another process may start with it, and an AppRole's lapses by itself. */
@@ -180,7 +197,7 @@ export class VaultLogin {
         `Vault refuses the token in ${tokenFile} (HTTP status ${answer.status}): it is wrong, has ended or was revoked, or may not look itself up. Write a new one there, with the default policy; no restart is needed, and the same one is tried again within 16 minutes`,
       );
     const { ttl, renewable } = understood(LookedUp, answer.body, LOOKUP).data;
-    return { token, lease: { seconds: ttl, renewable } };
+    return { token, lease: { seconds: ttl, renewable }, looksItselfUp: true };
   }
 
   async #openRole(
@@ -198,7 +215,8 @@ export class VaultLogin {
       );
     const { auth } = understood(LoggedIn, answer.body, path);
     const lease = { seconds: auth.lease_duration, renewable: auth.renewable };
-    return { token: new Secret(auth.client_token), lease };
+    const looksItselfUp = auth.policies.includes(DEFAULT_POLICY);
+    return { token: new Secret(auth.client_token), lease, looksItselfUp };
   }
 
   #plan(lease: Lease, granted: Lease): void {
@@ -209,11 +227,13 @@ export class VaultLogin {
     this.#cancel();
     if (step === null || this.#closed) return;
     this.#cancel = this.#clock.timer(step.afterMs, () => {
+      const session = this.#session;
       const done = step.how === "renew" ? this.#renew(granted) : this.#logIn();
       done.catch((error: unknown) => {
         this.#log.warn("the lease of the Vault token was not prolonged", { error });
-        // The token is good for the rest of its lease; once that has passed, the first 403 asks for another.
-        if (this.#session !== null) this.#schedule({ ...step, afterMs: retryMs(granted) }, granted);
+        // The token is good for the rest of its lease; once that has passed, the first 403 asks for another. One that took its place has a plan of its own.
+        if (session !== null && this.#session === session)
+          this.#schedule({ ...step, afterMs: retryMs(granted) }, granted);
       });
     });
   }
@@ -222,14 +242,15 @@ export class VaultLogin {
     const session = this.#session;
     if (session === null) return;
     const answer = await this.#api({ method: "POST", path: RENEW, token: session.token });
+    // Another took its place meanwhile, and has a plan of its own.
+    if (this.#session !== session) return;
     if (!answer.ok) {
       this.#log.info("Vault renews the token no more; logging in again", { http_status: answer.status });
-      if (this.#session === session) await this.#logIn();
+      await this.#logIn();
       return;
     }
     const { auth } = understood(Renewed, answer.body, RENEW);
-    const lease = { seconds: auth.lease_duration, renewable: auth.renewable };
-    if (this.#session === session) this.#plan(lease, granted);
+    this.#plan({ seconds: auth.lease_duration, renewable: auth.renewable }, granted);
   }
 }
 

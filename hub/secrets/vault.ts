@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Secret } from "../../shared/secret.ts";
 import type { Log } from "../log.ts";
 import { type Replaces, type SecretData, SecretError, type SecretStore, type SecretVersion } from "./port.ts";
 import { createVaultApi, type VaultAddress, type VaultAnswer, type VaultApi } from "./vault-api.ts";
@@ -140,16 +141,18 @@ class KvStore {
     return replaces === "nothing" && present ? 0 : version;
   }
 
-  /** A call that is refused had no effect, so it is made once more where another token may help. */
+  /** A call that is refused had no effect, so it is made once more where another token may help, and again where that one was given back before it came. */
   async #ask(method: "GET" | "POST" | "DELETE", place: string, body?: unknown): Promise<VaultAnswer> {
+    const call = (token: Secret): Promise<VaultAnswer> => this.#api({ method, path: place, token, body });
     const token = await this.#login.token();
-    const answer = await this.#api({ method, path: place, token, body });
-    if (!isForbidden(answer)) return answer;
+    const first = await call(token);
+    if (!isForbidden(first)) return first;
     const another = await this.#login.another(token);
-    if (another === null) return answer;
-    const second = await this.#api({ method, path: place, token: another, body });
-    if (isForbidden(second)) this.#login.helpedNothing();
-    return second;
+    if (another === null) return first;
+    const second = await call(another);
+    if (!isForbidden(second)) return second;
+    const yetAnother = this.#login.yetAnother(another);
+    return yetAnother === null ? second : call(yetAnother);
   }
 
   #place(kind: "data" | "metadata", path: string): string {

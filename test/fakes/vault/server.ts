@@ -10,6 +10,8 @@ export interface VaultServer {
   readonly url: string;
   /** Requests are taken and not answered, until it is set back. */
   silent: boolean;
+  /** Awaited before a request is answered, named by its method and path. */
+  arriving: (call: string) => Promise<void>;
   /** Sends requests on to there instead, as a standby does that forwards none. */
   redirect(to: string): void;
   close(): Promise<void>;
@@ -31,6 +33,7 @@ export async function startVault(
     vault,
     url: `${options.tls === undefined ? "http" : "https"}://127.0.0.1:${address.port}`,
     silent: false,
+    arriving: async () => undefined,
     redirectTo: null,
     redirect: (to) => {
       started.redirectTo = to;
@@ -56,6 +59,7 @@ async function handle(
     response.writeHead(307, { location: `${server.redirectTo}${request.url}` }).end();
     return;
   }
+  await server.arriving(`${request.method} ${request.url?.replace("/v1/", "")}`);
   const { status, body } = answerTo(server.vault, request, Buffer.concat(chunks).toString("utf8"));
   response.writeHead(status, { "content-type": "application/json", "cache-control": "no-store" });
   response.end(body === null ? undefined : `${JSON.stringify(body)}\n`);
