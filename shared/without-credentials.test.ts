@@ -32,6 +32,8 @@ describe("a text without credentials", () => {
     `{"token_key": "abcdef"}`,
     `consumer_key: "abcdef"`,
     "postgres://muster:hunter2@db:5432/muster",
+    "the token hvs.mN3kQ7aB4cD5eF6gH7iJ8kL9 has ended",
+    "X-Vault-Token s.mN3kQ7aB4cD5eF6gH7iJ8kL9 is refused",
   ])("hides what looks like one: %s", (text) => {
     const left = withoutCredentials(text);
     expect(left).toContain("[redacted]");
@@ -42,10 +44,16 @@ describe("a text without credentials", () => {
     "The order carries no machine token: MAAS gives one only once the machine is deployed.",
     "systemctl start maas_hardware_sync.service ended with status 1: Job for it failed.",
     "time-out during deployment",
+    "muster-hub.service.d/override-of-the-environment.conf on hosts.maas-internal-name-of-a-region",
     "node 0b0e6f0e-3f0e-4f5e-9d4b-0d4d8c1f2a3b has no link eno8303",
     `sha256 ${"0123456789abcdef".repeat(4)} does not match`,
     "",
   ])("is left as it is when it holds none: %s", (text) => expect(withoutCredentials(text, known)).toBe(text));
+
+  it.each(["secret", "pass_", "token", "token_a", "api_key", "://", "Bearer ", "$1$", "aA1-", "secret: "])(
+    "is had of a long one that repeats %s in time that grows with its length alone",
+    (word) => expect(withoutCredentials(word.repeat(500_000 / word.length))).toBeTypeOf("string"),
+  );
 
   it("is among several what it is alone", () => {
     const document = new Secret(

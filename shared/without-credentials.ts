@@ -8,17 +8,22 @@ const LONGEST_WORD = 300;
 /** So many characters that a text shares with a secret document are no coincidence. */
 const PIECE = 16;
 
-/** What looks like a credential although nobody said which ones there are. A token in base64url has small and capital letters and digits. */
+/**
+ * What looks like a credential although nobody said which ones there are. A token in base64url has small and capital letters and digits. Each is found in
+ * time that grows with the text alone, so no name is longer than the bound: `secretsecretsecret...` would else be gone through once for each of its words.
+ */
 const SHAPES: readonly (readonly [RegExp, string])[] = [
   [
-    /((?:secret|password|pass|signature|(?:consumer|access|api|private)_key)\w*["']?\s*[:=]\s*["']?)[^\s"',}]+/gi,
+    /((?:secret|password|pass|signature|(?:consumer|access|api|private)_key)\w{0,64}["']?\s*[:=]\s*["']?)[^\s"',}]+/gi,
     `$1${REDACTED}`,
   ],
-  [/(token\w*["']?\s*=\s*["']?|token(?:_\w+["']?|["'])\s*:\s*["']?)[^\s"',}]+/gi, `$1${REDACTED}`],
+  [/(token\w{0,64}["']?\s*=\s*["']?|token(?:_\w{1,64}["']?|["'])\s*:\s*["']?)[^\s"',}]+/gi, `$1${REDACTED}`],
   [/(base string: )\S+/gi, `$1${REDACTED}`],
   [/(\b(?:Bearer|Basic) +)[\w.~+/=-]{8,}/gi, `$1${REDACTED}`],
   [/\$(?:[1567]|2[abxy]|g?y)\$[^\s"',;]+/g, REDACTED],
   [/(:\/\/)[^\s/@"']+@/g, `$1${REDACTED}@`],
+  // Vault's own, which are shorter.
+  [/(?<![\w.-])(?:hv[sbr]|[sbr])\.[\w-]{24,}/g, REDACTED],
   [/(?<![\w-])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{32,}/g, REDACTED],
 ];
 
