@@ -1,5 +1,5 @@
 import { type HubFacts, watchEventLoop } from "./diagnostics/facts.ts";
-import { takeDiagnostics } from "./diagnostics/take.ts";
+import { diagnosticsOf } from "./diagnostics/take.ts";
 import { EventFeed } from "./events/event-feed.ts";
 import { startWebhookSender } from "./events/webhook-sender.ts";
 import { isAdminToken } from "./http/admin-token.ts";
@@ -32,7 +32,7 @@ export async function startOperators(options: OperatorOptions): Promise<{ port: 
     events,
     log: log.with({ part: "api" }),
     secretStore,
-    takeDiagnostics: () => takeDiagnostics(facts, inTx),
+    takeDiagnostics: diagnosticsOf(facts, inTx),
     isAdminToken: (token) => isAdminToken(adminTokenFile, token),
     status: () => ({ hub_id: hubId, version, agents: agents() }),
   });

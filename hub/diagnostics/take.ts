@@ -10,7 +10,7 @@ import type { HubFacts } from "./facts.ts";
 import { LeftOut, type Reading, type Section } from "./section.ts";
 import { SECTIONS } from "./sections/index.ts";
 
-/** `database_away`: nothing was read; the sections after it do not ask again. `too_slow`: time was up. `section_failed`: anything else. */
+/** `database_away`: it does not answer; the sections after it do not ask again. `too_slow`: it does, and time was up. `section_failed`: anything else. */
 const SECTION_ERRORS = ["database_away", "too_slow", "section_failed"] as const;
 const SectionError = z.strictObject({ code: z.enum(SECTION_ERRORS), detail: z.string() });
 type SectionError = z.output<typeof SectionError>;
@@ -42,8 +42,19 @@ export interface Patience {
 const PATIENCE: Patience = { statement: 5_000, section: 8_000, all: 30_000 };
 const LONGEST_TEXT = 4_000;
 
-/** Reads the sections one after another, each failing alone: so the database lends one connection, and what is there is there. */
-export async function takeDiagnostics(facts: HubFacts, inTx: InTx, patience = PATIENCE): Promise<Diagnostics> {
+/** One is taken at a time, and handed to whoever asks meanwhile: so however many ask, the database lends it one connection. */
+export function diagnosticsOf(facts: HubFacts, inTx: InTx): (patience?: Patience) => Promise<Diagnostics> {
+  let underWay: Promise<Diagnostics> | null = null;
+  return (patience = PATIENCE) => {
+    underWay ??= take(facts, inTx, patience).finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  };
+}
+
+/** Reads the sections one after another, each failing alone: what is there is there. */
+async function take(facts: HubFacts, inTx: InTx, patience: Patience): Promise<Diagnostics> {
   const takenAt = new Date().toISOString();
   const lastMoment = performance.now() + patience.all;
   const sections: Record<string, Answer> = {};
@@ -51,9 +62,8 @@ export async function takeDiagnostics(facts: HubFacts, inTx: InTx, patience = PA
   for (const section of SECTIONS) {
     const began = performance.now();
     const ms = Math.min(patience.section, lastMoment - began);
-    const read = section.of === "hub" ? async () => section.read(facts) : () => readRows(section, inTx, patience);
     const found: Reading<unknown> | SectionError =
-      away !== null && section.of === "database" ? away : await readWithin(ms, read, section);
+      away !== null && section.of === "database" ? away : await readWithin(ms, section, facts, inTx, patience);
     const took_ms = Math.round(performance.now() - began);
     if ("code" in found) sections[section.name] = { took_ms, error: presentable(found) };
     else sections[section.name] = { took_ms, left_out: [...(found.leftOut ?? [])], data: presentable(found.data) };
@@ -63,34 +73,45 @@ export async function takeDiagnostics(facts: HubFacts, inTx: InTx, patience = PA
   return { schema_version: 1, taken_at: takenAt, hub_id: hubId, version, sections };
 }
 
-const readRows = (
-  section: Extract<Section, { of: "database" }>,
-  inTx: InTx,
-  patience: Patience,
-): Promise<Reading<unknown>> =>
-  inTx(
+/** What a section reads, and whether anything has answered for it yet. */
+interface Begun {
+  readonly reading: Promise<Reading<unknown>>;
+  readonly answers: () => boolean;
+}
+
+function begin(section: Section, facts: HubFacts, inTx: InTx, patience: Patience): Begun {
+  if (section.of === "hub") return { reading: (async () => section.read(facts))(), answers: () => true };
+  let answers = false;
+  const reading = inTx(
     async (tx) => {
-      await tx.execute(sql.raw(`set local statement_timeout = ${patience.statement}`));
+      await tx.execute(sql`select set_config('statement_timeout', ${String(patience.statement)}, true)`);
+      answers = true;
       return section.read(tx);
     },
     { isolation: "repeatable read", readOnly: true },
   );
+  return { reading, answers: () => answers };
+}
 
 async function readWithin(
   ms: number,
-  read: () => Promise<Reading<unknown>>,
   section: Section,
+  facts: HubFacts,
+  inTx: InTx,
+  patience: Patience,
 ): Promise<Reading<unknown> | SectionError> {
   if (ms <= 0) return { code: "too_slow", detail: "The sections before this one took all the time there was." };
   const timer = new AbortController();
   const deadline = pause(ms, null, { signal: timer.signal }).catch(() => null);
   try {
-    const reading = read();
+    const { reading, answers } = begin(section, facts, inTx, patience);
     reading.catch(() => undefined);
     const found = await Promise.race([reading, deadline]);
     if (found !== null) return { ...found, data: section.data.parse(found.data) };
-    const silent = `Nothing came within ${Math.round(ms)} ms.`;
-    return { code: section.of === "database" ? "database_away" : "too_slow", detail: silent };
+    const late = Math.round(ms);
+    return answers()
+      ? { code: "too_slow", detail: `It was not read within ${late} ms.` }
+      : { code: "database_away", detail: `Nothing came within ${late} ms.` };
   } catch (error) {
     return errorOf(error);
   } finally {
@@ -105,15 +126,20 @@ function errorOf(error: unknown): SectionError {
   return { code: isDatabaseAway(error) ? "database_away" : "section_failed", detail };
 }
 
+/** What stands under such a name is a secret, whatever it looks like. */
+const SECRET_NAME =
+  /(^|[_-])(secret|secret_id|password|passwd|pass|token|authorization|(consumer|access|api|private)_key)$/i;
+
 /**
- * Every text without what has a credential's shape. What MAAS and hosts say was relieved of those when it came; this goes out of the house, and a
+ * Every text without what has a credential's shape or name. What MAAS and hosts say was relieved of those when it came; this goes out of the house, and a
  * library's error that was logged was not.
  */
-function presentable<T>(value: T): T {
-  if (typeof value === "string") return bounded(withoutCredentials(value)) as T;
-  if (Array.isArray(value)) return value.map(presentable) as T;
+function presentable<T>(value: T, name = ""): T {
+  if (typeof value === "string")
+    return (SECRET_NAME.test(name) ? "[redacted]" : bounded(withoutCredentials(value))) as T;
+  if (Array.isArray(value)) return value.map((one) => presentable(one, name)) as T;
   if (value === null || typeof value !== "object") return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, presentable(member)])) as T;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, presentable(member, key)])) as T;
 }
 
 const bounded = (text: string): string =>

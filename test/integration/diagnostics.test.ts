@@ -7,6 +7,7 @@ import { type ApiHarness, PATIENT, seedApi, startApi } from "../support/api-harn
 import { quietLog } from "../support/log.ts";
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
 import { seedTroubledFleet } from "../support/troubled-fleet.ts";
+import { until } from "../support/until.ts";
 
 const PATH = "/api/v1/admin/diagnostics";
 const FROM_MEMORY = SECTIONS.filter((section) => section.of === "hub").map(({ name }) => name);
@@ -66,22 +67,48 @@ describe("the diagnostics of a hub", () => {
   it("hold nothing that has a credential's shape, wherever it was logged", async () => {
     const said =
       "connect to postgres://muster:hunter2-db@db/muster with Bearer hunter2-bearer-token failed: password=hunter2-pass";
-    api.log.warn("a library says too much", { error: new Error(said), at: { depth: [said] } });
+    const named = { password: "hunter2 of two words", maas: [{ api_token: ["hunter2-named"] }] };
+    api.log.warn("a library says too much", { error: new Error(said), at: { depth: [said] }, named });
     const { sections, text } = await take(api);
     expect(text).not.toContain("hunter2");
     const line = sections["log"].data.lines.find(
       ({ message }: { message: string }) => message === "a library says too much",
     );
     expect(line.error.message).toContain("postgres://[redacted]@db/muster");
+    expect(line.named).toEqual({ password: "[redacted]", maas: [{ api_token: ["[redacted]"] }] });
   });
 
-  it("say which section could not be read and why, and have the others", async () => {
+  it("are taken once for all who ask meanwhile", async () => {
     const { pool } = api.database.database;
-    await pool.query("alter table webhooks rename to webhooks_of_another_version");
-    const { sections, failed } = await take(api);
-    await pool.query("alter table webhooks_of_another_version rename to webhooks");
-    expect(failed).toEqual({ webhooks: "section_failed" });
-    expect(sections["webhooks"].error.detail).toContain('relation "webhooks" does not exist');
+    const holder = await pool.connect();
+    const asking = () => Array.from({ length: 20 }, () => take(api));
+    try {
+      await holder.query("begin; lock table reconciler_breakers in access exclusive mode");
+      const before = api.diagnosticsAsked;
+      const all = Promise.all(asking());
+      await until("all have asked", () => (api.diagnosticsAsked === before + 20 ? true : undefined));
+      await holder.query("rollback");
+      const ids = (await all).map(({ document }) => document.taken_at);
+      expect(new Set(ids).size).toBe(1);
+      expect((await take(api)).document.taken_at).not.toBe(ids[0]);
+    } finally {
+      await holder.query("rollback");
+      holder.release();
+    }
+  });
+
+  it("take a database that answers and has not finished for slow, and ask it for the rest", async () => {
+    const holder = await api.database.database.pool.connect();
+    api.patience = { ...PATIENT, section: 3_000 };
+    try {
+      await holder.query("begin; lock table reconciler_breakers in access exclusive mode");
+      const { failed } = await take(api);
+      expect(failed).toEqual({ tables: "too_slow", reconciliation: "too_slow" });
+    } finally {
+      api.patience = PATIENT;
+      await holder.query("rollback");
+      holder.release();
+    }
   });
 
   it("do not wait for long for a table that somebody holds", async () => {

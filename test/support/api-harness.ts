@@ -7,7 +7,7 @@ import type { Database } from "../../hub/db/client.ts";
 import { putApiToken } from "../../hub/db/queries/api-requests.ts";
 import { type HubFacts, watchEventLoop } from "../../hub/diagnostics/facts.ts";
 import { createKeptLog, type LogRing } from "../../hub/diagnostics/log-ring.ts";
-import { type Patience, takeDiagnostics } from "../../hub/diagnostics/take.ts";
+import { diagnosticsOf, type Patience } from "../../hub/diagnostics/take.ts";
 import { EventFeed } from "../../hub/events/event-feed.ts";
 import { ensureAdminToken, isAdminToken } from "../../hub/http/admin-token.ts";
 import { createAdminApp } from "../../hub/http/app.ts";
@@ -43,6 +43,8 @@ export interface ApiHarness {
   probeAnswer: Awaited<ReturnType<ProbeMaas>>;
   /** How long its diagnostics wait: on a busy machine too, unless a test is about that. */
   patience: Patience;
+  /** How often diagnostics were asked for. */
+  diagnosticsAsked: number;
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** A page as a browser gets it, without a token. */
   page(path: string): Promise<{ status: number; headers: Headers; text: string }>;
@@ -132,6 +134,7 @@ export async function startApi(
     viewer: await viewerToken(database),
     probeAnswer: GOOD_PROBE,
     patience: PATIENT,
+    diagnosticsAsked: 0,
     ask: async (method, path, body, headers = {}) => {
       const response = await app.request(path, {
         method,
@@ -142,14 +145,9 @@ export async function startApi(
         },
         ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
       });
-      const text = await response.text();
-      const json = text === "" ? null : JSON.parse(text);
-      return { status: response.status, headers: response.headers, body: json, problem: json as Problem };
+      return answerOf(response);
     },
-    page: async (path) => {
-      const response = await app.request(path);
-      return { status: response.status, headers: response.headers, text: await response.text() };
-    },
+    page: (path) => pageOf(app, path),
     listen: async () => {
       const server = await startAdminServer(app, { host: "127.0.0.1", port: 0 });
       closers.push(() => server.close());
@@ -166,6 +164,7 @@ export async function startApi(
   const events = new EventFeed(db, quietLog);
   closers.push(async () => events.close());
   closers.push(async () => facts.eventLoop.close());
+  const takeDiagnostics = diagnosticsOf(facts, inTx);
   const app = createAdminApp({
     events,
     ...HUB,
@@ -175,11 +174,25 @@ export async function startApi(
     workflows: workflowsOf({ db, inTx, log: quietLog, secrets, maas, firstBoot: FIRST_BOOT }),
     probe: options.probe ?? (async () => harness.probeAnswer),
     log,
-    takeDiagnostics: () => takeDiagnostics(facts, inTx, harness.patience),
+    takeDiagnostics: () => {
+      harness.diagnosticsAsked += 1;
+      return takeDiagnostics(harness.patience);
+    },
     isAdminToken: (token) => isAdminToken(tokenFile, token),
     status: () => ({ hub_id: "test", version: "test", agents: 0 }),
   });
   return harness;
+}
+
+async function answerOf(response: Response): ReturnType<ApiHarness["ask"]> {
+  const text = await response.text();
+  const json = text === "" ? null : JSON.parse(text);
+  return { status: response.status, headers: response.headers, body: json, problem: json as Problem };
+}
+
+async function pageOf(app: ReturnType<typeof createAdminApp>, path: string): ReturnType<ApiHarness["page"]> {
+  const response = await app.request(path);
+  return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
 async function countWritten({ database: { pool } }: TestDatabase): Promise<Record<string, number>> {
