@@ -40,9 +40,9 @@ export const siteClient =
 
 /** A token may be tried that is not kept yet, so this client is nobody else's. */
 export const probeSite: ProbeMaas = ({ site, token, profiles }) =>
-  probeMaas(
-    createMaasClient({ baseUrl: site.apiBaseUrl, apiKey: token }),
-    profiles.map((profile) => ({
+  probeMaas(createMaasClient({ baseUrl: site.apiBaseUrl, apiKey: token }), {
+    upstreamDnsServers: site.upstreamDnsServers,
+    profiles: profiles.map((profile) => ({
       name: profile.name,
       series: deployedSeries(profile.distroSeries),
       architecture: profile.architecture,
@@ -51,7 +51,7 @@ export const probeSite: ProbeMaas = ({ site, token, profiles }) =>
       scripts: { commissioning: profile.commissioningScripts, testing: profile.testingScripts },
       hardwareSyncSeconds: profile.requireHwSync ? profile.hardwareSyncIntervalSeconds : null,
     })),
-  );
+  });
 
 /** Likewise nobody else's. */
 export const compareRegion: CompareRegion = ({ address, token, known }) =>

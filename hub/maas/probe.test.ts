@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { hasBootImage, missingScripts } from "./boot-images.ts";
-import { secondsOf } from "./probe.ts";
+import { dnsCheck, secondsOf } from "./probe.ts";
 
 describe("a duration as MAAS keeps it", () => {
   it.each([
@@ -30,4 +30,25 @@ it("misses a script by name or tag, and `none` only among commissioning scripts"
   const known = { commissioning: new Set(["lldpd", "net"]), testing: new Set(["smartctl"]) };
   expect(missingScripts(known, { commissioning: ["net", "none"], testing: ["none"] })).toEqual(["none"]);
   expect(missingScripts(known, { commissioning: [], testing: ["smartctl", "fio"] })).toEqual(["fio"]);
+});
+
+describe("the servers to which MAAS's DNS hands names on", () => {
+  it.each([
+    ["1.1.1.1 8.8.8.8", ["8.8.8.8", "1.1.1.1"]],
+    [" 9.9.9.9  1.1.1.1 ", ["1.1.1.1"]],
+    ["1.1.1.1,2001:DB8::0:53", ["2001:db8::53"]],
+  ])("'%s' has %j", (setting, wanted) => expect(dnsCheck(setting, wanted)).toMatchObject({ status: "ok" }));
+  it.each([
+    [
+      null,
+      ["1.1.1.1", "8.8.8.8"],
+      /hands names on to no server, .* Set upstream_dns in MAAS to "1\.1\.1\.1 8\.8\.8\.8"/,
+    ],
+    ["", ["1.1.1.1"], /hands names on to no server/],
+    [{ servers: 1 }, ["1.1.1.1"], /hands names on to no server/],
+    ["9.9.9.9", ["1.1.1.1"], /to 9\.9\.9\.9, and not to 1\.1\.1\.1 as the site says\. .* to "9\.9\.9\.9 1\.1\.1\.1"/],
+    ["1.1.1.10", ["1.1.1.1"], /and not to 1\.1\.1\.1 as/],
+  ])("%j lacks one of %j", (setting, wanted, says) =>
+    expect(dnsCheck(setting, wanted)).toMatchObject({ status: "warning", message: expect.stringMatching(says) }),
+  );
 });

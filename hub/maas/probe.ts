@@ -1,6 +1,7 @@
 import type { SiteProbe } from "../../shared/api/sites.ts";
 import { hasBootImage, missingScripts } from "./boot-images.ts";
 import { MaasError, type MaasPort, type MaasRack, type MaasScripts } from "./port.ts";
+import { sameAddress } from "./power-address.ts";
 
 type Check = SiteProbe["checks"][number];
 
@@ -17,6 +18,12 @@ export interface ProbedProfile {
   readonly hardwareSyncSeconds: number | null;
 }
 
+interface ProbedSite {
+  readonly profiles: readonly ProbedProfile[];
+  /** To which MAAS's own DNS is to hand on what it does not know. */
+  readonly upstreamDnsServers: readonly string[];
+}
+
 /** MAAS refuses an OAuth timestamp that is older than this, and takes any that is ahead of it (contract 1.3). */
 const REFUSED_BEHIND_SECONDS = 300;
 /** More than a network and a whole second make: somebody's clock is wrong. */
@@ -29,7 +36,7 @@ const NO_MACHINE = "none";
  * anybody (decision M1), then looks at what will bite later. Never throws for what MAAS says: a refused token or an unreachable region is a
  * failed check with its reason.
  */
-export async function probeMaas(maas: MaasPort, profiles: readonly ProbedProfile[]): Promise<SiteProbe> {
+export async function probeMaas(maas: MaasPort, { profiles, upstreamDnsServers }: ProbedSite): Promise<SiteProbe> {
   const probe: Probe = {
     maas_version: null,
     clock_ahead_seconds: null,
@@ -46,6 +53,7 @@ export async function probeMaas(maas: MaasPort, profiles: readonly ProbedProfile
     probe.checks.push(rackCheck(racks), ...networkChecks(racks, profiles));
     probe.checks.push(...(await imageChecks(maas, profiles)), ...(await scriptChecks(maas, profiles)));
     probe.checks.push(await eraseCheck(maas), await syncCheck(maas, profiles));
+    probe.checks.push(dnsCheck(await maas.getConfig("upstream_dns"), upstreamDnsServers));
   } catch (error) {
     if (!(error instanceof MaasError)) throw error;
     probe.checks.push(check(error.code === "unauthorized" ? "token" : "reachable", "failed", error.message));
@@ -191,6 +199,28 @@ async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Pr
         "hardware_sync_interval",
         "warning",
         `MAAS has hosts sync their hardware every ${seconds} s, and ${differ.map(({ name, hardwareSyncSeconds }) => `profile ${name} expects ${hardwareSyncSeconds} s`).join(", ")}. Set hardware_sync_interval in MAAS, or the profile's hardware_sync_interval_seconds.`,
+      );
+}
+
+/**
+ * Hosts ask MAAS's DNS for every name, and it hands on what it does not know to the servers of this setting alone: one string with blanks between
+ * them, null where it was never set (contract 2.14). Others beside the site's are no fault.
+ */
+export function dnsCheck(setting: unknown, wanted: readonly string[]): Check {
+  const set = typeof setting === "string" ? setting.split(/[\s,]+/).filter((server) => server !== "") : [];
+  const missing = wanted.filter((server) => !set.some((one) => sameAddress(one, server)));
+  if (missing.length === 0) return check("upstream_dns", "ok", `MAAS's DNS hands names on to ${set.join(", ")}.`);
+  const advice = `Set upstream_dns in MAAS to "${[...set, ...missing].join(" ")}", or the site's upstream_dns_servers to what is right.`;
+  return set.length === 0
+    ? check(
+        "upstream_dns",
+        "warning",
+        `MAAS's DNS hands names on to no server, so hosts resolve outside names only where it reaches the Internet's root servers itself. ${advice}`,
+      )
+    : check(
+        "upstream_dns",
+        "warning",
+        `MAAS's DNS hands names on to ${set.join(", ")}, and not to ${missing.join(", ")} as the site says. ${advice}`,
       );
 }
 

@@ -32,7 +32,7 @@ const siteFields = {
     .array(IpAddress)
     .min(1)
     .max(8)
-    .describe("Of a region that Muster would set up; nothing reads it yet")
+    .describe("DNS servers to which MAAS hands on outside names; a probe warns where its upstream_dns lacks one")
     .default(["1.1.1.1", "8.8.8.8"]),
 };
 export const SiteCreate = z.strictObject(siteFields);
@@ -108,6 +108,7 @@ const PROBE_CHECKS = [
   "scripts",
   "enable_disk_erasing_on_release",
   "hardware_sync_interval",
+  "upstream_dns",
 ] as const;
 export const SiteProbe = z.strictObject({
   maas_version: z.string().nullable(),

@@ -72,6 +72,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
       ["boot_image", "ok", "default"],
       ["enable_disk_erasing_on_release", "ok", null],
       ["hardware_sync_interval", "ok", null],
+      ["upstream_dns", "ok", null],
       ["credentials", "ok", null],
     ]);
   });
@@ -100,6 +101,22 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
       /every 3600 s, and profile default expects 900 s/,
     );
     Object.assign(config, before);
+  });
+
+  it("warns where MAAS's DNS hands names on to none, or not to all, of the servers that the site names", async () => {
+    const { config } = maas.sim.region.state;
+    const before = config["upstream_dns"] ?? null;
+    config["upstream_dns"] = null;
+    expect(await checks("upstream_dns")).toMatchObject([
+      { status: "warning", message: expect.stringMatching(/to no server, .* to "1\.1\.1\.1 8\.8\.8\.8"/) },
+    ]);
+    config["upstream_dns"] = "10.0.0.53 8.8.8.8";
+    expect((await checks("upstream_dns"))[0].message).toMatch(/to 10\.0\.0\.53, 8\.8\.8\.8, and not to 1\.1\.1\.1 as/);
+    const etag = (await api.ask("GET", site)).headers.get("etag") ?? "";
+    const servers = { upstream_dns_servers: ["10.0.0.53"] };
+    expect((await api.ask("PATCH", site, servers, { "if-match": etag })).status).toBe(200);
+    expect(await checks("upstream_dns")).toMatchObject([{ status: "ok" }]);
+    config["upstream_dns"] = before;
   });
 
   it("compares the clocks before it tries the token, and refuses where MAAS would", async () => {

@@ -19,7 +19,7 @@ export const CONFIG_DEFAULTS: Readonly<Record<string, Value>> = {
   enable_third_party_drivers: true,
   prometheus_enabled: false,
   ntp_servers: "ntp.ubuntu.com",
-  upstream_dns: null,
+  upstream_dns: "1.1.1.1 8.8.8.8",
   kernel_opts: null,
 };
 
