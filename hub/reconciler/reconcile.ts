@@ -7,6 +7,7 @@ import {
   countUnmanaged,
   type DriftRow,
   forgetOwners,
+  heldAmong,
   lockDriftStates,
   markReconciled,
   readDriftRows,
@@ -155,14 +156,14 @@ export class Reconciler {
       const own = { ...options.budget };
       const asked: FollowUp[] = [];
       if (!(await holdsFence(tx, look.siteId, look.fence))) return { followUps: asked, budget: own };
-      const states = await lockDriftStates(
-        tx,
-        some.map(({ row }) => row.node.id),
-      );
+      const nodeIds = some.map(({ row }) => row.node.id);
+      const states = await lockDriftStates(tx, nodeIds);
+      const held = await heldAmong(tx, nodeIds);
       for (const one of some) {
-        const state = states.get(one.row.node.id);
-        // Bound to another machine meanwhile, or to none: what was judged is not this node's any more.
-        if (state === undefined || state.maasSystemId !== one.row.state.maasSystemId) continue;
+        const { id } = one.row.node;
+        const state = states.get(id);
+        // Bound to another machine meanwhile, or to none: what was judged is not this node's any more. What an operation has taken is that one's to judge.
+        if (state === undefined || state.maasSystemId !== one.row.state.maasSystemId || held.has(id)) continue;
         asked.push(...(await applyJudgement(tx, one, state, { ...options, budget: own })));
       }
       return { followUps: asked, budget: own };

@@ -11,9 +11,13 @@ import { MaasError, type MaasPort } from "../../hub/maas/port.ts";
 import { Reconciler } from "../../hub/reconciler/reconcile.ts";
 import { emptyMemory, lookAtSite } from "../../hub/watcher/look.ts";
 import { warnOfCredentials } from "../../hub/workflows/credential-warnings.ts";
+import { startDecommission } from "../../hub/workflows/start-decommission.ts";
+import { DrainCreate } from "../../shared/api/decommissions.ts";
 import { Secret } from "../../shared/secret.ts";
 import { type FleetNode, FleetRig } from "../support/fleet-rig.ts";
 import { quietLog } from "../support/log.ts";
+
+const DRAIN = { mode: "drain", ...DrainCreate.parse({ reason: "moving it" }) } as const;
 
 /** One pass after the other, each begun by the test, so that what is in between is known. */
 describe("a pass of the reconciler", () => {
@@ -42,10 +46,13 @@ describe("a pass of the reconciler", () => {
     const { fence } = await held();
     await reconciler.reconcile({ siteId: fleet.siteId, fence, maas: port, read, unconfirmed: [] });
   };
-  const sweep = async () => {
+  const look = async () => {
     const { db, inTx, siteId } = fleet;
     const deps = { db, inTx, log: quietLog, sweepIntervalMs: 0 };
     await lookAtSite(deps, siteId, await held(), maas, emptyMemory());
+  };
+  const sweep = async () => {
+    await look();
     await pass("all");
   };
   const every = <T>(of: (node: Awaited<ReturnType<FleetRig["node"]>>) => T) =>
@@ -134,6 +141,28 @@ describe("a pass of the reconciler", () => {
       maasOwner: "renamed",
     });
   });
+
+  it("moves no node that an operation has taken since it was read", async () => {
+    const [, , first, second] = made as [FleetNode, FleetNode, FleetNode, FleetNode];
+    fleet.status(first.machine, "broken");
+    await sweep();
+    fleet.status(first.machine, "deployed");
+    await fleet.setConnected(first.nodeId, true);
+    fleet.status(second.machine, "ready");
+    // Asked after the nodes are read, and before any of them is moved.
+    const drainedMeanwhile: MaasPort = {
+      ...maas,
+      whoami: async () => {
+        for (const { nodeId } of [first, second]) await fleet.inTx((tx) => startDecommission(tx, nodeId, DRAIN, "ann"));
+        return maas.whoami();
+      },
+    };
+    await look();
+    await pass("all", drainedMeanwhile);
+    expect(await fleet.node(first.nodeId)).toMatchObject({ status: "quarantined", quarantinedAt: expect.any(Date) });
+    expect(await fleet.node(second.nodeId)).toMatchObject({ status: "active", driftDetected: false });
+  });
+
   it("finds of a node that is another machine now what was seen of that one, and nothing of the one before", async () => {
     const [one, other] = made as [FleetNode, FleetNode];
     const bound = await fleet.node(one.nodeId);

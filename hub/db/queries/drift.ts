@@ -198,3 +198,11 @@ export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promi
     .for("no key update");
   return new Map(rows.map((row) => [row.nodeId, row]));
 }
+
+/** Which of these nodes an operation holds now; none begins while the transaction holds their records. */
+export async function heldAmong(tx: Tx, nodeIds: readonly NodeId[]): Promise<Set<NodeId>> {
+  const { rows } = await tx.execute<{ id: NodeId }>(sql`
+    select node.id from unnest(${sql.param([...nodeIds])}::uuid[]) as node(id)
+    where exists (select from workflow_subjects s where s.subject = 'node:' || node.id::text)`);
+  return new Set(rows.map((row) => row.id));
+}
