@@ -1,7 +1,6 @@
 import type { SiteId } from "../../shared/ids.ts";
 import { databaseClock } from "../db/queries/clock.ts";
-import { recordLook, waitedOnSystemIds } from "../db/queries/maas-site-watches.ts";
-import type { MaasSiteWatch } from "../db/schema/index.ts";
+import { type HeldWatch, recordLook, waitedOnSystemIds } from "../db/queries/maas-site-watches.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import type { MaasPort, MachineList } from "../maas/port.ts";
@@ -63,7 +62,7 @@ class SiteLost extends Error {}
 export async function lookAtSite(
   deps: LookDependencies,
   siteId: SiteId,
-  watch: MaasSiteWatch,
+  watch: HeldWatch,
   maas: MaasPort,
   memory: LookMemory,
 ): Promise<Looked | "lost"> {
@@ -118,15 +117,15 @@ const NOTHING_READ: ReadSome = {
   waited: null,
 };
 
-const isOwed = ({ sweepIntervalMs }: LookDependencies, watch: MaasSiteWatch, feed: Feed): boolean =>
+const isOwed = ({ sweepIntervalMs }: LookDependencies, watch: HeldWatch, feed: Feed): boolean =>
   feed.reset ||
   (watch.eventCursor === null && feed.error === null) ||
   watch.sweepRequestedAt !== null ||
-  sweepIsDue(watch.lastSweepAt, new Date(), sweepIntervalMs);
+  sweepIsDue(watch.sinceSweepMs, sweepIntervalMs);
 
 async function readSome(
   { db }: LookDependencies,
-  { siteId, maas, watch }: { siteId: SiteId; maas: MaasPort; watch: MaasSiteWatch },
+  { siteId, maas, watch }: { siteId: SiteId; maas: MaasPort; watch: HeldWatch },
   feed: Feed,
   memory: LookMemory,
 ): Promise<ReadSome> {
@@ -159,7 +158,7 @@ interface Saw {
 }
 
 /** One transaction: what was seen, and last of all that this hub was the one to see it. False when it was not. */
-async function keep(deps: LookDependencies, siteId: SiteId, watch: MaasSiteWatch, saw: Saw): Promise<boolean> {
+async function keep(deps: LookDependencies, siteId: SiteId, watch: HeldWatch, saw: Saw): Promise<boolean> {
   const { feed, list, some, confirmed, memory } = saw;
   const sweep = memory.sweep;
   const kept = list !== null || (sweep !== null && sweep.toConfirm !== null);

@@ -58,8 +58,8 @@ export const toRead = (changed: readonly string[], waitedOn: readonly string[]):
 export const failurePauseMs = (failures: number, intervalMs: number, random: number): number =>
   Math.round(intervalMs + random * Math.min(60_000, intervalMs * 2 ** Math.min(failures, 10)));
 
-export const sweepIsDue = (lastSweepAt: Date | null, now: Date, sweepIntervalMs: number): boolean =>
-  lastSweepAt === null || now.getTime() - lastSweepAt.getTime() >= sweepIntervalMs;
+export const sweepIsDue = (sinceSweepMs: number | null, sweepIntervalMs: number): boolean =>
+  sinceSweepMs === null || sinceSweepMs >= sweepIntervalMs;
 
 /** A read that took this long is not repeated before this much time has passed, so that waiting keeps a region busy a fifth of the time at most. */
 export const breatherMs = (tookMs: number): number => 4 * tookMs;

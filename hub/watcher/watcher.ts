@@ -1,6 +1,11 @@
 import type { SiteId } from "../../shared/ids.ts";
-import { holdWatch, keepWatches, recordFailedLook, releaseWatch } from "../db/queries/maas-site-watches.ts";
-import type { MaasSiteWatch } from "../db/schema/index.ts";
+import {
+  type HeldWatch,
+  holdWatch,
+  keepWatches,
+  recordFailedLook,
+  releaseWatch,
+} from "../db/queries/maas-site-watches.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
@@ -139,7 +144,7 @@ class SiteLoop {
   }
 
   /** Returns how long to rest after it. */
-  async #look(watch: MaasSiteWatch): Promise<number> {
+  async #look(watch: HeldWatch): Promise<number> {
     const { db, log, pollIntervalMs, clientFor } = this.#options;
     this.#woken = false;
     // Between two fences another hub has looked: what this one remembers of the feed may lag behind the cursor.

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { and, count, eq } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readObservedMachine } from "../../hub/db/queries/maas-machines.ts";
-import { holdWatch, releaseWatch } from "../../hub/db/queries/maas-site-watches.ts";
+import { type HeldWatch, holdWatch, releaseWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";
 import { type MaasSiteWatch, maasMachines, maasSiteWatches, workflows } from "../../hub/db/schema/index.ts";
 import { emptyMemory, lookAtSite } from "../../hub/watcher/look.ts";
@@ -34,7 +34,7 @@ describe("one look at a site", () => {
     await database.database.db.delete(workflows);
   });
 
-  const hold = async (hub = hubId): Promise<MaasSiteWatch> => {
+  const hold = async (hub = hubId): Promise<HeldWatch> => {
     const watch = await holdWatch(database.database.db, siteId, hub, 60);
     if (watch === null) throw new Error("another hub watches the site");
     return watch;

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { and, eq } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { Client } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { readObservedMachine } from "../../hub/db/queries/maas-machines.ts";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { maasMachines, maasSiteWatches } from "../../hub/db/schema/index.ts";
@@ -92,6 +92,28 @@ describe("a sweep of a site", () => {
       expect(rounds[1]).toEqual(rounds[0]);
     } finally {
       Client.prototype.query = query;
+    }
+  });
+
+  it("is due by the clock that has written down the last one, whatever the hub's own says", async () => {
+    region.machines = [machine("aaa")];
+    await look();
+    const swept = (ago: string) =>
+      test.database.db
+        .update(maasSiteWatches)
+        .set({ lastSweepAt: sql`now() - ${ago}::interval` })
+        .where(eq(maasSiteWatches.siteId, siteId));
+    try {
+      for (const hoursAhead of [-2, 2]) {
+        vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hoursAhead * HOUR });
+        await swept("50 minutes");
+        expect(await look()).toBe("some");
+        await swept("60 minutes");
+        expect(await look()).toBe("all");
+        vi.useRealTimers();
+      }
+    } finally {
+      vi.useRealTimers();
     }
   });
 

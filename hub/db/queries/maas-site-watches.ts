@@ -66,20 +66,29 @@ export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): 
   return rows.map((row) => ({ siteId: row.site_id, ours: row.ours, wake: row.wake, lapsesInMs: row.lapses_in_ms }));
 }
 
+/** What the site's looks have left, as it is when one begins. */
+export interface HeldWatch extends MaasSiteWatch {
+  /** How long ago the last sweep had begun, by the database's clock, which has written that down; null where none has. */
+  readonly sinceSweepMs: number | null;
+}
+
 /** Takes or renews the lease on watching a site; null while another hub holds it, or is about to. */
 export async function holdWatch(
   db: Db,
   siteId: SiteId,
   hubId: string,
   leaseSeconds: number,
-): Promise<MaasSiteWatch | null> {
+): Promise<HeldWatch | null> {
   await db.execute(sql`
     with ${keptAmong(sql`select ${siteId}::uuid as id`, hubId, leaseSeconds)} select site_id from kept`);
   const [row] = await db
-    .select()
+    .select({
+      watch: maasSiteWatches,
+      sinceSweepMs: sql<number | null>`(extract(epoch from now() - ${maasSiteWatches.lastSweepAt}) * 1000)::float8`,
+    })
     .from(maasSiteWatches)
     .where(and(eq(maasSiteWatches.siteId, siteId), eq(maasSiteWatches.leaseOwner, hubId)));
-  return row ?? null;
+  return row === undefined ? null : { ...row.watch, sinceSweepMs: row.sinceSweepMs };
 }
 
 export async function releaseWatch(db: Db, siteId: SiteId, hubId: string): Promise<void> {
