@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readKnownRegion } from "../../hub/db/queries/known-region.ts";
 import { bindNodeToMachine, unbindNode } from "../../hub/db/queries/node-machines.ts";
@@ -30,8 +30,15 @@ describe("a site that follows its region to another address", () => {
   let watcher: Watcher;
   let siteId: SiteId;
   const systemIds: string[] = [];
+  /** What somebody else does while the region is compared. */
+  let meanwhile = async (): Promise<void> => undefined;
   beforeAll(async () => {
-    api = await startApi({ probe: probeSite });
+    api = await startApi({
+      probe: async (asked) => {
+        await meanwhile();
+        return probeSite(asked);
+      },
+    });
     maas = await startMaasSimulator({ machines: HOSTS });
     const site = await api.ask("POST", SITES, { ...SITE_BODY, name: "moves", api_base_url: maas.url });
     siteId = SiteId.parse(site.body.id);
@@ -56,6 +63,7 @@ describe("a site that follows its region to another address", () => {
     await api?.close();
   });
   beforeEach(async () => {
+    meanwhile = async () => undefined;
     const { db } = api.database.database;
     await db.update(maasSites).set({ apiBaseUrl: maas.url }).where(eq(maasSites.id, siteId));
     await lookedAt();
@@ -132,6 +140,26 @@ describe("a site that follows its region to another address", () => {
     expect((await move({ api_base_url })).problem.code).toBe("site_unusable");
     expect(heard).toBeGreaterThan(0);
     await new Promise((resolve) => listener.close(resolve));
+  });
+
+  it("stays where its address or its token was changed while the region was compared", async () => {
+    const elsewhere = `${maas.url}/`;
+    const change = (of: string, apiBaseUrl: string) => async () => {
+      const paths = of === "token" ? { apiTokenVaultPath: SECRET_PATHS.maasToken(siteId) } : {};
+      await db()
+        .update(maasSites)
+        .set({ ...paths, apiBaseUrl, updatedAt: sql`now()` })
+        .where(eq(maasSites.id, siteId));
+    };
+    for (const [of, address] of [
+      ["address", elsewhere],
+      ["token", maas.url],
+    ] as const) {
+      await db().update(maasSites).set({ apiBaseUrl: maas.url }).where(eq(maasSites.id, siteId));
+      meanwhile = change(of, address);
+      expect((await move()).problem).toMatchObject({ status: 409, detail: expect.stringContaining("were changed") });
+      expect(await addressOf()).toBe(address);
+    }
   });
 
   it("stays where nobody answers, or the token is refused", async () => {

@@ -8,6 +8,7 @@ import { type MaasSite, maasSites, maasSiteWatches } from "../../db/schema/index
 import type { ApiDependencies } from "../deps.ts";
 import { writeRoute } from "../route.ts";
 import { mustFindSite, SITES_PATH, SITES_TAG, SiteParams, toSite } from "./maas-sites.ts";
+import { isVersion, versionOf } from "./rows.ts";
 import { mustBeUsable } from "./site-credentials.ts";
 
 /**
@@ -28,28 +29,24 @@ const moveMaasSite = writeRoute({
   status: 200,
   response: Site,
   before: async ({ params, body, deps }) => {
+    const version = await versionOf(deps.db, maasSites, eq(maasSites.id, params.id));
     const site = await mustFindSite(deps.db, params.id);
     const token = await mustBeItsToken(deps, site, body.maas_token);
     await mustBeUsable(deps, { ...site, apiBaseUrl: body.api_base_url }, token);
     await mustBeItsRegion(deps, site, body.api_base_url, token);
-    return site.apiBaseUrl;
+    return { from: site.apiBaseUrl, version };
   },
-  write: async ({ params, body }, tx, from) => {
+  write: async ({ params, body }, tx, { from, version }) => {
     const [site] = await tx
       .update(maasSites)
       .set({ apiBaseUrl: body.api_base_url, updatedAt: sql`now()` })
-      .where(
-        and(
-          eq(maasSites.id, params.id),
-          eq(maasSites.apiBaseUrl, from),
-          sql`${maasSites.apiTokenVaultPath} is not null`,
-        ),
-      )
+      // A token that was written meanwhile was tried at the old address alone.
+      .where(and(eq(maasSites.id, params.id), isVersion(version)))
       .returning();
     if (site === undefined)
       throw new ApiError(
         "conflict",
-        "The site's address or token was changed meanwhile. Read it again and decide anew.",
+        "The site or its credentials were changed while the region was compared. Read the site again and decide anew.",
       );
     await tx
       .update(maasSiteWatches)
