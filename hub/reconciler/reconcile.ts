@@ -56,8 +56,6 @@ export class Reconciler {
   readonly #services: ReconcilerServices;
   /** Whose name our token has at each site; asked for whenever all are judged, and when a machine has another owner than it had. */
   readonly #users = new Map<SiteId, string>();
-  /** Whether it was an administrator's when that was last recorded. */
-  readonly #administers = new Map<SiteId, boolean>();
   readonly #allJudgedAt = new Map<SiteId, number>();
 
   constructor(services: ReconcilerServices) {
@@ -110,10 +108,7 @@ export class Reconciler {
     if (known !== undefined) return known;
     const { username, isSuperuser } = await maas.whoami();
     this.#users.set(siteId, username);
-    if (this.#administers.get(siteId) !== isSuperuser) {
-      await this.#services.inTx((tx) => recordTokenRights(tx, siteId, isSuperuser));
-      this.#administers.set(siteId, isSuperuser);
-    }
+    await this.#services.inTx((tx) => recordTokenRights(tx, siteId, isSuperuser));
     return username;
   }
 

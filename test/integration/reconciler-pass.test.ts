@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { listCredentials } from "../../hub/db/queries/credential-uses.ts";
+import { forgetCredentialFailures, listCredentials } from "../../hub/db/queries/credential-uses.ts";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { bindNodeToMachine, unbindNode } from "../../hub/db/queries/node-machines.ts";
 import { listBreakers } from "../../hub/db/queries/reconciler-breakers.ts";
@@ -93,16 +93,28 @@ describe("a pass of the reconciler", () => {
     const [user] = region.state.users;
     if (user === undefined) throw new Error("the region has no user");
     const warned = () => warnOfCredentials(fleet.inTx);
+    const lacking = async () => {
+      const secrets = await listCredentials(fleet.db, fleet.siteId);
+      const token = secrets.find(({ lastFailureCode }) => lastFailureCode === "not_administrator");
+      return { path: token?.path ?? "none", since: token?.lastFailedAt };
+    };
     expect(await warned()).toBe(0);
     user.isSuperuser = false;
     await pass("all");
+    const { since } = await lacking();
     await pass("all");
+    expect(await lacking()).toEqual({ path: expect.any(String), since });
     expect(await warned()).toBe(1);
     const [event] = (await fleet.events(`maas-sites/${fleet.siteId}`)).slice(-1);
     expect(event).toMatchObject({
       type: "site.credential.warning",
       data: { credential: "maas_token", reason: "failing", message: expect.stringContaining("no administrator") },
     });
+    // Credentials are written anew, or another hub has seen the right given back, and it is lost again: the same hub tells of it once more.
+    await fleet.inTx(async (tx) => forgetCredentialFailures(tx, [(await lacking()).path]));
+    expect(await warned()).toBe(0);
+    await pass("all");
+    expect(await warned()).toBe(1);
     user.isSuperuser = true;
     await pass("all");
     expect(await warned()).toBe(0);

@@ -26,10 +26,22 @@ export const recordCredentialFailure = (
     lastFailureMessage: failure.message,
   });
 
-/** Whether the user of the site's MAAS token is an administrator, as MAAS says now: without that right most of what the hub does is refused. */
+/**
+ * Whether the user of the site's MAAS token is an administrator, as MAAS says now: without that right most of what the hub does is refused. Nothing is
+ * written of what is known already, so that it is known since when it is so.
+ */
 export async function recordTokenRights(tx: Tx, siteId: SiteId, isAdministrator: boolean): Promise<void> {
-  const [site] = await tx.select({ path: maasSites.apiTokenVaultPath }).from(maasSites).where(eq(maasSites.id, siteId));
-  if (site === undefined || site.path === null) return;
+  const { lastFailedAt, lastWorkedAt, lastFailureCode } = maasCredentialUses;
+  const [site] = await tx
+    .select({
+      path: maasSites.apiTokenVaultPath,
+      knownToLack: sql<boolean>`coalesce(${lastFailureCode} = ${NOT_ADMINISTRATOR}
+        and (${lastWorkedAt} is null or ${lastFailedAt} > ${lastWorkedAt}), false)`,
+    })
+    .from(maasSites)
+    .leftJoin(maasCredentialUses, eq(maasCredentialUses.path, maasSites.apiTokenVaultPath))
+    .where(eq(maasSites.id, siteId));
+  if (site === undefined || site.path === null || site.knownToLack !== isAdministrator) return;
   const place = { siteId, path: site.path };
   if (isAdministrator) await note(tx, place, { lastWorkedAt: sql`now()` });
   else await recordCredentialFailure(tx, place, { code: NOT_ADMINISTRATOR, message: "Its user is no administrator." });
