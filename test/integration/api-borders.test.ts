@@ -46,6 +46,13 @@ describe("the borders of the admin API", () => {
     },
   );
 
+  it("says whose token it was asked with, and what that may do", async () => {
+    const you = async (token: string) =>
+      (await api.ask("GET", "/api/v1/admin/status", undefined, { authorization: `Bearer ${token}` })).body.you;
+    expect(await you(api.admin)).toEqual({ name: "admin", role: "admin" });
+    expect(await you(api.viewer)).toEqual({ name: "watcher", role: "viewer" });
+  });
+
   it.each(ROUTES.filter((route) => route.body !== undefined).map((route) => [route.operationId, route] as const))(
     "%s names an unknown field and refuses what is no JSON",
     async (_, route) => {

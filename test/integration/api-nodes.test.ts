@@ -78,7 +78,7 @@ describe("nodes and their tasks by API", () => {
     expect((await api.ask("GET", `${NODES}/${id}`)).body.maas.status).toBe("absent");
   });
 
-  it("lists by hostname, page by page, and by status and site", async () => {
+  it("lists by hostname, page by page, and by status, site and hostname", async () => {
     for (const hostname of ["c02u03", "c02u01", "c02u02"]) await addNode(hostname);
     const seen: string[] = [];
     let cursor: string | null = "";
@@ -92,6 +92,8 @@ describe("nodes and their tasks by API", () => {
     }
     expect(seen).toEqual(["c02u01", "c02u02", "c02u03"]);
     expect((await api.ask("GET", `${NODES}?site_id=${randomUUID()}`)).body.items).toEqual([]);
+    const named = await api.ask("GET", `${NODES}?hostname=c02u02`);
+    expect(named.body.items.map((node: { hostname: string }) => node.hostname)).toEqual(["c02u02"]);
     expect((await api.ask("GET", `${NODES}?status=asleep`)).problem.errors?.[0]?.pointer).toBe("/status");
     expect((await api.ask("GET", `${NODES}?site_id=x`)).problem.errors?.[0]?.pointer).toBe("/site_id");
   });

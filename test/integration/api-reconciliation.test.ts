@@ -70,12 +70,14 @@ describe("reconciliation by API", () => {
     expect((await api.ask("GET", `${PATH}/status?site_id=${randomUUID()}`)).body).toMatchObject({ sites: [], ok: 0 });
   });
 
-  it("lists what has drifted, by site, rule and severity", async () => {
+  it("lists what has drifted, by node, site, rule and severity", async () => {
     const list = async (query: string) =>
       (await api.ask("GET", `${PATH}/drift${query}`)).body.items.map((one: { hostname: string }) => one.hostname);
     expect(await list("")).toEqual(["c3"]);
     expect(await list(`?site_id=${siteId}&rule=released_outside&severity=critical`)).toEqual(["c3"]);
     expect(await list("?rule=powered_off")).toEqual([]);
+    expect(await list(`?node_id=${drifted}`)).toEqual(["c3"]);
+    expect(await list(`?node_id=${randomUUID()}`)).toEqual([]);
     expect((await api.ask("GET", `${PATH}/drift?rule=gone`)).problem.code).toBe("validation_failed");
     expect((await api.ask("GET", `${PATH}/drift`)).body.items[0]).toMatchObject({
       drift_details: DRIFT,

@@ -53,6 +53,7 @@ const toDrift = ({ node, state }: Columns): Drift => ({
 });
 
 export interface DriftFilter {
+  readonly nodeId?: NodeId | undefined;
   readonly siteId?: SiteId | undefined;
   readonly rule?: DriftRule | undefined;
   readonly severity?: DriftSeverity | undefined;
@@ -63,7 +64,7 @@ export interface DriftFilter {
 /** Nodes whose drift is not over, by hostname, then id. */
 export async function listDrift(
   db: Db,
-  { siteId, rule, severity, acknowledged }: DriftFilter,
+  { nodeId, siteId, rule, severity, acknowledged }: DriftFilter,
   page: { limit: number; after: readonly string[] | null },
 ): Promise<Drift[]> {
   const detail = (key: string, value: string | undefined): SQL | undefined =>
@@ -77,6 +78,7 @@ export async function listDrift(
         acknowledged
           ? or(eq(nodeMaasState.driftDetected, true), isNotNull(nodeMaasState.driftAcknowledged))
           : eq(nodeMaasState.driftDetected, true),
+        nodeId === undefined ? undefined : eq(nodeMaasState.nodeId, nodeId),
         siteId === undefined ? undefined : eq(nodeMaasState.siteId, siteId),
         detail("rule", rule),
         detail("severity", severity),

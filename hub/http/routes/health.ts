@@ -3,7 +3,7 @@ import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { SiteId } from "../../../shared/ids.ts";
 import { isMigrated } from "../../db/migrate.ts";
-import { maasSiteWatches } from "../../db/schema/index.ts";
+import { API_ROLES, maasSiteWatches } from "../../db/schema/index.ts";
 import { SECRET_ERRORS } from "../../secrets/port.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { mustFindSite } from "./maas-sites.ts";
@@ -56,15 +56,18 @@ const status = readRoute({
     hub_id: z.string(),
     version: z.string(),
     agents: z.int(),
+    you: z
+      .strictObject({ name: z.string(), role: z.enum(API_ROLES) })
+      .describe("Whose token it was asked with, and what that may do"),
     secret_store: z.strictObject({
       code: StoreCode,
       detail: z.string().nullable().describe("What happened and what to do next; null when all is well"),
       since: z.iso.datetime(),
     }),
   }),
-  read: async ({ deps }) => {
+  read: async ({ deps, actor: { name, role } }) => {
     const { code, detail, since } = deps.secretStore();
-    return { ...deps.status(), secret_store: { code, detail, since: since.toISOString() } };
+    return { ...deps.status(), you: { name, role }, secret_store: { code, detail, since: since.toISOString() } };
   },
 });
 

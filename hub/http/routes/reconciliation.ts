@@ -49,6 +49,7 @@ const listAllDrift = readRoute({
   permission: "read",
   query: z.strictObject({
     ...pageQuery,
+    node_id: NodeId.optional(),
     site_id: SiteId.optional(),
     rule: DriftRule.optional(),
     severity: DriftSeverity.optional(),
@@ -57,8 +58,8 @@ const listAllDrift = readRoute({
   status: 200,
   response: page(Drift),
   read: async ({ query, deps }) => {
-    const { site_id: siteId, rule, severity, limit } = query;
-    const filter = { siteId, rule, severity, acknowledged: query.include_acknowledged === "true" };
+    const { node_id: nodeId, site_id: siteId, rule, severity, limit } = query;
+    const filter = { nodeId, siteId, rule, severity, acknowledged: query.include_acknowledged === "true" };
     const after = readCursor(query.cursor, 2);
     const rows = await listDrift(deps.db, filter, { limit: limit + 1, after });
     return pageOf(
