@@ -49,6 +49,12 @@ const said = (...facts: Parameters<typeof judge>): string[] | string => {
   return judgement.findings.map(({ rule, severity, action }) => `${rule} ${severity} ${action}`);
 };
 
+/** The text of the most urgent finding. */
+const text = (...facts: Parameters<typeof judge>): string | undefined => {
+  const judgement = judge(...facts);
+  return judgement.kind === "judged" ? judgement.findings[0]?.message : undefined;
+};
+
 const CODES = Object.keys(MEANINGS).map(Number);
 
 describe("the nine rules of lifecycle 6.4", () => {
@@ -84,6 +90,11 @@ describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
     // Our token is another user's now: what the old one deployed is what it was.
     expect(said({ machineOwner: "old" }, { owner: "old" })).toEqual([]);
     expect(said({ machineOwner: null }, { owner: "bob" })).toEqual([]);
+    expect(said({ ...silent, machineOwner: null }, { owner: "bob" })).toEqual([]);
+    expect(said(silent)).toEqual([]);
+    // Heard of in the very moment of the change: that may have been the system before it.
+    expect(said({ agentSeenAt: ago(60) }, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
+    expect(text(silent, { owner: null })).toContain("is deployed by nobody in MAAS instead of muster: it was released");
   });
   it("somebody renames a user in MAAS: the agent of the same installation tells", () => {
     expect(said({}, { owner: "bob" })).toEqual([]);
@@ -104,6 +115,14 @@ describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
     expect(said({ status: "offline" }, { powerState: "off" })).toEqual(["powered_off high none"]);
     expect(said({}, { powerState: "unknown" })).toEqual([]);
   });
+  it("MAAS knows an address where the node has none, or none where the node has one", () => {
+    const judgement = judge({ host: null });
+    expect(judgement).toMatchObject({ findings: [{ rule: "host_changed", expected: "none" }] });
+    expect(text({ host: null })).toContain("has the address 10.0.0.5 in MAAS instead of none");
+    expect(text({ host: "10.0.0.9" })).toContain("has the address 10.0.0.5 in MAAS instead of 10.0.0.9");
+    for (const host of [null, "10.0.0.5"]) expect(said({ host }, { ipAddresses: [] })).toEqual([]);
+    expect(said({}, { ipAddresses: ["10.1.0.1", "10.0.0.5"] })).toEqual([]);
+  });
 });
 
 describe("hardware sync", () => {
@@ -117,10 +136,14 @@ describe("hardware sync", () => {
   });
   it("is not where the agent is away, and not asked for where the profile does not require it", () => {
     expect(said({ agentConnected: false }, { enableHwSync: false })).toEqual(["hardware_sync_stopped warning none"]);
+    expect(text({ agentConnected: false }, { enableHwSync: false })).toContain("its agent is away");
+    expect(text({}, { enableHwSync: false })).toContain("Its agent seeds the sync again");
     expect(said({}, { enableHwSync: false }, { requireHwSync: false })).toEqual([]);
   });
   it("of a MAAS that does not tell is believed", () => {
     expect(said({}, { enableHwSync: null, lastSync: null, syncIntervalSeconds: null })).toEqual([]);
+    expect(said({}, { lastSync: ago(100_000), syncIntervalSeconds: null })).toEqual([]);
+    expect(said({}, { lastSync: null })).toEqual([]);
   });
 });
 
@@ -154,7 +177,7 @@ describe("a retired node's machine", () => {
     expect(said(retired)).toEqual(["retired_but_deployed info release_machine"]);
     for (const stays of [
       said({ ...retired, retiredForSeconds: 3_599 }),
-      said({ ...retired, retiredForSeconds: null }),
+      said({ ...retired, retiredForSeconds: null }, {}, { retiredReleaseAfterSeconds: 0 }),
       said({ ...retired, machineReleased: true }),
       said(retired, { locked: true }),
       said(retired, { owner: "bob" }),
@@ -163,11 +186,15 @@ describe("a retired node's machine", () => {
       said(retired, {}, { retiredReleaseAfterSeconds: null }),
       said({ ...retired, machineOwner: null }),
       said({ ...retired, machineOwner: "old" }),
+      said({ ...retired, machineOwner: "old" }, { owner: "old" }),
+      said({ ...retired, machineOwner: null }, { owner: null }, { maasUser: null }),
       // Something may have been deployed there since.
       said({ ...retired, agentSeenAt: ago(61) }),
       said({ ...retired, agentSeenAt: null }),
     ])
       expect(stays).toEqual(["retired_but_deployed info none"]);
+    expect(text(retired, { owner: null })).toContain("is deployed by nobody in MAAS");
+    expect(text(retired, { owner: "bob" })).toContain("is deployed by bob in MAAS");
   });
   it("is left alone in any other status", () => {
     for (const status of CODES.filter((code) => code !== 6)) expect(said(retired, { status })).toEqual([]);
@@ -182,7 +209,7 @@ describe("the table", () => {
   });
 
   const anyNode = fc.record({
-    status: fc.constantFrom(...NODE_STATUSES),
+    status: fc.oneof(fc.constantFrom("active", "offline", "quarantined", "retired"), fc.constantFrom(...NODE_STATUSES)),
     hostname: fc.constant("c07u41"),
     host: fc.option(fc.constantFrom("10.0.0.5", "10.0.0.9")),
     machineOwner: fc.option(fc.constantFrom("muster", "old")),
@@ -195,7 +222,8 @@ describe("the table", () => {
   });
   const anyMachine = fc.record({
     systemId: fc.constant("abc123"),
-    status: fc.integer({ min: 0, max: 30 }),
+    // Most rules are about a machine that is deployed.
+    status: fc.oneof(fc.constant(6), fc.integer({ min: 0, max: 30 })),
     statusName: fc.constant("a status"),
     absent: fc.boolean(),
     powerState: fc.constantFrom("on", "off", "unknown", "error"),
@@ -233,7 +261,12 @@ describe("the table", () => {
             locked: false,
             owner: "muster",
           });
-        if (actions.includes("release_machine")) expect(n.agentSeenAt).toEqual(ago(5));
+        if (actions.includes("release_machine"))
+          expect(n).toMatchObject({
+            machineOwner: "muster",
+            agentSeenAt: ago(5),
+            retiredForSeconds: expect.any(Number),
+          });
         if (judgement.heal) expect(n).toMatchObject({ status: "quarantined", quarantinedAt: expect.any(Date) });
         if (m.status > 22 && !m.absent) expect(actions).not.toContain("quarantine");
       }),

@@ -70,7 +70,7 @@ export interface NodeFacts {
   /** When the agent of the present provisioning was last heard of; null where it never was. */
   readonly agentSeenAt: Date | null;
   readonly agentConnected: boolean;
-  /** Seconds since the node was retired; null when it is not. */
+  /** Seconds since the node was retired; null when it is not, or nobody knows. */
   readonly retiredForSeconds: number | null;
   /** Its machine was given back once: what is deployed there now is somebody else's. */
   readonly machineReleased: boolean;
@@ -278,7 +278,7 @@ function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): F
     return none(`${name} of the retired node was released once and is deployed again, so it stays. Remove the node.`);
   const after = policy.retiredReleaseAfterSeconds;
   if (after === null) return none(`${name} of the retired node is still deployed. Release it when you are sure.`);
-  if ((node.retiredForSeconds ?? 0) < after)
+  if (node.retiredForSeconds === null || node.retiredForSeconds < after)
     return none(
       `${name} of the retired node is released ${after} s after its retirement. Activate the node before that to keep it.`,
     );

@@ -24,8 +24,8 @@ export async function isHostReleased(db: Db | Tx, node: Pick<Node, "id" | "gener
 /** For how long a retired node was left as it is, and for how long its profile lets it be (lifecycle 6.4). */
 export interface Retirement {
   readonly nodeId: NodeId;
-  /** Since it was retired, or since an operator cancelled the last release of its machine: who did that wants it left for a while. */
-  readonly retiredForSeconds: number;
+  /** Since it was retired, or since an operator cancelled the last release of its machine: who did that wants it left for a while. Null: nobody knows. */
+  readonly retiredForSeconds: number | null;
   /** Null: until a person releases it, and for a node that no onboarding brought in. */
   readonly retiredReleaseAfterSeconds: number | null;
   /** Its machine was given back once. */
@@ -36,7 +36,7 @@ export interface Retirement {
 export async function retirementsOf(db: Db | Tx, siteId: SiteId): Promise<ReadonlyMap<NodeId, Retirement>> {
   const { rows } = await db.execute<{
     id: NodeId;
-    retired_for: number;
+    retired_for: number | null;
     release_after: number | null;
     released: boolean;
   }>(sql`
@@ -56,7 +56,7 @@ export async function retirementsOf(db: Db | Tx, siteId: SiteId): Promise<Readon
       row.id,
       {
         nodeId: row.id,
-        retiredForSeconds: row.retired_for ?? 0,
+        retiredForSeconds: row.retired_for,
         retiredReleaseAfterSeconds: row.release_after,
         released: row.released,
       },
