@@ -135,10 +135,14 @@ describe("reconciliation by API", () => {
     ]);
     expect((await api.ask("GET", `${PATH}/status`)).body.sites[0].breakers).toMatchObject([{ state: "open" }]);
     const reset = (body: unknown) => api.ask("POST", `${PATH}/breakers/${siteId}/reset`, body);
-    expect((await reset({ accept_drift: true, reason: "a rack burnt" })).body).toMatchObject({ state: "accepting" });
+    const accepted = (await reset({ accept_drift: true, reason: "a rack burnt" })).body;
+    expect(accepted).toMatchObject({ state: "accepting", tripped_at: null });
+    expect(Date.parse(accepted.accept_until) - Date.parse(accepted.reset_at)).toBe(15 * 60_000);
     expect((await reset({ reason: "again" })).status).toBe(409);
     const unknown = await api.ask("POST", `${PATH}/breakers/${randomUUID()}/reset`, { reason: "no such site" });
     expect(unknown.problem).toMatchObject({ status: 404, code: "not_found" });
     expect((await api.ask("GET", `${PATH}/breakers`)).body.items[0].reset_reason).toBe("a rack burnt");
+    await api.database.database.inTx((tx) => tripBreaker(tx, trip));
+    expect((await reset({ reason: "MAAS was wrong" })).body).toMatchObject({ state: "closed", accept_until: null });
   });
 });

@@ -58,7 +58,9 @@ describe("the breaker of a site", () => {
         severity: "critical",
         would_move: 3,
         moved: 3,
-        message: expect.stringMatching(/^6 nodes .*: 3 are, and 3 more wait/),
+        message: expect.stringMatching(
+          /^6 nodes .* be quarantined within 10 minutes, more than 5 of 12 in service: 3 are, and 3 more wait/,
+        ),
       },
     });
   });
