@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Hello } from "../shared/protocol/frames.ts";
 import { HostFolder, quietAgentLog } from "../test/fakes/hub/host-folder.ts";
 import { newNodeId } from "../test/fakes/hub/orders.ts";
@@ -29,6 +28,7 @@ beforeEach(async () => {
   identity = await new IdentityStore(loadConfig([], { MUSTER_ROOT: host.root }), host.system, quietAgentLog).enroll();
 });
 afterEach(async () => {
+  vi.useRealTimers();
   await hub.close();
   host.remove();
 });
@@ -53,17 +53,22 @@ async function open() {
   return { channel, heard, ended };
 }
 
+/** The clock by which the channel is judged stands still from here on, but for `passes`: no busy machine lets a time to live lapse. */
+const stopClock = () => vi.useFakeTimers({ toFake: ["performance"] });
+const passes = (ms: number) => vi.advanceTimersByTime(ms);
+
 describe("a WebSocket to the hub", () => {
   it("is judged by the time to live that the hub told last, as it grows with the fleet", {
     timeout: 60_000,
   }, async () => {
-    hub.heartbeatTtlMs = 100;
+    stopClock();
+    hub.heartbeatTtlMs = 10_000;
     const { channel, heard, ended } = await open();
     hub.heartbeatTtlMs = 60_000;
     channel.send({ type: "heartbeat", seq: 1 });
     await expect.poll(() => heard, { timeout: 20_000 }).toEqual(["heartbeat.ack"]);
-    // Longer than two of the old times to live, far shorter than one of the new.
-    await sleep(400);
+    // Longer than two of the old times to live, shorter than one of the new.
+    passes(21_000);
     channel.send({ type: "heartbeat", seq: 2 });
     await expect.poll(() => heard.length, { timeout: 20_000 }).toBe(2);
     expect(ended.yet).toBe(false);
@@ -71,11 +76,15 @@ describe("a WebSocket to the hub", () => {
   });
 
   it("is given up when nothing was heard for two times to live", { timeout: 60_000 }, async () => {
-    hub.heartbeatTtlMs = 100;
+    stopClock();
+    hub.heartbeatTtlMs = 10_000;
     const { channel, ended } = await open();
     hub.silent = true;
-    await sleep(400);
+    passes(20_000);
     channel.send({ type: "heartbeat", seq: 1 });
+    expect(ended.yet).toBe(false);
+    passes(1);
+    channel.send({ type: "heartbeat", seq: 2 });
     await expect.poll(() => ended.yet, { timeout: 20_000 }).toBe(true);
   });
 });

