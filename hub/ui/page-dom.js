@@ -8,12 +8,13 @@ const make = (name, content, className) => {
     made.append(...[content].flat().map((part) => (part instanceof Node ? part : String(part))));
   return made;
 };
+const words = (name) => name.replaceAll("_", " ");
 const kindOf = (status) => {
-  if (["completed", "active", "reconciled", "deleted"].includes(status)) return "good";
+  if (["completed", "active", "reconciled"].includes(status)) return "good";
+  if (["cancelled", "retired", "deleted"].includes(status)) return "over";
   return status.startsWith("failed") || status === "quarantined" || status === "offline" ? "bad" : "busy";
 };
-const tag = (status) => make("span", status, `tag ${kindOf(status)}`);
-const words = (name) => name.replaceAll("_", " ");
+const tag = (status, kind = kindOf(status)) => make("span", words(status), `tag ${kind}`);
 /** In the reader's own time and way of writing. */
 const time = (iso) => (iso ? new Date(iso).toLocaleString() : "never");
 /** A row is known again by where its first link leads, so that focus and selection stay with it while others come and go. */
@@ -22,17 +23,21 @@ const keyed = (row) => {
   if (first) row.dataset.key ??= first;
   return row;
 };
+/** Each cell says its column's head, for a window too narrow to have columns. */
+const headed = (heads) => (row) => {
+  for (const [index, cell] of [...row.cells].entries()) cell.dataset.head = heads[index];
+  return row;
+};
+const headOf = (head) => {
+  const made = make("th", head);
+  made.scope = "col";
+  return made;
+};
 const table = (heads, rows) => {
   if (rows.length === 0) return make("p", "None.", "empty");
   return make("table", [
-    make(
-      "thead",
-      make(
-        "tr",
-        heads.map((head) => make("th", head)),
-      ),
-    ),
-    make("tbody", rows.map(keyed)),
+    make("thead", make("tr", heads.map(headOf))),
+    make("tbody", rows.map(keyed).map(headed(heads))),
   ]);
 };
 const link = (href, text) => {
@@ -56,16 +61,23 @@ const facts = (values) =>
     "dl",
     Object.entries(values).flatMap(([name, value]) => [make("dt", words(name)), make("dd", shown(name, value))]),
   );
+/** What cannot be taken back. */
+const FINAL = ["remove", "release", "restart_clean", "force", "accept_drift"];
 /** What it does is in its attributes, so that a button which stays in the page while its row changes does what the row now says. */
-const actionButton = (path, title, verb, className, more = {}) => {
-  const button = make("button", words(verb), className);
+const actionButton = (path, title, verb, host, more = {}) => {
+  const button = make(
+    "button",
+    words(verb),
+    [more.first && "first", FINAL.includes(verb) && "final"].filter(Boolean).join(" "),
+  );
   button.type = "button";
   button.title = title;
+  button.ariaLabel = `${words(verb)} ${host}`;
   button.dataset.path = `${path}/${(more.verb ?? verb).replaceAll("_", "-")}`;
   button.dataset.body = JSON.stringify(more.body ?? {});
-  if (more.host) button.dataset.host = more.host;
   return button;
 };
+const verbs = (...buttons) => make("div", buttons.flat(), "verbs");
 
 const alike = (old, now) => old.nodeName === now.nodeName && old.dataset?.key === now.dataset?.key;
 function patchChildren(old, now) {

@@ -2,15 +2,13 @@
 // is watched. Part of page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const DRIFT = "/api/v1/admin/reconciliation";
-/** As many as one page of the API holds. */
-const MOST_DRIFT = 200;
 const RESOLUTIONS = {
   acknowledge: "It is known, and nothing is to be done about it while it is the same",
   return_to_service: "The cause is gone: make the node active again",
 };
 
 const resolveButton = (id, host, action) =>
-  actionButton(`${DRIFT}/drift/${id}`, RESOLUTIONS[action], action, "", { verb: "resolve", body: { action }, host });
+  actionButton(`${DRIFT}/drift/${id}`, RESOLUTIONS[action], action, host, { verb: "resolve", body: { action } });
 /** The hub refuses it while the machine is not Deployed, so it is not offered before. */
 const returnButton = (one, maas) =>
   one.status === "quarantined" && maas?.status === "Deployed"
@@ -38,9 +36,21 @@ const driftRow = (one) => {
     make("td", severityTag(severity)),
     make("td", driftWhy(one.drift_details), "why"),
     make("td", time(since)),
-    make("td", make("div", actions, "verbs")),
+    make("td", verbs(actions)),
   ]);
 };
+const driftTable = (rows) =>
+  table(["Host", "Node", "Severity", "What does not agree, and what to do", "Since", "Actions"], rows.map(driftRow));
+const resetButton = (one, site, accept) =>
+  actionButton(
+    `${DRIFT}/breakers/${one.site_id}`,
+    accept
+      ? "What is seen is true: let everything through for a quarter of an hour"
+      : "Let nodes be moved again, so many at once as are let through in quiet times",
+    accept ? "accept_drift" : "reset",
+    `${site}, ${one.kind}`,
+    { verb: "reset", body: { kind: one.kind, accept_drift: accept } },
+  );
 const breakerRow = (names) => (one) => {
   const row = make("tr", [
     make("td", names.get(one.site_id) ?? one.site_id),
@@ -51,39 +61,24 @@ const breakerRow = (names) => (one) => {
       "why",
     ),
     make("td", time(one.tripped_at)),
-    make(
-      "td",
-      make(
-        "div",
-        [false, true].map((accept) =>
-          actionButton(
-            `${DRIFT}/breakers/${one.site_id}`,
-            accept
-              ? "What is seen is true: let everything through for a quarter of an hour"
-              : "Let nodes be moved again",
-            accept ? "accept_drift" : "reset",
-            "",
-            { verb: "reset", body: { kind: one.kind, accept_drift: accept }, host: names.get(one.site_id) },
-          ),
-        ),
-        "verbs",
-      ),
-    ),
+    make("td", verbs([false, true].map((accept) => resetButton(one, names.get(one.site_id) ?? one.site_id, accept)))),
   ]);
   row.dataset.key = `${one.site_id} ${one.kind}`;
   return row;
 };
+const looksFailed = ({ consecutive_failures: count }) =>
+  count === 1 ? " in the last look" : ` in the last ${count} looks`;
 const siteRow = (one) => {
   const failing = one.consecutive_failures > 0;
   const trouble = [
     ...(failing
-      ? [make("code", one.last_error_code ?? "unknown"), ` in the last ${one.consecutive_failures} looks`]
+      ? [tag("cannot be looked at", "bad"), " ", make("code", one.last_error_code ?? "unknown"), looksFailed(one)]
       : []),
     ...(one.unreadable_machines > 0 ? [` ${one.unreadable_machines} machines could not be read`] : []),
   ];
   return make("tr", [
     make("td", one.name),
-    make("td", make("span", one.status, `tag ${one.status === "active" && !failing ? "good" : "bad"}`)),
+    make("td", tag(one.status, one.status === "disabled" ? "bad" : failing ? "over" : "good")),
     make("td", trouble.length === 0 ? "none" : trouble, "why"),
     ...[one.ok, one.drifted, one.acknowledged, one.unreconciled].map((count) => make("td", count)),
     make("td", time(one.last_look_at)),
@@ -107,25 +102,28 @@ async function reconciliationSections() {
   const [status, drift] = await Promise.all([ask(`${DRIFT}/status`), ask(`${DRIFT}/drift?limit=${FIRST_LOOK}`)]);
   const names = new Map(status.sites.map((site) => [site.site_id, site.name]));
   const open = status.sites.flatMap((site) => site.breakers).filter((one) => one.state === "open");
-  const breakers = table(["Site", "Moves", "What it holds back", "Since", ""], open.map(breakerRow(names)));
+  const breakers = table(["Site", "Kind", "What it holds back", "Since", "Actions"], open.map(breakerRow(names)));
   const counts = make(
     "p",
     `${status.ok} agree, ${status.drifted} do not, ${status.acknowledged} acknowledged, ${status.unreconciled} not compared yet`,
   );
-  const heads = ["Host", "Node", "Severity", "What does not agree, and what to do", "Since", ""];
-  const rows = drift.items.length === 0 ? [] : [table(heads, drift.items.map(driftRow))];
   return {
     breakers: open.length === 0 ? [] : [section("Breakers that are open", breakers)],
-    drifted: section("Nodes and their machines in MAAS", counts, ...rows),
+    drifted: section(
+      "Nodes and their machines in MAAS",
+      counts,
+      ...(drift.items.length === 0 ? [] : [driftTable(drift.items)]),
+      ...moreOf("drift", [drift]),
+    ),
     sites: section("Sites", table(SITE_HEADS, status.sites.map(siteRow))),
   };
 }
 
 /** The drift of one node, acknowledged or not. */
-async function driftOfNode({ id, site_id: site, hostname }) {
-  if (site === null) return [];
-  const { items } = await ask(`${DRIFT}/drift?site_id=${site}&include_acknowledged=true&limit=${MOST_DRIFT}`);
-  const drift = items.find((one) => one.node_id === id);
+async function driftOfNode({ id, hostname }) {
+  const {
+    items: [drift],
+  } = await ask(`${DRIFT}/drift?node_id=${id}&include_acknowledged=true`);
   if (drift === undefined) return [];
   const { acknowledged, drift_details: details } = drift;
   const known =
@@ -134,7 +132,7 @@ async function driftOfNode({ id, site_id: site, hostname }) {
     section(
       "Does not agree with its machine in MAAS",
       make("p", [severityTag(details.severity), " ", ...driftWhy(details)]),
-      known ?? make("div", [resolveButton(id, hostname, "acknowledge")], "verbs"),
+      known ?? verbs(resolveButton(id, hostname, "acknowledge")),
     ),
   ];
 }

@@ -1,5 +1,9 @@
 // A node: its row in the overview, what can be done with it, and all that is known of it. Part of page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: page.js uses them; the scripts are one
+const NODES = "/api/v1/admin/nodes";
+/** As many moves as the API tells of a node, and as many operations as are shown of it. */
+const NEWEST_MOVES = 50;
+const NEWEST_OPERATIONS = 10;
 const nodeRow = (one) =>
   make("tr", [
     make("td", link(`#/nodes/${one.id}`, one.hostname)),
@@ -10,6 +14,8 @@ const nodeRow = (one) =>
     make("td", one.agent_version ?? ""),
     make("td", time(one.last_agent_contact_at)),
   ]);
+const nodeTable = (rows) =>
+  table(["Host", "Status", "Schedulable", "SKU", "Address", "Agent", "Last contact"], rows.map(nodeRow));
 
 /** What can be done with a node by its status. */
 const NODE_ACTIONS = {
@@ -24,10 +30,15 @@ const NODE_ACTIONS = {
 const nodeActions = (one) =>
   Object.entries(NODE_ACTIONS)
     .filter(([, { on }]) => on.includes(one.status))
-    .map(([verb, { title }]) => actionButton(`/api/v1/admin/nodes/${one.id}`, title, verb, "", { host: one.hostname }));
+    .map(([verb, { title }]) => actionButton(`${NODES}/${one.id}`, title, verb, one.hostname));
 
 async function node(id) {
-  const { events, conditions, inventory, maas, ...one } = await ask(`/api/v1/admin/nodes/${id}`);
+  const [{ events, conditions, inventory, maas, ...one }, ...held] = await Promise.all([
+    ask(`${NODES}/${id}`),
+    ...Object.entries(KINDS).map(async ([kind, { path }]) =>
+      operations(kind, (await ask(`${path}?node_id=${id}&limit=${NEWEST_OPERATIONS}`)).items),
+    ),
+  ]);
   const drift = await driftOfNode(one);
   const conditionRow = (condition) =>
     make("tr", [
@@ -47,13 +58,17 @@ async function node(id) {
     section(
       `Node ${one.hostname}`,
       make("p", tag(one.status)),
-      make("div", [...nodeActions(one), ...returnButton(one, maas)], "verbs"),
+      verbs(nodeActions(one), returnButton(one, maas)),
       facts(one),
     ),
     ...drift,
     section("Conditions", table(["Condition", "Status", "Why", "Observed"], conditions.map(conditionRow))),
     section("As MAAS sees it", facts(maas ?? { machine: "not bound to one" })),
     section("Inventory", facts(inventory ?? { inventory: "not reported yet" })),
-    section("History", table(["When", "What", "By", "Why"], events.map(eventRow))),
+    ...Object.values(KINDS).map(({ title }, index) => section(`${title}s of it`, held[index])),
+    section(
+      events.length < NEWEST_MOVES ? "History" : `History: the newest ${NEWEST_MOVES}`,
+      table(["When", "What", "By", "Why"], events.map(eventRow)),
+    ),
   ];
 }

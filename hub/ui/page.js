@@ -1,21 +1,7 @@
 // The operators' page, in the browser: everything is read from the public API every two seconds and goes in as text, never as markup. The
 // token is kept for the tab only.
-const FIRST_LOOK = 100;
 const EVERY_MS = 2000;
 const DEADLINE_MS = 30_000;
-const FAILED = ["failed_manual_intervention", "failed_retryable"];
-const UNDER_WAY = ["running", "compensating", "pending"];
-const ENDED = ["completed", "reconciled", "cancelled"];
-const VERBS = {
-  retry: "Run the failed stage again",
-  resume: "Go on from the last safe stage",
-  rerun: "Run from the top, adopting what is there",
-  restart_clean: "Undo, forget, and begin again",
-  adopt: "Accept what is observed and go on",
-  cancel: "Stop, and undo where possible",
-  mark_manual_intervention: "Freeze until a person resolves it",
-};
-
 let token = sessionStorage.getItem("muster-token") ?? "";
 const fetchFrom = async (path, request) => {
   try {
@@ -36,7 +22,8 @@ const ask = async (path, body) => {
           body: JSON.stringify(body),
         },
   );
-  const read = await answer.json();
+  const read = await answer.json().catch(() => null);
+  if (read === null) throw new Error(`What answers in the hub's place is no hub (${answer.status}).`);
   if (answer.status === 401)
     throw Object.assign(
       new Error("The hub refuses this token. The first one is in its state folder, in the file admin-token."),
@@ -46,207 +33,42 @@ const ask = async (path, body) => {
   return read;
 };
 
-/** An operation that stages move, whatever its kind: what the lists and the detail need to know of the kind. */
-const KINDS = {
-  onboardings: { title: "Onboarding", path: "/api/v1/admin/onboardings", id: "onboarding_id" },
-  decommissions: { title: "Decommission", path: "/api/v1/admin/decommissions", id: "decommission_id" },
-};
-
-const progressOf = (one) => {
-  const at = one.current_attempt > 1 ? ` (attempt ${one.current_attempt})` : "";
-  const mode = one.mode ? `${one.mode}: ` : "";
-  return make("span", mode + words(one.current_stage) + at);
-};
-const whyOf = (one) => {
-  if (!one.error_code) return make("td", one.waiting_for, "why");
-  const code = make("code", `${one.failure_class}/${one.error_code}`);
-  return make("td", [code, " ", one.error_message, make("span", `Next: ${one.next_action}`, "next")], "why");
-};
-const operationRow = (kind) => (one) =>
-  make("tr", [
-    make("td", link(`#/${kind}/${one[KINDS[kind].id]}`, one.hostname)),
-    make("td", tag(one.status)),
-    make("td", progressOf(one)),
-    whyOf(one),
-    make("td", time(one.updated_at)),
-  ]);
-const operations = (kind, rows) =>
-  table(["Host", "Status", "Stage", "What it waits for, or why it failed", "Last moved"], rows.map(operationRow(kind)));
-
-const listOf = async (kind, statuses, limit) => {
-  const pages = await Promise.all(statuses.map((status) => ask(`${KINDS[kind].path}?status=${status}&limit=${limit}`)));
-  return pages.flatMap((page) => page.items);
-};
-
-const classesOf = (failed) => {
-  const classes = Map.groupBy(failed, (one) => one.failure_class);
-  return make(
-    "p",
-    [...classes].map(([name, rows]) => make("span", `${rows.length} x ${words(name)}`, "tag bad")),
-    "counts",
-  );
-};
-
+const LAST_ENDED = 20;
 async function overview() {
-  const [status, reconciliation, batches, nodes, ...kinds] = await Promise.all([
-    ask("/api/v1/admin/status"),
+  const [reconciliation, batches, nodes, ...kinds] = await Promise.all([
     reconciliationSections(),
     ask(`${BATCHES}?limit=5`),
-    ask("/api/v1/admin/nodes?limit=200"),
+    ask(`${NODES}?limit=${FIRST_LOOK}`),
     ...Object.keys(KINDS).map(async (kind) => ({
       kind,
-      failed: await listOf(kind, FAILED, FIRST_LOOK),
-      underWay: await listOf(kind, UNDER_WAY, FIRST_LOOK),
-      ended: await listOf(kind, ENDED, 20),
+      failed: await pagesOf(kind, FAILED, FIRST_LOOK),
+      underWay: await pagesOf(kind, UNDER_WAY, FIRST_LOOK),
+      ended: await pagesOf(kind, ENDED, LAST_ENDED),
     })),
   ]);
-  $("about").textContent = `hub ${status.version}, ${status.agents} agents connected here`;
   const newest = (a, b) => b.updated_at.localeCompare(a.updated_at);
-  const each = (title, rows, ...more) =>
+  const itemsOf = (pages) => pages.flatMap((page) => page.items).sort(newest);
+  const each = (title, pages, ...more) =>
     kinds.map((one) =>
       section(
         `${KINDS[one.kind].title}s ${title}`,
-        ...more.map((part) => part(one)),
-        operations(one.kind, rows(one).sort(newest)),
+        ...more.map((part) => part(itemsOf(pages(one)))),
+        operations(one.kind, itemsOf(pages(one))),
+        ...moreOf(one.kind, pages(one)),
       ),
     );
   const { breakers, drifted, sites } = reconciliation;
   return [
     ...breakers,
-    ...each(
-      "that need a person",
-      (one) => one.failed,
-      (one) => classesOf(one.failed),
-    ),
+    ...each("that need a person", (one) => one.failed, classesOf),
     drifted,
     ...each("under way", (one) => one.underWay),
     sites,
-    section(
-      nodes.next_cursor === null ? "Nodes" : `Nodes: the first ${nodes.items.length}`,
-      table(["Host", "Status", "Schedulable", "SKU", "Address", "Agent", "Last contact"], nodes.items.map(nodeRow)),
+    section("Nodes", nodeTable(nodes.items), ...moreOf("nodes", [nodes])),
+    section("Newest batches", batchTable(batches.items), ...moreOf("batches", [batches])),
+    ...kinds.map(({ kind, ended }) =>
+      section(`${KINDS[kind].title}s that ended last`, operations(kind, itemsOf(ended).slice(0, LAST_ENDED))),
     ),
-    section("Newest batches", batchTable(batches.items)),
-    ...each("that ended last", (one) => one.ended.sort(newest).slice(0, 20)),
-  ];
-}
-
-const history = (events) =>
-  table(
-    ["When", "Stage", "Attempt", "", "What happened"],
-    events
-      .toReversed()
-      .map((event) =>
-        make("tr", [
-          make("td", time(event.occurred_at)),
-          make("td", words(event.stage)),
-          make("td", event.attempt),
-          make("td", event.status),
-          make("td", event.message, "why"),
-        ]),
-      ),
-  );
-
-/** Verbs that can do something in the status; the recommended one first. The hub decides: it refuses what its table refuses. */
-const verbsOf = (one) => {
-  if (ENDED.includes(one.status)) return [];
-  if (!one.status.startsWith("failed")) return ["cancel", "mark_manual_intervention"];
-  const first = one.next_verb ?? "retry";
-  return [first, ...Object.keys(VERBS).filter((verb) => verb !== first)];
-};
-const verbButton = (path, recommended, host) => (verb) =>
-  actionButton(path, VERBS[verb], verb, verb === recommended ? "first" : "", { host });
-function askReason({ title, dataset: { path, body, host } }) {
-  $("dialog-title").textContent = host ? `${host}: ${title}?` : `${title}?`;
-  $("reason").value = "";
-  $("dialog").returnValue = "";
-  $("dialog").onclose = async () => {
-    const reason = $("reason").value.trim();
-    if ($("dialog").returnValue !== "do" || reason === "") return;
-    try {
-      await ask(path, { ...JSON.parse(body), reason });
-      $("note").textContent = "";
-    } catch (error) {
-      $("note").textContent = host ? `${host}: ${error.message}` : error.message;
-    }
-    await loop();
-  };
-  $("dialog").showModal();
-}
-
-async function operation(kind, id) {
-  const { title, path } = KINDS[kind];
-  const { events, error_details: evidence, ...one } = await ask(`${path}/${id}`);
-  const more =
-    kind === "decommissions" && one.mode !== "release" && !ENDED.includes(one.status)
-      ? [
-          actionButton(`${path}/${id}`, "Go on without an agent that is gone for good", "force", "", {
-            host: one.hostname,
-          }),
-        ]
-      : [];
-  const failed = one.error_code
-    ? [
-        section(
-          "Why it failed",
-          make("p", [make("code", `${one.failure_class}/${one.error_code}`), " ", one.error_message]),
-          make("p", `Next: ${one.next_action}`, "next"),
-          facts(evidence),
-        ),
-      ]
-    : [];
-  return [
-    section(
-      `${title} of ${one.hostname}`,
-      make("p", [tag(one.status), " ", progressOf(one), one.waiting_for ? `: ${one.waiting_for}` : ""]),
-    ),
-    make("div", [...verbsOf(one).map(verbButton(`${path}/${id}`, one.next_verb, one.hostname)), ...more], "verbs"),
-    ...failed,
-    section("History", history(events)),
-    section("Record", facts(one)),
-  ];
-}
-
-const BATCHES = "/api/v1/admin/onboarding-batches";
-const batchRow = (one) =>
-  make("tr", [
-    make("td", link(`#/batches/${one.batch_id}`, time(one.requested_at))),
-    make("td", one.done ? tag("completed") : tag("running")),
-    ...[one.total, one.succeeded, one.failed, one.cancelled].map((count) => make("td", count)),
-    make("td", one.requested_by ?? ""),
-  ]);
-const batchTable = (rows) =>
-  table(["Batch", "Status", "Hosts", "Succeeded", "Failed", "Cancelled", "Requested by"], rows.map(batchRow));
-
-async function batch(id) {
-  const [{ failures, ...one }, hosts] = await Promise.all([
-    ask(`${BATCHES}/${id}`),
-    ask(`/api/v1/admin/onboardings?batch_id=${id}&limit=200`),
-  ]);
-  const failureRow = (failure) =>
-    make("tr", [
-      make("td", make("code", `${failure.failure_class}/${failure.error_code}`)),
-      make("td", failure.hosts.length),
-      make("td", failure.next_verb ? words(failure.next_verb) : "-"),
-      make("td", failure.next_action ?? "", "why"),
-      make(
-        "td",
-        failure.hosts.map((host) => link(`#/onboardings/${host.onboarding_id}`, `${host.hostname} `)),
-      ),
-    ]);
-  const buttons = [
-    ...(one.failed > 0
-      ? [actionButton(`${BATCHES}/${id}`, "Take up each host that failed, by its recommended verb", "recover", "first")]
-      : []),
-    ...(one.done ? [] : [actionButton(`${BATCHES}/${id}`, "Cancel what is under way", "cancel", "")]),
-  ];
-  return [
-    section("Batch", batchTable([one]), make("div", buttons, "verbs")),
-    section("What failed", table(["Failure", "Hosts", "Next verb", "Next", "Which"], failures.map(failureRow))),
-    section(
-      hosts.items.length < one.total ? `Its hosts: ${hosts.items.length} of ${one.total}` : "Its hosts",
-      operations("onboardings", hosts.items),
-    ),
-    section("Record", facts(one)),
   ];
 }
 
@@ -254,8 +76,21 @@ const viewOf = (hash) => {
   const [, kind, id] = hash.split("/");
   if (id !== undefined && Object.hasOwn(KINDS, kind)) return operation(kind, id);
   if (kind === "batches" && id !== undefined) return batch(id);
+  if (kind === "list" && id !== undefined) {
+    const [name, query] = id.split("?");
+    if (Object.hasOwn(LISTS, name)) return list(name, query);
+  }
   return kind === "nodes" && id !== undefined ? node(id) : overview();
 };
+
+/** What the hub is, who asks, and what ails it as a whole. */
+function showHub({ version, agents, you, secret_store: store }) {
+  const may = you.role === "viewer" ? ", who may look and not change" : "";
+  $("about").textContent = `hub ${version}, agents connected here: ${agents}, you are ${you.name}${may}`;
+  document.body.dataset.role = you.role;
+  const ail = store.code === "ok" ? [] : [make("code", `secret store: ${store.code}`), ` ${store.detail ?? ""}`];
+  patchChildren($("ail"), make("p", ail));
+}
 
 let timer;
 /** Of the newest look: one that was overtaken, or whose token was forgotten meanwhile, shows nothing. */
@@ -269,9 +104,10 @@ async function loop() {
   const mine = look;
   const { hash } = location;
   try {
-    const view = make("main", await viewOf(hash));
+    const [view, hub] = await Promise.all([viewOf(hash), ask("/api/v1/admin/status")]);
     if (mine !== look) return;
-    show(hash, view);
+    showHub(hub);
+    show(hash, make("div", view));
     $("stale").textContent = "";
   } catch (error) {
     if (mine !== look) return;
@@ -284,24 +120,25 @@ async function loop() {
 }
 
 function show(hash, view) {
-  if (shownHash === hash) patchChildren($("main"), view);
+  if (shownHash === hash) patchChildren($("view"), view);
   else {
-    $("main").replaceChildren(...view.childNodes);
-    $("note").textContent = "";
+    $("view").replaceChildren(...view.childNodes);
+    if (shownHash !== null) quiet();
     scrollTo(0, 0);
   }
-  const title = hash.length > 2 ? $("main").querySelector("h2")?.textContent : undefined;
+  const title = hash.length > 2 ? $("view").querySelector("h2")?.textContent : undefined;
   document.title = title ? `${title} - Muster` : "Muster";
   shownHash = hash;
   shownAt = new Date();
-  $("main").hidden = false;
+  $("view").hidden = false;
   $("login").hidden = true;
+  $("find").hidden = false;
   $("leave").hidden = false;
 }
 
 /** Nothing of an earlier view stays under another address. */
 function clear() {
-  $("main").replaceChildren();
+  $("view").replaceChildren();
   shownHash = null;
   shownAt = null;
 }
@@ -312,9 +149,11 @@ function leave() {
   token = "";
   sessionStorage.removeItem("muster-token");
   clear();
+  quiet();
+  say("ail");
   $("about").textContent = "";
-  $("note").textContent = "";
-  $("main").hidden = true;
+  $("view").hidden = true;
+  $("find").hidden = true;
   $("leave").hidden = true;
   $("login").hidden = false;
   $("token").focus();
@@ -332,7 +171,12 @@ $("leave").addEventListener("click", () => {
   leave();
   $("stale").textContent = "";
 });
-$("main").addEventListener("click", (event) => {
+$("find").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const hostname = $("host").value.trim().toLowerCase();
+  if (hostname !== "") location.hash = `#/list/nodes?${new URLSearchParams({ hostname })}`;
+});
+$("view").addEventListener("click", (event) => {
   const button = event.target.closest("button[data-path]");
   if (button !== null) askReason(button);
 });

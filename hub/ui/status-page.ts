@@ -2,7 +2,9 @@ import { readFileSync } from "node:fs";
 
 const read = (file: string): string => readFileSync(new URL(file, import.meta.url), "utf8");
 const style = read("./page.css");
-const script = ["./page-dom.js", "./page-drift.js", "./page-node.js", "./page.js"].map(read).join("");
+/** In the order in which they are run as one. */
+const PARTS = ["dom", "operations", "batch", "drift", "node", "lists", "dialog"].map((part) => `./page-${part}.js`);
+const script = [...PARTS, "./page.js"].map(read).join("");
 
 /** The operators' page: one self-contained document, whose script (`page.js`) reads the public API. */
 export const statusPage = (nonce: string): string => `<!doctype html>
@@ -14,16 +16,30 @@ export const statusPage = (nonce: string): string => `<!doctype html>
 <style nonce="${nonce}">${style}</style>
 </head>
 <body>
-<header><h1><a href="#/">Muster</a></h1><span id="about" class="about"></span><a href="/docs">API</a><button id="leave" type="button" hidden>Forget the token</button></header>
-<form id="login"><label for="token">Token</label><input id="token" type="password" autocomplete="off" spellcheck="false"><button>Show</button></form>
+<header>
+  <h1><a href="#/">Muster</a></h1><span id="about" class="about"></span>
+  <form id="find" role="search" hidden><label for="host">Host</label><input id="host" autocomplete="off" spellcheck="false"><button>Find</button></form>
+  <a href="/docs">API</a><button id="leave" type="button" hidden>Forget the token</button>
+</header>
 <p id="stale" role="status"></p>
+<p id="ail" role="status"></p>
 <p id="note" role="alert"></p>
-<main id="main" hidden></main>
-<dialog id="dialog"><form method="dialog"><div>
-  <p id="dialog-title"></p>
-  <label for="reason">Reason, for the audit</label> <input id="reason" maxlength="512" required>
-  <menu><button value="do" class="first">Do it</button><button value="no" formnovalidate>No</button></menu>
-</div></form></dialog>
+<p id="done" role="status"></p>
+<main>
+  <form id="login">
+    <label for="token">Token</label>
+    <input id="token" type="password" autocomplete="off" spellcheck="false" required aria-describedby="token-hint">
+    <button>Log in</button>
+    <p id="token-hint">The first one lies in the hub's state folder, in the file admin-token. What you type is kept in this tab only.</p>
+  </form>
+  <div id="view" hidden></div>
+</main>
+<dialog id="dialog" aria-labelledby="dialog-title" aria-describedby="dialog-effect"><form method="dialog">
+  <h2 id="dialog-title"></h2>
+  <p id="dialog-effect"></p>
+  <label for="reason">Reason, for the audit</label><input id="reason" maxlength="256" required>
+  <div class="verbs"><button id="dialog-do" value="do"></button><button value="no" formnovalidate>No</button></div>
+</form></dialog>
 <script type="module" nonce="${nonce}">${script}</script>
 </body>
 </html>

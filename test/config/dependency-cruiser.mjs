@@ -50,7 +50,7 @@ export default {
           "^hub/db/migrations/",
           "[.]test[.]ts$",
           "^test/fakes/maas/host/systemctl[.]ts$",
-          "^hub/ui/page(-dom|-drift|-node)?[.]js$",
+          "^hub/ui/page[a-z-]*[.]js$",
         ],
       },
       to: {},

@@ -1,0 +1,34 @@
+// What is asked before anything is done, and what came of it. Part of page.js.
+// biome-ignore-all lint/correctness/noUnusedVariables: page.js uses them; the scripts are one
+const say = (id, ...content) => $(id).replaceChildren(...content);
+const quiet = () => {
+  say("note");
+  say("done");
+};
+
+/** Nothing is done without a reason, which the hub keeps with who gave it. */
+function askReason({ title: effect, ariaLabel: what, textContent: verb, className, dataset: { path, body } }) {
+  $("dialog-title").textContent = what;
+  $("dialog-effect").textContent = `${effect}.`;
+  $("dialog-do").textContent = verb;
+  $("dialog-do").className = className;
+  $("reason").value = "";
+  $("dialog").returnValue = "";
+  $("dialog").onclose = async () => {
+    const reason = $("reason").value.trim();
+    if ($("dialog").returnValue !== "do" || reason === "") return;
+    quiet();
+    try {
+      const { decommission_id: operation } = await ask(path, { ...JSON.parse(body), reason });
+      say(
+        "done",
+        `${what}: the hub has taken it. `,
+        ...(operation ? [link(`#/decommissions/${operation}`, "See how it goes")] : []),
+      );
+    } catch (error) {
+      say("note", `${what}: ${error.message}`);
+    }
+    await loop();
+  };
+  $("dialog").showModal();
+}

@@ -1,0 +1,91 @@
+// Lists that may be of any length: a page of them at a time, and a link to the next. Part of page.js.
+// biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
+/** As many as are shown of a list at once. */
+const FIRST_LOOK = 100;
+/** What the address names, and how it is asked for and shown. */
+const LISTS = {
+  nodes: {
+    title: "Nodes",
+    path: () => NODES,
+    rows: (items) => nodeTable(items),
+    statuses: [
+      "active",
+      "offline",
+      "quarantined",
+      "bootstrap_issued",
+      "enrolling",
+      "draining",
+      "retired",
+      "removing",
+      "deleted",
+    ],
+  },
+  drift: {
+    title: "Nodes that do not agree with MAAS",
+    path: () => `${DRIFT}/drift`,
+    rows: (items) => driftTable(items),
+  },
+  batches: { title: "Batches", path: () => BATCHES, rows: (items) => batchTable(items) },
+  ...Object.fromEntries(
+    ["onboardings", "decommissions"].map((kind) => [
+      kind,
+      {
+        title: `${KINDS[kind].title}s`,
+        path: () => KINDS[kind].path,
+        rows: (items) => operations(kind, items),
+        statuses: [...FAILED, ...UNDER_WAY, ...ENDED],
+      },
+    ]),
+  ),
+};
+const listLink = (name, query, text) => link(`#/list/${name}?${new URLSearchParams(query)}`, text);
+
+/** Said where a list was cut: how much of it is shown, and where the rest is. */
+const moreOf = (name, pages, query = {}) => {
+  const cut = pages.filter((page) => page.next_cursor !== null);
+  return cut.map(({ items, status, ...page }) => {
+    const all = status === undefined ? query : { ...query, status };
+    const which = status === undefined ? "" : ` that are ${words(status)}`;
+    return make(
+      "p",
+      [
+        `Only the first ${items.length}${which} are shown here. `,
+        listLink(name, all, `All${which}`),
+        ", ",
+        listLink(name, { ...all, cursor: page.next_cursor }, `the next ${FIRST_LOOK}`),
+      ],
+      "more",
+    );
+  });
+};
+
+async function list(name, asked) {
+  const { title, path, rows, statuses = [] } = LISTS[name];
+  const query = Object.fromEntries(new URLSearchParams(asked));
+  const { cursor, ...filter } = query;
+  const { items, next_cursor: next } = await ask(`${path()}?${new URLSearchParams({ ...query, limit: FIRST_LOOK })}`);
+  const choices = ["all", ...statuses].map((status) => {
+    const { status: _, ...others } = filter;
+    const choice = listLink(name, status === "all" ? others : { ...others, status }, words(status));
+    if (status === (filter.status ?? "all")) choice.ariaCurrent = "true";
+    return choice;
+  });
+  const steps = [
+    ...(cursor === undefined ? [] : [listLink(name, filter, "From the beginning")]),
+    ...(next === null ? [] : [listLink(name, { ...filter, cursor: next }, `The next ${FIRST_LOOK}`)]),
+  ];
+  const narrowed = Object.entries(filter).map(([key, value]) => `, ${words(key)} ${words(value)}`);
+  return [
+    section(
+      `${title}${narrowed.join("")}`,
+      ...(statuses.length === 0 ? [] : [navigation("By status", choices)]),
+      rows(items),
+      ...(steps.length === 0 ? [] : [navigation("Pages", steps)]),
+    ),
+  ];
+}
+const navigation = (name, links) => {
+  const made = make("nav", links, "choices");
+  made.ariaLabel = name;
+  return made;
+};
