@@ -1,10 +1,8 @@
-import { createHash, randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadConfig } from "../../hub/config.ts";
 import type { Database } from "../../hub/db/client.ts";
-import { putApiToken } from "../../hub/db/queries/api-requests.ts";
 import { type HubFacts, watchEventLoop } from "../../hub/diagnostics/facts.ts";
 import { createKeptLog, type LogRing } from "../../hub/diagnostics/log-ring.ts";
 import { diagnosticsOf, type Patience } from "../../hub/diagnostics/take.ts";
@@ -22,6 +20,7 @@ import type { Problem } from "../../shared/api/errors.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { noteLogLine } from "./known-secrets.ts";
 import { quietLog } from "./log.ts";
+import { viewerToken } from "./viewer-token.ts";
 
 export interface Answer {
   readonly status: number;
@@ -202,13 +201,6 @@ async function countWritten({ database: { pool } }: TestDatabase): Promise<Recor
     ),
   );
   return Object.fromEntries(entries);
-}
-
-async function viewerToken(database: TestDatabase): Promise<string> {
-  const token = randomBytes(24).toString("base64url");
-  const tokenSha256 = createHash("sha256").update(token).digest("hex");
-  await database.database.inTx((tx) => putApiToken(tx, { name: "watcher", role: "viewer", tokenSha256 }));
-  return token;
 }
 
 export const SITE_BODY = {

@@ -40,6 +40,8 @@ interface Ports {
 export interface RigHub {
   readonly url: string;
   pid(): number;
+  /** Kills this hub and has it stay away until what this gives is called. */
+  keepDown(): Promise<() => void>;
   /** Waits until this hub answers `/readyz`. */
   ready(): Promise<void>;
 }
@@ -165,7 +167,13 @@ function runHub(options: RigOptions, index: number, ports: Ports, agentUrl: stri
     options.onRestart,
   );
   const url = `http://127.0.0.1:${ports.http}`;
-  return { process, url, pid: () => process.current().pid, ready: () => answersReady(url) };
+  return {
+    process,
+    url,
+    pid: () => process.current().pid,
+    keepDown: process.keepDown,
+    ready: () => answersReady(url),
+  };
 }
 
 async function answersReady(url: string): Promise<void> {

@@ -2,15 +2,19 @@ import type { Child } from "./child.ts";
 
 export interface Supervised {
   current(): Child;
+  /** Kills it and has it stay away until what this gives is called, which starts it again. */
+  keepDown(): Promise<() => void>;
   stop(): Promise<void>;
 }
 
 /** As systemd would: starts again whatever ends by itself, half a second later; `stop` ends that. */
 export function supervise(start: () => Child, onRestart?: (name: string) => void): Supervised {
   let stopping = false;
+  let mayStart = Promise.resolve();
   let child = start();
   const watch = (watched: Child): void => {
-    void watched.gone.then(() => {
+    void watched.gone.then(async () => {
+      await mayStart;
       if (stopping) return;
       onRestart?.(watched.name);
       setTimeout(() => {
@@ -23,6 +27,13 @@ export function supervise(start: () => Child, onRestart?: (name: string) => void
   watch(child);
   return {
     current: () => child,
+    keepDown: async () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      mayStart = promise;
+      child.kill("SIGKILL");
+      await child.gone;
+      return resolve;
+    },
     stop: async () => {
       stopping = true;
       await child.stop();

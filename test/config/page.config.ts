@@ -1,0 +1,14 @@
+import { defineConfig } from "vitest/config";
+
+/** `npm run test:page`: the operators' page in a real browser, one file after the other, since each has a hub and a browser. */
+export default defineConfig({
+  test: {
+    root: new URL("../..", import.meta.url).pathname,
+    include: ["test/page/**/*.test.ts"],
+    exclude: ["**/node_modules/**", "**/.muster/**"],
+    globalSetup: new URL("../support/database-server.ts", import.meta.url).pathname,
+    fileParallelism: false,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+  },
+});

@@ -1,0 +1,160 @@
+import { expect, it } from "vitest";
+import { z } from "zod";
+import { Decommission } from "../../shared/api/decommissions.ts";
+import { Breaker, Drift } from "../../shared/api/reconciliation.ts";
+import { until } from "../support/until.ts";
+import { DARK } from "./dark-site.ts";
+import { LIVE } from "./page-world.ts";
+import type { Stage } from "./stage.ts";
+import type { Visit } from "./visit.ts";
+
+const RECONCILIATION = "/api/v1/admin/reconciliation";
+
+export function actionCases(stage: () => Stage): void {
+  const api = () => stage().world.rig.api;
+  const nodeOf = async (hostname: string) => {
+    const node = (await api().nodes()).find((one) => one.hostname === hostname);
+    if (node === undefined) throw new Error(`there is no node ${hostname}`);
+    return node;
+  };
+  const toNode = async (visit: Visit, hostname: string): Promise<void> => {
+    await visit.at(`#/nodes/${(await nodeOf(hostname)).id}`, `Node ${hostname}`);
+  };
+  const onboardingOf = async (hostname: string) => (await api().onboardings()).find((one) => one.hostname === hostname);
+  const decommissions = () => api().all(Decommission, "/api/v1/admin/decommissions");
+
+  it("asks before it acts, names the host and what will happen, and does nothing when told no", async () => {
+    const visit = await stage().operator();
+    for (const hostname of [DARK.retired, DARK.gone]) {
+      await toNode(visit, hostname);
+      for (const name of await visit.buttons()) {
+        const effect = await visit.button(name).getAttribute("title");
+        expect(effect).toMatch(/^[A-Z].{20}/);
+        await visit.button(name).click();
+        const dialog = visit.page.getByRole("dialog", { name, exact: true });
+        await visit.says(dialog, hostname, `${effect}.`);
+        await dialog.getByLabel("Reason, for the audit").fill("not yet");
+        await dialog.getByRole("button", { name: "No", exact: true }).click();
+        await dialog.waitFor({ state: "hidden" });
+      }
+    }
+    expect(visit.written).toEqual([]);
+  });
+
+  it("acknowledges a drift, returns a node to service, and says that it was done", async () => {
+    const visit = await stage().operator();
+    await visit.act(`acknowledge ${DARK.gone}`, "known since Monday");
+    await visit.says(visit.page.getByRole("status").filter({ hasText: DARK.gone }), "the hub has taken it");
+    await visit.row("Nodes and their machines in MAAS", DARK.gone).waitFor({ state: "detached" });
+    const known = await api().all(Drift, `${RECONCILIATION}/drift?include_acknowledged=true`);
+    expect(known.find((one) => one.hostname === DARK.gone)?.acknowledged).toMatchObject({
+      by: "admin",
+      reason: "known since Monday",
+    });
+    await visit.act(`return to service ${DARK.mended}`, "the fan is new");
+    await visit.row("Nodes and their machines in MAAS", DARK.mended).waitFor({ state: "detached" });
+    expect((await nodeOf(DARK.mended)).status).toBe("active");
+  });
+
+  it("shows why the hub refuses, and of which host", async () => {
+    const visit = await stage().operator({ expects: /^409$/ });
+    await visit.button(`acknowledge ${DARK.odd}`).click();
+    await visit.page.getByLabel("Reason, for the audit").fill("known");
+    const { id } = await nodeOf(DARK.odd);
+    const body = { action: "acknowledge", reason: "somebody was faster" };
+    await api().call(z.unknown(), "POST", `${RECONCILIATION}/drift/${id}/resolve`, body);
+    await visit.page.getByRole("dialog").getByRole("button", { name: "acknowledge" }).click();
+    const alert = visit.page.getByRole("alert");
+    await visit.says(alert, `acknowledge ${DARK.odd}: Node ${DARK.odd} has no drift to acknowledge`);
+    await visit.looksAgain(1);
+    await visit.says(alert, "has no drift to acknowledge");
+  });
+
+  it("resets one breaker and lets the drift through another", async () => {
+    const visit = await stage().operator();
+    await visit.act(`reset ${DARK.site}, offline`, "the network is back");
+    await visit.act(`accept drift ${DARK.site}, quarantine`, "they were all moved");
+    await visit.heading("Breakers that are open").waitFor({ state: "detached" });
+    const { items } = await api().call(z.object({ items: z.array(Breaker) }), "GET", `${RECONCILIATION}/breakers`);
+    const found = items.map(({ kind, state, reset_reason: reason }) => ({ kind, state, reason }));
+    expect(found).toContainEqual({ kind: "offline", state: "closed", reason: "the network is back" });
+    expect(found).toContainEqual({ kind: "quarantine", state: "accepting", reason: "they were all moved" });
+  });
+
+  it("drains a host and brings it back, with a way to the operation that does it", async () => {
+    const visit = await stage().operator();
+    await toNode(visit, LIVE.good);
+    expect(await visit.buttons()).toEqual([`drain ${LIVE.good}`]);
+    await visit.act(`drain ${LIVE.good}`, "a new rack");
+    await visit.page.getByRole("link", { name: "See how it goes" }).click();
+    await visit.heading(`Decommission of ${LIVE.good}`).waitFor();
+    await visit.says(visit.section(`Decommission of ${LIVE.good}`), "completed");
+    await visit.says(visit.section("Record"), "a new rack");
+    await toNode(visit, LIVE.good);
+    for (const verb of ["activate", "release", "remove"]) await visit.button(`${verb} ${LIVE.good}`).waitFor();
+    expect(await visit.buttons()).not.toContain(`drain ${LIVE.good}`);
+    await visit.says(visit.row("Decommissions of it", LIVE.good), "drain", "completed");
+    await visit.act(`activate ${LIVE.good}`, "it stays here");
+    await visit.button(`drain ${LIVE.good}`).waitFor();
+    expect((await nodeOf(LIVE.good)).status).toBe("active");
+  });
+
+  it("removes a node whose agent is gone for good, by force", async () => {
+    const visit = await stage().operator();
+    await toNode(visit, DARK.retired);
+    await visit.act(`remove ${DARK.retired}`, "scrapped");
+    await visit.page.getByRole("link", { name: "See how it goes" }).click();
+    await visit.heading(`Decommission of ${DARK.retired}`).waitFor();
+    await visit.act(`force ${DARK.retired}`, "burnt down");
+    await visit.says(visit.section(`Decommission of ${DARK.retired}`), "completed");
+    expect(await visit.buttons()).toEqual([]);
+    const [one] = (await decommissions()).filter(({ hostname }) => hostname === DARK.retired);
+    expect(one).toMatchObject({ mode: "remove", reason: "scrapped", forced_reason: "burnt down", forced_by: "admin" });
+    expect((await nodeOf(DARK.retired)).status).toBe("deleted");
+  });
+
+  it("has every verb of an onboarding where it can do something, the recommended one first", async () => {
+    const visit = await stage().operator();
+    const waiting = await onboardingOf(LIVE.waiting);
+    await visit.at(`#/onboardings/${waiting?.onboarding_id}`, `Onboarding of ${LIVE.waiting}`);
+    expect(await visit.buttons()).toEqual([`cancel ${LIVE.waiting}`, `mark manual intervention ${LIVE.waiting}`]);
+    await visit.act(`mark manual intervention ${LIVE.waiting}`, "wait for me");
+    await visit.heading("Why it failed").waitFor();
+    const buttons = await visit.buttons();
+    const next = (await onboardingOf(LIVE.waiting))?.next_verb ?? "";
+    expect(buttons[0]).toBe(`${next.replaceAll("_", " ")} ${LIVE.waiting}`);
+    expect([...buttons].sort()).toEqual(
+      ["adopt", "cancel", "mark manual intervention", "rerun", "restart clean", "resume", "retry"].map(
+        (verb) => `${verb} ${LIVE.waiting}`,
+      ),
+    );
+    await visit.act(`cancel ${LIVE.waiting}`, "not this one");
+    await visit.says(visit.section(`Onboarding of ${LIVE.waiting}`), "cancelled");
+    expect(await visit.buttons()).toEqual([]);
+  });
+
+  it("takes up a batch's failed hosts, and shows the host become active", async () => {
+    const visit = await stage().operator();
+    await visit.row("Newest batches", "needs a person").getByRole("link").click();
+    await visit.says(visit.row("What failed", LIVE.refused), "input_config_error/maas_rejected_input", "rerun");
+    await visit.act("recover 1 host of this batch", "MAAS was told");
+    await until("the host to be taken up", async () =>
+      (await onboardingOf(LIVE.refused))?.status.startsWith("failed") ? undefined : true,
+    );
+    await visit.says(visit.row("Its hosts", LIVE.refused), "completed");
+    expect((await nodeOf(LIVE.refused)).status).toBe("active");
+  });
+
+  it("gives the machine of a host back to MAAS", async () => {
+    const visit = await stage().operator();
+    const { id } = await nodeOf(LIVE.good);
+    await api().call(z.unknown(), "POST", `/api/v1/admin/nodes/${id}/drain`, { reason: "the lease ends" });
+    await toNode(visit, LIVE.good);
+    await visit.act(`release ${LIVE.good}`, "back to the pool");
+    await visit.page.getByRole("link", { name: "See how it goes" }).click();
+    await visit.says(visit.section("History"), "release maas node", "succeeded");
+    await visit.says(visit.section("Record"), "back to the pool");
+    const machine = (await stage().world.maas.machines()).find(({ hostname }) => hostname === LIVE.good);
+    expect(machine?.status, "Ready in MAAS").toBe(4);
+  });
+}

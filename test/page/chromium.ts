@@ -1,0 +1,35 @@
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { type Browser, chromium } from "playwright-core";
+
+/** As distributions call it. */
+const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/** Nothing but the page itself goes out; the profile is a new one each time. */
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** What `MUSTER_TEST_CHROMIUM` names; where it names nothing, the first that is on the PATH. */
+function whereChromiumIs(): string {
+  const named = process.env["MUSTER_TEST_CHROMIUM"] ?? "";
+  if (named !== "") {
+    if (existsSync(named)) return named;
+    throw new Error(`MUSTER_TEST_CHROMIUM names ${named}, and there is no such file. Correct it, or unset it.`);
+  }
+  const folders = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
+  const found = NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).find((file) => existsSync(file));
+  if (found !== undefined) return found;
+  throw new Error(
+    `The page is tested in Chromium, and none of ${NAMES.join(", ")} is on the PATH. Install it (apt-get install chromium), or name one in MUSTER_TEST_CHROMIUM.`,
+  );
+}
+
+export const startChromium = (): Promise<Browser> =>
+  chromium.launch({ executablePath: whereChromiumIs(), headless: true, args: FLAGS });

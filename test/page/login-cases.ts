@@ -1,0 +1,67 @@
+import { expect, it } from "vitest";
+import type { Stage } from "./stage.ts";
+
+const STORES = "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state])";
+
+export function loginCases(stage: () => Stage): void {
+  it("comes under a policy that lets no outside code in, and says where a token is found", async () => {
+    const visit = await stage().stranger();
+    const answer = await visit.page.reload();
+    expect(answer?.headers()["content-security-policy"]).toMatch(/^default-src 'none';.*script-src 'nonce-[^']+';/);
+    await visit.says(visit.page.getByRole("main"), "in the file admin-token");
+    expect(await visit.page.getByLabel("Token").getAttribute("type")).toBe("password");
+    expect(await visit.page.evaluate("document.activeElement.id")).toBe("token");
+  });
+
+  it("refuses a wrong token, says what is wrong, and keeps nothing of it", async () => {
+    const visit = await stage().stranger({ expects: /^401$/ });
+    await visit.page.getByLabel("Token").fill("no-token-of-this-hub");
+    await visit.page.getByRole("button", { name: "Log in" }).click();
+    await visit.page.getByText("The hub refuses this token.").waitFor();
+    expect(await visit.page.getByRole("heading").allInnerTexts()).toEqual(["Muster"]);
+    expect(await visit.page.getByLabel("Token").inputValue()).toBe("");
+    expect(await visit.page.evaluate(STORES)).not.toContain("no-token");
+    await visit.page.getByLabel("Token").fill(stage().world.tokens.admin);
+    await visit.page.keyboard.press("Enter");
+    await visit.heading("Sites").waitFor();
+    expect(await visit.page.getByText("The hub refuses this token.").count()).toBe(0);
+  });
+
+  it("takes a good one, keeps it for this tab alone, and forgets it with all that was shown", async () => {
+    const { admin } = stage().world.tokens;
+    const visit = await stage().operator();
+    const { page } = visit;
+    await visit.says(page.getByRole("banner"), "you are admin");
+    expect(page.url()).toBe(`${visit.url}/`);
+    expect(await page.content()).not.toContain(admin);
+    expect(await page.getByLabel("Token").inputValue()).toBe("");
+    expect(await page.evaluate(STORES)).toBe(JSON.stringify([{}, { "muster-token": admin }, "", null]));
+    expect(await page.context().cookies()).toEqual([]);
+
+    await page.reload();
+    await visit.heading("Sites").waitFor();
+    const other = await page.context().newPage();
+    await other.goto(`${visit.url}/`);
+    await other.getByLabel("Token").waitFor();
+    expect(await other.getByRole("heading").allInnerTexts()).toEqual(["Muster"]);
+    await other.close();
+
+    await page.getByRole("button", { name: "Forget the token" }).click();
+    await page.getByLabel("Token").waitFor();
+    expect(await page.evaluate(STORES)).not.toContain(admin);
+    expect(await page.getByText("c07u4").count()).toBe(0);
+    await page.reload();
+    await page.getByLabel("Token").waitFor();
+    expect(await page.getByRole("heading").allInnerTexts()).toEqual(["Muster"]);
+  });
+
+  it("tells a viewer that it may only look, and shows nothing to press", async () => {
+    const visit = await stage().stranger();
+    await visit.logIn(stage().world.tokens.viewer);
+    await visit.says(visit.page.getByRole("banner"), "watcher, who may look and not change");
+    expect(await visit.buttons()).toEqual([]);
+    await visit.page.getByRole("link", { name: "dark-mended" }).first().click();
+    await visit.heading("Node dark-mended").waitFor();
+    expect(await visit.buttons()).toEqual([]);
+  });
+}

@@ -1,0 +1,28 @@
+/** The operators' page as a person meets it: a real Chromium, a real hub, and what can be seen, read and pressed. */
+import { afterAll, afterEach, beforeAll, describe } from "vitest";
+import { actionCases } from "./action-cases.ts";
+import { lastingCases } from "./lasting-cases.ts";
+import { loginCases } from "./login-cases.ts";
+import { readerCases } from "./reader-cases.ts";
+import { sectionCases } from "./section-cases.ts";
+import { Stage } from "./stage.ts";
+
+describe("the operators' page", () => {
+  let stage: Stage | undefined;
+  const set = (): Stage => {
+    if (stage === undefined) throw new Error("the hub and the browser have not started");
+    return stage;
+  };
+  beforeAll(async () => {
+    stage = await Stage.set();
+  });
+  afterEach(() => stage?.clear());
+  afterAll(() => stage?.close());
+
+  // In this order: what is shown before anybody acts, what acting does, and at last what a large fleet looks like.
+  describe("logging in", () => loginCases(set));
+  describe("what is shown", () => sectionCases(set));
+  describe("for every reader", () => readerCases(set));
+  describe("what can be done", () => actionCases(set));
+  describe("while the world changes", () => lastingCases(set));
+});
