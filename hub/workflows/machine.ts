@@ -1,7 +1,5 @@
 import { type Evidence, failure } from "../../shared/failures.ts";
-import { otherNodeOfMachine } from "../db/queries/node-machines.ts";
 import type { MaasMachineRow } from "../db/schema/index.ts";
-import type { Tx } from "../db/tx.ts";
 import type { MaasMachine } from "../maas/port.ts";
 import { maasOf, type OnboardContext, systemIdOf } from "./context.ts";
 import type { Failed, Wait } from "./engine/stage.ts";
@@ -17,15 +15,6 @@ export async function freshMachine(context: OnboardContext): Promise<MaasMachine
   if (machine !== null) return machine;
   const message = `Machine ${context.onboarding.hostname} (${systemId}) is not in MAAS any more. If it was re-created, restart clean; else start a new onboarding.`;
   throw new StageFailure(failure("state_ambiguity", "machine_vanished", message, { maas_system_id: systemId }));
-}
-
-/** Throws `conflicting_candidates` when the machine is another node: nothing is done to a host that is in use under another name. */
-export async function mustBeNoOtherNode(tx: Tx, { onboarding, site }: OnboardContext, systemId: string): Promise<void> {
-  const other = await otherNodeOfMachine(tx, onboarding.nodeId, site.id, systemId);
-  if (other === null) return;
-  const message = `Machine ${systemId} of site ${site.name} is node ${other.hostname} (${other.id}) already, which is ${other.status}, so it cannot become ${onboarding.hostname}. Drain and remove that node, then resume; or cancel and correct the request.`;
-  const evidence = { maas_system_id: systemId, node_id: other.id, node_status: other.status };
-  throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, evidence));
 }
 
 /** Whether this onboarding meant to deploy the machine and our MAAS user owns it; only then is a deployed machine its own work. */

@@ -1,6 +1,6 @@
 import { and, count, eq, inArray, ne, sql } from "drizzle-orm";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
-import { type Node, nodeMaasState, nodes } from "../schema/index.ts";
+import { maasSites, type Node, nodeMaasState, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { followBindings } from "./maas-machines.ts";
 
@@ -9,26 +9,20 @@ export type BoundNode = Pick<Node, "id" | "hostname" | "status"> & { readonly ip
 
 const bound = { id: nodes.id, hostname: nodes.hostname, status: nodes.status, ipmiIp: nodeMaasState.ipmiIp };
 
-/** The node other than this one that the machine is; null when there is none. */
-export async function otherNodeOfMachine(
+/** Nodes other than this one that are a machine of this system id, at whatever site: two regions may give out the same one. */
+export async function otherNodesOfSystemId(
   db: Db | Tx,
   nodeId: NodeId,
-  siteId: SiteId,
   systemId: string,
-): Promise<BoundNode | null> {
-  const [node] = await db
-    .select(bound)
+): Promise<(BoundNode & { readonly siteId: SiteId; readonly siteName: string })[]> {
+  return db
+    .select({ ...bound, siteId: nodeMaasState.siteId, siteName: maasSites.name })
     .from(nodeMaasState)
     .innerJoin(nodes, eq(nodes.id, nodeMaasState.nodeId))
+    .innerJoin(maasSites, eq(maasSites.id, nodeMaasState.siteId))
     .where(
-      and(
-        eq(nodeMaasState.siteId, siteId),
-        eq(nodeMaasState.maasSystemId, systemId),
-        ne(nodeMaasState.nodeId, nodeId),
-        ne(nodes.status, "deleted"),
-      ),
+      and(eq(nodeMaasState.maasSystemId, systemId), ne(nodeMaasState.nodeId, nodeId), ne(nodes.status, "deleted")),
     );
-  return node ?? null;
 }
 
 /** The nodes whose machines have one of these BMCs. */

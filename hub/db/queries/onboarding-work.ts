@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNull, like, ne, type SQL, type SQLWrapper, sql } from "drizzle-orm";
+import { and, eq, inArray, isNull, like, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { NodeId, ProfileId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { lockUntilCommit } from "../advisory-locks.ts";
 import {
@@ -136,26 +136,6 @@ export async function onboardingOfHost(tx: Tx, siteId: SiteId, hostname: string)
     .from(workflowSubjects)
     .where(eq(workflowSubjects.subject, hostSubject(siteId, hostname)));
   return holder?.id ?? null;
-}
-
-/** Binds the machine to the onboarding; false when another one that is not over holds it. */
-export async function holdMachine(tx: Tx, id: WorkflowId, siteId: SiteId, systemId: string): Promise<boolean> {
-  const subject = `machine:${siteId}/${systemId}`;
-  await tx.insert(workflowSubjects).values({ subject, workflowId: id }).onConflictDoNothing();
-  const [holder] = await tx.select().from(workflowSubjects).where(eq(workflowSubjects.subject, subject));
-  if (holder?.workflowId !== id) return false;
-  await tx.update(nodeOnboardings).set({ maasSystemId: systemId }).where(eq(nodeOnboardings.onboardingId, id));
-  return true;
-}
-
-/** System ids that onboardings other than this one hold on the site. */
-export async function machinesHeldByOthers(db: Db, id: WorkflowId, siteId: SiteId): Promise<Set<string>> {
-  const prefix = `machine:${siteId}/`;
-  const rows = await db
-    .select({ subject: workflowSubjects.subject })
-    .from(workflowSubjects)
-    .where(and(like(workflowSubjects.subject, `${prefix}%`), ne(workflowSubjects.workflowId, id)));
-  return new Set(rows.map((row) => row.subject.slice(prefix.length)));
 }
 
 export async function listPowerOverrides(db: Db, siteId: SiteId): Promise<MaasPowerCredentialOverride[]> {

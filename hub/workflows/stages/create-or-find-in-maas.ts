@@ -1,14 +1,13 @@
 import { isIP } from "node:net";
 import { failure } from "../../../shared/failures.ts";
-import { holdMachine, machinesHeldByOthers } from "../../db/queries/onboarding-work.ts";
+import { machinesHeldByOthers } from "../../db/queries/machine-holds.ts";
 import { MaasError, type MaasPort } from "../../maas/port.ts";
 import { sameAddress } from "../../maas/power-address.ts";
 import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, UPSTREAM_RETRY } from "../context.ts";
 import type { Done, Failed, Outcome, Wait } from "../engine/stage.ts";
-import { mustBeNoOtherNode } from "../machine.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
-import { StageFailure } from "../stage-failure.ts";
+import { takeMachine } from "../take-machine.ts";
 
 const NEW = 0;
 /** MAAS refused to create what the lookup did not find: somebody was faster. Looking again finds it; not for ever. */
@@ -30,12 +29,13 @@ export const createOrFindInMaas: OnboardStage = {
     const maas = await maasOf(context);
     const known = context.state.maas_system_id;
     if (typeof known === "string" && (await maas.readMachine(known)) !== null)
-      return adopt(context, known, "as before");
+      return adopt(context, known, await maas.powerAddresses([known]), "as before");
     const powers = await maas.powerAddresses();
     const candidates = await findCandidates(maas, context, powers);
     const [systemId, ...others] = candidates.keys();
     if (others.length > 0) return conflicting(context, candidates);
-    if (systemId !== undefined) return adopt(context, systemId, `by ${candidates.get(systemId)?.join(" and ")}`);
+    if (systemId !== undefined)
+      return adopt(context, systemId, powers, `by ${candidates.get(systemId)?.join(" and ")}`);
     return (await claimSoleNew(maas, context, powers)) ?? create(maas, context);
   },
 };
@@ -61,18 +61,19 @@ async function findCandidates(
   return found;
 }
 
-function adopt(context: OnboardContext, systemId: string, how: string, created = false): Done<OnboardState> {
+function adopt(
+  context: OnboardContext,
+  systemId: string,
+  powers: Powers,
+  how: string,
+  created = false,
+): Done<OnboardState> {
   return {
     kind: "done",
     message: `${created ? "Created" : "Found"} machine ${systemId} ${how}`,
     patch: { maas_system_id: systemId, machine_created: created || context.state.machine_created === true },
     details: { maas_system_id: systemId },
-    commit: async (tx) => {
-      await mustBeNoOtherNode(tx, context, systemId);
-      if (await holdMachine(tx, context.workflowId, context.site.id, systemId)) return;
-      const message = `Machine ${systemId} belongs to another onboarding of site ${context.site.name}. Look which host has BMC ${context.onboarding.ipmiIp}, correct the request, then resume.`;
-      throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, { candidates: [systemId] }));
-    },
+    commit: (tx) => takeMachine(tx, context, { systemId, bmc: powers.get(systemId) ?? "" }),
   };
 }
 
@@ -110,7 +111,12 @@ async function claimSoleNew(
   if (sole === undefined) return null;
   const bmc = bmcOf(sole.systemId);
   if (others.length === 0 && unreadable.length === 0 && bmc === "")
-    return adopt(context, sole.systemId, "as the only new one of unknown BMC, which the profile allows to claim");
+    return adopt(
+      context,
+      sole.systemId,
+      powers,
+      "as the only new one of unknown BMC, which the profile allows to claim",
+    );
   const how = (systemId: string): string => `status New, BMC ${bmcOf(systemId) || "unknown"}`;
   const unknown = unreadable.map(({ systemId, problem }) => [systemId ?? "?", [`cannot be read: ${problem}`]] as const);
   return conflicting(
@@ -127,7 +133,8 @@ async function create(maas: MaasPort, context: OnboardContext): Promise<Outcome<
       architecture: context.profile.architecture,
       power: await powerOf(context),
     });
-    return adopt(context, machine.systemId, "with its BMC", true);
+    const power = new Map([[machine.systemId, context.onboarding.ipmiIp]]);
+    return adopt(context, machine.systemId, power, "with its BMC", true);
   } catch (error) {
     const again = lookAgain(context, error);
     if (again === null) throw error;

@@ -18,9 +18,10 @@ import {
 } from "../context.ts";
 import type { CompensationCause } from "../engine/stage.ts";
 import { renderUserData } from "../first-boot.ts";
-import { freshMachine, judgeMachine, mustBeNoOtherNode, waitForMachine } from "../machine.ts";
+import { freshMachine, judgeMachine, waitForMachine } from "../machine.ts";
 import { stepBackToReady } from "../release.ts";
 import { StageFailure } from "../stage-failure.ts";
+import { mustBeNoOtherNode } from "../take-machine.ts";
 
 const OWNER = "onboarding";
 
@@ -105,7 +106,7 @@ async function openAttempt(tx: Tx, context: OnboardContext, macs: readonly strin
   const node = await lockNode(tx, nodeId);
   if (node?.status !== "enrolling") throw notEnrolling(context, node?.status ?? null);
   const maasSystemId = systemIdOf(context);
-  await mustBeNoOtherNode(tx, context, maasSystemId);
+  await mustBeNoOtherNode(tx, context, { systemId: maasSystemId, bmc: onboarding.ipmiIp });
   await bindNodeToMachine(tx, { nodeId, siteId: site.id, maasSystemId, ipmiIp: onboarding.ipmiIp });
   const generation = await nextGeneration(tx, nodeId);
   const { token } = await issueEnrollmentToken(tx, {

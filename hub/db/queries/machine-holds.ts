@@ -1,0 +1,42 @@
+import { and, eq, inArray, like, ne } from "drizzle-orm";
+import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { maasSites, nodeOnboardings, workflowSubjects } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+/**
+ * Binds the machine to the onboarding; null, or the onboarding that is not over and holds it. It is held within its site by its system id, and over all
+ * sites by that and each address that may be its BMC's.
+ */
+export async function holdMachine(
+  tx: Tx,
+  id: WorkflowId,
+  { siteId, systemId, bmcs }: { readonly siteId: SiteId; readonly systemId: string; readonly bmcs: readonly string[] },
+): Promise<{ onboardingId: WorkflowId; siteName: string } | null> {
+  const overAllSites = bmcs.map((bmc) => `machine-with-bmc:${systemId}/${bmc}`);
+  // In one order for everybody, or two onboardings could wait for each other.
+  const subjects = [`machine:${siteId}/${systemId}`, ...overAllSites].sort();
+  await tx
+    .insert(workflowSubjects)
+    .values(subjects.map((subject) => ({ subject, workflowId: id })))
+    .onConflictDoNothing();
+  const [holder] = await tx
+    .select({ onboardingId: workflowSubjects.workflowId, siteName: maasSites.name })
+    .from(workflowSubjects)
+    .innerJoin(nodeOnboardings, eq(nodeOnboardings.onboardingId, workflowSubjects.workflowId))
+    .innerJoin(maasSites, eq(maasSites.id, nodeOnboardings.siteId))
+    .where(and(inArray(workflowSubjects.subject, subjects), ne(workflowSubjects.workflowId, id)))
+    .limit(1);
+  if (holder !== undefined) return holder;
+  await tx.update(nodeOnboardings).set({ maasSystemId: systemId }).where(eq(nodeOnboardings.onboardingId, id));
+  return null;
+}
+
+/** System ids that onboardings other than this one hold on the site. */
+export async function machinesHeldByOthers(db: Db, id: WorkflowId, siteId: SiteId): Promise<Set<string>> {
+  const prefix = `machine:${siteId}/`;
+  const rows = await db
+    .select({ subject: workflowSubjects.subject })
+    .from(workflowSubjects)
+    .where(and(like(workflowSubjects.subject, `${prefix}%`), ne(workflowSubjects.workflowId, id)));
+  return new Set(rows.map((row) => row.subject.slice(prefix.length)));
+}
