@@ -21,6 +21,8 @@ export const LOCK_CLASSES = {
   webhook_claims: 74_107,
   /** The answer that an `Idempotency-Key` stands for; by actor and key. */
   idempotency_key: 74_108,
+  /** The addresses of sites: a region is one site, and no index can tell how an address is spelt. */
+  site_addresses: 74_109,
 } as const;
 
 /** Waits for whoever holds the lock, then holds it until the transaction ends. `of`: which one of its class; none where there is only one. */

@@ -1,8 +1,8 @@
 import type { z } from "zod";
+import { apiBase } from "../../shared/region-address.ts";
 import { Secret } from "../../shared/secret.ts";
 import { type Answer, type Call, exchange, isSuccess, NoAnswer } from "../exchange.ts";
 import { ArrayElements, BrokenArray } from "./array-elements.ts";
-import { apiBase } from "./base-url.ts";
 import { errorOf } from "./errors.ts";
 import { RequestLimiter } from "./limiter.ts";
 import { authorization, parseApiKey } from "./oauth.ts";

@@ -22,7 +22,7 @@ const siteFields = {
       (url) => !URL.canParse(url) || (new URL(url).username === "" && new URL(url).password === ""),
       "must hold no user name or password; the credentials route takes the token",
     )
-    .describe("The region's address, e.g. http://maas.example:5240/MAAS"),
+    .describe("The region's address, e.g. http://maas.example:5240/MAAS; a region is one site"),
   pxe_iface: InterfaceName.describe("Interface of the rack controllers by which hosts boot over PXE"),
   pxe_vlan_vid: z.int().min(0).max(4094).describe("VLAN of the PXE network; 0 where it is untagged"),
   node_pxe_iface: InterfaceName.describe("Interface of the hosts that boots over PXE"),
@@ -95,13 +95,14 @@ export const SiteMove = z.strictObject({
   reason: Reason,
 });
 
-/** What a probe looks at. All but the first five are told as warnings: they bite later, and not every host. */
+/** What a probe looks at. All but the first six are told as warnings: they bite later, and not every host. */
 const PROBE_CHECKS = [
   "reachable",
   "clock",
   "token",
   "rights",
   "racks",
+  "sole_site",
   "credentials",
   "pxe_network",
   "boot_image",

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ROUTES } from "../../hub/http/routes/index.ts";
-import { type ApiHarness, SITE_BODY, seedApi, startApi } from "../support/api-harness.ts";
+import { type ApiHarness, SITE_BODY, seedApi, siteBody, startApi } from "../support/api-harness.ts";
 
 const SITES = "/api/v1/admin/maas-sites";
 /** A path with something plausible in each place. */
@@ -150,15 +150,13 @@ describe("the borders of the admin API", () => {
 
   it("answers a repeated Idempotency-Key from memory, and refuses the key for another request", async () => {
     const key = { "idempotency-key": "once" };
-    const first = await api.ask("POST", SITES, { ...SITE_BODY, name: "idem" }, key);
-    const again = await api.ask("POST", SITES, { ...SITE_BODY, name: "idem" }, key);
+    const first = await api.ask("POST", SITES, siteBody("idem"), key);
+    const again = await api.ask("POST", SITES, siteBody("idem"), key);
     expect(again.body).toEqual(first.body);
     expect(again.headers.get("idempotency-replayed")).toBe("true");
-    expect((await api.ask("POST", SITES, { ...SITE_BODY, name: "other" }, key)).problem.code).toBe(
-      "idempotency_key_reused",
-    );
+    expect((await api.ask("POST", SITES, siteBody("other"), key)).problem.code).toBe("idempotency_key_reused");
     const both = await Promise.all(
-      [1, 2, 3].map(() => api.ask("POST", SITES, { ...SITE_BODY, name: "race" }, { "idempotency-key": "race" })),
+      [1, 2, 3].map(() => api.ask("POST", SITES, siteBody("race"), { "idempotency-key": "race" })),
     );
     expect(new Set(both.map((answer) => answer.body.id)).size).toBe(1);
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SecretError } from "../../hub/secrets/port.ts";
-import { type ApiHarness, SITE_BODY, seedApi, startApi } from "../support/api-harness.ts";
+import { type ApiHarness, SITE_BODY, seedApi, siteBody, startApi } from "../support/api-harness.ts";
 
 const SITES = "/api/v1/admin/maas-sites";
 const NOBODY = "00000000-0000-4000-8000-000000000000";
@@ -133,7 +133,7 @@ describe("input that is JSON and still cannot be taken", () => {
   });
 
   it("takes JSON by its exact type and a token whatever the scheme's case", async () => {
-    const patch = JSON.stringify({ ...SITE_BODY, name: "typed" });
+    const patch = JSON.stringify(siteBody("typed"));
     expect((await refused("POST", SITES, patch, { "content-type": "application/json-patch+json" })).status).toBe(415);
     expect((await refused("POST", SITES, patch, { "content-type": "application/jsonp" })).status).toBe(415);
     expect((await api.ask("POST", SITES, patch, { "content-type": "application/json; charset=utf-8" })).status).toBe(

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SECRET_PATHS } from "../../hub/secrets/port.ts";
-import { type ApiHarness, GOOD_PROBE, SITE_BODY, seedApi, startApi } from "../support/api-harness.ts";
+import { type ApiHarness, GOOD_PROBE, seedApi, siteBody, startApi } from "../support/api-harness.ts";
 
 const SITES = "/api/v1/admin/maas-sites";
 
@@ -12,7 +12,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
   afterAll(() => api.close());
 
   it("makes a site with a default profile, and refuses its name a second time", async () => {
-    const created = await api.ask("POST", SITES, { ...SITE_BODY, name: "first" });
+    const created = await api.ask("POST", SITES, siteBody("first"));
     expect(created.status).toBe(201);
     expect(created.body).toMatchObject({
       name: "first",
@@ -20,7 +20,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
       deploy_user: "hpcadmin",
       credentials: { maas_token: false, power: false, deploy_password: false },
     });
-    expect((await api.ask("POST", SITES, { ...SITE_BODY, name: "first" })).problem).toMatchObject({
+    expect((await api.ask("POST", SITES, siteBody("first"))).problem).toMatchObject({
       code: "name_taken",
       errors: [{ pointer: "/name", message: "is taken" }],
     });
@@ -52,7 +52,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
   });
 
   it("lists page by page, each once", async () => {
-    for (const name of ["page-a", "page-b", "page-c"]) await api.ask("POST", SITES, { ...SITE_BODY, name });
+    for (const name of ["page-a", "page-b", "page-c"]) await api.ask("POST", SITES, siteBody(name));
     const names: string[] = [];
     let cursor: string | null = "";
     while (cursor !== null) {
@@ -87,7 +87,13 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     expect(await api.secrets.read(SECRET_PATHS.maasToken(siteId))).toEqual({ token: "a:b:c" });
     expect(JSON.stringify(kept.body)).not.toContain("a:b:c");
     const credentials = { name: "credentials", status: "warning", profile: null, message: expect.any(String) };
-    const usable = { ...GOOD_PROBE, checks: [...GOOD_PROBE.checks, credentials] };
+    const sole = {
+      name: "sole_site",
+      status: "ok",
+      profile: null,
+      message: "No other site is known to be of this region.",
+    };
+    const usable = { ...GOOD_PROBE, checks: [...GOOD_PROBE.checks, sole, credentials] };
     expect((await api.ask("POST", `${SITES}/${siteId}/probe`)).body).toEqual(usable);
     expect((await api.ask("POST", `${SITES}/${siteId}/credentials`, {})).problem.code).toBe("validation_failed");
     expect(

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ApiHarness, SITE_BODY, seedApi, startApi } from "../support/api-harness.ts";
+import { type ApiHarness, seedApi, siteBody, startApi } from "../support/api-harness.ts";
 import { commandLine } from "../support/command-line.ts";
 
 let api: ApiHarness;
@@ -13,8 +13,7 @@ beforeAll(async () => {
   api = await startApi();
   muster = commandLine({ api, url: await api.listen(), cwd: tmpdir() });
   seed = await seedApi(api);
-  const other = { ...SITE_BODY, name: "dc2", api_base_url: "http://maas-2.example:5240/MAAS" };
-  otherSite = (await api.ask("POST", "/api/v1/admin/maas-sites", other)).body.id;
+  otherSite = (await api.ask("POST", "/api/v1/admin/maas-sites", siteBody("dc2"))).body.id;
 });
 afterAll(() => api.close());
 

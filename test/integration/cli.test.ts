@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ApiHarness, SITE_BODY, seedApi, startApi } from "../support/api-harness.ts";
+import { type ApiHarness, seedApi, siteBody, startApi } from "../support/api-harness.ts";
 import { commandLine } from "../support/command-line.ts";
 
 let api: ApiHarness;
@@ -82,7 +82,7 @@ describe("the command line", () => {
   });
 
   it("goes through all pages of a list", async () => {
-    for (const name of ["dc2", "dc3", "dc4"]) await api.ask("POST", "/api/v1/admin/maas-sites", { ...SITE_BODY, name });
+    for (const name of ["dc2", "dc3", "dc4"]) await api.ask("POST", "/api/v1/admin/maas-sites", siteBody(name));
     const page = await muster(["list-maas-sites", "--limit", "2"]);
     expect(page.stdout).toMatch(/More: --cursor /);
     const all = await muster(["list-maas-sites", "--limit", "2", "--all", "--output", "json"]);

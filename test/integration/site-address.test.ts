@@ -10,7 +10,7 @@ import { startWatcher } from "../../hub/watcher/watcher.ts";
 import { startOnboarding } from "../../hub/workflows/start-onboarding.ts";
 import { OnboardingCreate } from "../../shared/api/onboardings.ts";
 import { SiteId } from "../../shared/ids.ts";
-import { type ApiHarness, GOOD_PROBE, SITE_BODY, seedApi, startApi } from "../support/api-harness.ts";
+import { type ApiHarness, GOOD_PROBE, seedApi, siteBody, startApi } from "../support/api-harness.ts";
 import { quietLog } from "../support/log.ts";
 import { until } from "../support/until.ts";
 
@@ -18,7 +18,7 @@ const SITES = "/api/v1/admin/maas-sites";
 
 /** Lifecycle 3.5: a token is kept for the address at which it was tried, and for no other. */
 describe("a site that moves to another address", () => {
-  const OTHER = "http://other.example:5240/MAAS";
+  const other = (name: string): string => `http://other-${name}.example:5240/MAAS`;
   let api: ApiHarness;
   let heard: string[] = [];
   let listener: Server;
@@ -128,7 +128,7 @@ describe("a site that moves to another address", () => {
     const siteId = await withToken("anew");
     const neighbour = await withToken("neighbour");
     for (const id of [siteId, neighbour]) await watched(id);
-    expect((await patch(siteId, { api_base_url: OTHER })).status).toBe(200);
+    expect((await patch(siteId, { api_base_url: other("anew") })).status).toBe(200);
     expect(await watchOf(siteId)).toMatchObject({
       fence: "8",
       event_cursor: null,
@@ -157,7 +157,7 @@ describe("a site that moves to another address", () => {
     const siteId = await withToken("stays");
     await watched(siteId);
     await work(siteId, "running");
-    const same = await patch(siteId, { api_base_url: SITE_BODY.api_base_url, region_code: "r2" });
+    const same = await patch(siteId, { api_base_url: siteBody("stays").api_base_url, region_code: "r2" });
     expect(same.body).toMatchObject({ region_code: "r2", credentials: { maas_token: true } });
     expect(await storedToken(siteId)).toEqual({ token: "a:b:c" });
     expect(await watchOf(siteId)).toMatchObject({ fence: "7", event_cursor: "4711" });
@@ -177,7 +177,7 @@ describe("a site that moves to another address", () => {
       "insert into node_maas_state (node_id, site_id, maas_system_id, ipmi_ip) values ($1, $2, 'abc123', '10.0.0.1')",
       [nodeId, siteId],
     );
-    const refused = await patch(siteId, { api_base_url: OTHER, region_code: "r2" });
+    const refused = await patch(siteId, { api_base_url: other("busy"), region_code: "r2" });
     expect(refused.status).toBe(409);
     expect(refused.problem).toMatchObject({
       code: "conflict",
@@ -188,13 +188,13 @@ describe("a site that moves to another address", () => {
     await sql("update nodes set status = 'deleted' where id = $1", [nodeId]);
     for (const status of ["pending", "running", "compensating", "failed_retryable", "failed_manual_intervention"]) {
       const id = await work(siteId, status);
-      const { problem } = await patch(siteId, { api_base_url: OTHER });
+      const { problem } = await patch(siteId, { api_base_url: other("busy") });
       expect(problem).toMatchObject({ code: "conflict", context: { bound_nodes: "0", unfinished_workflows: "1" } });
       await sql("update workflows set status = 'cancelled' where id = $1", [id]);
     }
     const kept = (await api.ask("GET", `${SITES}/${siteId}`)).body;
     expect(kept).toMatchObject({
-      api_base_url: SITE_BODY.api_base_url,
+      api_base_url: siteBody("busy").api_base_url,
       region_code: "r1",
       credentials: { maas_token: true },
     });
@@ -202,7 +202,7 @@ describe("a site that moves to another address", () => {
     expect(await watchOf(siteId)).toMatchObject({ fence: "7", event_cursor: "4711" });
     expect(await seenMachines(siteId)).toBe(1);
     for (const status of ["completed", "reconciled"]) await work(siteId, status);
-    expect((await patch(siteId, { api_base_url: OTHER })).status).toBe(200);
+    expect((await patch(siteId, { api_base_url: other("busy") })).status).toBe(200);
   });
 
   it("does not move while an onboarding is being accepted", async () => {
@@ -217,7 +217,7 @@ describe("a site that moves to another address", () => {
     });
     const moving = await api.database.database.inTx(async (tx) => {
       await startOnboarding(tx, { request, requestedBy: "admin" });
-      const asked = { answer: patch(siteId, { api_base_url: OTHER }) };
+      const asked = { answer: patch(siteId, { api_base_url: other("accepting") }) };
       await until("the change to wait", async () =>
         (await sql("select from pg_locks where not granted", [])).length > 0 ? true : undefined,
       );
@@ -230,11 +230,11 @@ describe("a site that moves to another address", () => {
     const siteId = await withToken("between");
     whileTried = async () => {
       whileTried = async () => undefined;
-      expect((await patch(siteId, { api_base_url: OTHER })).status).toBe(200);
+      expect((await patch(siteId, { api_base_url: other("between") })).status).toBe(200);
     };
     const { problem } = await api.ask("POST", `${SITES}/${siteId}/credentials`, { maas_token: "g:h:i" });
     expect(problem).toMatchObject({ code: "conflict", status: 409 });
-    expect(problem.detail).toContain(`tried at ${SITE_BODY.api_base_url}`);
+    expect(problem.detail).toContain(`tried at ${siteBody("between").api_base_url}`);
     expect((await api.ask("GET", `${SITES}/${siteId}`)).body.credentials.maas_token).toBe(false);
     expect(await storedToken(siteId)).toBe("secret_missing");
   });

@@ -73,6 +73,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
       ["enable_disk_erasing_on_release", "ok", null],
       ["hardware_sync_interval", "ok", null],
       ["upstream_dns", "ok", null],
+      ["sole_site", "ok", null],
       ["credentials", "ok", null],
     ]);
   });

@@ -212,12 +212,19 @@ export const SITE_BODY = {
   node_pxe_iface: "eno8303",
 };
 
+/** A region is one site, so each has an address of its own. */
+export const siteBody = (name: string) => ({
+  ...SITE_BODY,
+  name,
+  api_base_url: `http://${name}.maas.example:5240/MAAS`,
+});
+
 /** A site with its profile and a SKU, ready to onboard to. */
 export async function seedApi(
   api: ApiHarness,
   name = "dc1",
 ): Promise<{ siteId: string; profileId: string; skuId: string }> {
-  const site = (await api.ask("POST", "/api/v1/admin/maas-sites", { ...SITE_BODY, name })).body;
+  const site = (await api.ask("POST", "/api/v1/admin/maas-sites", siteBody(name))).body;
   const skuId = `sku-${name}`;
   await api.ask("POST", "/api/v1/admin/skus", { id: skuId, gpu_vendor: "amd", gpus_total: 8 });
   return { siteId: site.id, profileId: site.default_profile_id, skuId };

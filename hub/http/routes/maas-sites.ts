@@ -11,6 +11,7 @@ import { type Call, readRoute, Versioned, writeRoute } from "../route.ts";
 import { profileColumns } from "./profile-columns.ts";
 import { changedMeanwhile, isUniqueViolation, isVersion, mustMatch, versionOf } from "./rows.ts";
 import { isOtherAddress, leaveRegion, removeDisownedToken } from "./site-address.ts";
+import { mustBeSoleAtAddress } from "./sole-region.ts";
 
 export const SiteParams = z.strictObject({ id: SiteId });
 export const SITES_TAG = "maas-sites";
@@ -71,6 +72,7 @@ const createMaasSite = writeRoute({
       .onConflictDoNothing({ target: maasSites.name })
       .returning();
     if (site === undefined) throw nameTaken(body.name);
+    await mustBeSoleAtAddress(tx, site, "/api_base_url");
     const [profile] = await tx
       .insert(maasSiteProfiles)
       .values({ ...profileColumns(ProfileCreate.parse({ name: "default" })), siteId: site.id })
@@ -160,6 +162,7 @@ const updateMaasSite = writeRoute({
     const site = await lockSite(tx, params.id);
     await checkDefaultProfile(tx, params.id, body);
     const moves = isOtherAddress(site, body.api_base_url);
+    await keepRegionSole(tx, site, body);
     const losesToken = moves && site.apiTokenVaultPath !== null;
     const changed = await changeSite(call, tx, moves ? { apiTokenVaultPath: null } : {});
     if (moves) await leaveRegion(tx, site);
@@ -175,6 +178,15 @@ const updateMaasSite = writeRoute({
     if (isOtherAddress(before, body.api_base_url)) await removeDisownedToken(deps, params.id);
   },
 });
+
+/** Only what takes the address is refused: sites that share one from before that was looked at may be changed, and disabled. */
+async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch): Promise<void> {
+  const moves = isOtherAddress(site, body.api_base_url);
+  const enables = site.status === "disabled" && body.status === "active";
+  if (!moves && !enables) return;
+  const taken = { id: site.id, apiBaseUrl: body.api_base_url ?? site.apiBaseUrl };
+  await mustBeSoleAtAddress(tx, taken, moves ? "/api_base_url" : "/status");
+}
 
 /** The caller holds the site's lock, as whoever disables a profile does. */
 async function checkDefaultProfile(tx: Tx, siteId: SiteId, body: SitePatch): Promise<void> {

@@ -12,6 +12,7 @@ import type { ApiDependencies } from "../deps.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { mustFindSite, SITES_PATH, SITES_TAG, SiteParams, toSite } from "./maas-sites.ts";
 import { removeDisownedToken } from "./site-address.ts";
+import { mustBeSoleInRegion, othersAdvice, othersOfRegion } from "./sole-region.ts";
 
 const writeMaasSiteCredentials = writeRoute({
   operationId: "writeMaasSiteCredentials",
@@ -26,7 +27,12 @@ const writeMaasSiteCredentials = writeRoute({
   response: Site,
   before: async ({ params, body, deps }) => {
     const site = await mustFindSite(deps.db, params.id);
-    if (body.maas_token !== undefined) await mustBeUsable(deps, site, new Secret(body.maas_token));
+    if (body.maas_token !== undefined) {
+      const token = new Secret(body.maas_token);
+      await mustBeUsable(deps, site, token);
+      // A site that has one already may rotate it, whatever it is: a token that is revoked would stop what is under way.
+      if (site.apiTokenVaultPath === null) await mustBeSoleInRegion(deps, site, token);
+    }
     return { triedAt: site.apiBaseUrl, paths: await storeCredentials(deps, site.id, body) };
   },
   abandon: async ({ params, body, deps }) => {
@@ -103,6 +109,18 @@ function credentialsCheck(site: MaasSite): SiteProbe["checks"][number] {
     : { ...about, status: "warning", message: `The site has no ${missing.join("; no ")}. Write its credentials.` };
 }
 
+/** Sites of one region that were there before that was refused, or that nothing showed to be one when they were made. */
+async function soleCheck(
+  deps: ApiDependencies,
+  { site, token }: { readonly site: MaasSite; readonly token: Secret },
+): Promise<SiteProbe["checks"][number]> {
+  const names = (await othersOfRegion(deps, site, token)).map(({ name }) => name);
+  const about = { name: "sole_site", profile: null } as const;
+  return names.length === 0
+    ? { ...about, status: "ok", message: "No other site is known to be of this region." }
+    : { ...about, status: "failed", message: othersAdvice(names) };
+}
+
 const probeMaasSite = readRoute({
   operationId: "probeMaasSite",
   method: "POST",
@@ -123,8 +141,10 @@ const probeMaasSite = readRoute({
       .where(and(eq(maasSiteProfiles.siteId, site.id), eq(maasSiteProfiles.status, "active")))
       .orderBy(maasSiteProfiles.name);
     const { token = "" } = await deps.secrets.read(site.apiTokenVaultPath);
-    const asked = await deps.probe({ site, token: new Secret(token), profiles });
-    const probe = { ...asked, checks: [...asked.checks, credentialsCheck(site)] };
+    const about = { site, token: new Secret(token), profiles };
+    const asked = await deps.probe(about);
+    const sole = failedOf(asked).length === 0 ? [await soleCheck(deps, about)] : [];
+    const probe = { ...asked, checks: [...asked.checks, ...sole, credentialsCheck(site)] };
     const failed = failedOf(probe);
     if (failed.length === 0) return probe;
     throw new ApiError("site_unusable", failed.map(({ message }) => message).join(" "), {

@@ -7,9 +7,10 @@ import { readKnownRegion } from "../../db/queries/known-region.ts";
 import { type MaasSite, maasSites, maasSiteWatches } from "../../db/schema/index.ts";
 import type { ApiDependencies } from "../deps.ts";
 import { writeRoute } from "../route.ts";
-import { mustFindSite, SITES_PATH, SITES_TAG, SiteParams, toSite } from "./maas-sites.ts";
+import { lockSite, mustFindSite, SITES_PATH, SITES_TAG, SiteParams, toSite } from "./maas-sites.ts";
 import { isVersion, versionOf } from "./rows.ts";
 import { mustBeUsable } from "./site-credentials.ts";
+import { mustBeSoleAtAddress } from "./sole-region.ts";
 
 /**
  * The way for a region that got another name, port or TLS while its nodes are in service, which `leaveRegion` refuses. The caller says the site's token
@@ -37,6 +38,9 @@ const moveMaasSite = writeRoute({
     return { from: site.apiBaseUrl, version };
   },
   write: async ({ params, body }, tx, { from, version }) => {
+    // The site first, as updateMaasSite locks them.
+    await lockSite(tx, params.id);
+    await mustBeSoleAtAddress(tx, { id: params.id, apiBaseUrl: body.api_base_url }, "/api_base_url");
     const [site] = await tx
       .update(maasSites)
       .set({ apiBaseUrl: body.api_base_url, updatedAt: sql`now()` })

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { apiBase } from "./base-url.ts";
+import { apiBase } from "./region-address.ts";
 
 it.each([
   ["http://region:5240/MAAS", "http://region:5240/MAAS/api/2.0/"],

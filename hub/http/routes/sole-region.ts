@@ -1,0 +1,73 @@
+import { ApiError } from "../../../shared/api/errors.ts";
+import { apiBase } from "../../../shared/region-address.ts";
+import type { Secret } from "../../../shared/secret.ts";
+import { lockSiteAddresses, type RegionInUse, regionsInUse } from "../../db/queries/maas-regions.ts";
+import type { MaasSite } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+import type { ApiDependencies } from "../deps.ts";
+
+/**
+ * A region is one site (lifecycle 3.1): two sites of one region would both watch and judge its machines, and might claim the same one. What differs
+ * within a region is a profile's matter (lifecycle 3.6).
+ */
+const ADVICE = "Describe what differs within a region by profiles of one site.";
+
+const sameAddress = (a: string, b: string): boolean => apiBase(a).href === apiBase(b).href;
+
+/**
+ * Refuses an address that is another site's, however it is spelt, and holds it for the caller until the transaction ends. `pointer`: what in the
+ * request takes it.
+ */
+export async function mustBeSoleAtAddress(
+  tx: Tx,
+  { id, apiBaseUrl }: Pick<MaasSite, "id" | "apiBaseUrl">,
+  pointer: string,
+): Promise<void> {
+  await lockSiteAddresses(tx);
+  const other = (await regionsInUse(tx, id)).find(({ site }) => sameAddress(site.apiBaseUrl, apiBaseUrl));
+  if (other !== undefined) throw isOthers(other.site, pointer);
+}
+
+/** Refuses the first token of a site whose region is another site's under another name or address: without a token it can do nothing there. */
+export async function mustBeSoleInRegion(deps: ApiDependencies, site: MaasSite, token: Secret): Promise<void> {
+  const [other] = await othersOfRegion(deps, site, token);
+  if (other === undefined) return;
+  throw isOthers(other, "/maas_token", sameAddress(other.apiBaseUrl, site.apiBaseUrl) ? "" : unlessCopy(other));
+}
+
+/** A copy that is as new as the last event of the original differs by nothing but its address. */
+const unlessCopy = ({ name }: RegionInUse["site"]): string =>
+  ` Where it is a copy of that region, write the token again once anything has happened in the region of site ${name}: an event that the copy lacks tells them apart.`;
+
+function isOthers(other: RegionInUse["site"], pointer: string, unless = ""): ApiError {
+  const disabled = other.status === "disabled" ? ", which is disabled and still has nodes or work there" : "";
+  return new ApiError(
+    "conflict",
+    `This MAAS region is site ${other.name}${disabled}, at ${other.apiBaseUrl}: two sites would judge and claim the same machines. ${ADVICE}${unless}`,
+    { errors: [{ pointer, message: `is the region of site ${other.name}` }], context: { site_id: other.id } },
+  );
+}
+
+/**
+ * Other sites that are this region: by their address, or because the newest event that was seen of theirs is here word for word, which no other region
+ * has but a copy of it. Never throws for what MAAS says: what cannot be compared is not told.
+ */
+export async function othersOfRegion(
+  deps: ApiDependencies,
+  site: MaasSite,
+  token: Secret,
+): Promise<RegionInUse["site"][]> {
+  const same: RegionInUse["site"][] = [];
+  for (const { site: other, place } of await regionsInUse(deps.db, site.id)) {
+    const isHere = async (): Promise<boolean> => {
+      if (place === null) return false;
+      const known = { place, machines: [] };
+      return (await deps.compareRegion({ address: site.apiBaseUrl, token, known })).length === 0;
+    };
+    if (sameAddress(other.apiBaseUrl, site.apiBaseUrl) || (await isHere())) same.push(other);
+  }
+  return same;
+}
+
+export const othersAdvice = (names: readonly string[]): string =>
+  `This MAAS region is also site ${names.join(" and site ")}: two sites judge and claim the same machines. Keep one of them: remove the nodes of the others, and disable those. ${ADVICE}`;
