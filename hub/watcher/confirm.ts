@@ -10,7 +10,7 @@ export interface Confirmed {
   readonly gone: readonly string[];
   /** They were missing from a list, and are there all the same. */
   readonly present: readonly MaasMachine[];
-  /** Of those `inTurn`, the ones that are still to be asked for. */
+  /** The ones that are still to be asked for. */
   readonly left: readonly string[];
 }
 const NOTHING: Confirmed = { gone: [], present: [], left: [] };
@@ -39,8 +39,7 @@ export async function confirmGone(
   }
   // A right that was lost while we asked is what 404 says too.
   if (gone.length > 0 && !(await maas.whoami()).isSuperuser) return { ...NOTHING, present };
-  const later = new Set(missing.inTurn);
-  return { gone, present, left: suspects.slice(MAX_CONFIRMATIONS).filter((systemId) => later.has(systemId)) };
+  return { gone, present, left: suspects.slice(MAX_CONFIRMATIONS) };
 }
 
 /** An answer that cannot be read is an answer: the machine is there. */

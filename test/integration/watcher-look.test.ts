@@ -5,7 +5,7 @@ import { readObservedMachine } from "../../hub/db/queries/maas-machines.ts";
 import { type HeldWatch, holdWatch, releaseWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";
 import { type MaasSiteWatch, maasMachines, maasSiteWatches, workflows } from "../../hub/db/schema/index.ts";
-import { emptyMemory, lookAtSite } from "../../hub/watcher/look.ts";
+import { emptyMemory, type Looked, lookAtSite } from "../../hub/watcher/look.ts";
 import { LOOKS_PER_WAITED_READ } from "../../hub/watcher/plan.ts";
 import type { SiteId, WorkflowId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
@@ -39,10 +39,13 @@ describe("one look at a site", () => {
     if (watch === null) throw new Error("another hub watches the site");
     return watch;
   };
-  const look = async (sweepIntervalMs = HOUR): Promise<readonly string[]> => {
+  const looked = async (sweepIntervalMs = HOUR) => {
     const { db, inTx } = database.database;
     region.asked.length = 0;
-    await lookAtSite({ db, inTx, log: quietLog, sweepIntervalMs }, siteId, await hold(), region.port, memory);
+    return lookAtSite({ db, inTx, log: quietLog, sweepIntervalMs }, siteId, await hold(), region.port, memory);
+  };
+  const look = async (sweepIntervalMs = HOUR): Promise<readonly string[]> => {
+    await looked(sweepIntervalMs);
     return [...region.asked];
   };
   const waitedReadIsDue = (): void => {
@@ -153,6 +156,28 @@ describe("one look at a site", () => {
     expect((await observed("aaa"))?.absent).toBe(true);
     waitedReadIsDue();
     expect(await look()).toEqual(["events", "some aaa never-seen"]);
+  });
+
+  it("believes a direct read of a machine that a list has left out", async () => {
+    region.machines = [machine("aaa"), machine("bbb")];
+    await look();
+    region.machines = [machine("bbb")];
+    region.unlisted = [machine("aaa", 9)];
+    expect(await look(0)).toEqual(["events", "list", "whoami", "one aaa"]);
+    expect(await observed("aaa")).toMatchObject({ absent: false, status: 9 });
+  });
+
+  it("says of which vanished machines MAAS was not asked yet, whether a sweep or an event has told of them", async () => {
+    region.machines = Array.from({ length: 103 }, (_, i) => machine(`m${i}`));
+    region.feed = [event(1, "m0")];
+    await look();
+    region.feed = region.machines.map(({ systemId }, i) => event(i + 1, systemId));
+    region.machines = [];
+    const { unconfirmed } = (await looked()) as Looked;
+    expect(unconfirmed).toHaveLength(3);
+    expect([await rows(true), await rows(false)]).toEqual([100, 3]);
+    expect(((await looked(0)) as Looked).unconfirmed).toEqual([]);
+    expect(await rows(true)).toBe(103);
   });
 
   it("calls nothing gone when it may be a right that was lost", async () => {

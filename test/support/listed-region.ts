@@ -20,6 +20,8 @@ export const event = (id: number, node: string): MaasEvent => ({
 /** A region of a list of machines and events, which says what it was asked. */
 export class Region {
   machines: MaasMachine[] = [];
+  /** They are there, and no list has them. */
+  unlisted: MaasMachine[] = [];
   unreadable: UnreadableMachine[] = [];
   feed: MaasEvent[] = [];
   isSuperuser = true;
@@ -56,7 +58,7 @@ export class Region {
     readMachine: async (id: string) => {
       this.asked.push(`one ${id}`);
       this.onReadOne();
-      return this.machines.find(({ systemId }) => systemId === id) ?? null;
+      return [...this.machines, ...this.unlisted].find(({ systemId }) => systemId === id) ?? null;
     },
     whoami: async () => {
       this.asked.push("whoami");
