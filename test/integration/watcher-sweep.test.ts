@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vites
 import { readObservedMachine } from "../../hub/db/queries/maas-machines.ts";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { maasMachines, maasSiteWatches } from "../../hub/db/schema/index.ts";
+import { createLog } from "../../hub/log.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
 import { MaasError, type MaasPort } from "../../hub/maas/port.ts";
 import { emptyMemory, lookAtSite } from "../../hub/watcher/look.ts";
@@ -14,7 +15,6 @@ import { startMaasSimulator } from "../fakes/maas/simulator.ts";
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { event, machine, Region } from "../support/listed-region.ts";
-import { quietLog } from "../support/log.ts";
 import { until } from "../support/until.ts";
 
 const HOUR = 3_600_000;
@@ -24,6 +24,12 @@ describe("a sweep of a site", () => {
   let siteId: SiteId;
   let region: Region;
   let memory: ReturnType<typeof emptyMemory>;
+  let said: Record<string, unknown>[];
+  let ended: number;
+  const onSweepEnded = () => {
+    ended += 1;
+  };
+  const log = createLog("info", (line) => said.push(JSON.parse(line)));
   const hubId = randomUUID();
 
   beforeAll(async () => {
@@ -34,6 +40,8 @@ describe("a sweep of a site", () => {
     siteId = randomUUID() as SiteId;
     region = new Region();
     memory = emptyMemory();
+    said = [];
+    ended = 0;
   });
 
   const look = async (
@@ -45,7 +53,7 @@ describe("a sweep of a site", () => {
     const watch = await holdWatch(db, siteId, hubId, 60);
     if (watch === null) throw new Error("another hub watches the site");
     region.asked.length = 0;
-    const deps = { db, inTx, log: quietLog, sweepIntervalMs, sweepPatienceMs };
+    const deps = { db, inTx, log, sweepIntervalMs, sweepPatienceMs, onSweepEnded };
     const looked = await lookAtSite(deps, siteId, watch, maas, memory);
     if (looked === "lost") return looked;
     if (looked.error !== null) throw looked.error;
@@ -150,28 +158,67 @@ describe("a sweep of a site", () => {
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4 });
   });
 
+  it("says of each machine once that it cannot be read, and of one without an id with each sweep", async () => {
+    const odd = (systemId: string | null) => ({ systemId, problem: "status: is a word" });
+    region.machines = [machine("aaa")];
+    region.unreadable = [odd("bbb"), odd(null)];
+    await look(region.port, 0);
+    expect(said).toEqual([
+      expect.objectContaining({
+        level: "warn",
+        site_id: siteId,
+        count: 2,
+        machines: ["bbb", null].map((system_id) => ({ system_id, problem: "status: is a word" })),
+      }),
+    ]);
+    await look(region.port, 0);
+    region.feed = [event(1, "bbb")];
+    await look();
+    expect(said.slice(1)).toMatchObject([{ count: 1, machines: [{ system_id: null }] }]);
+    region.machines = [machine("aaa"), machine("bbb")];
+    region.unreadable = [];
+    await look(region.port, 0);
+    region.machines = [];
+    region.unreadable = ["aaa", "bbb", ...Array.from({ length: 25 }, (_, n) => `m${n}`)].map(odd);
+    await look(region.port, 0);
+    expect(said.slice(2)).toMatchObject([{ count: 27, machines: { length: 20 } }]);
+  });
+
+  /** A list that is under way until it is let go. */
+  const slowList = (machines: ReturnType<typeof machine>[]) => {
+    const { promise, resolve: arrives } = Promise.withResolvers<void>();
+    const slow = { ...region.port, listMachines: () => promise.then(() => ({ machines, unreadable: [] })) };
+    return { slow, arrives };
+  };
+
+  it("that is under way when the feed goes back is not waited for: what it says may be from before", async () => {
+    region.machines = [machine("aaa"), machine("bbb")];
+    region.feed = [event(500, "aaa")];
+    await look();
+    const { slow, arrives } = slowList([machine("aaa", 6), machine("bbb", 6)]);
+    expect(await look(slow, 0, 10)).toBe("some");
+    region.feed = [event(3, "aaa")];
+    region.machines = [machine("aaa", 9), machine("bbb", 9)];
+    expect(await look()).toBe("all");
+    arrives();
+    await until("the list", () => (ended > 0 ? true : undefined));
+    expect(await look()).toBe("some");
+    expect(await statuses()).toEqual({ aaa: 9, bbb: 9 });
+  });
+
   it("goes on beside the looks where it takes long, and what they saw meanwhile is newer", async () => {
     region.machines = [machine("aaa"), machine("bbb"), machine("ccc")];
     await look();
-    const old = [machine("aaa", 6), machine("bbb", 6), machine("ccc", 6)];
-    let arrives: () => void = () => undefined;
-    const arrived = new Promise<void>((done) => {
-      arrives = done;
-    });
-    const slow = {
-      ...region.port,
-      listMachines: async () => {
-        await arrived;
-        return { machines: old, unreadable: [] };
-      },
-    };
+    expect(ended).toBe(0);
+    const { slow, arrives } = slowList([machine("aaa", 6), machine("bbb", 6), machine("ccc", 6)]);
     expect(await look(slow, 0, 10)).toBe("some");
     region.machines = [machine("aaa", 9), machine("bbb", 6)];
     region.feed = [event(1, "aaa")];
     expect(await look(slow, 0, 10)).toBe("some");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4, ccc: 4 });
     arrives();
-    await until("the list", () => (memory.sweep?.end != null ? true : undefined));
+    // Its end is told, so that the next look need not be waited for.
+    await until("the list", () => (ended > 0 ? true : undefined));
     expect(await look(slow, 0, 10)).toBe("all");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 6, ccc: 6 });
     expect(memory.sweep).toBeNull();
