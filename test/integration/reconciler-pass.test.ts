@@ -5,7 +5,7 @@ import { forgetCredentialFailures, listCredentials } from "../../hub/db/queries/
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { bindNodeToMachine, unbindNode } from "../../hub/db/queries/node-machines.ts";
 import { listBreakers } from "../../hub/db/queries/reconciler-breakers.ts";
-import { nodes } from "../../hub/db/schema/index.ts";
+import { nodes, tasks } from "../../hub/db/schema/index.ts";
 import { createLog } from "../../hub/log.ts";
 import { MaasError, type MaasPort } from "../../hub/maas/port.ts";
 import { Reconciler } from "../../hub/reconciler/reconcile.ts";
@@ -27,8 +27,8 @@ describe("a pass of the reconciler", () => {
   const hubId = randomUUID();
   const made: FleetNode[] = [];
   beforeAll(async () => {
-    fleet = await FleetRig.start(8);
-    for (let n = 0; n < 8; n += 1) made.push(await fleet.nodeInService());
+    fleet = await FleetRig.start(25);
+    for (let n = 0; n < 25; n += 1) made.push(await fleet.nodeInService());
     maas = await fleet.rig.services.maas(fleet.siteId);
   });
   beforeEach(async () => {
@@ -57,6 +57,25 @@ describe("a pass of the reconciler", () => {
   };
   const every = <T>(of: (node: Awaited<ReturnType<FleetRig["node"]>>) => T) =>
     Promise.all(made.map(async ({ nodeId }) => of(await fleet.node(nodeId))));
+
+  it("has the sync of twenty hosts at a time seeded and switched on, of the others with the next one", async () => {
+    const unsynced = () => made.filter(({ machine }) => !machine.enableHwSync).length;
+    const seeds = () => fleet.db.$count(tasks, eq(tasks.type, "node.hw_sync_reseed"));
+    const stop = () => {
+      for (const { machine } of made) machine.enableHwSync = false;
+    };
+    stop();
+    await sweep();
+    expect([await seeds(), unsynced()]).toEqual([20, 5]);
+    await sweep();
+    expect([await seeds(), unsynced()]).toEqual([25, 0]);
+    // Each host was told within this interval; MAAS is asked all the same.
+    stop();
+    await sweep();
+    expect([await seeds(), unsynced()]).toEqual([25, 5]);
+    await sweep();
+    expect([await seeds(), unsynced()]).toEqual([25, 0]);
+  });
 
   it("over all nodes that fails is made up for by the next one, whatever that has read", async () => {
     const [first] = made as [FleetNode];
