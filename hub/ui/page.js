@@ -139,6 +139,7 @@ function show(hash, view) {
 /** Nothing of an earlier view stays under another address. */
 function clear() {
   $("view").replaceChildren();
+  document.title = "Muster";
   shownHash = null;
   shownAt = null;
 }
@@ -151,6 +152,7 @@ function leave() {
   clear();
   quiet();
   say("ail");
+  $("find").reset();
   $("about").textContent = "";
   $("view").hidden = true;
   $("find").hidden = true;

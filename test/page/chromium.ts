@@ -5,6 +5,25 @@ import { type Browser, chromium } from "playwright-core";
 /** As distributions call it. */
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
+/**
+ * Only the last list of features counts, so this one has the driver's own names too: most of them keep the browser off the network. The first two are
+ * the address bar's windows, of which every visit would start a renderer that nobody looks at.
+ */
+const WITHOUT = [
+  "WebUIOmniboxPopup",
+  "WebUIOmniboxAimPopup",
+  "AimEnabled",
+  "AvoidUnnecessaryBeforeUnloadCheckSync",
+  "DestroyProfileOnBrowserClose",
+  "HttpsFirstBalancedModeAutoEnable",
+  "HttpsUpgrades",
+  "MediaRouter",
+  "NetworkTimeServiceQuerying",
+  "OptimizationHints",
+  "PaintHolding",
+  "PreconnectToSearch",
+];
+
 /** Nothing but the page itself goes out; the profile is a new one each time. */
 const FLAGS = [
   "--no-sandbox",
@@ -14,6 +33,7 @@ const FLAGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  `--disable-features=${WITHOUT.join(",")}`,
 ];
 
 /** What `MUSTER_TEST_CHROMIUM` names; where it names nothing, the first that is on the PATH. */

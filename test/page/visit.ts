@@ -97,7 +97,7 @@ export class Visit {
         if (missing.length > 0) throw new Error(`it says ${JSON.stringify(seen)}, and not ${JSON.stringify(missing)}`);
         return true;
       },
-      { timeoutMs: PATIENCE_MS },
+      { timeoutMs: PATIENCE_MS, everyMs: 150 },
     );
   }
 
