@@ -1,14 +1,13 @@
 /**
  * The hub's composition root: settings, database, secrets, clients, engine, listeners, in this order, and back in the reverse one. Exit status:
- * 0 after SIGTERM or SIGINT, 78 for settings that cannot be used, 1 for a start that failed.
+ * 0 after SIGTERM or SIGINT, 78 for settings that cannot be used, 1 for a start that failed. Given words, it carries out that command instead.
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { SiteId } from "../shared/ids.ts";
 import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./config.ts";
-import { type Database, openDatabase } from "./db/client.ts";
-import { startEmbeddedPostgres } from "./db/embedded/embedded-postgres.ts";
-import { migrate } from "./db/migrate.ts";
+import { runCommand, type SettingsWith } from "./copy-secrets/command.ts";
+import type { Database } from "./db/client.ts";
 import { createKeptLog, type KeptLog, type LogRing } from "./diagnostics/log-ring.ts";
 import { startHosts } from "./hosts.ts";
 import { ensureAdminToken } from "./http/admin-token.ts";
@@ -25,6 +24,7 @@ import { openSecrets } from "./secrets/open.ts";
 import { SecretError, type SecretStore } from "./secrets/port.ts";
 import { type StoreWatch, startStoreWatch } from "./secrets/store-watch.ts";
 import { compareRegion, probeSite, siteClient } from "./services.ts";
+import { startDatabase } from "./start-database.ts";
 import { HUB_VERSION } from "./version.ts";
 import { startWatcher } from "./watcher/watcher.ts";
 import { classifyError } from "./workflows/classify-error.ts";
@@ -56,7 +56,7 @@ async function start(
   fail: (error: unknown) => void,
 ): Promise<void> {
   const hubId = randomUUID();
-  const store = await openStore(config, hubId, log, closers);
+  const store = await startDatabase(config, `muster-hub ${hubId.slice(0, 8)}`, log, closers);
   const { db, inTx } = store.opened;
   const adminTokenFile = join(config.sharedDir, "admin-token");
   // Before anything is made or voided with it.
@@ -204,36 +204,6 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
   closers.push(() => runner.close());
 }
 
-async function openStore(
-  config: Config,
-  hubId: string,
-  log: Log,
-  closers: Closer[],
-): Promise<{ opened: Database; url: string; kind: string }> {
-  let url = config.databaseUrl?.reveal();
-  let kind = "DATABASE_URL";
-  if (url === undefined) {
-    const embedded = await startEmbeddedPostgres({
-      stateDir: config.stateDir,
-      log: log.with({ part: "postgres" }),
-      runAs: config.embedded.runAs,
-      ...(config.embedded.binDir === null ? {} : { binDir: config.embedded.binDir }),
-    });
-    closers.push(() => embedded.stop());
-    url = embedded.url;
-    kind = `embedded PostgreSQL ${embedded.version}`;
-  }
-  await migrate(url);
-  const opened = openDatabase({
-    url,
-    poolSize: config.databasePoolSize,
-    applicationName: `muster-hub ${hubId.slice(0, 8)}`,
-    log: log.with({ part: "database" }),
-  });
-  closers.push(() => opened.close());
-  return { opened, url, kind };
-}
-
 /** Closes everything in reverse order; one that fails does not keep the others open. */
 async function closeAll(closers: Closer[], log: Log): Promise<void> {
   for (const close of closers.splice(0).reverse()) {
@@ -248,9 +218,18 @@ async function closeAll(closers: Closer[], log: Log): Promise<void> {
 const isWrongSetting = (error: unknown): boolean =>
   error instanceof ConfigError || (error instanceof SecretError && error.isRefusal);
 
+/** The same settings but for the store, so that both are had as the hub would have them. */
+const settingsWith: SettingsWith = (secrets) => loadConfig({ ...process.env, MUSTER_SECRETS: secrets });
+
+async function command(words: readonly string[]): Promise<never> {
+  const status = await runCommand(words, settingsWith).catch((error: unknown) => {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    return isWrongSetting(error) ? 78 : 1;
+  });
+  process.exit(status);
+}
+
 async function main(): Promise<void> {
-  // A diagnostic report of Node's is what people hand on, and DATABASE_URL may hold a password.
-  if (process.report !== undefined) process.report.excludeEnv = true;
   let config: Config;
   try {
     config = loadConfig(process.env);
@@ -285,4 +264,7 @@ async function main(): Promise<void> {
   process.exit(0);
 }
 
-await main();
+// A diagnostic report of Node's is what people hand on, and DATABASE_URL may hold a password.
+if (process.report !== undefined) process.report.excludeEnv = true;
+const words = process.argv.slice(2);
+await (words.length === 0 ? main() : command(words));

@@ -13,15 +13,16 @@ export async function ensureSameStore(db: Db, secrets: SecretStore): Promise<voi
     const made = await readOrCreate(secrets, SECRET_PATHS.storeId, async () => ({ id: randomUUID() }));
     if (made["id"] !== undefined) await recordSecretStoreId(db, made["id"]);
   }
-  if ((await readSecretStoreId(db)) === (await readOwnId(secrets))) return;
+  if ((await readSecretStoreId(db)) === (await readStoreId(secrets))) return;
   throw new SecretError(
     "secret_store_misconfigured",
     SECRET_PATHS.storeId,
-    "This is not the secret store that belongs to the database. Set MUSTER_SHARED_DIR to the folder, or VAULT_ADDR, VAULT_NAMESPACE and MUSTER_VAULT_MOUNT to the Vault, that the other hubs use, or restore it from a backup",
+    "This is not the secret store that belongs to the database. Set MUSTER_SHARED_DIR to the folder, or VAULT_ADDR, VAULT_NAMESPACE and MUSTER_VAULT_MOUNT to the Vault, that the other hubs use, restore it from a backup, or have copy-secrets finish (docs/settings.md)",
   );
 }
 
-async function readOwnId(secrets: SecretStore): Promise<string | undefined> {
+/** By which a store is known for a database's own; undefined: it is no database's yet. */
+export async function readStoreId(secrets: SecretStore): Promise<string | undefined> {
   try {
     return (await secrets.read(SECRET_PATHS.storeId))["id"];
   } catch (error) {

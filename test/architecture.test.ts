@@ -96,6 +96,7 @@ const PLANTED = [
   ["hub/workflows/stages/erase.ts", 'import "../../maas/client.ts";', "stage-imports"],
   ["hub/http/machines.ts", 'import "../maas/client.ts";', "http-imports"],
   ["hub/diagnostics/vault.ts", 'import "../secrets/file.ts";', "diagnostics-imports"],
+  ["hub/copy-secrets/serve.ts", 'import "../http/app.ts";', "copy-secrets-imports"],
   ["hub/gateway/start.ts", 'import "../workflows/stages/commission.ts";', "gateway-imports"],
   ["hub/node/wake.ts", 'import "../http/app.ts";', "node-imports"],
   ["hub/maas/again.ts", 'import "../main.ts";', "nobody-imports-main"],

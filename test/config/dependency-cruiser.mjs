@@ -195,6 +195,19 @@ export default {
       "What is handed on is read from tables and memory: no secret store, no MAAS, nothing that acts.",
     ),
     only(
+      "copy-secrets-imports",
+      "^hub/copy-secrets/",
+      [
+        "^hub/(copy-secrets|db|secrets)/",
+        "^hub/(same-store|start-database)[.]ts$",
+        "^shared/",
+        HUB_ANYWHERE,
+        NPM,
+        NODE,
+      ],
+      "The command needs the database and both stores, and nothing of a hub that runs.",
+    ),
+    only(
       "events-imports",
       "^hub/events/",
       ["^hub/(events|db|secrets)/", "^hub/version[.]ts$", "^shared/", HUB_ANYWHERE, NPM, NODE],

@@ -32,6 +32,13 @@ export class KvMount {
     return [...this.#entries.keys()].sort();
   }
 
+  /** What a path holds; undefined for one that was deleted. */
+  newest(path: string): Record<string, unknown> | undefined {
+    const entry = this.#entries.get(path);
+    const version = entry?.versions.get(entry.current);
+    return version === undefined || version.deletedAt !== null || version.destroyed ? undefined : version.data;
+  }
+
   /** A path below the mount, as the API has it. */
   answer(method: string, below: string, query: URLSearchParams, body: unknown): VaultReply {
     const [kind = "", ...rest] = below.split("/");

@@ -43,6 +43,12 @@ export class Vault {
     this.#mounts.set(`${namespace}|${path}`, { path, version: "2", kv });
     return kv;
   }
+  /** Version 2 of the root namespace. */
+  mountAt(path: string): KvMount {
+    const kv = this.#mounts.get(`|${path}`)?.kv;
+    if (!(kv instanceof KvMount)) throw new Error(`nothing is mounted at ${path}`);
+    return kv;
+  }
   mountVersion1(path: string): void {
     this.#mounts.set(`|${path}`, { path, version: "1", kv: new KvVersion1() });
   }

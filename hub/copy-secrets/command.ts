@@ -1,0 +1,141 @@
+import { parseArgs } from "node:util";
+import { connectedHubs } from "../db/queries/connected-hubs.ts";
+import { readSecretStoreId } from "../db/queries/installation.ts";
+import type { Db } from "../db/tx.ts";
+import { createLog } from "../log.ts";
+import { readStoreId } from "../same-store.ts";
+import { openSecrets, type SecretsSettings } from "../secrets/open.ts";
+import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts";
+import { type DatabaseSettings, startDatabase } from "../start-database.ts";
+import { copyOne, copySecrets, type Outcome } from "./copy.ts";
+import { namedSecrets } from "./named-secrets.ts";
+import { adviceOn, BROKEN_OFF, beganBy, type Counts, doneBy, lineOf, nameOf, totalOf, USAGE } from "./words.ts";
+
+type StoreKind = SecretsSettings["kind"];
+const OTHER: Readonly<Record<StoreKind, StoreKind>> = { vault: "sealed_file", sealed_file: "vault" };
+
+/** The hub's settings, of which those of the secret store are the ones that count with this MUSTER_SECRETS. */
+export type SettingsWith = (secrets: StoreKind) => DatabaseSettings & { readonly secrets: SecretsSettings };
+
+/** What the hub's program does where it is given words. The exit status: 0 done, 1 not all of it, 2 words that it does not know. */
+export async function runCommand(words: readonly string[], settingsWith: SettingsWith): Promise<number> {
+  const to = targetOf(words);
+  if (to === null) {
+    process.stderr.write(USAGE);
+    return 2;
+  }
+  if (to === "help") {
+    process.stdout.write(USAGE);
+    return 0;
+  }
+  const from = settingsWith(OTHER[to]).secrets;
+  const { secrets, ...database } = settingsWith(to);
+  const log = createLog("warn");
+  const closers: (() => unknown)[] = [];
+  try {
+    const { opened } = await startDatabase(database, "muster-copy-secrets", log, closers);
+    const stores = await Promise.all([from, secrets].map((store) => openSecrets(store, log)));
+    closers.push(...stores.map(({ close }) => close));
+    const [source, target] = stores.map((store) => store.secrets) as [SecretStore, SecretStore];
+    return await copyAll({ db: opened.db, from, source, to: secrets, target });
+  } finally {
+    for (const close of closers.reverse()) await close();
+  }
+}
+
+/** Null: the words are not understood. */
+function targetOf(words: readonly string[]): StoreKind | "help" | null {
+  try {
+    const options = { to: { type: "string" }, help: { type: "boolean" } } as const;
+    const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true });
+    if (values.help === true) return "help";
+    if (positionals.join(" ") !== "copy-secrets") return null;
+    return values.to === "vault" || values.to === "sealed_file" ? values.to : null;
+  } catch {
+    return null;
+  }
+}
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+interface Copying {
+  readonly db: Db;
+  readonly from: SecretsSettings;
+  readonly source: SecretStore;
+  readonly to: SecretsSettings;
+  readonly target: SecretStore;
+}
+
+async function copyAll(copying: Copying): Promise<number> {
+  const { db, from, to, target } = copying;
+  await refuseWhileHubsRun(db);
+  const id = await idOfBoth(copying);
+  say(beganBy(from, to));
+  const counts = await copyEach(copying);
+  const advice = adviceOn(counts, from, to);
+  if (advice.length === 0) {
+    await refuseWhileHubsRun(db);
+    // Last: by its id a hub knows the store for its database's, so none starts on a part of it.
+    if ((await copyOne(SECRET_PATHS.storeId, { id }, target)) === "differs") throw othersStore(to);
+  }
+  for (const line of advice.length === 0 ? doneBy(from, to) : advice) say(line);
+  return advice.length === 0 ? 0 : 1;
+}
+
+async function copyEach({ db, source, target }: Copying): Promise<Counts> {
+  const counts: Record<keyof Counts, number> = { ...NONE };
+  try {
+    for await (const copied of copySecrets(await namedSecrets(db), source, target)) {
+      counts[copied.outcome] += 1;
+      const line = lineOf(copied);
+      if (line !== null) say(line);
+    }
+  } catch (error) {
+    say(`${totalOf(counts)} ${BROKEN_OFF}`);
+    throw error;
+  }
+  say(totalOf(counts));
+  return counts;
+}
+
+const NONE: Readonly<Record<Outcome, number>> = {
+  copied: 0,
+  there_already: 0,
+  absent: 0,
+  missing: 0,
+  corrupt: 0,
+  differs: 0,
+};
+
+/** A hub would go on writing into the old store, and what it writes after its copy was made would be lost with that. */
+async function refuseWhileHubsRun(db: Db): Promise<void> {
+  const hubs = await connectedHubs(db);
+  if (hubs.length > 0)
+    throw new Error(
+      `A hub runs on this database (${hubs.join(", ")}), and may write a secret after its copy was made. Stop every hub of it, then run this again.`,
+    );
+}
+
+/** Refuses a source that is not the database's store, and a target that is another one's. */
+async function idOfBoth({ db, from, source, to, target }: Copying): Promise<string> {
+  const id = await readSecretStoreId(db);
+  if (id === null)
+    throw wrongStore(
+      "No hub has started on this database yet, so there is nothing to copy. Run this with the environment of the hub that is to move, above all its DATABASE_URL or MUSTER_STATE_DIR",
+    );
+  for (const store of [source, target]) await store.check();
+  if ((await readStoreId(source)) !== id)
+    throw wrongStore(
+      `What is to be copied is in ${nameOf(from)}, and that is not the secret store that belongs to the database. Set MUSTER_SHARED_DIR to its folder, or VAULT_ADDR, VAULT_NAMESPACE and MUSTER_VAULT_MOUNT to its Vault`,
+    );
+  const other = await readStoreId(target);
+  if (other !== undefined && other !== id) throw othersStore(to);
+  return id;
+}
+
+const wrongStore = (detail: string): SecretError =>
+  new SecretError("secret_store_misconfigured", SECRET_PATHS.storeId, detail);
+const othersStore = (to: SecretsSettings): SecretError =>
+  wrongStore(
+    `The store to copy to, ${nameOf(to)}, holds the secrets of another installation. Give this one a folder or a mount of its own`,
+  );

@@ -1,0 +1,22 @@
+import { getTableColumns, getTableName, is } from "drizzle-orm";
+import { PgTable } from "drizzle-orm/pg-core";
+import { expect, it } from "vitest";
+import * as schema from "../db/schema/index.ts";
+
+it("every column that tells where a secret lies is known", () => {
+  const columns = Object.values(schema)
+    .filter((one) => is(one, PgTable))
+    .flatMap((table) => Object.values(getTableColumns(table)).map(({ name }) => `${getTableName(table)}.${name}`));
+  expect(columns.length).toBeGreaterThan(200);
+  // A new one needs its place in namedSecrets, or a word here on why it names nothing that is not named already.
+  expect(columns.filter((name) => /[.].*(path|secret|vault|cred|password|login)/.test(name)).sort()).toEqual([
+    // The store's own id, which is copied last.
+    "installation.secret_store_id",
+    // What came of using a secret that a site or an override names.
+    "maas_credential_uses.path",
+    "maas_power_credential_overrides.vault_path",
+    "maas_sites.api_token_vault_path",
+    "maas_sites.default_power_creds_vault_path",
+    "maas_sites.deploy_password_vault_path",
+  ]);
+});

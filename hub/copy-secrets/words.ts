@@ -1,0 +1,65 @@
+import type { SecretsSettings } from "../secrets/open.ts";
+import type { CopiedSecret, Outcome } from "./copy.ts";
+
+export type Counts = Readonly<Record<Outcome, number>>;
+
+const TOLD: Readonly<Record<Exclude<Outcome, "absent">, string>> = {
+  copied: "copied",
+  there_already: "there already",
+  missing: "missing",
+  corrupt: "unreadable",
+  differs: "different",
+};
+
+export const USAGE = `Usage: hub                                      serves hosts and operators
+       hub copy-secrets --to vault|sealed_file  copies every secret from the other store to this one
+
+Settings come from the environment; docs/settings.md lists them.
+`;
+
+/** Null for what need not be there and is not. */
+export const lineOf = ({ path, outcome }: CopiedSecret): string | null =>
+  outcome === "absent" ? null : `${TOLD[outcome].padEnd(13)}  ${path}`;
+
+export const totalOf = (counts: Counts): string =>
+  `${Object.entries(TOLD)
+    .map(([outcome, told]) => `${counts[outcome as Outcome]} ${told}`)
+    .join(", ")}.`;
+
+/** The reason follows it. */
+export const BROKEN_OFF =
+  "Broken off, and nothing was removed. Mend what is said next, then run this again: it goes on from here.";
+
+export const nameOf = (store: SecretsSettings): string =>
+  store.kind === "sealed_file"
+    ? `the sealed files in ${store.directory}`
+    : `Vault at ${store.url}, mount ${store.mount}${store.namespace === null ? "" : `, namespace ${store.namespace}`}`;
+
+export const beganBy = (from: SecretsSettings, to: SecretsSettings): string =>
+  `Copying every secret that the database names, from ${nameOf(from)} to ${nameOf(to)}.`;
+
+/** How a person takes out of a store what is wrong in it. */
+const removing = (store: SecretsSettings): string =>
+  store.kind === "sealed_file"
+    ? `remove the folder ${store.directory}, which is then made anew`
+    : `remove the path from Vault (vault kv metadata delete, below ${store.mount} in the place of kv)`;
+
+/** What keeps the new store from being used, and what to do about it; none: nothing does. */
+export function adviceOn(counts: Counts, from: SecretsSettings, to: SecretsSettings): string[] {
+  const advice: string[] = [];
+  if (counts.missing + counts.corrupt > 0)
+    advice.push(
+      `Missing or unreadable is what the hub has not got in ${nameOf(from)} either. Restore that from a backup; or start the hub with it, write the credential anew or delete what names it, and stop the hub.`,
+    );
+  if (counts.differs > 0)
+    advice.push(
+      `Different is what ${nameOf(to)} holds another value of, which was left as it is. Look which one is right; where it is the old store's, ${removing(to)}.`,
+    );
+  return advice.length === 0 ? [] : ["Not finished, and nothing was removed.", ...advice, "Then run this again."];
+}
+
+export const doneBy = (from: SecretsSettings, to: SecretsSettings): string[] => [
+  `All of it is in ${nameOf(to)}, read back and compared. Nothing was removed from ${nameOf(from)}.`,
+  `Next: set MUSTER_SECRETS=${to.kind} for every hub of this database, and start them. Once GET /readyz says "secret_store": "ok", remove the old store.`,
+  "Start no hub with the old store before: what is written there from now on is in it alone. If one was started, run this again; it tells what differs.",
+];
