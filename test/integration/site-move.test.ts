@@ -134,8 +134,10 @@ describe("a site that follows its region to another address", () => {
     });
     await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
     const api_base_url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/MAAS`;
-    const { problem } = await move({ api_base_url, maas_token: "a:b:c" });
-    expect(problem).toMatchObject({ status: 409, code: "conflict", errors: [{ pointer: "/maas_token" }] });
+    for (const maas_token of ["a:b:c", maas.apiKey.replace(/[^:]*$/, (secret) => "x".repeat(secret.length))]) {
+      const { problem } = await move({ api_base_url, maas_token });
+      expect(problem).toMatchObject({ status: 409, code: "conflict", errors: [{ pointer: "/maas_token" }] });
+    }
     expect(heard).toBe(0);
     expect((await move({ api_base_url })).problem.code).toBe("site_unusable");
     expect(heard).toBeGreaterThan(0);
@@ -210,7 +212,14 @@ describe("a site that follows its region to another address", () => {
       other.sim.region.state.machines = other.sim.region.state.machines.slice(1);
       await refused(`machine ${machine.systemId} is not there`);
       other.sim.region.state.machines = [];
-      await refused("is not there");
+      // The event went with its machine.
+      const bound = [await bind("more-1", "more-1", "10.0.1.1")];
+      await refused("is not there. Describe another region");
+      bound.push(await bind("more-2", "more-2", "10.0.1.2"));
+      await refused("is not there; and 1 more. Describe another region");
+      await api.database.database.inTx(async (tx) => {
+        for (const nodeId of bound) await unbindNode(tx, nodeId);
+      });
     } finally {
       await other.close();
     }
