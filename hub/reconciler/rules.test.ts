@@ -161,7 +161,7 @@ describe("a quarantine", () => {
     expect(healed({ ...quarantined, agentSeenAt: ago(61) }, { owner: "bob" })).toBe(false);
     expect(healed({ ...quarantined, machineOwner: null })).toBe(false);
   });
-  it("of anybody else is lifted by a person only", () => {
+  it("of anybody else is not lifted", () => {
     const judgement = judge({ ...quarantined, quarantinedAt: null });
     expect(judgement).toEqual({ kind: "judged", findings: [], heal: false });
   });

@@ -97,23 +97,12 @@ describe("the diagnostics of a hub", () => {
     }
   });
 
-  it("take a database that answers and has not finished for slow, and ask it for the rest", async () => {
+  it.each([
+    ["take a database that answers and has not finished for slow, and ask it for the rest", { section: 3_000 }],
+    ["do not wait for long for a table that somebody holds", { statement: 3_000 }],
+  ])("%s", async (_, patience) => {
     const holder = await api.database.database.pool.connect();
-    api.patience = { ...PATIENT, section: 3_000 };
-    try {
-      await holder.query("begin; lock table reconciler_breakers in access exclusive mode");
-      const { failed } = await take(api);
-      expect(failed).toEqual({ tables: "too_slow", reconciliation: "too_slow" });
-    } finally {
-      api.patience = PATIENT;
-      await holder.query("rollback");
-      holder.release();
-    }
-  });
-
-  it("do not wait for long for a table that somebody holds", async () => {
-    const holder = await api.database.database.pool.connect();
-    api.patience = { ...PATIENT, statement: 3_000 };
+    api.patience = { ...PATIENT, ...patience };
     try {
       await holder.query("begin; lock table reconciler_breakers in access exclusive mode");
       const { failed } = await take(api);

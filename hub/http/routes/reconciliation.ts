@@ -76,7 +76,7 @@ const resolve = writeRoute({
   method: "POST",
   path: `${path}/drift/{node_id}/resolve`,
   tag,
-  summary: "Acknowledge a node's drift, or return a quarantined node to service",
+  summary: "Acknowledge a node's drift, or return to service a node that the reconciler quarantined",
   permission: "write",
   params: z.strictObject({ node_id: NodeId }),
   body: DriftResolve,
