@@ -46,16 +46,12 @@ const moreOf = (name, pages, query = {}) => {
   return cut.map(({ items, status, ...page }) => {
     const all = status === undefined ? query : { ...query, status };
     const which = status === undefined ? "" : ` that are ${words(status)}`;
-    return make(
-      "p",
-      [
-        `Only the first ${items.length}${which} are shown here. `,
-        listLink(name, all, `All${which}`),
-        ", ",
-        listLink(name, { ...all, cursor: page.next_cursor }, `the next ${FIRST_LOOK}`),
-      ],
-      "more",
-    );
+    return make("p", [
+      `Only the first ${items.length}${which} are shown here. `,
+      listLink(name, all, `All${which}`),
+      ", ",
+      listLink(name, { ...all, cursor: page.next_cursor }, `the next ${FIRST_LOOK}`),
+    ]);
   });
 };
 

@@ -6,7 +6,7 @@ const style = read("./page.css");
 const PARTS = ["dom", "operations", "batch", "drift", "node", "lists", "dialog"].map((part) => `./page-${part}.js`);
 const script = [...PARTS, "./page.js"].map(read).join("");
 
-/** The operators' page: one self-contained document, whose script (`page.js`) reads the public API. */
+/** The operators' page: one self-contained document, whose script (`page.js`) reads the public API (decision P8). */
 export const statusPage = (nonce: string): string => `<!doctype html>
 <html lang="en">
 <head>
