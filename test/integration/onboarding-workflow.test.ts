@@ -216,7 +216,13 @@ describe("a deploy call that MAAS has not answered yet", () => {
     for (const _click of [1, 2]) expect((await verb(id, "restart_clean")).status).toBe("running");
     expect(await readOnboarding(db(), id)).toMatchObject({ pending_verb: "restart_clean" });
     expect(machine).toMatchObject({ status: 4, owner: null });
+    // On a busy machine its agent would have enrolled by then, and the node would be kept.
+    alive.delete(id);
     carryOut();
+    await until("the deploy to be taken back", () =>
+      counters(machine.systemId)?.["release"] === 1 ? true : undefined,
+    );
+    alive.add(id);
     const end = await ended(id, "completed", "failed_manual_intervention");
     expect(end, end.error_message ?? "").toMatchObject({ status: "completed", pending_verb: null });
     // Aborted before that where MAAS was not done with it.
