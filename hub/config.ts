@@ -154,12 +154,12 @@ const settingsOf = (values: z.output<typeof Env>, given: Readonly<Record<string,
 function vaultConfig(e: z.output<typeof Env>): SecretsSettings {
   const refuse = (fault: string): ConfigError =>
     new ConfigError(`The hub's settings are not valid. ${fault} See docs/settings.md.`);
-  if (e.VAULT_ADDR === undefined) throw refuse("MUSTER_SECRETS=vault needs VAULT_ADDR.");
+  if (e.VAULT_ADDR === undefined) throw refuse("A secret store in Vault needs VAULT_ADDR.");
   const { VAULT_TOKEN_FILE: tokenFile, VAULT_SECRET_ID_FILE: secretIdFile } = e;
   const roleId = e.VAULT_ROLE_ID?.reveal();
   const byRole = roleId !== undefined || secretIdFile !== undefined;
   if ((tokenFile !== undefined) === byRole)
-    throw refuse("MUSTER_SECRETS=vault needs either VAULT_TOKEN_FILE or VAULT_ROLE_ID with VAULT_SECRET_ID_FILE.");
+    throw refuse("A secret store in Vault needs either VAULT_TOKEN_FILE or VAULT_ROLE_ID with VAULT_SECRET_ID_FILE.");
   if (byRole && (roleId === undefined || secretIdFile === undefined))
     throw refuse("VAULT_ROLE_ID and VAULT_SECRET_ID_FILE are needed together.");
   return {

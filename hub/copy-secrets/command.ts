@@ -9,7 +9,18 @@ import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts"
 import { type DatabaseSettings, startDatabase } from "../start-database.ts";
 import { copyOne, copySecrets, type Outcome } from "./copy.ts";
 import { namedSecrets } from "./named-secrets.ts";
-import { adviceOn, BROKEN_OFF, beganBy, type Counts, doneBy, lineOf, nameOf, totalOf, USAGE } from "./words.ts";
+import {
+  adviceOn,
+  BROKEN_OFF,
+  beganBy,
+  type Counts,
+  doneBy,
+  lineOf,
+  nameOf,
+  totalOf,
+  UNUSED_DATABASE,
+  USAGE,
+} from "./words.ts";
 
 type StoreKind = SecretsSettings["kind"];
 const OTHER: Readonly<Record<StoreKind, StoreKind>> = { vault: "sealed_file", sealed_file: "vault" };
@@ -34,10 +45,14 @@ export async function runCommand(words: readonly string[], settingsWith: Setting
   const closers: (() => unknown)[] = [];
   try {
     const { opened } = await startDatabase(database, "muster-copy-secrets", log, closers);
+    await refuseWhileHubsRun(opened.db);
+    const id = await readSecretStoreId(opened.db);
+    if (id === null) throw new Error(UNUSED_DATABASE);
+    // Opening sealed files makes their folder, so not before the database is known to be the right one.
     const stores = await Promise.all([from, secrets].map((store) => openSecrets(store, log)));
     closers.push(...stores.map(({ close }) => close));
     const [source, target] = stores.map((store) => store.secrets) as [SecretStore, SecretStore];
-    return await copyAll({ db: opened.db, from, source, to: secrets, target });
+    return await copyAll({ db: opened.db, id, from, source, to: secrets, target });
   } finally {
     for (const close of closers.reverse()) await close();
   }
@@ -60,6 +75,8 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 interface Copying {
   readonly db: Db;
+  /** By which it knows its store. */
+  readonly id: string;
   readonly from: SecretsSettings;
   readonly source: SecretStore;
   readonly to: SecretsSettings;
@@ -67,9 +84,8 @@ interface Copying {
 }
 
 async function copyAll(copying: Copying): Promise<number> {
-  const { db, from, to, target } = copying;
-  await refuseWhileHubsRun(db);
-  const id = await idOfBoth(copying);
+  const { db, id, from, to, target } = copying;
+  await refuseOthersStores(copying);
   say(beganBy(from, to));
   const counts = await copyEach(copying);
   const advice = adviceOn(counts, from, to);
@@ -117,12 +133,7 @@ async function refuseWhileHubsRun(db: Db): Promise<void> {
 }
 
 /** Refuses a source that is not the database's store, and a target that is another one's. */
-async function idOfBoth({ db, from, source, to, target }: Copying): Promise<string> {
-  const id = await readSecretStoreId(db);
-  if (id === null)
-    throw wrongStore(
-      "No hub has started on this database yet, so there is nothing to copy. Run this with the environment of the hub that is to move, above all its DATABASE_URL or MUSTER_STATE_DIR",
-    );
+async function refuseOthersStores({ id, from, source, to, target }: Copying): Promise<void> {
   for (const store of [source, target]) await store.check();
   if ((await readStoreId(source)) !== id)
     throw wrongStore(
@@ -130,7 +141,6 @@ async function idOfBoth({ db, from, source, to, target }: Copying): Promise<stri
     );
   const other = await readStoreId(target);
   if (other !== undefined && other !== id) throw othersStore(to);
-  return id;
 }
 
 const wrongStore = (detail: string): SecretError =>

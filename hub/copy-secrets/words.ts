@@ -14,8 +14,12 @@ const TOLD: Readonly<Record<Exclude<Outcome, "absent">, string>> = {
 export const USAGE = `Usage: hub                                      serves hosts and operators
        hub copy-secrets --to vault|sealed_file  copies every secret from the other store to this one
 
-Settings come from the environment; docs/settings.md lists them.
+From a checkout: npm run hub -- copy-secrets --to vault
+Settings come from the environment; docs/settings.md lists them, and tells how to go from one store to the other.
 `;
+
+export const UNUSED_DATABASE =
+  "No hub has started on this database yet, so there is nothing to copy. Run this with the environment of the hub that is to move, above all its DATABASE_URL or MUSTER_STATE_DIR.";
 
 /** Null for what need not be there and is not. */
 export const lineOf = ({ path, outcome }: CopiedSecret): string | null =>
@@ -42,18 +46,18 @@ export const beganBy = (from: SecretsSettings, to: SecretsSettings): string =>
 const removing = (store: SecretsSettings): string =>
   store.kind === "sealed_file"
     ? `remove the folder ${store.directory}, which is then made anew`
-    : `remove the path from Vault (vault kv metadata delete, below ${store.mount} in the place of kv)`;
+    : `remove the other from Vault (vault kv metadata delete ${store.mount}/...)`;
 
 /** What keeps the new store from being used, and what to do about it; none: nothing does. */
 export function adviceOn(counts: Counts, from: SecretsSettings, to: SecretsSettings): string[] {
   const advice: string[] = [];
   if (counts.missing + counts.corrupt > 0)
     advice.push(
-      `Missing or unreadable is what the hub has not got in ${nameOf(from)} either. Restore that from a backup; or start the hub with it, write the credential anew or delete what names it, and stop the hub.`,
+      `What is missing or unreadable in ${nameOf(from)} is so for a hub as well. Restore it from a backup; or start a hub with that store, write the credential anew or delete what names it, and stop the hub.`,
     );
   if (counts.differs > 0)
     advice.push(
-      `Different is what ${nameOf(to)} holds another value of, which was left as it is. Look which one is right; where it is the old store's, ${removing(to)}.`,
+      `What is different has another value in ${nameOf(to)}, which was left as it is. Look which one is right. Where it is the old store's, ${removing(to)}; where it is the new one's, write it into the old one too, by a hub that is started with that and then stopped.`,
     );
   return advice.length === 0 ? [] : ["Not finished, and nothing was removed.", ...advice, "Then run this again."];
 }
