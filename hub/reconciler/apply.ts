@@ -52,7 +52,7 @@ export async function applyJudgement(
       await tell(tx, judged, step.details);
       break;
     case "updated":
-      await writeDrift(tx, node.id, { driftDetected: true, driftDetails: step.details });
+      await writeDrift(tx, node.id, { driftDetails: step.details });
       break;
     case "same":
     case "acknowledged":

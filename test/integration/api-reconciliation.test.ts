@@ -1,8 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { eq } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
 import { tripBreaker } from "../../hub/db/queries/reconciler-breakers.ts";
-import { auditLogs, maasMachines, maasSites, maasSiteWatches, nodeMaasState } from "../../hub/db/schema/index.ts";
+import {
+  auditLogs,
+  domainEvents,
+  maasMachines,
+  maasSites,
+  maasSiteWatches,
+  nodeMaasState,
+} from "../../hub/db/schema/index.ts";
 import { createNode } from "../../hub/node/create-node.ts";
 import { moveNode } from "../../hub/node/move-node.ts";
 import type { DriftDetails } from "../../shared/drift.ts";
@@ -53,6 +61,13 @@ describe("reconciliation by API", () => {
     return id;
   }
   const resolve = (id: string, body: unknown) => api.ask("POST", `${PATH}/drift/${id}/resolve`, body);
+  const told = async (id: NodeId) => {
+    const rows = await api.database.database.db
+      .select({ data: domainEvents.data })
+      .from(domainEvents)
+      .where(and(eq(domainEvents.subject, `nodes/${id}`), eq(domainEvents.type, "node.drift.resolved")));
+    return rows.map(({ data }) => z.object({ rule: z.string(), how: z.string() }).parse(data));
+  };
   let drifted: NodeId;
 
   it("counts the nodes of each site by what is known of them", async () => {
@@ -91,6 +106,8 @@ describe("reconciliation by API", () => {
     expect(refused.problem.detail).toContain("its machine c3 is 'status 4' in MAAS. Ask again once it is Deployed");
     const known = await resolve(drifted, { action: "acknowledge", reason: "we are moving it" });
     expect(known.body).toMatchObject({ drift_detected: false, acknowledged: { rule: "released_outside" } });
+    expect(known.body.drift_resolved_at).not.toBeNull();
+    expect(await told(drifted)).toEqual([{ rule: "released_outside", how: "acknowledged" }]);
     expect((await resolve(drifted, { action: "acknowledge", reason: "again" })).status).toBe(409);
     expect((await api.ask("GET", `${PATH}/drift?include_acknowledged=true`)).body.items).toHaveLength(1);
     const [row] = await api.database.database.db
@@ -101,9 +118,24 @@ describe("reconciliation by API", () => {
   });
 
   it("returns a quarantined node to service once its machine is deployed", async () => {
-    const id = await addNode("c4", { driftDetected: true, driftDetails: DRIFT, quarantinedAt: new Date() });
+    const beside = {
+      rule: "powered_off",
+      maas_status_code: 6,
+      by: "ann",
+      at: DRIFT.detected_at,
+      reason: "known",
+    } as const;
+    const drift = { driftDetected: true, driftDetails: DRIFT, driftAcknowledged: beside };
+    const id = await addNode("c4", { ...drift, quarantinedAt: new Date() });
     const answer = await resolve(id, { action: "return_to_service", reason: "mended" });
-    expect(answer.body).toMatchObject({ node_status: "active", drift_detected: false, quarantined_at: null });
+    expect(answer.body).toMatchObject({
+      node_status: "active",
+      drift_detected: false,
+      drift_resolved_at: expect.any(String),
+      acknowledged: null,
+      quarantined_at: null,
+    });
+    expect(await told(id)).toEqual([{ rule: "released_outside", how: "returned_to_service" }]);
     const again = await resolve(id, { action: "return_to_service", reason: "mended" });
     expect(again.problem).toMatchObject({ status: 409, detail: expect.stringMatching(/is active, .*; acknowledge/) });
     expect((await resolve(randomUUID(), { action: "acknowledge", reason: "x" })).status).toBe(404);

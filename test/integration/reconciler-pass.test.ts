@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { forgetCredentialFailures, listCredentials } from "../../hub/db/queries/credential-uses.ts";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { bindNodeToMachine, unbindNode } from "../../hub/db/queries/node-machines.ts";
+import { lockNode } from "../../hub/db/queries/nodes.ts";
 import { listBreakers } from "../../hub/db/queries/reconciler-breakers.ts";
-import { nodes, tasks } from "../../hub/db/schema/index.ts";
+import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";
+import { nodes, tasks, workflows } from "../../hub/db/schema/index.ts";
 import { createLog } from "../../hub/log.ts";
 import { MaasError, type MaasPort } from "../../hub/maas/port.ts";
 import { Reconciler } from "../../hub/reconciler/reconcile.ts";
@@ -13,6 +15,7 @@ import { emptyMemory, lookAtSite } from "../../hub/watcher/look.ts";
 import { warnOfCredentials } from "../../hub/workflows/credential-warnings.ts";
 import { startDecommission } from "../../hub/workflows/start-decommission.ts";
 import { DrainCreate } from "../../shared/api/decommissions.ts";
+import type { WorkflowId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
 import { type FleetNode, FleetRig } from "../support/fleet-rig.ts";
 import { quietLog } from "../support/log.ts";
@@ -58,6 +61,36 @@ describe("a pass of the reconciler", () => {
   const every = <T>(of: (node: Awaited<ReturnType<FleetRig["node"]>>) => T) =>
     Promise.all(made.map(async ({ nodeId }) => of(await fleet.node(nodeId))));
 
+  it("asks MAAS whose the token is when all are judged, and not for a few nodes that changed", async () => {
+    const [first] = made as [FleetNode];
+    let asked = 0;
+    const counting: MaasPort = {
+      ...maas,
+      whoami: () => {
+        asked += 1;
+        return maas.whoami();
+      },
+    };
+    await pass("all", counting);
+    expect(asked).toBe(1);
+    fleet.change(first.machine, (one) => {
+      one.powerState = "off";
+    });
+    await look();
+    await pass("some", counting);
+    expect(await fleet.node(first.nodeId)).toMatchObject({ driftDetails: { rule: "powered_off" } });
+    expect(asked).toBe(1);
+    first.machine.powerState = "on";
+  });
+
+  it("waits for no record of a node that is as it should be", async () => {
+    const [first] = made as [FleetNode];
+    await fleet.inTx(async (tx) => {
+      await lockNode(tx, first.nodeId);
+      await pass("all");
+    });
+  });
+
   it("has the sync of twenty hosts at a time seeded and switched on, of the others with the next one", async () => {
     const unsynced = () => made.filter(({ machine }) => !machine.enableHwSync).length;
     const seeds = () => fleet.db.$count(tasks, eq(tasks.type, "node.hw_sync_reseed"));
@@ -91,6 +124,35 @@ describe("a pass of the reconciler", () => {
     await expect(pass("all", away)).rejects.toMatchObject({ code: "unavailable" });
     await pass("some");
     expect((await fleet.node(first.nodeId)).host).toBe(host);
+  });
+
+  it("comes after a look that wakes whoever waits for a node whose machine has changed, and nobody else", async () => {
+    const [changed, same] = made as [FleetNode, FleetNode];
+    const waiting = made.slice(0, 2).map(({ nodeId }) => ({
+      id: randomUUID() as WorkflowId,
+      kind: "test",
+      status: "running" as const,
+      stage: "wait",
+      input: {},
+      waitOn: waitKey.node(nodeId),
+      wakeAt: sql`now() + interval '1 hour'`,
+    }));
+    await fleet.db.insert(workflows).values(waiting);
+    fleet.change(changed.machine, (one) => {
+      one.locked = true;
+    });
+    await look();
+    const rows = await fleet.db
+      .select({ on: workflows.waitOn, due: sql<boolean>`${workflows.wakeAt} <= now()` })
+      .from(workflows)
+      .where(eq(workflows.kind, "test"));
+    expect(new Map(rows.map(({ on, due }) => [on, due]))).toEqual(
+      new Map([
+        [waitKey.node(changed.nodeId), true],
+        [waitKey.node(same.nodeId), false],
+      ]),
+    );
+    await fleet.db.delete(workflows).where(eq(workflows.kind, "test"));
   });
 
   it("leaves machines alone that are no node's, and says only to whom listens closely how many there are", async () => {

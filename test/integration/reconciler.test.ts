@@ -224,9 +224,19 @@ describe("a quarantine of the reconciler's", () => {
     });
     expect(beside.driftAcknowledged).toMatchObject({ rule: "recommissioned_outside", maas_status_code: 1 });
     fleet.status(machine, "deployed");
-    await until("the acknowledgement to be forgotten", async () =>
-      (await fleet.node(nodeId)).driftAcknowledged === null ? true : undefined,
-    );
+    const forgotten = () =>
+      until("the acknowledgement to be forgotten", async () =>
+        (await fleet.node(nodeId)).driftAcknowledged === null ? true : undefined,
+      );
+    await forgotten();
+    // The same where both are over at once.
+    fleet.status(machine, "commissioning");
+    await fleet.drifted(nodeId, "recommissioned_outside");
+    await resolve(nodeId, "acknowledge");
+    fleet.status(machine, "testing");
+    await fleet.drifted(nodeId, "recommissioned_outside");
+    fleet.status(machine, "deployed");
+    await forgotten();
   });
 
   it("is known once it is acknowledged, and raised again when it is another", async () => {
