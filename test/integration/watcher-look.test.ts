@@ -6,7 +6,7 @@ import { type HeldWatch, holdWatch, releaseWatch } from "../../hub/db/queries/ma
 import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";
 import { type MaasSiteWatch, maasMachines, maasSiteWatches, workflows } from "../../hub/db/schema/index.ts";
 import { emptyMemory, type Looked, lookAtSite } from "../../hub/watcher/look.ts";
-import { LOOKS_PER_WAITED_READ } from "../../hub/watcher/plan.ts";
+import { EVENT_OVERLAP, LOOKS_PER_WAITED_READ } from "../../hub/watcher/plan.ts";
 import type { SiteId, WorkflowId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { event, machine, Region } from "../support/listed-region.ts";
@@ -122,6 +122,19 @@ describe("one look at a site", () => {
     expect(await look()).toEqual(["events", "some 300"]);
   });
 
+  it("reads all that are waited on with each twelfth look", async () => {
+    region.machines = [machine("aaa")];
+    await look();
+    await waitOn("aaa");
+    const read: number[] = [];
+    for (let n = 0; n < 25; n += 1) {
+      memory.waitedNotBefore = 0;
+      if ((await look()).includes("some aaa")) read.push(n);
+    }
+    expect(read).toHaveLength(3);
+    expect([read[0], (read[2] ?? 0) - (read[1] ?? 0)]).toEqual([0, LOOKS_PER_WAITED_READ]);
+  });
+
   it("leaves a region that answers slowly alone for a while, but for what changed", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     await look();
@@ -144,6 +157,7 @@ describe("one look at a site", () => {
     expect(await look()).toContain("some 6001");
     expect((await watchRow())?.eventCursor).toBe(6_001);
     expect(await rows(false)).toBe(6_001);
+    expect(memory.seen.size).toBe(EVENT_OVERLAP);
   });
 
   it("calls gone what a direct read does not find, and asks no more for it", async () => {
@@ -206,7 +220,9 @@ describe("one look at a site", () => {
       .where(eq(maasSiteWatches.siteId, siteId));
     expect((await look()).filter((asked) => asked.startsWith("one"))).toHaveLength(100);
     expect((await watchRow())?.lastSweepAt).toBeNull();
-    expect((await look()).filter((asked) => asked.startsWith("one"))).toHaveLength(50);
+    // Without a list: what the first one said is kept.
+    expect(await looked()).toMatchObject({ read: "some", unconfirmed: [] });
+    expect(region.asked.filter((asked) => asked.startsWith("one"))).toHaveLength(50);
     expect((await watchRow())?.lastSweepAt).not.toBeNull();
     expect(await rows(true)).toBe(150);
   });

@@ -19,6 +19,7 @@ import { insertSite } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
 const HOUR = 3_600_000;
+type Gate = PromiseWithResolvers<void>;
 
 describe("the loops that watch sites", () => {
   let database: TestDatabase;
@@ -203,6 +204,29 @@ describe("the loops that watch sites", () => {
     expect(await rowOf(siteId)).toMatchObject({ leaseOwner: null, consecutiveFailures: 0, lastErrorCode: null });
     for (const socket of open) socket.destroy();
     await new Promise((done) => silent.close(done));
+  });
+
+  it("are over when the watcher has closed, also one that does not heed the signal", async () => {
+    await addSite();
+    const [entered, goesOn, told] = [0, 1, 2].map(() => Promise.withResolvers<void>()) as [Gate, Gate, Gate];
+    const watcher = watch({
+      clientFor: async (_, signal) => {
+        signal.addEventListener("abort", () => told.resolve());
+        entered.resolve();
+        await goesOn.promise;
+        return idle("heedless");
+      },
+    });
+    await entered.promise;
+    let closed = false;
+    const closing = watcher.close().then(() => {
+      closed = true;
+    });
+    await told.promise;
+    await database.database.db.select().from(maasSiteWatches);
+    expect(closed).toBe(false);
+    goesOn.resolve();
+    await closing;
   });
 
   it("end with the site, and begin with it", async () => {

@@ -3,7 +3,7 @@ import { and, eq, sql } from "drizzle-orm";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { readObservedMachine } from "../../hub/db/queries/maas-machines.ts";
-import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
+import { holdWatch, recordFailedLook } from "../../hub/db/queries/maas-site-watches.ts";
 import { maasMachines, maasSiteWatches } from "../../hub/db/schema/index.ts";
 import { createLog } from "../../hub/log.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
@@ -199,10 +199,14 @@ describe("a sweep of a site", () => {
     expect(await look(slow, 0, 10)).toBe("some");
     region.feed = [event(3, "aaa")];
     region.machines = [machine("aaa", 9), machine("bbb", 9)];
-    expect(await look()).toBe("all");
+    expect(await look(slowList([]).slow, HOUR, 10)).toBe("some");
     arrives();
     await until("the list", () => (ended > 0 ? true : undefined));
     expect(await look()).toBe("some");
+    expect(await statuses()).toEqual({ aaa: 9, bbb: 4 });
+    // Another hub, which knows nothing of what is under way here, owes the sweep too.
+    memory = emptyMemory();
+    expect(await look()).toBe("all");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 9 });
   });
 
@@ -212,15 +216,17 @@ describe("a sweep of a site", () => {
     expect(ended).toBe(0);
     const { slow, arrives } = slowList([machine("aaa", 6), machine("bbb", 6), machine("ccc", 6)]);
     expect(await look(slow, 0, 10)).toBe("some");
-    region.machines = [machine("aaa", 9), machine("bbb", 6)];
+    region.machines = [machine("aaa", 9), machine("bbb", 6), machine("ccc")];
     region.feed = [event(1, "aaa")];
     expect(await look(slow, 0, 10)).toBe("some");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4, ccc: 4 });
     arrives();
     // Its end is told, so that the next look need not be waited for.
     await until("the list", () => (ended > 0 ? true : undefined));
+    // It was something else for a while, of which the list tells, and is what it was by now: nothing of it is written.
+    region.feed.push(event(2, "ccc"));
     expect(await look(slow, 0, 10)).toBe("all");
-    expect(await statuses()).toEqual({ aaa: 9, bbb: 6, ccc: 6 });
+    expect(await statuses()).toEqual({ aaa: 9, bbb: 6, ccc: 4 });
     expect(memory.sweep).toBeNull();
   });
 
@@ -240,6 +246,22 @@ describe("a sweep of a site", () => {
     memory.sweepNotBefore = 0;
     await look(region.port, 0);
     expect(await statuses()).toEqual({ aaa: 9, bbb: "absent" });
+  });
+
+  it("that fails is not begun again at once, and its error stays to be seen until one succeeds", async () => {
+    region.machines = [machine("aaa")];
+    await look();
+    const error = new MaasError({ code: "bad_answer", operation: "GET machines/", message: "it breaks off" });
+    await failed({ ...region.port, listMachines: () => Promise.reject(error) });
+    expect(memory.sweepNotBefore).toBeGreaterThan(0);
+    const recorded = async () => recordFailedLook(test.database.db, siteId, (await row())?.fence ?? 0, error.code);
+    await recorded();
+    memory.sweepNotBefore = Number.POSITIVE_INFINITY;
+    expect([await look(region.port, 0), (await row())?.lastErrorCode]).toEqual(["some", "bad_answer"]);
+    memory.sweepNotBefore = 0;
+    expect([await look(region.port, 0), (await row())?.lastErrorCode]).toEqual(["all", null]);
+    await recorded();
+    expect([await look(), (await row())?.lastErrorCode]).toEqual(["some", null]);
   });
 
   it("of a region: one machine has another shape, one a text that no database stores, and the answer breaks off", async () => {
