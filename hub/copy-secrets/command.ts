@@ -44,7 +44,7 @@ export async function runCommand(words: readonly string[], settingsWith: Setting
   const log = createLog("warn");
   const closers: (() => unknown)[] = [];
   try {
-    const { opened } = await startDatabase(database, "muster-copy-secrets", log, closers);
+    const { opened } = await startDatabase(database, "muster-copy-secrets", log, closers).catch(noDatabase);
     await refuseWhileHubsRun(opened.db);
     const id = await readSecretStoreId(opened.db);
     if (id === null) throw new Error(UNUSED_DATABASE);
@@ -56,6 +56,14 @@ export async function runCommand(words: readonly string[], settingsWith: Setting
   } finally {
     for (const close of closers.reverse()) await close();
   }
+}
+
+function noDatabase(error: unknown): never {
+  const reason = error instanceof Error ? error.message : String(error);
+  throw new Error(
+    `The database that names the secrets cannot be used: ${reason}. Check DATABASE_URL, or without it MUSTER_STATE_DIR, and whether the server runs.`,
+    { cause: error },
+  );
 }
 
 /** Null: the words are not understood. */

@@ -296,7 +296,12 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
     expect([unused.status, unused.told]).toEqual([1, expect.stringMatching(/No hub has started on this database/)]);
   });
 
-  it("refuses wrong settings, and words that it does not know", async () => {
+  it("refuses wrong settings, a database that is away, and words that it does not know", async () => {
+    const noDatabase = await copy("vault", { DATABASE_URL: `postgres://u:${CANARY}@127.0.0.1:${await freePort()}/d` });
+    expect([noDatabase.status, noDatabase.told]).toEqual([
+      1,
+      expect.stringMatching(/ECONNREFUSED.*Check DATABASE_URL/),
+    ]);
     const noVault = await copy("vault", { VAULT_ADDR: "" });
     expect([noVault.status, noVault.told]).toEqual([78, expect.stringMatching(/needs VAULT_ADDR/)]);
     const { status, told } = await start(["copy-secrets", "--to", "x"]).ended;
