@@ -4,7 +4,10 @@ import { LongestFirst } from "./longest-first.ts";
 
 const exclude = ["**/node_modules/**", "**/.muster/**"];
 
-/** Unit tests stand beside the code; what needs a database, a process or several files stands in test/. */
+/**
+ * Unit tests stand beside the code; what needs a database, a process or several files stands in test/. A test has longer than one wait
+ * of `until`, which says what was waited for in vain.
+ */
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,
@@ -16,7 +19,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          testTimeout: 30_000,
+          testTimeout: 180_000,
           include: [
             "{agent,hub,shared,cloud-init,packaging}/**/*.test.ts",
             "test/fakes/**/*.test.ts",
@@ -25,13 +28,13 @@ export default defineConfig({
           exclude,
         },
       },
-      { test: { name: "db", include: ["test/db/**/*.test.ts"], exclude, testTimeout: 60_000, hookTimeout: 120_000 } },
+      { test: { name: "db", include: ["test/db/**/*.test.ts"], exclude, testTimeout: 180_000, hookTimeout: 120_000 } },
       {
         test: {
           name: "properties",
           include: ["test/properties/**/*.test.ts"],
           exclude,
-          testTimeout: 60_000,
+          testTimeout: 180_000,
           hookTimeout: 120_000,
         },
       },
@@ -40,7 +43,7 @@ export default defineConfig({
           name: "integration",
           include: ["test/integration/**/*.test.ts"],
           exclude,
-          testTimeout: 120_000,
+          testTimeout: 300_000,
           hookTimeout: 120_000,
         },
       },
@@ -49,11 +52,11 @@ export default defineConfig({
           name: "packages",
           include: ["test/packages/**/*.test.ts"],
           exclude,
-          testTimeout: 120_000,
+          testTimeout: 300_000,
           hookTimeout: 240_000,
         },
       },
-      { test: { name: "fidelity", include: ["test/fidelity/**/*.test.ts"], exclude, testTimeout: 60_000 } },
+      { test: { name: "fidelity", include: ["test/fidelity/**/*.test.ts"], exclude, testTimeout: 180_000 } },
       {
         test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], exclude, testTimeout: 300_000, hookTimeout: 120_000 },
       },

@@ -7,7 +7,7 @@ export async function until<T>(
   look: () => Promise<T | undefined> | T | undefined,
   options: { timeoutMs?: number; everyMs?: number; signal?: AbortSignal } = {},
 ): Promise<T> {
-  const deadline = Date.now() + (options.timeoutMs ?? 60_000);
+  const deadline = Date.now() + (options.timeoutMs ?? 120_000);
   let lastError: unknown;
   for (;;) {
     options.signal?.throwIfAborted();
