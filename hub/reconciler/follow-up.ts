@@ -51,5 +51,4 @@ async function enableHardwareSync(
 const releaseMachine = (
   { inTx }: FollowUpServices,
   { nodeId, message }: Extract<FollowUp, { kind: "release_machine" }>,
-): Promise<unknown> =>
-  inTx((tx) => startDecommission(tx, nodeId, { mode: "release", reason: message.slice(0, 256) }, RECONCILER));
+): Promise<unknown> => inTx((tx) => startDecommission(tx, nodeId, { mode: "release", reason: message }, RECONCILER));

@@ -102,6 +102,8 @@ describe("a pass of the reconciler", () => {
     expect([await seeds(), unsynced()]).toEqual([20, 5]);
     await sweep();
     expect([await seeds(), unsynced()]).toEqual([25, 0]);
+    for (const { deadline, createdAt } of await fleet.db.select().from(tasks))
+      expect(deadline.getTime() - createdAt.getTime()).toBe(600_000);
     // Each host was told within this interval; MAAS is asked all the same.
     stop();
     await sweep();

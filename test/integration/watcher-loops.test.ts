@@ -64,6 +64,15 @@ describe("the loops that watch sites", () => {
   };
   const rowOf = async (siteId: SiteId) =>
     (await database.database.db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, siteId)))[0];
+  /** The database, which says when it is asked. */
+  const counting = (onAsked: () => void): Db =>
+    new Proxy(database.database.db, {
+      get: (target, name) => {
+        if (name === "execute") onAsked();
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
   const looked = (hub: string, times: number) =>
     until(`${times} looks`, () => ((looks.get(hub) ?? 0) >= times ? true : undefined));
 
@@ -89,15 +98,10 @@ describe("the loops that watch sites", () => {
     await looked(holder, 1);
     const began = performance.now();
     let asked = 0;
-    const { db } = database.database;
-    const counted = new Proxy(db, {
-      get: (target, name) => {
-        if (name === "execute") asked += 1;
-        const value: unknown = Reflect.get(target, name);
-        return typeof value === "function" ? value.bind(target) : value;
-      },
-    });
-    const waiting = watch({ hubId: other, db: counted });
+    const onAsked = () => {
+      asked += 1;
+    };
+    const waiting = watch({ hubId: other, db: counting(onAsked) });
     await until("the other hub asks", () => (asked > 0 ? true : undefined));
     const siteIds = await database.database.db.select({ id: maasSites.id }).from(maasSites);
     for (const { id } of siteIds) waiting.wake(id);
@@ -105,6 +109,36 @@ describe("the loops that watch sites", () => {
     expect(looks.get(other)).toBeUndefined();
     // By the time that 40 looks have taken here: at their pace it would ask five times as often.
     expect(asked).toBeLessThan(4 + (performance.now() - began) / 250);
+  });
+
+  it("ask the database once a second while they watch, too", async () => {
+    const siteId = await addSite();
+    let asked = 0;
+    const onAsked = () => {
+      asked += 1;
+    };
+    watch({ db: counting(onAsked), pollIntervalMs: HOUR });
+    await until("the first look to be kept", async () => ((await rowOf(siteId))?.lastPollAt ? true : undefined));
+    const [began, before] = [performance.now(), asked];
+    await until("three questions more", () => (asked >= before + 3 ? true : undefined));
+    // The first may come at once; no timer is early by much.
+    expect(performance.now() - began).toBeGreaterThan(1_900);
+  });
+
+  it("look again when woken while they look", async () => {
+    const siteId = await addSite();
+    const [entered, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const events = async () => {
+      looks.set("woken", (looks.get("woken") ?? 0) + 1);
+      entered.resolve();
+      await goesOn.promise;
+      return [];
+    };
+    const watcher = watch({ pollIntervalMs: HOUR, clientFor: async () => ({ ...idle("woken"), events }) });
+    await entered.promise;
+    watcher.wake(siteId);
+    goesOn.resolve();
+    await looked("woken", 2);
   });
 
   it("look at once when woken here or through the database, long before the interval", async () => {
