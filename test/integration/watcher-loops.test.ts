@@ -111,18 +111,27 @@ describe("the loops that watch sites", () => {
     expect(asked).toBeLessThan(4 + (performance.now() - began) / 250);
   });
 
-  it("ask the database once a second while they watch, too", async () => {
+  it("ask the database once a second while they watch, too, and MAAS when it is time or they are woken", async () => {
     const siteId = await addSite();
+    const hubId = randomUUID();
     let asked = 0;
     const onAsked = () => {
       asked += 1;
     };
-    watch({ db: counting(onAsked), pollIntervalMs: HOUR });
-    await until("the first look to be kept", async () => ((await rowOf(siteId))?.lastPollAt ? true : undefined));
+    const watcher = watch({ hubId, db: counting(onAsked), pollIntervalMs: HOUR });
+    const kept = (after: number) =>
+      until("a look to be kept", async () => {
+        const at = (await rowOf(siteId))?.lastPollAt?.getTime() ?? 0;
+        return at > after ? at : undefined;
+      });
+    const first = await kept(0);
+    watcher.wake(siteId);
+    await kept(first);
     const [began, before] = [performance.now(), asked];
     await until("three questions more", () => (asked >= before + 3 ? true : undefined));
     // The first may come at once; no timer is early by much.
     expect(performance.now() - began).toBeGreaterThan(1_900);
+    expect(looks.get(hubId)).toBe(2);
   });
 
   it("look again when woken while they look", async () => {
