@@ -6,7 +6,9 @@ export default defineConfig({
     root: new URL("../..", import.meta.url).pathname,
     include: ["test/page/**/*.test.ts"],
     exclude: ["**/node_modules/**", "**/.muster/**"],
-    globalSetup: new URL("../support/database-server.ts", import.meta.url).pathname,
+    globalSetup: ["./compile-cache.ts", "../support/database-server.ts"].map(
+      (path) => new URL(path, import.meta.url).pathname,
+    ),
     fileParallelism: false,
     testTimeout: 300_000,
     hookTimeout: 300_000,

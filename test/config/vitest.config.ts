@@ -14,7 +14,9 @@ export default defineConfig({
     // Most suites wait for about a third of their time: two cores are for three of them. Eight keep PostgreSQL at its connections.
     maxWorkers: Math.min(availableParallelism() + 1, 8),
     sequence: { sequencer: LongestFirst },
-    globalSetup: new URL("../support/database-server.ts", import.meta.url).pathname,
+    globalSetup: ["./compile-cache.ts", "../support/database-server.ts"].map(
+      (path) => new URL(path, import.meta.url).pathname,
+    ),
     projects: [
       {
         test: {
