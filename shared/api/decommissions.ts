@@ -1,24 +1,10 @@
 import { z } from "zod";
 import { NodeId, SiteId, WorkflowId } from "../ids.ts";
-import {
-  DECOMMISSION_MODES,
-  DECOMMISSION_STAGES,
-  TERMINAL_WORKFLOW_STATUSES,
-  WorkflowStatus,
-} from "../workflow-status.ts";
-import { namedBy } from "./extensions.ts";
+import { DECOMMISSION_MODES, DECOMMISSION_STAGES, WorkflowStatus } from "../workflow-status.ts";
 import { Timestamp } from "./values.ts";
-import { StageEvent, workflowProgress } from "./workflow-progress.ts";
+import { idOfHostsWork, StageEvent, workflowProgress } from "./workflow-progress.ts";
 
-/** A host has at most one that is not over, and that one goes by its name. */
-export const DecommissionId = WorkflowId.meta(
-  namedBy({
-    list: "listDecommissions",
-    name: "hostname",
-    id: "decommission_id",
-    unless: { field: "status", values: TERMINAL_WORKFLOW_STATUSES },
-  }),
-);
+export const DecommissionId = idOfHostsWork("listDecommissions", "decommission_id");
 
 export const Reason = z.string().min(1).max(256);
 /** How long an agent that is not connected is waited for before a person has to decide. */

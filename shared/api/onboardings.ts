@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { NEXT_VERBS } from "../failures.ts";
 import { BatchId, NodeId, ProfileId, SiteId, WorkflowId } from "../ids.ts";
-import { ONBOARDING_STAGES, TERMINAL_WORKFLOW_STATUSES, WorkflowStatus } from "../workflow-status.ts";
-import { countsFailures, namedBy } from "./extensions.ts";
+import { ONBOARDING_STAGES, WorkflowStatus } from "../workflow-status.ts";
+import { countsFailures } from "./extensions.ts";
 import { SkuId } from "./sites.ts";
 import { Hostname, IpAddress, MacAddress, Timestamp } from "./values.ts";
-import { StageEvent, workflowProgress } from "./workflow-progress.ts";
+import { idOfHostsWork, StageEvent, workflowProgress } from "./workflow-progress.ts";
 
 const selectors = { site_id: SiteId, profile_id: ProfileId, sku_id: SkuId };
 const host = {
@@ -19,15 +19,7 @@ const host = {
     .optional(),
 };
 
-/** A host has at most one that is not over, and that one goes by its name. */
-export const OnboardingId = WorkflowId.meta(
-  namedBy({
-    list: "listOnboardings",
-    name: "hostname",
-    id: "onboarding_id",
-    unless: { field: "status", values: TERMINAL_WORKFLOW_STATUSES },
-  }),
-);
+export const OnboardingId = idOfHostsWork("listOnboardings", "onboarding_id");
 
 /** Lifecycle 4.1. */
 export const OnboardingCreate = z.strictObject({ ...selectors, ...host });

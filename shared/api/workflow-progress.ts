@@ -1,8 +1,16 @@
 import { z } from "zod";
 import { FAILURE_CLASSES, NEXT_VERBS } from "../failures.ts";
+import { WorkflowId } from "../ids.ts";
 import { Json } from "../json.ts";
-import { STAGE_EVENT_STATUSES, STOP_VERBS, WorkflowStatus } from "../workflow-status.ts";
+import { STAGE_EVENT_STATUSES, STOP_VERBS, TERMINAL_WORKFLOW_STATUSES, WorkflowStatus } from "../workflow-status.ts";
+import { namedBy } from "./extensions.ts";
 import { Timestamp } from "./values.ts";
+
+/** A host has at most one operation of a kind that is not over, and that one goes by its name. */
+export const idOfHostsWork = (list: string, id: string) =>
+  WorkflowId.meta(
+    namedBy({ list, name: "hostname", id, unless: { field: "status", values: TERMINAL_WORKFLOW_STATUSES } }),
+  );
 
 export const StageEvent = z.strictObject({
   id: z.string(),

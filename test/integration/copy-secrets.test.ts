@@ -151,6 +151,16 @@ async function inSealed(): Promise<Record<string, unknown>> {
   return Object.fromEntries(entries.filter(([, data]) => data !== null));
 }
 
+/** Kills the command while the nth of Vault's calls that begin so is being made. */
+async function killWithin(to: "vault" | "sealed_file", calls: string, nth: number): Promise<void> {
+  const held = holdAfter(calls, nth);
+  const killed = start(["copy-secrets", "--to", to]);
+  await until(`call ${nth} of ${calls}`, held);
+  killed.process.kill("SIGKILL");
+  await killed.ended;
+  server.arriving = async () => undefined;
+}
+
 /** The beginnings of Vault's calls after which the command is held for ever, once so many of them have come. */
 function holdAfter(calls: string, count: number): () => true | undefined {
   let came = 0;
@@ -189,12 +199,7 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
   });
 
   it("that was killed in its midst leaves a Vault that no hub starts with, and goes on where it was", async () => {
-    const held = holdAfter("POST kv/data/", 5);
-    const killed = start(["copy-secrets", "--to", "vault"]);
-    await until("the fifth is being written", held);
-    killed.process.kill("SIGKILL");
-    await killed.ended;
-    server.arriving = async () => undefined;
+    await killWithin("vault", "POST kv/data/", 5);
     expect(Object.keys(inVault())).toHaveLength(4);
     expect(await startHub("vault", await twoPorts()).gone).toMatchObject({ code: 78 });
     const { status, told } = await copy("vault");
@@ -206,12 +211,7 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
     const wanted = await inSealed();
     for (const [path, data] of Object.entries(wanted)) server.vault.mountAt("kv").write(path.slice(3), { data });
     rmSync(join(folder, "secrets"), { recursive: true });
-    const held = holdAfter("GET kv/data/", 8);
-    const killed = start(["copy-secrets", "--to", "sealed_file"]);
-    await until("the eighth is being read", held);
-    killed.process.kill("SIGKILL");
-    await killed.ended;
-    server.arriving = async () => undefined;
+    await killWithin("sealed_file", "GET kv/data/", 8);
     const there = readdirSync(join(folder, "secrets")).filter((name) => name.endsWith(".sealed")).length;
     expect(there).toBeGreaterThan(2);
     const { status, told } = await copy("sealed_file");

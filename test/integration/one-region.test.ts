@@ -14,6 +14,7 @@ import { type MaasSimulator, startMaasSimulator } from "../fakes/maas/simulator.
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { Driver } from "../properties/drive.ts";
 import { type ApiHarness, GOOD_PROBE, SITE_BODY, siteBody, startApi } from "../support/api-harness.ts";
+import { bindNode } from "../support/bound-node.ts";
 import { quietLog } from "../support/log.ts";
 import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { until } from "../support/until.ts";
@@ -96,16 +97,7 @@ describe("an address of a region", () => {
   it("is free once its site is disabled and has neither nodes nor work, and is not taken back then", async () => {
     const address = "http://left.example:5240/MAAS";
     const old = (await create("left", address)).body.id;
-    const node = randomUUID();
-    await sql(
-      `insert into nodes (id, hostname, site_id, sku, gpus_total, region_code, status, onboarding_mode)
-       values ($1, 'c1', $2, 'sku', 8, 'r1', 'active', 'maas')`,
-      [node, old],
-    );
-    await sql(
-      "insert into node_maas_state (node_id, site_id, maas_system_id, ipmi_ip) values ($1, $2, 'abc123', '10.0.0.1')",
-      [node, old],
-    );
+    const node = await bindNode(api.database, old, { hostname: "c1", status: "active" });
     expect((await patch(old, { status: "disabled" })).status).toBe(200);
     expect((await create("heir", address)).problem.detail).toMatch(
       /is site left, which is disabled and still has nodes/,

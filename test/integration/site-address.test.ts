@@ -11,6 +11,7 @@ import { startOnboarding } from "../../hub/workflows/start-onboarding.ts";
 import { OnboardingCreate } from "../../shared/api/onboardings.ts";
 import { SiteId } from "../../shared/ids.ts";
 import { type ApiHarness, GOOD_PROBE, seedApi, siteBody, startApi } from "../support/api-harness.ts";
+import { bindNode } from "../support/bound-node.ts";
 import { quietLog } from "../support/log.ts";
 import { until } from "../support/until.ts";
 
@@ -167,16 +168,7 @@ describe("a site that moves to another address", () => {
   it("does not move while nodes are its machines or work is not over, and says so", async () => {
     const siteId = await withToken("busy");
     await watched(siteId);
-    const nodeId = randomUUID();
-    await sql(
-      `insert into nodes (id, hostname, site_id, sku, gpus_total, region_code, status, onboarding_mode)
-       values ($1, 'c07u31', $2, 'sku', 8, 'r1', 'retired', 'maas')`,
-      [nodeId, siteId],
-    );
-    await sql(
-      "insert into node_maas_state (node_id, site_id, maas_system_id, ipmi_ip) values ($1, $2, 'abc123', '10.0.0.1')",
-      [nodeId, siteId],
-    );
+    const nodeId = await bindNode(api.database, siteId, { hostname: "c07u31", status: "retired" });
     const refused = await patch(siteId, { api_base_url: other("busy"), region_code: "r2" });
     expect(refused.status).toBe(409);
     expect(refused.problem).toMatchObject({

@@ -19,6 +19,9 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
+/** Of the subjects of operations, the one that is the node. */
+const holdsTheNode = eq(workflowSubjects.subject, sql`'node:' || ${nodes.id}::text`);
+
 /** All that one node is judged by. */
 export interface DriftRow {
   readonly state: NodeMaasState;
@@ -76,7 +79,7 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
     .leftJoin(agentSessions, and(eq(agentSessions.nodeId, nodes.id), eq(agentSessions.generation, nodes.generation)))
     .leftJoin(maasSiteWatches, eq(maasSiteWatches.siteId, nodeMaasState.siteId))
     .leftJoin(profiles, eq(profiles.nodeId, nodes.id))
-    .leftJoin(workflowSubjects, eq(workflowSubjects.subject, sql`'node:' || ${nodes.id}::text`))
+    .leftJoin(workflowSubjects, holdsTheNode)
     .where(and(eq(nodeMaasState.siteId, siteId), which));
 }
 
@@ -201,8 +204,10 @@ export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promi
 
 /** Which of these nodes an operation holds now; none begins while the transaction holds their records. */
 export async function heldAmong(tx: Tx, nodeIds: readonly NodeId[]): Promise<Set<NodeId>> {
-  const { rows } = await tx.execute<{ id: NodeId }>(sql`
-    select node.id from unnest(${sql.param([...nodeIds])}::uuid[]) as node(id)
-    where exists (select from workflow_subjects s where s.subject = 'node:' || node.id::text)`);
+  const rows = await tx
+    .select({ id: nodes.id })
+    .from(nodes)
+    .innerJoin(workflowSubjects, holdsTheNode)
+    .where(inArray(nodes.id, [...nodeIds]));
   return new Set(rows.map((row) => row.id));
 }

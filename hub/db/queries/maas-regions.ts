@@ -1,9 +1,9 @@
-import { eq, ne, sql } from "drizzle-orm";
+import { eq, ne } from "drizzle-orm";
 import type { SiteId } from "../../../shared/ids.ts";
-import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
-import { lockUntilCommit } from "../advisory-locks.ts";
 import { type MaasSite, maasSites, maasSiteWatches } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { countBoundNodes } from "./node-machines.ts";
+import { countUnfinished } from "./workflows.ts";
 
 /** A site that has a say over the machines of its region, and the newest event that was seen of that region. */
 export interface RegionInUse {
@@ -24,19 +24,13 @@ export async function regionsInUse(db: Db | Tx, otherThan: SiteId): Promise<Regi
     })
     .from(maasSites)
     .leftJoin(maasSiteWatches, eq(maasSiteWatches.siteId, maasSites.id))
-    .where(
-      sql`${ne(maasSites.id, otherThan)} and (${maasSites.status} = 'active'
-        or exists (select 1 from node_maas_state s join nodes n on n.id = s.node_id
-          where s.site_id = ${maasSites.id} and n.status <> 'deleted')
-        or exists (select 1 from workflows w where w.site_id = ${maasSites.id}
-          and w.status <> all(${sql.param([...TERMINAL_WORKFLOW_STATUSES])}::text[])))`,
-    )
+    .where(ne(maasSites.id, otherThan))
     .orderBy(maasSites.name);
-  return rows.map(({ site, cursor, mark }) => ({
-    site,
-    place: cursor === null || mark === null ? null : { cursor, mark },
-  }));
+  const inUse: RegionInUse[] = [];
+  for (const { site, cursor, mark } of rows)
+    if (await hasSay(db, site)) inUse.push({ site, place: cursor === null || mark === null ? null : { cursor, mark } });
+  return inUse;
 }
 
-/** Until the transaction ends nobody else gives a site an address, or enables one: of two that would take the same, the later one sees the first. */
-export const lockSiteAddresses = (tx: Tx): Promise<void> => lockUntilCommit(tx, "site_addresses");
+const hasSay = async (db: Db | Tx, { id, status }: RegionInUse["site"]): Promise<boolean> =>
+  status === "active" || (await countBoundNodes(db, id)) > 0 || (await countUnfinished(db, id)) > 0;

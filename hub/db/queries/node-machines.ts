@@ -37,7 +37,7 @@ export async function nodesOfBmcs(db: Db | Tx, siteId: SiteId, ipmiIps: readonly
 }
 
 /** How many nodes are machines of the site. */
-export async function countBoundNodes(tx: Tx, siteId: SiteId): Promise<number> {
+export async function countBoundNodes(tx: Db | Tx, siteId: SiteId): Promise<number> {
   const [row] = await tx
     .select({ bound: count() })
     .from(nodeMaasState)

@@ -146,7 +146,7 @@ const isOneOf = <T extends string>(list: readonly T[], value: string): value is 
 export const isTerminal = (status: WorkflowStatus): boolean => isOneOf(TERMINAL_WORKFLOW_STATUSES, status);
 
 /** How many of the site's workflows are not over. A failed one is not: a verb takes it up again with what it knows of its machine. */
-export async function countUnfinished(tx: Tx, siteId: SiteId): Promise<number> {
+export async function countUnfinished(tx: Db | Tx, siteId: SiteId): Promise<number> {
   const [row] = await tx
     .select({ unfinished: count() })
     .from(workflows)

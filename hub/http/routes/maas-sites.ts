@@ -162,7 +162,7 @@ const updateMaasSite = writeRoute({
     const site = await lockSite(tx, params.id);
     await checkDefaultProfile(tx, params.id, body);
     const moves = isOtherAddress(site, body.api_base_url);
-    await keepRegionSole(tx, site, body);
+    await keepRegionSole(tx, site, body, moves);
     const losesToken = moves && site.apiTokenVaultPath !== null;
     const changed = await changeSite(call, tx, moves ? { apiTokenVaultPath: null } : {});
     if (moves) await leaveRegion(tx, site);
@@ -180,8 +180,7 @@ const updateMaasSite = writeRoute({
 });
 
 /** Only what takes the address is refused: sites that share one from before that was looked at may be changed, and disabled. */
-async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch): Promise<void> {
-  const moves = isOtherAddress(site, body.api_base_url);
+async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch, moves: boolean): Promise<void> {
   const enables = site.status === "disabled" && body.status === "active";
   if (!moves && !enables) return;
   const taken = { id: site.id, apiBaseUrl: body.api_base_url ?? site.apiBaseUrl };

@@ -1,7 +1,8 @@
 import { ApiError } from "../../../shared/api/errors.ts";
 import { apiBase } from "../../../shared/region-address.ts";
 import type { Secret } from "../../../shared/secret.ts";
-import { lockSiteAddresses, type RegionInUse, regionsInUse } from "../../db/queries/maas-regions.ts";
+import { lockUntilCommit } from "../../db/advisory-locks.ts";
+import { type RegionInUse, regionsInUse } from "../../db/queries/maas-regions.ts";
 import type { MaasSite } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import type { ApiDependencies } from "../deps.ts";
@@ -23,7 +24,7 @@ export async function mustBeSoleAtAddress(
   { id, apiBaseUrl }: Pick<MaasSite, "id" | "apiBaseUrl">,
   pointer: string,
 ): Promise<void> {
-  await lockSiteAddresses(tx);
+  await lockUntilCommit(tx, "site_addresses");
   const other = (await regionsInUse(tx, id)).find(({ site }) => sameAddress(site.apiBaseUrl, apiBaseUrl));
   if (other !== undefined) throw isOthers(other.site, pointer);
 }
