@@ -1,7 +1,8 @@
 /** Prints the figures of docs/benchmarks.md. Every figure is measured in this run on real processes; nothing here asserts a time. */
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { freePort } from "../support/free-port.ts";
+import { removeHubState } from "../support/hub-state.ts";
 import { measureAgentIdle } from "./agent-idle.ts";
 import { measureAgentMemory } from "./agent-memory.ts";
 import { printFigure } from "./figure.ts";
@@ -13,7 +14,7 @@ import { measureTakeover } from "./takeover.ts";
 import { measureWaitingRequests } from "./waiting-requests.ts";
 
 const stateDir = resolve(".muster/bench");
-rmSync(stateDir, { recursive: true, force: true });
+removeHubState(stateDir);
 mkdirSync(stateDir, { recursive: true });
 
 process.stdout.write(`${describeMachine()}\n\n`);

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { execa } from "execa";
 import { z } from "zod";
@@ -10,8 +10,9 @@ import { HubApi } from "../support/hub-api.ts";
 import { type DemoHost, demoHosts, type SeededSite, seedSite } from "../support/seed-site.ts";
 import { until } from "../support/until.ts";
 import type { ContainerHosts } from "./container-hosts.ts";
-import { type BootImage, bootCache, bootImage } from "./image/boot-image.ts";
+import { type BootImage, bootImage } from "./image/boot-image.ts";
 import type { Lane } from "./lane.ts";
+import { endRun, startRun } from "./run-folder.ts";
 
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 
@@ -42,9 +43,8 @@ export interface BootOptions<L extends Lane> {
 
 export async function startBootWorld<L extends Lane>(options: BootOptions<L>): Promise<BootWorld<L>> {
   const image = await bootImage();
-  mkdirSync(join(bootCache(), "runs"), { recursive: true });
-  const folder = mkdtempSync(join(bootCache(), "runs", "run-"));
-  const closers: (() => Promise<void>)[] = [async () => rmSync(folder, { recursive: true, force: true })];
+  const folder = await startRun();
+  const closers: (() => Promise<void>)[] = [() => endRun(folder)];
   const stop = async (): Promise<void> => {
     for (const close of closers.splice(0).reverse()) await close();
   };

@@ -3,10 +3,11 @@ import type { Region } from "../fakes/maas/engine/region.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
 import { PXE_NIC } from "../fakes/maas/state/site.ts";
 import { ContainerHost } from "./container-host.ts";
-import { type BootImage, bootCache } from "./image/boot-image.ts";
+import type { BootImage } from "./image/boot-image.ts";
 import { filesOfInstaller } from "./installer-files.ts";
 import type { Lane } from "./lane.ts";
 import { Lxd } from "./lxd.ts";
+import { bridgeOf } from "./run-folder.ts";
 
 /** Changes a machine as its installer leaves it, before its system starts for the first time. */
 export type Prepare = (host: ContainerHost, machine: Machine) => Promise<void>;
@@ -32,7 +33,7 @@ export class ContainerHosts implements Lane {
   }
 
   static async start(scratch: string, image: BootImage): Promise<ContainerHosts> {
-    return new ContainerHosts(await Lxd.start(join(bootCache(), "lxd"), image), scratch);
+    return new ContainerHosts(await Lxd.start(join(scratch, "lxd"), bridgeOf(scratch), image), scratch);
   }
 
   stop = (): Promise<void> => this.#lxd.stop();

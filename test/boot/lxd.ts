@@ -1,5 +1,5 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, openSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
@@ -8,31 +8,26 @@ import type { BootImage } from "./image/boot-image.ts";
 
 /** The name of the image in the daemon. */
 export const BASE = "base";
-const BRIDGE = "musterboot0";
 
 /** An LXD daemon of the suite's own, with one bridge that leads nowhere but to this machine. */
 export class Lxd {
   readonly #folder: string;
-  readonly #daemon: ChildProcess;
   /** This machine's address on the bridge. */
   readonly gateway: string;
   readonly network: string;
   /** For whoever asks for an address; the others are free to be given. */
   readonly dhcp: { readonly first: string; readonly last: string };
-  readonly bridge = BRIDGE;
+  readonly bridge: string;
 
-  private constructor(folder: string, daemon: ChildProcess, prefix: string) {
+  private constructor(folder: string, bridge: string, prefix: string) {
     this.#folder = folder;
-    this.#daemon = daemon;
+    this.bridge = bridge;
     this.gateway = `${prefix}.1`;
     this.network = `${prefix}.0/24`;
     this.dhcp = { first: `${prefix}.200`, last: `${prefix}.254` };
   }
 
-  /** Starts in an empty folder; what a killed run left there is ended first. */
-  static async start(folder: string, image: BootImage): Promise<Lxd> {
-    await endLeftovers(folder);
-    rmSync(folder, { recursive: true, force: true });
+  static async start(folder: string, bridge: string, image: BootImage): Promise<Lxd> {
     mkdirSync(join(folder, "client"), { recursive: true });
     const log = openSync(join(folder, "lxd.log"), "a");
     const daemon = spawn("lxd", ["--group", "root"], {
@@ -40,8 +35,7 @@ export class Lxd {
       stdio: ["ignore", log, log],
       detached: true,
     });
-    writeFileSync(join(folder, "pid"), String(daemon.pid));
-    const lxd = new Lxd(folder, daemon, await freeNetwork());
+    const lxd = new Lxd(folder, bridge, await freeNetwork());
     await until("LXD answers", async () => {
       if (daemon.exitCode !== null) throw new Error(`lxd ended with ${daemon.exitCode}; read ${folder}/lxd.log`);
       return existsSync(join(folder, "unix.socket")) ? await lxd.lxc("list", "--format", "csv") : undefined;
@@ -55,7 +49,7 @@ export class Lxd {
     const settings = [`ipv4.address=${lxd.gateway}/24`, "ipv4.nat=false", "ipv4.dhcp=true", "ipv6.address=none"];
     settings.push(`ipv4.dhcp.ranges=${lxd.dhcp.first}-${lxd.dhcp.last}`);
     // Names of the world outside are refused at once, as there is none.
-    await lxd.lxc("network", "create", BRIDGE, ...settings, "raw.dnsmasq=no-resolv");
+    await lxd.lxc("network", "create", bridge, ...settings, "raw.dnsmasq=no-resolv");
     return lxd;
   }
 
@@ -92,39 +86,18 @@ export class Lxd {
   }
 
   async stop(): Promise<void> {
-    await endDaemon(this.#folder, this.#env());
-    if (this.#daemon.exitCode === null) this.#daemon.kill("SIGKILL");
-    await execa("ip", ["link", "delete", BRIDGE], { reject: false });
-    rmSync(this.#folder, { recursive: true, force: true });
+    for (const name of (await this.lxc("list", "--format", "csv", "-c", "n")).split("\n").filter((one) => one !== ""))
+      await this.lxc("delete", "--force", name);
+    await this.lxc("network", "delete", this.bridge);
+    await execa("lxd", ["shutdown", "--timeout", "30"], { env: this.#env() });
   }
 }
 
-async function endDaemon(folder: string, env: Record<string, string>): Promise<void> {
-  const { stdout } = await execa("lxc", ["list", "--format", "csv", "-c", "n"], {
-    env,
-    reject: false,
-    timeout: 20_000,
-  });
-  for (const name of stdout.split("\n").filter((line) => line !== ""))
-    await execa("lxc", ["delete", "--force", name], { env, reject: false, timeout: 60_000 });
-  await execa("lxc", ["network", "delete", BRIDGE], { env, reject: false, timeout: 20_000 });
-  await execa("lxd", ["shutdown", "--timeout", "30"], { env: { ...env, LXD_DIR: folder }, reject: false });
-}
-
-async function endLeftovers(folder: string): Promise<void> {
-  const file = join(folder, "pid");
-  if (!existsSync(file)) return;
-  const pid = readFileSync(file, "utf8");
-  if (existsSync(`/proc/${pid}/cmdline`) && readFileSync(`/proc/${pid}/cmdline`, "utf8").startsWith("lxd\0"))
-    await endDaemon(folder, { LXD_DIR: folder, LXD_CONF: join(folder, "client") });
-  await execa("ip", ["link", "delete", BRIDGE], { reject: false });
-}
-
-/** The first three numbers of a network that this machine has no address in. */
+/** The first three numbers of a network that this machine has no address in. Runs that begin together look in different places first. */
 async function freeNetwork(): Promise<string> {
   const taken = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map((one) => one.address));
-  for (let third = 1; third < 255; third += 1) {
-    const network = `10.231.${third}`;
+  for (let tried = 0; tried < 254; tried += 1) {
+    const network = `10.231.${1 + ((process.pid + tried) % 254)}`;
     if (!taken.some((address) => address.startsWith(`${network}.`))) return network;
   }
   throw new Error("no network of 10.231.0.0/16 is free");

@@ -2,12 +2,12 @@
  * The demo: the main job on real input. A hub process on the embedded database, a simulated MAAS region as a process of its own, and one
  * real agent process a host. `npm run demo` keeps running; `npm run demo -- --exit` ends by itself.
  */
-import { rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { Onboarding } from "../../shared/api/onboardings.ts";
 import { startBootWorld } from "../boot/boot-world.ts";
 import { ContainerHosts } from "../boot/container-hosts.ts";
+import { removeHubState } from "../support/hub-state.ts";
 import { type Rig, startRig } from "../support/rig.ts";
 import { type DemoHost, demoHosts, type SeededSite, seedSite } from "../support/seed-site.ts";
 import { ProgressView } from "./progress.ts";
@@ -127,7 +127,7 @@ async function startContainers(hosts: number): Promise<DemoWorld> {
 
 async function main(): Promise<number> {
   const args = readArguments();
-  if (args.fresh) rmSync(args.stateDir, { recursive: true, force: true });
+  if (args.fresh) removeHubState(args.stateDir);
   const out = process.stdout;
   const stop = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());

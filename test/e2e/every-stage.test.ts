@@ -1,17 +1,17 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { DecommissionCreated, DecommissionDetail } from "../../shared/api/decommissions.ts";
 import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 import { HubProblem } from "../support/hub-api.ts";
+import { newHubFolder } from "../support/hub-state.ts";
 import { type Rig, startRig } from "../support/rig.ts";
 import { demoHosts, listRoce, seedSite } from "../support/seed-site.ts";
 import { until } from "../support/until.ts";
 
 describe("one host from its BMC's address to active", () => {
-  const stateDir = mkdtempSync(join(tmpdir(), "muster-host-"));
+  const stateDir = newHubFolder("muster-host-");
   const [host] = demoHosts(1);
   let rig: Rig;
 

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { agentPids } from "../support/agent-processes.ts";
+import { newHubFolder } from "../support/hub-state.ts";
 import { type Rig, startRig } from "../support/rig.ts";
 import { demoHosts, seedSite } from "../support/seed-site.ts";
 import { readCounters } from "../support/simulator-counters.ts";
@@ -12,7 +12,7 @@ const HOSTS = demoHosts(8);
 const HUB_KILLS = 6;
 
 describe("kill -9 of the hub and of agents while eight hosts are onboarded", () => {
-  const stateDir = mkdtempSync(join(tmpdir(), "muster-kill-"));
+  const stateDir = newHubFolder("muster-kill-");
   let rig: Rig;
 
   beforeAll(async () => {

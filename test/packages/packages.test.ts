@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { execa } from "execa";
 import ts from "typescript";
@@ -10,6 +9,7 @@ import { ARCHITECTURES } from "../../packaging/package-spec.ts";
 import { AGENT, HUB, PACKAGES } from "../../packaging/packages.ts";
 import { signPackages } from "../../packaging/sign.ts";
 import { startChild } from "../support/child.ts";
+import { newHubFolder } from "../support/hub-state.ts";
 import { until } from "../support/until.ts";
 
 /** The packages are built, unpacked where nothing else is, and run; install.test.ts and the boot suite install them. */
@@ -35,9 +35,7 @@ const homeOf = (spec: typeof AGENT) => unpacked(spec.name, `usr/lib/muster/${spe
 
 describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "muster-packages-"));
-    // The embedded database of a root run is another user's.
-    chmodSync(folder, 0o755);
+    folder = newHubFolder("muster-packages-");
     expect(await build("a")).toMatchObject({ exitCode: 0, stderr: "" });
     for (const { name } of PACKAGES) {
       const { stdout } = await execa("sh", ["-c", `ls ${join(folder, "a")}/${name}_*.deb`]);

@@ -1,0 +1,19 @@
+import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A new folder that any user may pass through, so that the embedded database of a root run, which is another user's, lies in it too. */
+export function newHubFolder(prefix: string): string {
+  const folder = mkdtempSync(join(tmpdir(), prefix));
+  chmodSync(folder, 0o711);
+  return folder;
+}
+
+/** Where the hubs that have their state below the folder keep their databases instead. */
+export const databasesOutside = (folder: string): string[] =>
+  globSync("**/postgres/home", { cwd: folder }).map((pointer) => readFileSync(join(folder, pointer), "utf8"));
+
+/** Removes a folder, and the databases of its hubs with it. */
+export function removeHubState(folder: string): void {
+  for (const path of [...databasesOutside(folder), folder]) rmSync(path, { recursive: true, force: true });
+}
