@@ -2,6 +2,7 @@ import type { DriftAcknowledged, DriftDetails } from "../../shared/drift.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { writeDrift } from "../db/queries/drift.ts";
 import { setNodeHost } from "../db/queries/onboarding-work.ts";
+import { wasQueuedWithin } from "../db/queries/tasks.ts";
 import type { NodeMaasState } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "../node/move-node.ts";
@@ -117,22 +118,26 @@ async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyO
   const { node, machine, policy } = row;
   if (machine === null || policy === null) return [];
   if (budget.reseeds === 0) return [];
-  const every = policy.hardwareSyncIntervalSeconds * 1000;
-  const { created } = await enqueueTask(tx, {
-    nodeId: node.id,
-    type: "node.hw_sync_reseed",
-    input: {
-      system_id: machine.systemId,
-      maas_url: row.maasUrl,
-      interval_seconds: policy.hardwareSyncIntervalSeconds,
-      machine_token: null,
-    },
-    idempotencyKey: `hw-sync-reseed/drift/${machine.systemId}/${Math.floor(now.getTime() / every)}`,
-    deadlineSeconds: RESEED_DEADLINE_SECONDS,
-  });
-  if (created) budget.reseeds -= 1;
+  const interval = policy.hardwareSyncIntervalSeconds;
+  const key = `hw-sync-reseed/drift/${machine.systemId}/`;
+  const told = await wasQueuedWithin(tx, node.id, key, interval);
+  if (!told) {
+    await enqueueTask(tx, {
+      nodeId: node.id,
+      type: "node.hw_sync_reseed",
+      input: {
+        system_id: machine.systemId,
+        maas_url: row.maasUrl,
+        interval_seconds: interval,
+        machine_token: null,
+      },
+      idempotencyKey: `${key}${now.toISOString()}`,
+      deadlineSeconds: RESEED_DEADLINE_SECONDS,
+    });
+    budget.reseeds -= 1;
+  }
   if (machine.enableHwSync !== false || maasUser === null) return [];
-  if (!created) {
+  if (told) {
     if (budget.enablings === 0) return [];
     budget.enablings -= 1;
   }

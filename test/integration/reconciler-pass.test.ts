@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { eq, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { forgetCredentialFailures, listCredentials } from "../../hub/db/queries/credential-uses.ts";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
@@ -7,7 +7,7 @@ import { bindNodeToMachine, unbindNode } from "../../hub/db/queries/node-machine
 import { lockNode } from "../../hub/db/queries/nodes.ts";
 import { listBreakers } from "../../hub/db/queries/reconciler-breakers.ts";
 import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";
-import { nodes, tasks, workflows } from "../../hub/db/schema/index.ts";
+import { maasSiteProfiles, nodes, tasks, workflows } from "../../hub/db/schema/index.ts";
 import { createLog } from "../../hub/log.ts";
 import { MaasError, type MaasPort } from "../../hub/maas/port.ts";
 import { Reconciler } from "../../hub/reconciler/reconcile.ts";
@@ -110,6 +110,30 @@ describe("a pass of the reconciler", () => {
     expect([await seeds(), unsynced()]).toEqual([25, 5]);
     await sweep();
     expect([await seeds(), unsynced()]).toEqual([25, 0]);
+  });
+
+  it("has a host seed its sync once an interval, wherever the clock stands when it is first told", async () => {
+    const [{ nodeId, machine }] = made as [FleetNode];
+    const seeds = () => fleet.db.$count(tasks, and(eq(tasks.nodeId, nodeId), eq(tasks.type, "node.hw_sync_reseed")));
+    const [interval] = await fleet.db
+      .select({ seconds: maasSiteProfiles.hardwareSyncIntervalSeconds })
+      .from(maasSiteProfiles);
+    const toldBefore = (seconds: number) =>
+      fleet.db
+        .update(tasks)
+        .set({ createdAt: sql`now() - make_interval(secs => ${seconds})` })
+        .where(eq(tasks.nodeId, nodeId));
+    if (interval === undefined) throw new Error("the site has no profile");
+    const { seconds } = interval;
+    const before = await seeds();
+    machine.enableHwSync = false;
+    await toldBefore(seconds - 30);
+    await sweep();
+    expect(await seeds()).toBe(before);
+    machine.enableHwSync = false;
+    await toldBefore(seconds + 1);
+    await sweep();
+    expect(await seeds()).toBe(before + 1);
   });
 
   it("over all nodes that fails is made up for by the next one, whatever that has read", async () => {

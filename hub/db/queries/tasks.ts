@@ -281,3 +281,19 @@ export async function listTasks(db: Db, nodeId: NodeId, limit: number): Promise<
     .orderBy(sql`${tasks.createdAt} desc, ${tasks.id}`)
     .limit(limit);
 }
+
+/** Was one of the node's tasks whose idempotency key begins so queued in the last so many seconds? */
+export async function wasQueuedWithin(tx: Tx, nodeId: NodeId, keyBegins: string, seconds: number): Promise<boolean> {
+  const [found] = await tx
+    .select({ id: tasks.id })
+    .from(tasks)
+    .where(
+      and(
+        eq(tasks.nodeId, nodeId),
+        sql`starts_with(${tasks.idempotencyKey}, ${keyBegins})`,
+        sql`${tasks.createdAt} > now() - make_interval(secs => ${seconds})`,
+      ),
+    )
+    .limit(1);
+  return found !== undefined;
+}
