@@ -92,6 +92,38 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     await change({ architecture: "amd64/generic" });
   });
 
+  it("warns of a PXE network without DHCP, and of one that another interface of the rack has", async () => {
+    const vlan = maas.sim.region.state.vlans.find(({ vid }) => vid === 310);
+    if (vlan === undefined) throw new Error("the region has no PXE network");
+    vlan.dhcpOn = false;
+    expect((await checks("pxe_network"))[0]).toMatchObject({
+      status: "warning",
+      message: expect.stringMatching(/^MAAS serves no DHCP by interface ens19 on VLAN 310/),
+    });
+    vlan.dhcpOn = true;
+    await change({ pxe_iface: "ens20" });
+    expect((await checks("pxe_network"))[0].message).toMatch(/^No rack controller has an interface ens20 on VLAN 310/);
+    await change({ pxe_iface: null });
+  });
+
+  it("asks for each active profile by its own needs, and for none that is disabled", async () => {
+    const named = async (name: string, needs: object) =>
+      (await api.ask("POST", `${site}/profiles`, { name, ...needs })).body.id as string;
+    await named("bare", { require_hw_sync: false, hardware_sync_interval_seconds: 60 });
+    await named("hourly", { hardware_sync_interval_seconds: 3600, distro_series: "ubuntu/plucky" });
+    const old = await named("old", { hardware_sync_interval_seconds: 7200, distro_series: "ubuntu/plucky" });
+    expect((await api.ask("DELETE", `${site}/profiles/${old}`)).status).toBeLessThan(300);
+    expect(
+      (await checks("boot_image")).map(({ profile, status }: Record<string, string>) => [profile, status]),
+    ).toEqual([
+      ["bare", "ok"],
+      ["default", "ok"],
+      ["hourly", "warning"],
+    ]);
+    const [sync] = await checks("hardware_sync_interval");
+    expect(sync.message).toMatch(/every 900 s, and profile hourly expects 3600 s\. Set/);
+  });
+
   it("warns of settings of the region that change what a release or a sync does", async () => {
     const { config } = maas.sim.region.state;
     const before = { ...config };
@@ -123,6 +155,16 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
   it("compares the clocks before it tries the token, and refuses where MAAS would", async () => {
     maas.sim.region.clockAheadMs = -120_000;
     expect((await checks("clock"))[0].message).toMatch(/is 1[123]\d s behind the hub's/);
+    // MAAS takes a request of a later day than its own.
+    maas.sim.region.clockAheadMs = -4_000_000;
+    expect((await checks("clock"))[0].status).toBe("warning");
+    maas.sim.region.clockAheadMs = 120_000;
+    expect((await checks("clock"))[0]).toMatchObject({
+      status: "warning",
+      message: expect.stringMatching(/is 1[012]\d s ahead of the hub's/),
+    });
+    maas.sim.region.clockAheadMs = 15_000;
+    expect((await checks("clock"))[0].status).toBe("ok");
     maas.sim.region.clockAheadMs = 400_000;
     const refused = (await probe()).problem;
     expect(refused).toMatchObject({ status: 422, code: "site_unusable" });
