@@ -86,7 +86,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     });
     expect(await checks("boot_image")).toMatchObject([{ status: "warning", profile: "default" }]);
     expect((await checks("scripts"))[0].message).toMatch(/^MAAS has no burn-in: onboardings with profile default/);
-    expect((await checks("pxe_network"))[0].message).toMatch(/interface ens19 on VLAN 7/);
+    expect((await checks("pxe_network"))[0].message).toMatch(/^No rack controller has an interface ens19 on VLAN 7/);
     await change({ distro_series: "noble", architecture: "arm64/generic" });
     expect((await checks("boot_image"))[0].message).toMatch(/no boot image ubuntu\/noble for arm64/);
     await change({ architecture: "amd64/generic" });
@@ -207,5 +207,15 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     const body = JSON.stringify({ username: "bob", email: "", is_superuser: true });
     maas.sim.faults.add({ match: { path: "users/" }, kind: "status", code: 200, body, times: 1 });
     expect((await answer()).problem.detail).toMatch(/bob is no administrator/);
+  });
+
+  it("asks nothing more with a token that may not ask it, and takes a busy region for no refusal", async () => {
+    const body = JSON.stringify({ username: "admin", email: "", is_superuser: false });
+    maas.sim.faults.add({ match: { path: "users/" }, kind: "status", code: 200, body, times: 1 });
+    maas.sim.faults.add({ match: { path: "rackcontrollers/" }, kind: "status", code: 200, body: "[]", times: 1 });
+    expect(Object.keys((await probe()).problem.context ?? {})).toEqual(["rights"]);
+    maas.sim.faults.clear();
+    maas.sim.faults.add({ match: { op: "power_parameters" }, kind: "status", code: 503, body: "busy", times: 1 });
+    expect((await probe()).problem.context).toEqual({ reachable: expect.stringMatching(/503/) });
   });
 });
