@@ -316,7 +316,8 @@ describe("every secret of a site, its hosts and its hub", () => {
       const report = await until("the report is whole", () => {
         const [name] = readdirSync(reports);
         const text = name === undefined ? "" : readFileSync(join(reports, name), "utf8");
-        return text.endsWith("}\n") || text.endsWith("}") ? text : undefined;
+        JSON.parse(text);
+        return text;
       });
       expect(report).toContain("javascriptHeap");
       const agents = agentPids(join(stateDir, "hosts"));

@@ -35,8 +35,9 @@ const AGENT = `#!/bin/bash
 set -eu
 cat > "$MUSTER_ROOT/usr/bin/beat" <<'SCRIPT'
 #!/bin/sh
-echo "$$" > "$MUSTER_ROOT/run/beat.pid"
 echo "$GREETING" >> "$MUSTER_ROOT/var/lib/beats"
+echo "$$" > "$MUSTER_ROOT/run/beat.new"
+mv "$MUSTER_ROOT/run/beat.new" "$MUSTER_ROOT/run/beat.pid"
 exec sleep 600
 SCRIPT
 chmod 755 "$MUSTER_ROOT/usr/bin/beat"
