@@ -1,9 +1,9 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findHistoryFaults } from "../support/claim-history.ts";
+import { newHubFolder } from "../support/hub-state.ts";
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";
 import { type RestartablePostgres, startRestartablePostgres } from "../support/restartable-postgres.ts";
 import { type Rig, startRig } from "../support/rig.ts";
@@ -15,13 +15,12 @@ const HOSTS = demoHosts(6);
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
 
 describe("two hubs whose PostgreSQL loses commits, cuts connections and is restarted while six hosts are onboarded", () => {
-  const stateDir = mkdtempSync(join(tmpdir(), "muster-database-"));
+  const stateDir = newHubFolder("muster-database-");
   let postgres: RestartablePostgres;
   let proxy: PostgresProxy;
   let rig: Rig;
 
   beforeAll(async () => {
-    chmodSync(stateDir, 0o711);
     postgres = await startRestartablePostgres(join(stateDir, "server"));
     proxy = await startPostgresProxy(postgres.url);
     rig = await startRig({ stateDir, machines: HOSTS.length, speed: 30, hubs: 2, databaseUrl: proxy.url });

@@ -3,19 +3,17 @@
  * names (its user must be able to create databases), else an embedded one, started by the first test that asks and
  * stopped here at the end. It is found by its folder, which the workers learn through the environment.
  */
-import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
+import { newHubFolder } from "./hub-state.ts";
 import { quietLog } from "./log.ts";
 
 /** The embedded server's state folder. */
 export const TEST_SERVER_FOLDER = "MUSTER_TEST_SERVER_FOLDER";
 
 export default async function setup(): Promise<() => Promise<void>> {
-  const folder = await mkdtemp(join(tmpdir(), "muster-test-"));
-  // mkdtemp makes it 0700; the server of a root run is another user's.
-  await chmod(folder, 0o711);
+  const folder = newHubFolder("muster-test-");
   process.env[TEST_SERVER_FOLDER] = folder;
   return async () => {
     if (await wasStarted(folder)) {

@@ -9,9 +9,14 @@ export function newHubFolder(prefix: string): string {
   return folder;
 }
 
+/** Only what is such a place is believed: a hub that was killed while it wrote where its database is may have left half a path, or none. */
+const DATABASE_OUTSIDE = /^[/]var[/]lib[/]muster[/]postgres-[0-9a-f-]{36}$/;
+
 /** Where the hubs that have their state below the folder keep their databases instead. */
 export const databasesOutside = (folder: string): string[] =>
-  globSync("**/postgres/home", { cwd: folder }).map((pointer) => readFileSync(join(folder, pointer), "utf8"));
+  globSync("**/postgres/home", { cwd: folder })
+    .map((pointer) => readFileSync(join(folder, pointer), "utf8"))
+    .filter((home) => DATABASE_OUTSIDE.test(home));
 
 /** Removes a folder, and the databases of its hubs with it. */
 export function removeHubState(folder: string): void {
