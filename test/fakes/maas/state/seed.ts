@@ -2,8 +2,8 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { CONFIG_DEFAULTS } from "./config-settings.ts";
 import type { ApiToken, Counters, NetworkInterface, State } from "./model.ts";
 
-/** The simulator's own key for its own administrator. It opens nothing but a simulator. */
-export const DEFAULT_API_KEY = "simConsumer0000001:simToken000000001:simTokenSecret0000000000000000001";
+/** The simulator's own key for its own administrator. It opens nothing but a simulator. Logs are searched for its halves, so none is noughts and ones: those are names of PostgreSQL's own. */
+export const DEFAULT_API_KEY = "simConsumer0000001:simToken000000001:simTokenSecretKv7Qm2Zx9Lr4Tn8Wc3H";
 
 const SYSTEM_ID_ALPHABET = "abcdefghjkmnpqrtwxy346789";
 
