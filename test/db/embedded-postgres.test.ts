@@ -262,6 +262,30 @@ describe.runIf(nobody !== undefined)("a root hub", () => {
     const second = await start({ stateDir });
     expect(await ask(second.url, "select count(*)::int from kept")).toEqual([0]);
     expect(dirname(home)).toBe("/var/lib/muster");
+    expect(await readdir(join(stateDir, "postgres"))).toEqual(["home"]);
+  });
+
+  it("agrees on one such place with hubs that start at the same time", async () => {
+    const stateDir = await newStateDir();
+    await chmod(stateDir, 0o700);
+    const hubs = await Promise.all(Array.from({ length: 3 }, () => start({ stateDir })));
+    folders.push(await readFile(join(stateDir, "postgres", "home"), "utf8"));
+    expect(new Set(hubs.map((hub) => hub.url)).size).toBe(1);
+  });
+
+  it("starts no new database where what says its place is damaged", async () => {
+    const stateDir = await newStateDir();
+    await chmod(stateDir, 0o700);
+    const pointer = join(stateDir, "postgres", "home");
+    await mkdir(dirname(pointer));
+    for (const damaged of ["", "postgres-1"]) {
+      await writeFile(pointer, damaged);
+      await expect(start({ stateDir })).rejects.toMatchObject({
+        code: "home_unreadable",
+        message: expect.stringContaining(pointer),
+      });
+    }
+    expect(await readdir(dirname(pointer))).toEqual(["home"]);
   });
 
   it.runIf(runnableByNobody)("is not needed: an ordinary user's hub does the same", async () => {

@@ -11,8 +11,8 @@
  * `cluster` is made under another name and renamed when complete, so a crash in the middle of initdb leaves no half of one.
  */
 import { randomBytes, randomUUID } from "node:crypto";
-import { chmod, chown, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { chmod, chown, link, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname, isAbsolute, join } from "node:path";
 import type { Log } from "../../log.ts";
 import type { Binaries } from "./binaries.ts";
 import { EmbeddedPostgresError } from "./error.ts";
@@ -43,6 +43,12 @@ export async function prepareHome(stateDir: string, user: ServerUser, log: Log):
   if (await canEnter(inState, user)) return pathsIn(inState);
   const pointer = join(inState, "home");
   const home = (await readIfThere(pointer)) ?? (await claimHome(pointer));
+  // Relative to wherever the hub was started, it would find no database and make an empty one.
+  if (!isAbsolute(home))
+    throw new EmbeddedPostgresError(
+      "home_unreadable",
+      `${pointer} must hold the path of the database's folder, such as ${SHARED_HOMES}/postgres-<id>, and holds ${JSON.stringify(home.slice(0, 200))}. Write the path back; if no hub has run with this state folder before, remove the file.`,
+    );
   await mkdir(home, { recursive: true, mode: 0o711 });
   log.info("the database lies outside the state folder, which its user cannot enter", { home, user: user.name });
   return pathsIn(home);
@@ -61,17 +67,24 @@ function pathsIn(home: string): ClusterPaths {
   };
 }
 
-/** Exclusive: of two hubs that start at once, both use the place which the first one wrote. */
+/**
+ * Exclusive: of two hubs that start at once, both use the place which the first one wrote. It is linked to its name once it is whole, so that
+ * neither a kill nor the other hub finds half of it.
+ */
 async function claimHome(pointer: string): Promise<string> {
+  const home = join(SHARED_HOMES, `postgres-${randomUUID()}`);
+  const draft = `${pointer}-${randomUUID()}`;
+  await mkdir(SHARED_HOMES, { recursive: true, mode: 0o755 });
+  await writeFile(draft, home, { flush: true });
   try {
-    const home = join(SHARED_HOMES, `postgres-${randomUUID()}`);
-    await mkdir(SHARED_HOMES, { recursive: true, mode: 0o755 });
-    await writeFile(pointer, home, { flag: "wx" });
+    await link(draft, pointer);
     return home;
   } catch (error) {
-    const home = await readIfThere(pointer);
-    if (home === undefined || home === "") throw error;
-    return home;
+    const first = await readIfThere(pointer);
+    if (first === undefined) throw error;
+    return first;
+  } finally {
+    await rm(draft);
   }
 }
 

@@ -1,5 +1,6 @@
 const EMBEDDED_ERROR_CODES = [
   "binaries_missing",
+  "home_unreadable",
   "data_version_mismatch",
   "initialisation_failed",
   "start_failed",
