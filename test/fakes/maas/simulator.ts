@@ -7,7 +7,7 @@ import { Control } from "./http/control.ts";
 import { FaultBook } from "./http/faults.ts";
 import { createMaasServer } from "./http/server.ts";
 import type { MaasVersion } from "./state/model.ts";
-import { DEFAULT_API_KEY, emptyRegion } from "./state/seed.ts";
+import { DEFAULT_API_KEY, emptyRegion, keptApiKey } from "./state/seed.ts";
 import { buildSite } from "./state/site.ts";
 import { StateStore } from "./state/store.ts";
 
@@ -22,6 +22,7 @@ export interface MaasSimulatorOptions {
   timings?: Partial<Timings>;
   /** Boxes in the racks at the first start; the region has a record of none of them. */
   machines?: number;
+  /** Of a new region's administrator; a kept region has the key that it was made with. */
   apiKey?: string;
   /** Where the region's state is kept; without it a restart forgets all. */
   stateFile?: string;
@@ -49,11 +50,11 @@ const DEFAULT_RUN_PARTS = ["20-agent-bootstrap.sh"] as const;
 
 /** Starts a simulated region in this process. */
 export async function startMaasSimulator(options: MaasSimulatorOptions = {}): Promise<MaasSimulator> {
-  const apiKey = options.apiKey ?? DEFAULT_API_KEY;
   const version = options.version ?? "3.7.3";
   const store = new StateStore(options.stateFile ?? null);
   const kept = store.load();
-  const state = kept ?? emptyRegion(apiKey, version);
+  const state = kept ?? emptyRegion(options.apiKey ?? DEFAULT_API_KEY, version);
+  const apiKey = keptApiKey(state) ?? DEFAULT_API_KEY;
   if (kept === null && (options.machines ?? 0) > 0) buildSite(state, options.machines ?? 0);
   const region = new Region({
     state,

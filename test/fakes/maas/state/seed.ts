@@ -2,7 +2,10 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { CONFIG_DEFAULTS } from "./config-settings.ts";
 import type { ApiToken, Counters, NetworkInterface, State } from "./model.ts";
 
-/** The simulator's own key for its own administrator. It opens nothing but a simulator. Logs are searched for its halves, so none is noughts and ones: those are names of PostgreSQL's own. */
+/**
+ * The simulator's own key for its own administrator. It opens nothing but a simulator. Logs are searched for its halves, so none is noughts and
+ * ones: those are names of PostgreSQL's own.
+ */
 export const DEFAULT_API_KEY = "simConsumer0000001:simToken000000001:simTokenSecretKv7Qm2Zx9Lr4Tn8Wc3H";
 
 const SYSTEM_ID_ALPHABET = "abcdefghjkmnpqrtwxy346789";
@@ -25,6 +28,12 @@ function parseApiKey(apiKey: string): Omit<ApiToken, "name"> {
     );
   }
   return { consumer_key, token_key, token_secret };
+}
+
+/** The key that a kept region was made with: its administrator's first. `null` when that one was revoked. */
+export function keptApiKey({ users }: State): string | null {
+  const token = users.find((user) => user.isSuperuser)?.tokens[0];
+  return token === undefined ? null : [token.consumer_key, token.token_key, token.token_secret].join(":");
 }
 
 export function noCounts(): Counters {
