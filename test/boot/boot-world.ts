@@ -9,10 +9,10 @@ import { freePort } from "../support/free-port.ts";
 import { HubApi } from "../support/hub-api.ts";
 import { type DemoHost, demoHosts, type SeededSite, seedSite } from "../support/seed-site.ts";
 import { until } from "../support/until.ts";
+import { endBootRun, startBootRun } from "./boot-run.ts";
 import type { ContainerHosts } from "./container-hosts.ts";
 import { type BootImage, bootImage } from "./image/boot-image.ts";
 import type { Lane } from "./lane.ts";
-import { endRun, startRun } from "./run-folder.ts";
 
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 
@@ -43,8 +43,8 @@ export interface BootOptions<L extends Lane> {
 
 export async function startBootWorld<L extends Lane>(options: BootOptions<L>): Promise<BootWorld<L>> {
   const image = await bootImage();
-  const folder = await startRun();
-  const closers: (() => Promise<void>)[] = [() => endRun(folder)];
+  const folder = await startBootRun();
+  const closers: (() => Promise<void>)[] = [() => endBootRun(folder)];
   const stop = async (): Promise<void> => {
     for (const close of closers.splice(0).reverse()) await close();
   };

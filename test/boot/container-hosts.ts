@@ -2,12 +2,12 @@ import { join } from "node:path";
 import type { Region } from "../fakes/maas/engine/region.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
 import { PXE_NIC } from "../fakes/maas/state/site.ts";
+import { bridgeOf } from "./boot-run.ts";
 import { ContainerHost } from "./container-host.ts";
 import type { BootImage } from "./image/boot-image.ts";
 import { filesOfInstaller } from "./installer-files.ts";
 import type { Lane } from "./lane.ts";
 import { Lxd } from "./lxd.ts";
-import { bridgeOf } from "./run-folder.ts";
 
 /** Changes a machine as its installer leaves it, before its system starts for the first time. */
 export type Prepare = (host: ContainerHost, machine: Machine) => Promise<void>;

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** A new folder that any user may pass through, so that the embedded database of a root run, which is another user's, lies in it too. */
-export function newHubFolder(prefix: string): string {
-  const folder = mkdtempSync(join(tmpdir(), prefix));
+export function newHubFolder(prefix: string, parent = tmpdir()): string {
+  const folder = mkdtempSync(join(parent, prefix));
   chmodSync(folder, 0o711);
   return folder;
 }
@@ -20,5 +20,6 @@ export const databasesOutside = (folder: string): string[] =>
 
 /** Removes a folder, and the databases of its hubs with it. */
 export function removeHubState(folder: string): void {
-  for (const path of [...databasesOutside(folder), folder]) rmSync(path, { recursive: true, force: true });
+  for (const path of [...databasesOutside(folder), folder])
+    rmSync(path, { recursive: true, force: true, maxRetries: 10 });
 }

@@ -1,22 +1,28 @@
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { lstatSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { execa } from "execa";
-import { databasesOutside, removeHubState } from "../support/hub-state.ts";
-import { until } from "../support/until.ts";
-import { bootCache } from "./image/boot-image.ts";
+import { databasesOutside, newHubFolder, removeHubState } from "./hub-state.ts";
+import { until } from "./until.ts";
 
-/** A folder of this process's own, which goes by the process that it is of. What runs left that were killed is ended and removed first. */
-export async function startRun(): Promise<string> {
-  const runs = join(bootCache(), "runs");
-  mkdirSync(runs, { recursive: true });
-  for (const name of readdirSync(runs)) if (!isOfLiving(name)) await endRun(join(runs, name));
-  const folder = join(runs, `run-${process.pid}-${startOf(String(process.pid))}`);
-  mkdirSync(folder);
-  return folder;
+/**
+ * A folder of this process's own in `parent`, which goes by the process that it is of. What this user's runs left there that were killed is
+ * ended and removed first. `endMore` ends what a run leaves outside its folder.
+ */
+export async function startRun(
+  parent: string,
+  prefix: string,
+  endMore: (folder: string) => Promise<unknown> = () => Promise.resolve(),
+): Promise<string> {
+  mkdirSync(parent, { recursive: true });
+  for (const name of readdirSync(parent).filter((one) => one.startsWith(`${prefix}-`))) {
+    const folder = join(parent, name);
+    if (isOfDead(name) && isOwn(folder)) await endRun(folder).then(() => endMore(folder));
+  }
+  return newHubFolder(`${prefix}-${process.pid}-${startOf(String(process.pid)) ?? "unknown"}-`, parent);
 }
 
-/** The run's network. Such a name has at most fifteen letters. */
-export const bridgeOf = (run: string): string => `muster${basename(run).split("-")[1] ?? ""}`;
+/** The process that a run's folder is of. */
+export const pidOf = (name: string): string | undefined => NAME.exec(name)?.[1];
 
 /** Ends all that runs of it or is mounted in it, whoever started it, and removes it. */
 export async function endRun(folder: string): Promise<void> {
@@ -26,15 +32,26 @@ export async function endRun(folder: string): Promise<void> {
     for (const pid of left) kill(pid);
     return left.length === 0 || undefined;
   });
-  await execa("ip", ["link", "delete", bridgeOf(folder)], { reject: false });
-  for (const at of mountsIn(folder)) await execa("umount", ["--lazy", at]);
+  // Two runs that start at once may end the same one: what the other has unmounted is no failure.
+  for (const at of mountsIn(folder)) await execa("umount", ["--lazy", at], { reject: false });
+  const mounted = mountsIn(folder);
+  if (mounted.length > 0) throw new Error(`Still mounted, so that the folder cannot be removed: ${mounted.join(", ")}`);
   removeHubState(folder);
 }
 
+/** Prefix, process, its start, and what keeps apart two runs of one process. */
+const NAME = /-([0-9]+)-([0-9]+)-[A-Za-z0-9]{6}$/;
+
 /** A process id is used again; with its start it is one process's alone. */
-function isOfLiving(name: string): boolean {
-  const [, pid = "", start = ""] = name.split("-");
-  return start !== "" && startOf(pid) === start;
+function isOfDead(name: string): boolean {
+  const [, pid, start] = NAME.exec(name) ?? [];
+  return pid !== undefined && startOf(pid) !== start;
+}
+
+/** Not one of another user of the machine, nor a link to somewhere else. */
+function isOwn(folder: string): boolean {
+  const status = lstatSync(folder, { throwIfNoEntry: false });
+  return status !== undefined && status.isDirectory() && status.uid === process.getuid?.();
 }
 
 /** In the kernel's ticks since the machine's start; none for a process that is not. */
