@@ -1,6 +1,7 @@
+import { eq, sql } from "drizzle-orm";
 import { expect } from "vitest";
 import { isEnded } from "../../hub/db/queries/workflows.ts";
-import type { Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
+import { type Workflow as WorkflowRow, workflowSubjects, workflows } from "../../hub/db/schema/index.ts";
 import { type Failure, type FailureClass, ruleOf } from "../../shared/failures.ts";
 import { type Driver, plainly } from "./drive.ts";
 import { countedOf, machineOf, type Scenario, type Stagecraft, type Subject, systemIdOf } from "./scenarios.ts";
@@ -20,11 +21,14 @@ export interface Told {
   readonly driver: Driver;
   /** Whether the trouble was met at all. */
   readonly met: boolean;
-  /** The row when it ended first. */
+  /** The row when it ended first; where nothing was met, as it was left. */
   readonly end: WorkflowRow;
 }
 
-/** Starts a subject, lets the trouble happen at the stage, and drives until the row ends. */
+/**
+ * Starts a subject, lets the trouble happen at the stage, and drives until the row ends. When the stage is over and nothing was met, neither
+ * will be: it is an undisturbed run, which each scenario has one of, and is left there.
+ */
 export async function suffer(craft: Stagecraft, scenario: Scenario, stage: string, trouble: Trouble): Promise<Told> {
   const { subject, driver } = await craft.start(scenario);
   let phase = "before" as "before" | "during" | "after";
@@ -40,10 +44,23 @@ export async function suffer(craft: Stagecraft, scenario: Scenario, stage: strin
   };
   const end = await driver.drive(subject.id, (row) => {
     look(row);
-    return plainly;
+    return phase === "after" && !met ? null : plainly;
   });
   if (phase === "during") met = trouble.lift(craft, end);
+  expect(phase, "the stage was not reached").not.toBe("before");
+  if (!met) await leave(craft, end);
   return { subject, driver, met, end };
+}
+
+/** Nobody works on it again, and it holds no place that others wait for. */
+async function leave(craft: Stagecraft, { id, status, failureMessage }: WorkflowRow): Promise<void> {
+  expect(status, failureMessage ?? "").toMatch(/^(running|completed)$/);
+  const { db } = craft.rig.test.database;
+  await db.delete(workflowSubjects).where(eq(workflowSubjects.workflowId, id));
+  await db
+    .update(workflows)
+    .set({ status: "cancelled", completedAt: sql`now()`, leaseOwner: null, leaseUntil: null })
+    .where(eq(workflows.id, id));
 }
 
 /** A failed row says everything that an operator needs (lifecycle 4.12). */
@@ -93,17 +110,16 @@ export async function expectConverged(
   expect(kept, await driver.story(subject.id)).toBeLessThanOrEqual(released === "by us" ? wanted : wanted + 1);
 }
 
-/** Counts what the suite generated; printed at the end of each file. */
+/** Counts what the suite generated; printed at the end of each file. Each that was met has converged, or its test has failed. */
 export class Tally {
-  cases = 0;
-  met = 0;
-  converged = 0;
+  #met = 0;
+  #notMet = 0;
   count(met: boolean): void {
-    this.cases += 1;
-    if (met) this.met += 1;
-    this.converged += 1;
+    if (met) this.#met += 1;
+    else this.#notMet += 1;
   }
   print(what: string): void {
-    console.log(`${what}: ${this.cases} generated fault cases, ${this.met} met, ${this.converged} converged`);
+    const all = this.#met + this.#notMet;
+    console.log(`${what}: ${all} generated fault cases, ${this.#met} met, ${this.#notMet} with nothing to meet`);
   }
 }

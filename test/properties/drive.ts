@@ -88,15 +88,21 @@ export class Driver {
     await plainly(await this.claim(id));
   }
 
-  /** Drives the row until it ends; `at` decides how each look goes. */
-  async drive(id: WorkflowId, at: (row: WorkflowRow) => Interrupt = () => plainly): Promise<WorkflowRow> {
+  /** Drives the row until it ends; `at` decides how each look goes, and by null that there is none any more. */
+  async drive(id: WorkflowId, at: (row: WorkflowRow) => Interrupt | null = () => plainly): Promise<WorkflowRow> {
     for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
       const row = await readWorkflow(this.#db, id);
       if (row === null) throw new Error("the row is gone");
       if (isEnded(row.status)) return row;
-      if (row.status === "pending") await this.#admit(id);
+      if (row.status === "pending") {
+        // Read again, so that `at` is asked about the first stage's first look as about any other.
+        await this.#admit(id);
+        continue;
+      }
       await this.#play(id);
-      await at(row)(await this.claim(id));
+      const interrupt = at(row);
+      if (interrupt === null) return row;
+      await interrupt(await this.claim(id));
       // The simulated region works in the same process.
       await new Promise((resolve) => setTimeout(resolve, 2));
     }

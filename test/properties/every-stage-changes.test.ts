@@ -150,10 +150,11 @@ const sealed = (calls: number): Trouble => ({
 });
 
 async function expectTroubleOver(scenario: Scenario, told: Told, trouble: Trouble): Promise<void> {
+  tally.count(told.met);
+  if (!told.met) return;
   const failed = told.end.status.startsWith("failed_");
   if (failed) expectExplained(craft, told.end, trouble.endsIn);
   await expectConverged(craft, scenario, told, await recover(told), "by others too");
-  tally.count(told.met);
 }
 
 describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => {
@@ -173,12 +174,13 @@ describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
   });
 
   it("goes on by the one verb that is recommended once somebody has released the machine", async () => {
-    const { driver, subject, end } = await suffer(craft, scenario, stage, released());
+    const { driver, subject, end, met } = await suffer(craft, scenario, stage, released());
+    tally.count(met);
+    if (!met) return;
     if (end.status.startsWith("failed_")) await driver.verb(subject.id, nextVerbOf(end));
     const last = await driver.drive(subject.id);
     expect(last.status, `${last.failureMessage}\n${await driver.story(subject.id)}`).toBe("completed");
     await scenario.expectEnd(craft.rig, subject);
-    tally.count(true);
   });
 
   it("does nothing to a machine that somebody else has deployed, whatever is asked for", async () => {

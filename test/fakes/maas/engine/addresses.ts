@@ -34,9 +34,14 @@ export function contains(cidr: string, address: string): boolean {
   return list.check(address, familyOf(address));
 }
 
+/** Of two networks that overlap, the larger one has the other's address in it. */
 export function overlaps(a: string, b: string): boolean {
   const [left, right] = [parseCidr(a), parseCidr(b)];
-  return left !== null && right !== null && (contains(a, right.address) || contains(b, left.address));
+  if (left === null || right === null || familyOf(left.address) !== familyOf(right.address)) return false;
+  if (familyOf(left.address) === "ipv6") return contains(a, right.address) || contains(b, left.address);
+  // A region has thousands of them: each new one is held against all.
+  const size = 2 ** (32 - Math.min(left.prefix, right.prefix));
+  return Math.floor(numberOf(left.address) / size) === Math.floor(numberOf(right.address) / size);
 }
 
 export function inRange(address: string, start: string, end: string): boolean {

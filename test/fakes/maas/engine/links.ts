@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import type { Link, LinkMode, Machine, NetworkInterface, Subnet } from "../state/model.ts";
 import { allows } from "../state/statuses.ts";
-import { addressOf, contains, hostBounds, inRange } from "./addresses.ts";
+import { addressOf, contains, hostBounds, inRange, numberOf } from "./addresses.ts";
 import { badFields, notOneOf, Refusal, required, stateConflict } from "./refusal.ts";
 import type { Region } from "./region.ts";
 
@@ -38,11 +38,12 @@ export function requireNetworkWrite(machine: Machine): void {
   throw stateConflict("Cannot link subnet interface because the machine is not New, Ready, Allocated, or Broken.");
 }
 
-function ipTaken(region: Region, address: string): boolean {
-  return region.state.machines.some((machine) =>
-    machine.interfaces.some((nic) => nic.links.some((link) => link.ipAddress === address)),
+const takenAddresses = (region: Region): Set<string | null> =>
+  new Set(
+    region.state.machines.flatMap(({ interfaces }) =>
+      interfaces.flatMap(({ links }) => links.map(({ ipAddress }) => ipAddress)),
+    ),
   );
-}
 
 function findSubnet(region: Region, specifier: string): Subnet | undefined {
   const [kind, ...rest] = specifier.split(":");
@@ -89,18 +90,18 @@ function checkStaticAddress(region: Region, subnet: Subnet, address: string): vo
     (range) => range.subnetId === subnet.id && range.type === "dynamic" && inRange(address, range.startIp, range.endIp),
   );
   if (dynamic) throw badFields({ ip_address: ["IP address is inside a dynamic range on the same subnet."] });
-  if (ipTaken(region, address)) throw new Refusal(404, "IP address is already in use.");
+  if (takenAddresses(region).has(address)) throw new Refusal(404, "IP address is already in use.");
 }
 
 /** A free address of the subnet outside its ranges; 503 when there is none left. */
 function pickAddress(region: Region, subnet: Subnet): string {
   const bounds = hostBounds(subnet);
+  const taken = takenAddresses(region).add(subnet.gatewayIp);
+  const ranges = region.state.ipRanges.filter((range) => range.subnetId === subnet.id);
+  const reserved = ranges.map(({ startIp, endIp }) => ({ from: numberOf(startIp), to: numberOf(endIp) }));
   for (let number = bounds?.first ?? 1; bounds !== null && number <= bounds.last; number += 1) {
     const address = addressOf(number);
-    const reserved = region.state.ipRanges.some(
-      (range) => range.subnetId === subnet.id && inRange(address, range.startIp, range.endIp),
-    );
-    if (!reserved && address !== subnet.gatewayIp && !ipTaken(region, address)) return address;
+    if (!taken.has(address) && !reserved.some(({ from, to }) => from <= number && number <= to)) return address;
   }
   throw new Refusal(503, `No more IPs available in subnet: ${subnet.cidr}.`);
 }
