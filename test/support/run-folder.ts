@@ -51,7 +51,7 @@ function isOfDead(name: string): boolean {
 /** Not one of another user of the machine, nor a link to somewhere else. */
 function isOwn(folder: string): boolean {
   const status = lstatSync(folder, { throwIfNoEntry: false });
-  return status !== undefined && status.isDirectory() && status.uid === process.getuid?.();
+  return status?.isDirectory() === true && status.uid === process.getuid?.();
 }
 
 /** In the kernel's ticks since the machine's start; none for a process that is not. */
