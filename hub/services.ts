@@ -1,6 +1,6 @@
-import { eq } from "drizzle-orm";
 import type { SiteId } from "../shared/ids.ts";
 import { Secret } from "../shared/secret.ts";
+import { eq } from "./db/orm.ts";
 import { maasSites, nodeOnboardings } from "./db/schema/index.ts";
 import type { Db } from "./db/tx.ts";
 import type { InputResolvers } from "./gateway/dispatch.ts";

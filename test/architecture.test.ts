@@ -91,6 +91,7 @@ const PLANTED = [
   ["hub/maas/store.ts", 'import type { A } from "../db/tables.ts"; export type B = A;', "hub-maas-imports"],
   ["hub/secrets/store.ts", 'import "../db/tables.ts";', "hub-secrets-imports"],
   ["hub/db/seal.ts", 'import "../secrets/file.ts";', "hub-db-imports"],
+  ["hub/db/direct.ts", 'import "drizzle-orm";', "drizzle-by-one-file"],
   ["hub/workflows/engine/machine.ts", 'import "../../maas/client.ts";', "engine-imports"],
   ["hub/workflows/stages/deploy.ts", 'import "./commission.ts";', "stages-stand-alone"],
   ["hub/workflows/stages/erase.ts", 'import "../../maas/client.ts";', "stage-imports"],

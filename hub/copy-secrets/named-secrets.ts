@@ -1,5 +1,4 @@
-import { eq, isNotNull } from "drizzle-orm";
-import type { AnyPgColumn } from "drizzle-orm/pg-core";
+import { type AnyPgColumn, eq, isNotNull } from "../db/orm.ts";
 import { maasPowerCredentialOverrides, maasSites, nodes, webhooks } from "../db/schema/index.ts";
 import type { Db } from "../db/tx.ts";
 import { SECRET_PATHS } from "../secrets/port.ts";

@@ -1,5 +1,5 @@
-import { type SQL, sql } from "drizzle-orm";
 import type { Client } from "pg";
+import { type SQL, sql } from "./orm.ts";
 import type { Tx } from "./tx.ts";
 
 /**

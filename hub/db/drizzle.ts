@@ -2,11 +2,9 @@
  * Drizzle puts the parameters of a failed statement into its error's message, from where they would reach logs and API
  * answers. Here every statement's error keeps the SQL text (which holds only $1, $2 ...) and the code, not the values.
  */
-import { DrizzleQueryError } from "drizzle-orm";
-import type { NodePgDatabase } from "drizzle-orm/node-postgres";
-import { drizzle } from "drizzle-orm/node-postgres";
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "pg";
+import { DrizzleQueryError, drizzle, type NodePgDatabase } from "./orm.ts";
 
 /** `code` is PostgreSQL's SQLSTATE; undefined when the connection failed. `constraint` is the violated one's name. */
 export class StatementError extends Error {

@@ -2,12 +2,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { sql } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/node-postgres";
-import { migrate as applyMigrations } from "drizzle-orm/node-postgres/migrator";
 import { Client } from "pg";
 import { z } from "zod";
 import { lockMigrations } from "./advisory-locks.ts";
+import { applyMigrations, drizzle, sql } from "./orm.ts";
 import type { Db } from "./tx.ts";
 
 const MIGRATIONS = fileURLToPath(new URL("./migrations", import.meta.url));

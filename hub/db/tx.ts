@@ -3,11 +3,10 @@
  * connection cut at that moment leaks the client, and after `max` cuts the pool is lost (decision P6, docs/decisions.md).
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { sql } from "drizzle-orm";
-import type { NodePgDatabase } from "drizzle-orm/node-postgres";
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "pg";
 import { drizzleOn } from "./drizzle.ts";
+import { type NodePgDatabase, sql } from "./orm.ts";
 
 /** Runs single statements, each on whichever connection is free. Its `transaction` is hidden on purpose: use `inTx`. */
 export type Db = Omit<NodePgDatabase, "transaction">;

@@ -1,4 +1,4 @@
-import { type SQL, sql } from "drizzle-orm";
+import { type SQL, sql } from "../db/orm.ts";
 import type { LeftOut } from "./section.ts";
 
 /** A timestamp as the API writes it, made by the database: raw statements return its own text. */

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { sql } from "drizzle-orm";
 import { z } from "zod";
 import { Timestamp } from "../../shared/api/values.ts";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { isDatabaseAway } from "../db/away.ts";
 import { StatementError } from "../db/drizzle.ts";
+import { sql } from "../db/orm.ts";
 import type { InTx } from "../db/tx.ts";
 import type { HubFacts } from "./facts.ts";
 import { LeftOut, type Reading, type Section } from "./section.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { eq } from "drizzle-orm";
 import type { Secret } from "../../shared/secret.ts";
 import { Bell } from "../bell.ts";
+import { eq } from "../db/orm.ts";
 import {
   type ClaimedDelivery,
   claimDeliveries,

@@ -1,4 +1,3 @@
-import { sql } from "drizzle-orm";
 import type { NodeId } from "../../shared/ids.ts";
 import type {
   ForeignReadinessSignal,
@@ -7,6 +6,7 @@ import type {
   SignalOutcome,
 } from "../../shared/readiness.ts";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
+import { sql } from "../db/orm.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import { nodeConditions, readinessSignals } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";

@@ -1,5 +1,5 @@
-import { eq } from "drizzle-orm";
 import type { NodeId, SiteId } from "../../shared/ids.ts";
+import { eq } from "../db/orm.ts";
 import { type Node, nodeEvents, nodes } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import type { MoveOwner } from "./transitions.ts";

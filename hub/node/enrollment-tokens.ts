@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
-import { and, eq, isNull, sql } from "drizzle-orm";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
+import { and, eq, isNull, sql } from "../db/orm.ts";
 import { enrollmentTokens, nodes } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 

@@ -1,6 +1,6 @@
-import { and, eq, inArray, isNull, like, sql } from "drizzle-orm";
 import type { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
+import { and, eq, inArray, isNull, like, sql } from "../db/orm.ts";
 import { revokeCertificates } from "../db/queries/node-certificates.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
 import { unbindNode } from "../db/queries/node-machines.ts";

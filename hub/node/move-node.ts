@@ -1,6 +1,6 @@
-import { and, eq, sql } from "drizzle-orm";
 import type { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
+import { and, eq, sql } from "../db/orm.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import { type Node, nodeEvents, nodeMaasState, nodes } from "../db/schema/index.ts";

@@ -1,6 +1,6 @@
-import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { NodeId, TaskId, WorkflowId } from "../../shared/ids.ts";
 import { TASKS, type TaskInput, type TaskType } from "../../shared/tasks/index.ts";
+import { and, eq, inArray, type SQL, sql } from "../db/orm.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import { type Task, tasks } from "../db/schema/index.ts";
 import type { Db, Tx } from "../db/tx.ts";

@@ -1,8 +1,8 @@
-import { and, asc, eq, inArray, sql } from "drizzle-orm";
 import { ApiError } from "../../shared/api/errors.ts";
 import type { BatchVerbResult } from "../../shared/api/onboardings.ts";
 import type { BatchId, SiteId, WorkflowId } from "../../shared/ids.ts";
 import type { WorkflowStatus } from "../../shared/workflow-status.ts";
+import { and, asc, eq, inArray, sql } from "../db/orm.ts";
 import { nextVerbOf } from "../db/queries/workflows.ts";
 import {
   maasSites,

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { eq, sql } from "drizzle-orm";
 import type { DecommissionCreated, DrainCreate, ReleaseCreate, RemoveCreate } from "../../shared/api/decommissions.ts";
 import { ApiError } from "../../shared/api/errors.ts";
 import { type NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import type { DecommissionMode } from "../../shared/workflow-status.ts";
+import { eq, sql } from "../db/orm.ts";
 import { hasProfile, readMaasSystemId, readPriorStatus } from "../db/queries/decommissions.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { onboardingOfHost } from "../db/queries/onboarding-work.ts";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { and, eq, inArray, ne, sql } from "drizzle-orm";
 import { ApiError, type Problem } from "../../shared/api/errors.ts";
 import type { BatchCreate, BatchCreated, OnboardingCreate, OnboardingCreated } from "../../shared/api/onboardings.ts";
 import { BatchId, NodeId, type SiteId, WorkflowId } from "../../shared/ids.ts";
 import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
+import { and, eq, inArray, ne, sql } from "../db/orm.ts";
 import { type BoundNode, nodesOfBmcs } from "../db/queries/node-machines.ts";
 import { hostSubject } from "../db/queries/onboarding-work.ts";
 import { WORKFLOW_CHANNEL } from "../db/queries/workflow-wakes.ts";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { sql } from "drizzle-orm";
 import { type Database, openDatabase } from "../../hub/db/client.ts";
 import { startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
 import { migrate } from "../../hub/db/migrate.ts";
+import { sql } from "../../hub/db/orm.ts";
 import { workflows } from "../../hub/db/schema/index.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import { type Child, startChild } from "../support/child.ts";

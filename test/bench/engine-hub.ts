@@ -4,9 +4,9 @@
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { sql } from "drizzle-orm";
 import { Client } from "pg";
 import { openDatabase } from "../../hub/db/client.ts";
+import { sql } from "../../hub/db/orm.ts";
 import { createLog } from "../../hub/log.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
 import { startWatcher } from "../../hub/watcher/watcher.ts";

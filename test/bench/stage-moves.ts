@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { sql } from "drizzle-orm";
+import { sql } from "../../hub/db/orm.ts";
 import { until } from "../support/until.ts";
 import { type Bench, insertRows, percentile, startEngineHub, withDatabase } from "./bench-hubs.ts";
 import { STAGES, TIMED } from "./bench-workflow.ts";

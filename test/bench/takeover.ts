@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { sql } from "drizzle-orm";
+import { sql } from "../../hub/db/orm.ts";
 import { maasSites } from "../../hub/db/schema/index.ts";
 import { startMaasSimulator } from "../fakes/maas/simulator.ts";
 import { until } from "../support/until.ts";

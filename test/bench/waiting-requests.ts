@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { sql } from "drizzle-orm";
+import { sql } from "../../hub/db/orm.ts";
 import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";
 import { workflows } from "../../hub/db/schema/index.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";

@@ -139,6 +139,13 @@ export default {
       "Settings are read in one place and passed as values.",
       { except: ["^hub/main[.]ts$", "^hub/config[.]ts$"] },
     ),
+    never(
+      "drizzle-by-one-file",
+      "^hub/",
+      `${NPM}drizzle-orm/`,
+      "Of another form of the package there would be a second one, which a hub takes as long to load as all the rest.",
+      { except: ["^hub/db/orm[.]ts$"] },
+    ),
     only(
       "engine-imports",
       "^hub/workflows/engine/",

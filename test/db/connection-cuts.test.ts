@@ -1,9 +1,10 @@
 /** Decision P6: a driver is fit if connections may be cut at any moment without an uncaught error or a lost commit. */
-import { sql } from "drizzle-orm";
+
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "../../hub/db/client.ts";
 import { openDatabase } from "../../hub/db/client.ts";
+import { sql } from "../../hub/db/orm.ts";
 import { CommitOutcomeUnknownError } from "../../hub/db/tx.ts";
 import type { TestDatabase } from "../support/database.ts";
 import { createTestDatabase } from "../support/database.ts";

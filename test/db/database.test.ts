@@ -1,5 +1,5 @@
 /** The pool, transactions, migrations and notifications against a real server. */
-import { sql } from "drizzle-orm";
+
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openDatabase } from "../../hub/db/client.ts";
@@ -7,6 +7,7 @@ import { StatementError } from "../../hub/db/drizzle.ts";
 import type { Listener } from "../../hub/db/listen.ts";
 import { listen, reconnectDelay } from "../../hub/db/listen.ts";
 import { migrate } from "../../hub/db/migrate.ts";
+import { sql } from "../../hub/db/orm.ts";
 import { toDate } from "../../hub/db/timestamp.ts";
 import { CommitOutcomeUnknownError, TransactionRolledBackError } from "../../hub/db/tx.ts";
 import type { TestDatabase } from "../support/database.ts";

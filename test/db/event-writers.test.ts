@@ -1,7 +1,8 @@
 /** What a transaction that writes events holds until it ends, and what readers may make of it (decision P5). */
-import { sql } from "drizzle-orm";
+
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EVENT_LOCK_SPACE } from "../../hub/db/advisory-locks.ts";
+import { sql } from "../../hub/db/orm.ts";
 import { recordDomainEvent } from "../../hub/db/queries/domain-events.ts";
 import { lastSettled, listDomainEvents } from "../../hub/db/queries/domain-events-list.ts";
 import { inSavepoint, type Tx } from "../../hub/db/tx.ts";

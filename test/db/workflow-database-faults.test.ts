@@ -1,8 +1,8 @@
 /** Two hubs' engines whose database loses connections in the middle of commits: nothing is lost, nothing is doubled (decision P2). */
 import { randomUUID } from "node:crypto";
-import { sql } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Database, openDatabase } from "../../hub/db/client.ts";
+import { sql } from "../../hub/db/orm.ts";
 import { startWorkflowRunner, type WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
 import { findHistoryFaults } from "../support/claim-history.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";

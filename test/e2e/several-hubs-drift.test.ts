@@ -1,9 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { and, eq, like, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { and, eq, like, sql } from "../../hub/db/orm.ts";
 import { maasSiteWatches, nodeEvents, nodes, tasks } from "../../hub/db/schema/index.ts";
 import { Site } from "../../shared/api/sites.ts";
 import { type Child, startChild } from "../support/child.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { and, eq } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { and, eq } from "../../hub/db/orm.ts";
 import { revokeCertificates } from "../../hub/db/queries/node-certificates.ts";
 import { agentSessions, nodeConditions, nodeEvents, nodeInventories, nodes } from "../../hub/db/schema/index.ts";
 import type { NodeId } from "../../shared/ids.ts";

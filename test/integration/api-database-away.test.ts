@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openDatabase } from "../../hub/db/client.ts";
 import { isMigrated } from "../../hub/db/migrate.ts";
+import { sql } from "../../hub/db/orm.ts";
 import { type ApiHarness, startApi } from "../support/api-harness.ts";
 import { quietLog } from "../support/log.ts";
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { and, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { and, eq, sql } from "../../hub/db/orm.ts";
 import {
   auditLogs,
   maasMachines,

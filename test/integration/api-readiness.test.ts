@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eq } from "../../hub/db/orm.ts";
 import { nodes, readinessSignals, reportTokens } from "../../hub/db/schema/index.ts";
 import { createNode } from "../../hub/node/create-node.ts";
 import { tokenHash } from "../../hub/node/enrollment-tokens.ts";

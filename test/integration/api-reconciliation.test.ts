@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { and, eq } from "../../hub/db/orm.ts";
 import { tripBreaker } from "../../hub/db/queries/reconciler-breakers.ts";
 import {
   auditLogs,

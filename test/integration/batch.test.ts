@@ -1,5 +1,5 @@
-import { and, eq, inArray } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { and, eq, inArray } from "../../hub/db/orm.ts";
 import { listBatches, readBatch } from "../../hub/db/queries/onboarding-batches.ts";
 import { isTerminal } from "../../hub/db/queries/workflows.ts";
 import { auditLogs, workflows } from "../../hub/db/schema/index.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { eq, inArray, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { eq, inArray, sql } from "../../hub/db/orm.ts";
 import { countMoves } from "../../hub/db/queries/breaker-counts.ts";
 import { setNodeHost } from "../../hub/db/queries/onboarding-work.ts";
 import { nodeEvents, nodes } from "../../hub/db/schema/index.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { and, eq } from "../../hub/db/orm.ts";
 import { connectionAttempts, nodeConditions } from "../../hub/db/schema/index.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { HostFolder } from "../fakes/hub/host-folder.ts";

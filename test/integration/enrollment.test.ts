@@ -1,6 +1,6 @@
 import { webcrypto, X509Certificate } from "node:crypto";
-import { and, eq, isNull, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { and, eq, isNull, sql } from "../../hub/db/orm.ts";
 import { revokeCertificates } from "../../hub/db/queries/node-certificates.ts";
 import { enrollmentTokens, nodeCertificates, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
 import { KEY_ALGORITHM, SIGNING_ALGORITHM, x509 } from "../../hub/gateway/x509.ts";

@@ -1,5 +1,5 @@
-import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { and, eq } from "../../hub/db/orm.ts";
 import { readOnboarding } from "../../hub/db/queries/onboardings.ts";
 import { auditLogs, maasSiteProfiles, nodes } from "../../hub/db/schema/index.ts";
 import type { Watcher } from "../../hub/watcher/watcher.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eq, sql } from "../../hub/db/orm.ts";
 import { domainEvents, enrollmentTokens, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
 import { createNode } from "../../hub/node/create-node.ts";
 import { issueEnrollmentToken, revokeEnrollmentTokens, tokenHash } from "../../hub/node/enrollment-tokens.ts";

@@ -1,5 +1,5 @@
-import { and, eq, sql } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { and, eq, sql } from "../../hub/db/orm.ts";
 import { recordContacts } from "../../hub/db/queries/agent-sessions.ts";
 import { listBreakers } from "../../hub/db/queries/reconciler-breakers.ts";
 import { agentSessions, nodeConditions, nodeEvents, nodes } from "../../hub/db/schema/index.ts";

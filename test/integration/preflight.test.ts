@@ -1,5 +1,5 @@
-import { eq, sql } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { eq, sql } from "../../hub/db/orm.ts";
 import { maasSiteProfiles, maasSites, skus } from "../../hub/db/schema/index.ts";
 import { SECRET_PATHS } from "../../hub/secrets/port.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";

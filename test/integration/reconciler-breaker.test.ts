@@ -1,5 +1,5 @@
-import { and, eq, inArray, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { and, eq, inArray, sql } from "../../hub/db/orm.ts";
 import { listBreakers, resetBreaker } from "../../hub/db/queries/reconciler-breakers.ts";
 import { agentSessions, nodeConditions, nodeEvents, reconcilerBreakers } from "../../hub/db/schema/index.ts";
 import { moveNode } from "../../hub/node/move-node.ts";

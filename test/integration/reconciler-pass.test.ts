@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { and, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { and, eq, sql } from "../../hub/db/orm.ts";
 import { forgetCredentialFailures, listCredentials } from "../../hub/db/queries/credential-uses.ts";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { bindNodeToMachine, unbindNode } from "../../hub/db/queries/node-machines.ts";

@@ -1,5 +1,5 @@
-import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eq, sql } from "../../hub/db/orm.ts";
 import { keepWatches } from "../../hub/db/queries/maas-site-watches.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import {

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { eq, sql } from "../../hub/db/orm.ts";
 import { readKnownRegion } from "../../hub/db/queries/known-region.ts";
 import { bindNodeToMachine, unbindNode } from "../../hub/db/queries/node-machines.ts";
 import { maasMachines, maasSites, maasSiteWatches } from "../../hub/db/schema/index.ts";

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, randomUUID, verify } from "node:crypto";
-import { eq } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { eq } from "../../hub/db/orm.ts";
 import { tasks } from "../../hub/db/schema/index.ts";
 import { cancelTask, enqueueTask, readTask } from "../../hub/tasks/queue.ts";
 import type { TaskId } from "../../shared/ids.ts";

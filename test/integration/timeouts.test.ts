@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eq } from "../../hub/db/orm.ts";
 import { readDecommission } from "../../hub/db/queries/decommissions.ts";
 import { readOnboarding } from "../../hub/db/queries/onboardings.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
-import { sql } from "drizzle-orm";
 import { afterEach, describe, expect, it } from "vitest";
+import { sql } from "../../hub/db/orm.ts";
 import { readOnboarding } from "../../hub/db/queries/onboardings.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { type Workflow as WorkflowRow, workflows } from "../../hub/db/schema/index.ts";

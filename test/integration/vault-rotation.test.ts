@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { inArray } from "drizzle-orm";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { inArray } from "../../hub/db/orm.ts";
 import { readOnboarding } from "../../hub/db/queries/onboardings.ts";
 import { workflows as workflowRows } from "../../hub/db/schema/index.ts";
 import { SiteClients } from "../../hub/maas/site-clients.ts";

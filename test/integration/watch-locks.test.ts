@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { eq, sql } from "../../hub/db/orm.ts";
 import { holdWatch, keepWatches } from "../../hub/db/queries/maas-site-watches.ts";
 import { maasSites, maasSiteWatches, nodes } from "../../hub/db/schema/index.ts";
 import type { Db } from "../../hub/db/tx.ts";

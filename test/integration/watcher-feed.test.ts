@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { eq } from "../../hub/db/orm.ts";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";
 import { maasMachines, maasSiteWatches, workflows } from "../../hub/db/schema/index.ts";

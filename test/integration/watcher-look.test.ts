@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { and, count, eq } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { and, count, eq } from "../../hub/db/orm.ts";
 import { readObservedMachine } from "../../hub/db/queries/maas-machines.ts";
 import { type HeldWatch, holdWatch, releaseWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";

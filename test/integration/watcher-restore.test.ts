@@ -1,5 +1,5 @@
-import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eq } from "../../hub/db/orm.ts";
 import { listBreakers } from "../../hub/db/queries/reconciler-breakers.ts";
 import { maasMachines, maasSiteWatches } from "../../hub/db/schema/index.ts";
 import { STATUS } from "../fakes/maas/state/statuses.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { and, eq, sql } from "drizzle-orm";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { and, eq, sql } from "../../hub/db/orm.ts";
 import { readObservedMachine } from "../../hub/db/queries/maas-machines.ts";
 import { holdWatch, recordFailedLook } from "../../hub/db/queries/maas-site-watches.ts";
 import { maasMachines, maasSiteWatches } from "../../hub/db/schema/index.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sql } from "../../hub/db/orm.ts";
 import { readObservedMachine } from "../../hub/db/queries/maas-machines.ts";
 import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";
 import { maasSiteWatches, workflows } from "../../hub/db/schema/index.ts";

@@ -1,5 +1,5 @@
-import { and, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { and, eq, sql } from "../../hub/db/orm.ts";
 import { revokeCertificates } from "../../hub/db/queries/node-certificates.ts";
 import { nodes, tasks, type Workflow as WorkflowRow, workflows } from "../../hub/db/schema/index.ts";
 import { applyForce } from "../../hub/workflows/force-decommission.ts";

@@ -1,5 +1,5 @@
-import { and, eq, isNull } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { and, eq, isNull } from "../../hub/db/orm.ts";
 import { enrollmentTokens, nodeCertificates, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
 import { moveNode } from "../../hub/node/move-node.ts";
 import { applyForce } from "../../hub/workflows/force-decommission.ts";

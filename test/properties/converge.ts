@@ -1,5 +1,5 @@
-import { eq, sql } from "drizzle-orm";
 import { expect } from "vitest";
+import { eq, sql } from "../../hub/db/orm.ts";
 import { isEnded } from "../../hub/db/queries/workflows.ts";
 import { type Workflow as WorkflowRow, workflowSubjects, workflows } from "../../hub/db/schema/index.ts";
 import { type Failure, type FailureClass, ruleOf } from "../../shared/failures.ts";

@@ -1,5 +1,5 @@
-import { and, eq, like, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { and, eq, like, sql } from "../../hub/db/orm.ts";
 import { takeDeploySlot } from "../../hub/db/queries/onboarding-work.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { type Workflow as WorkflowRow, workflowSubjects, workflows } from "../../hub/db/schema/index.ts";

@@ -1,5 +1,5 @@
-import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eq, sql } from "../../hub/db/orm.ts";
 import { claimTasks, endDelivery, type TaskEnding } from "../../hub/db/queries/tasks.ts";
 import { nodes, type Task, tasks, workflowSubjects, workflows } from "../../hub/db/schema/index.ts";
 import { moveNode } from "../../hub/node/move-node.ts";

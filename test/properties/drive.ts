@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { eq, sql } from "drizzle-orm";
 import { expect } from "vitest";
+import { eq, sql } from "../../hub/db/orm.ts";
 import { listStageEvents } from "../../hub/db/queries/workflow-events.ts";
 import { type ClaimedWorkflow, claimWorkflows, isEnded, readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { type Workflow as WorkflowRow, workflows } from "../../hub/db/schema/index.ts";

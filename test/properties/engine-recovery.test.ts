@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { eq, sql } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
+import { eq, sql } from "../../hub/db/orm.ts";
 import { listStageEvents } from "../../hub/db/queries/workflow-events.ts";
 import { claimWorkflows, readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { auditLogs, workflows } from "../../hub/db/schema/index.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { eq, sql } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
+import { eq, sql } from "../../hub/db/orm.ts";
 import { databaseNow } from "../../hub/db/queries/clock.ts";
 import { wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
 import { claimWorkflows, readWorkflow } from "../../hub/db/queries/workflows.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { eq } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { eq } from "../../hub/db/orm.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { nodeOnboardings, nodes } from "../../hub/db/schema/index.ts";
 import { applyReadinessSignal } from "../../hub/node/conditions.ts";

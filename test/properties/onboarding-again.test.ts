@@ -1,5 +1,5 @@
-import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eq } from "../../hub/db/orm.ts";
 import { nodeMaasState, nodes } from "../../hub/db/schema/index.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { startDecommission } from "../../hub/workflows/start-decommission.ts";

@@ -1,5 +1,5 @@
-import { and, eq, inArray, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { and, eq, inArray, sql } from "../../hub/db/orm.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { enrollmentTokens, tasks, type Workflow as WorkflowRow, workflows } from "../../hub/db/schema/index.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { eq } from "drizzle-orm";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { eq } from "../../hub/db/orm.ts";
 import { bindNodeToMachine, unbindNode } from "../../hub/db/queries/node-machines.ts";
 import { maasSites, nodeOnboardings, nodes, workflowSubjects, workflows } from "../../hub/db/schema/index.ts";
 import { StageFailure } from "../../hub/workflows/stage-failure.ts";

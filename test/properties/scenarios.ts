@@ -1,5 +1,5 @@
-import { and, eq, isNull } from "drizzle-orm";
 import { expect } from "vitest";
+import { and, eq, isNull } from "../../hub/db/orm.ts";
 import { isHostReleased } from "../../hub/db/queries/machine-releases.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import {

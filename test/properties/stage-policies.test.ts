@@ -1,5 +1,5 @@
-import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eq, sql } from "../../hub/db/orm.ts";
 import { listStageEvents } from "../../hub/db/queries/workflow-events.ts";
 import { enrollmentTokens, maasRoceAssignments, type Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";

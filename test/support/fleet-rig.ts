@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { eq, sql } from "drizzle-orm";
+import { eq, sql } from "../../hub/db/orm.ts";
 import { domainEvents, maasSiteWatches, nodeMaasState, nodes } from "../../hub/db/schema/index.ts";
 import { Reconciler } from "../../hub/reconciler/reconcile.ts";
 import { startWatcher, type Watcher } from "../../hub/watcher/watcher.ts";

@@ -1,7 +1,7 @@
 /** An agent listener on a real database, and the pieces of a host that tests put together in right and wrong ways. */
 import { createPublicKey, randomBytes, randomUUID, verify, webcrypto } from "node:crypto";
 import { request as httpsRequest } from "node:https";
-import { eq, sql } from "drizzle-orm";
+import { eq, sql } from "../../hub/db/orm.ts";
 import { nodeCertificates, nodes, workflows } from "../../hub/db/schema/index.ts";
 import { type AgentListener, type AgentListenerOptions, startAgentListener } from "../../hub/gateway/agent-listener.ts";
 import { AgentPackages } from "../../hub/gateway/agent-packages.ts";

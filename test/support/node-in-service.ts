@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { sql } from "drizzle-orm";
+import { sql } from "../../hub/db/orm.ts";
 import { bindNodeToMachine } from "../../hub/db/queries/node-machines.ts";
 import { agentSessions, nodeCertificates, nodeOnboardings, workflows } from "../../hub/db/schema/index.ts";
 import { createNode } from "../../hub/node/create-node.ts";

@@ -4,8 +4,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { sql } from "drizzle-orm";
 import { openDatabase } from "../../hub/db/client.ts";
+import { sql } from "../../hub/db/orm.ts";
 import { startWorkflowRunner } from "../../hub/workflows/engine/runner.ts";
 import { quietLog } from "./log.ts";
 import { toyStage, toyWorkflow } from "./toy-workflow.ts";

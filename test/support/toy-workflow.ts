@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { sql } from "drizzle-orm";
 import { z } from "zod";
+import { sql } from "../../hub/db/orm.ts";
 import { workflows } from "../../hub/db/schema/index.ts";
 import type { Db } from "../../hub/db/tx.ts";
 import type { ClassifyError } from "../../hub/workflows/engine/execute.ts";

@@ -7,7 +7,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { eq, sql } from "drizzle-orm";
+import { eq, sql } from "../../hub/db/orm.ts";
 import { type ClaimedWorkflow, claimWorkflows, isEnded, readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { workflows } from "../../hub/db/schema/index.ts";
 import { HUB_VERSION } from "../../hub/version.ts";

@@ -1,5 +1,5 @@
-import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { NodeId } from "../../../shared/ids.ts";
+import { and, eq, inArray, type SQL, sql } from "../orm.ts";
 import { type AgentSession, agentSessions, type Node, nodeCertificates, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 

@@ -1,5 +1,5 @@
-import { and, eq, isNull, lt, sql } from "drizzle-orm";
 import { lockUntilCommit } from "../advisory-locks.ts";
+import { and, eq, isNull, lt, sql } from "../orm.ts";
 import { type ApiRole, apiTokens, auditLogs, type IdempotencyKey, idempotencyKeys } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 

@@ -1,6 +1,6 @@
-import { sql } from "drizzle-orm";
 import type { BreakerKind } from "../../../shared/drift.ts";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { sql } from "../orm.ts";
 import type { Node } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 

@@ -1,5 +1,5 @@
-import { and, desc, eq, gt, inArray, or } from "drizzle-orm";
 import type { NodeId } from "../../../shared/ids.ts";
+import { and, desc, eq, gt, inArray, or } from "../orm.ts";
 import { tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 

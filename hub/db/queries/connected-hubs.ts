@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { sql } from "../orm.ts";
 import type { Db } from "../tx.ts";
 
 /** By the names of their connections, each hub's own, and where they come from. */

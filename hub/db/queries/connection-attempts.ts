@@ -1,5 +1,5 @@
-import { and, desc, eq, gte, inArray, or, sql } from "drizzle-orm";
 import type { NodeId } from "../../../shared/ids.ts";
+import { and, desc, eq, gte, inArray, or, sql } from "../orm.ts";
 import { type AttemptKind, type ConnectionAttempt, connectionAttempts, enrollmentTokens } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 

@@ -1,5 +1,5 @@
-import { and, eq, inArray, type SQL, sql } from "drizzle-orm";
 import type { SiteId } from "../../../shared/ids.ts";
+import { and, eq, inArray, type SQL, sql } from "../orm.ts";
 import { maasCredentialUses, maasSites } from "../schema/index.ts";
 import { toDate, toDateOrNull } from "../timestamp.ts";
 import type { Db, Tx } from "../tx.ts";

@@ -1,8 +1,8 @@
-import { and, desc, eq, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { Decommission, DecommissionDetail } from "../../../shared/api/decommissions.ts";
 import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode, DecommissionStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { and, desc, eq, type SQL, type SQLWrapper, sql } from "../orm.ts";
 import {
   type MaasSiteProfile,
   maasSiteProfiles,

@@ -1,5 +1,5 @@
-import { and, asc, gt, lte, sql } from "drizzle-orm";
 import { EVENT_LOCK_SPACE } from "../advisory-locks.ts";
+import { and, asc, gt, lte, sql } from "../orm.ts";
 import { type DomainEventRow, domainEvents } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 

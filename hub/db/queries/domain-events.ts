@@ -1,6 +1,6 @@
-import { sql } from "drizzle-orm";
 import type { EventData, EventType } from "../../../shared/events.ts";
 import { markOfWriter } from "../advisory-locks.ts";
+import { sql } from "../orm.ts";
 import { domainEvents } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 

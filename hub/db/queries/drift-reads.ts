@@ -1,7 +1,7 @@
-import { and, asc, eq, isNotNull, or, type SQL, sql } from "drizzle-orm";
 import type { Breaker, Drift, ReconciliationStatus } from "../../../shared/api/reconciliation.ts";
 import type { DriftRule, DriftSeverity } from "../../../shared/drift.ts";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { and, asc, eq, isNotNull, or, type SQL, sql } from "../orm.ts";
 import {
   maasSites,
   maasSiteWatches,

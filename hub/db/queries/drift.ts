@@ -1,6 +1,5 @@
-import { and, eq, inArray, isNotNull, sql } from "drizzle-orm";
-
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { and, eq, inArray, isNotNull, sql } from "../orm.ts";
 import {
   type AgentSession,
   agentSessions,

@@ -1,4 +1,4 @@
-import { eq, sql } from "drizzle-orm";
+import { eq, sql } from "../orm.ts";
 import { type EnrollmentToken, enrollmentTokens } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 

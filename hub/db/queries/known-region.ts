@@ -1,6 +1,6 @@
-import { eq, sql } from "drizzle-orm";
 import type { SiteId } from "../../../shared/ids.ts";
 import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
+import { eq, sql } from "../orm.ts";
 import { maasSiteWatches } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 

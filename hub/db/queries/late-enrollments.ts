@@ -1,6 +1,6 @@
-import { sql } from "drizzle-orm";
 import type { FailureClass } from "../../../shared/failures.ts";
 import { WorkflowId } from "../../../shared/ids.ts";
+import { sql } from "../orm.ts";
 import type { Tx } from "../tx.ts";
 
 /** Failures that say no more than that the agent did not come in time. */

@@ -1,5 +1,5 @@
-import { and, eq, sql } from "drizzle-orm";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { and, eq, sql } from "../orm.ts";
 import { type MaasMachineRow, maasMachines } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 

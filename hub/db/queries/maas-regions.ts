@@ -1,5 +1,5 @@
-import { eq, ne } from "drizzle-orm";
 import type { SiteId } from "../../../shared/ids.ts";
+import { eq, ne } from "../orm.ts";
 import { type MaasSite, maasSites, maasSiteWatches } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { countBoundNodes } from "./node-machines.ts";

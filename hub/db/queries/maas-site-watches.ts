@@ -1,6 +1,5 @@
-import { and, eq, inArray, isNotNull, like, or, type SQL, sql } from "drizzle-orm";
-import { type AnyPgColumn, union } from "drizzle-orm/pg-core";
 import type { SiteId } from "../../../shared/ids.ts";
+import { type AnyPgColumn, and, eq, inArray, isNotNull, like, or, type SQL, sql, union } from "../orm.ts";
 import { type MaasSiteWatch, maasSiteWatches, nodeOnboardings, workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 

@@ -1,5 +1,5 @@
-import { and, eq, inArray, like, ne } from "drizzle-orm";
 import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { and, eq, inArray, like, ne } from "../orm.ts";
 import { maasSites, nodeOnboardings, workflowSubjects } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 

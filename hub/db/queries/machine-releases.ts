@@ -1,5 +1,5 @@
-import { and, eq, gte, sql } from "drizzle-orm";
 import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { and, eq, gte, sql } from "../orm.ts";
 import { type Node, nodeDecommissions } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 

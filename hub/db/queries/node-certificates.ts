@@ -1,5 +1,5 @@
-import { and, desc, eq, isNotNull, isNull, lt, sql } from "drizzle-orm";
 import type { NodeId } from "../../../shared/ids.ts";
+import { and, desc, eq, isNotNull, isNull, lt, sql } from "../orm.ts";
 import { type Node, type NodeCertificate, nodeCertificates, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { SESSION_CHANNEL } from "./agent-sessions.ts";

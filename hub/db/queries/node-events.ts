@@ -1,5 +1,5 @@
-import { and, eq, sql } from "drizzle-orm";
 import type { NodeId } from "../../../shared/ids.ts";
+import { and, eq, sql } from "../orm.ts";
 import { type NodeEventRow, nodeEvents } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 

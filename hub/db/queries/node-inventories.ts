@@ -1,6 +1,6 @@
-import { sql } from "drizzle-orm";
 import type { NodeId } from "../../../shared/ids.ts";
 import type { Inventory } from "../../../shared/inventory.ts";
+import { sql } from "../orm.ts";
 import { nodeInventories } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 

@@ -1,5 +1,5 @@
-import { and, count, eq, inArray, ne, sql } from "drizzle-orm";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { and, count, eq, inArray, ne, sql } from "../orm.ts";
 import { maasSites, type Node, nodeMaasState, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { followBindings } from "./maas-machines.ts";

@@ -1,6 +1,6 @@
-import { and, asc, desc, eq, inArray, sql } from "drizzle-orm";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
+import { and, asc, desc, eq, inArray, sql } from "../orm.ts";
 import {
   type AgentSession,
   agentSessions,

@@ -1,5 +1,5 @@
-import { eq } from "drizzle-orm";
 import type { NodeId } from "../../../shared/ids.ts";
+import { eq } from "../orm.ts";
 import { type Node, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 

@@ -1,6 +1,6 @@
-import { and, desc, eq, inArray, like, type SQL, sql } from "drizzle-orm";
 import type { Batch, BatchDetail, BatchFailure } from "../../../shared/api/onboardings.ts";
 import type { BatchId, SiteId } from "../../../shared/ids.ts";
+import { and, desc, eq, inArray, like, type SQL, sql } from "../orm.ts";
 import { nodeOnboardings, type OnboardingBatch, onboardingBatches, workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { isoOrNull } from "./workflow-views.ts";

@@ -1,6 +1,6 @@
-import { and, eq, inArray, isNull, like, type SQL, type SQLWrapper, sql } from "drizzle-orm";
 import type { NodeId, ProfileId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { lockUntilCommit } from "../advisory-locks.ts";
+import { and, eq, inArray, isNull, like, type SQL, type SQLWrapper, sql } from "../orm.ts";
 import {
   type AgentSession,
   agentSessions,

@@ -1,7 +1,7 @@
-import { and, desc, eq, type SQL, sql } from "drizzle-orm";
 import type { Onboarding, OnboardingDetail } from "../../../shared/api/onboardings.ts";
 import type { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { OnboardingStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { and, desc, eq, type SQL, sql } from "../orm.ts";
 import { type NodeOnboarding, nodeOnboardings, type Workflow, workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { listStageEvents } from "./workflow-events.ts";

@@ -1,5 +1,5 @@
-import { and, asc, eq, gt, type SQL, sql } from "drizzle-orm";
 import type { SiteId } from "../../../shared/ids.ts";
+import { and, asc, eq, gt, type SQL, sql } from "../orm.ts";
 import {
   type MaasPowerCredentialOverride,
   maasCredentialUses,

@@ -1,6 +1,6 @@
-import { sql } from "drizzle-orm";
 import type { NodeId } from "../../../shared/ids.ts";
 import type { ReadinessSource } from "../../../shared/readiness.ts";
+import { sql } from "../orm.ts";
 import { readinessSignals } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 

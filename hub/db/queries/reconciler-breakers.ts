@@ -1,6 +1,6 @@
-import { and, asc, eq, sql } from "drizzle-orm";
 import type { BreakerKind } from "../../../shared/drift.ts";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { and, asc, eq, sql } from "../orm.ts";
 import { type ReconcilerBreaker, reconcilerBreakers } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 

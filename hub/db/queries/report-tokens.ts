@@ -1,5 +1,5 @@
-import { and, eq, ne, sql } from "drizzle-orm";
 import type { NodeId } from "../../../shared/ids.ts";
+import { and, eq, ne, sql } from "../orm.ts";
 import { nodes, reportTokens } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 

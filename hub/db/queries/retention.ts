@@ -1,4 +1,4 @@
-import { type SQL, sql } from "drizzle-orm";
+import { type SQL, sql } from "../orm.ts";
 import type { Db } from "../tx.ts";
 
 /** One statement's worth, so that no lock is held for long. */

@@ -1,6 +1,6 @@
-import { inArray, sql } from "drizzle-orm";
 import type { SiteId } from "../../../shared/ids.ts";
 import { lockUntilCommit } from "../advisory-locks.ts";
+import { inArray, sql } from "../orm.ts";
 import { type MaasRoceAssignment, maasRoceAssignments } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 

@@ -1,7 +1,7 @@
-import { and, desc, eq, inArray, sql } from "drizzle-orm";
 import type { NodeId, TaskId, WorkflowId } from "../../../shared/ids.ts";
 import type { JournalState } from "../../../shared/protocol/frames.ts";
 import { TASKS, type TaskType } from "../../../shared/tasks/index.ts";
+import { and, desc, eq, inArray, sql } from "../orm.ts";
 import { type Task, tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 

@@ -1,5 +1,5 @@
-import { and, eq, sql } from "drizzle-orm";
 import { lockUntilCommit } from "../advisory-locks.ts";
+import { and, eq, sql } from "../orm.ts";
 import { type Webhook, type WebhookDelivery, webhookDeliveries, webhooks } from "../schema/index.ts";
 import type { InTx, Tx } from "../tx.ts";
 

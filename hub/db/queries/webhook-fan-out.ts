@@ -1,5 +1,5 @@
-import { and, eq, inArray, lt, sql } from "drizzle-orm";
 import { matchesPattern } from "../../../shared/events.ts";
+import { and, eq, inArray, lt, sql } from "../orm.ts";
 import { type Webhook, webhooks } from "../schema/index.ts";
 import type { Db, InTx, Tx } from "../tx.ts";
 import { lastSettled, listSettledEvents } from "./domain-events-list.ts";

@@ -1,4 +1,4 @@
-import { and, desc, eq, lt, sql } from "drizzle-orm";
+import { and, desc, eq, lt, sql } from "../orm.ts";
 import { domainEvents, type Webhook, type WebhookDelivery, webhookDeliveries, webhooks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { lastSettled } from "./domain-events-list.ts";

@@ -1,6 +1,6 @@
-import { asc, eq, sql } from "drizzle-orm";
 import type { WorkflowId } from "../../../shared/ids.ts";
 import type { StageEventStatus } from "../../../shared/workflow-status.ts";
+import { asc, eq, sql } from "../orm.ts";
 import { type WorkflowEvent, workflowEvents } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 

@@ -1,9 +1,9 @@
-import { type SQL, sql } from "drizzle-orm";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import type { StageEvent, WorkflowProgress } from "../../../shared/api/workflow-progress.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
 import type { Json } from "../../../shared/json.ts";
+import { type SQL, sql } from "../orm.ts";
 import { type Workflow, type WorkflowEvent, workflows } from "../schema/index.ts";
 import { nextVerbOf, stopRequestOf } from "./workflows.ts";
 

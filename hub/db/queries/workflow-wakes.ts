@@ -1,4 +1,4 @@
-import { and, inArray, sql } from "drizzle-orm";
+import { and, inArray, sql } from "../orm.ts";
 import { workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 

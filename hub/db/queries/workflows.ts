@@ -1,9 +1,9 @@
-import { and, count, eq, getTableColumns, notInArray, sql } from "drizzle-orm";
 import type { Failure } from "../../../shared/failures.ts";
 import { FAILURES, type NEXT_VERBS, ruleOf } from "../../../shared/failures.ts";
 import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { StopVerb, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
+import { and, count, eq, getTableColumns, notInArray, sql } from "../orm.ts";
 import { type Workflow, workflowSubjects, workflows } from "../schema/index.ts";
 import { toDate } from "../timestamp.ts";
 import type { Db, Tx } from "../tx.ts";

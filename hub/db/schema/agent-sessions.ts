@@ -1,6 +1,5 @@
-import { sql } from "drizzle-orm";
-import { bigint, integer, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { NodeId } from "../../../shared/ids.ts";
+import { bigint, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /** One row a node: its newest session. Each connect raises `session_epoch`; frames of an older epoch are refused (architecture 6). */

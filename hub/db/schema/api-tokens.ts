@@ -1,5 +1,4 @@
-import { sql } from "drizzle-orm";
-import { check, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import { check, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, createdAt, oneOf } from "./columns.ts";
 
 export const API_ROLES = ["admin", "viewer"] as const;

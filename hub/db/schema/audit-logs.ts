@@ -1,5 +1,4 @@
-import { sql } from "drizzle-orm";
-import { bigserial, index, jsonb, pgTable, text } from "drizzle-orm/pg-core";
+import { bigserial, index, jsonb, pgTable, sql, text } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /** Who did what by API, with outcome (lifecycle 4.12). Written in the transaction of the action: an action that cannot be audited fails. */

@@ -1,5 +1,4 @@
-import { sql } from "drizzle-orm";
-import { timestamp } from "drizzle-orm/pg-core";
+import { sql, timestamp } from "../orm.ts";
 
 /** All times are timestamptz and the database's own; decisions never mix in a hub's clock (architecture 1). */
 export const at = (name: string) => timestamp(name, { withTimezone: true, mode: "date" });

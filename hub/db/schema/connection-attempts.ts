@@ -1,5 +1,5 @@
-import { index, integer, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
 import type { NodeId } from "../../../shared/ids.ts";
+import { index, integer, pgTable, text, unique, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**

@@ -1,5 +1,4 @@
-import { sql } from "drizzle-orm";
-import { bigserial, index, jsonb, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import { bigserial, index, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /** Transactional outbox of typed domain events (lifecycle 8.0, decision P5): written in the transaction that makes them true. */

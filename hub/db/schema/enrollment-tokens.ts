@@ -1,6 +1,5 @@
-import { sql } from "drizzle-orm";
-import { index, integer, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { NodeId, WorkflowId } from "../../../shared/ids.ts";
+import { index, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, createdAt } from "./columns.ts";
 
 /**

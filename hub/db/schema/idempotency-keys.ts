@@ -1,4 +1,4 @@
-import { integer, jsonb, pgTable, primaryKey, text } from "drizzle-orm/pg-core";
+import { integer, jsonb, pgTable, primaryKey, text } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 
 /** Answers of POSTs that carried an Idempotency-Key (decision P4), kept a day. Written in the transaction of what the POST started. */

@@ -1,5 +1,4 @@
-import { sql } from "drizzle-orm";
-import { check, integer, pgTable, uuid } from "drizzle-orm/pg-core";
+import { check, integer, pgTable, sql, uuid } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 
 /** The one row that tells this installation from another one. */

@@ -1,5 +1,5 @@
-import { check, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { SiteId } from "../../../shared/ids.ts";
+import { check, pgTable, text, uuid } from "../orm.ts";
 import { at, oneOf } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 

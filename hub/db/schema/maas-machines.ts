@@ -1,6 +1,5 @@
-import { sql } from "drizzle-orm";
-import { boolean, integer, jsonb, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
 import type { SiteId } from "../../../shared/ids.ts";
+import { boolean, integer, jsonb, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /** Observed upstream truth: what the site watcher last saw of each machine that changed or is waited on. Only fields that we use. */

@@ -1,6 +1,5 @@
-import { sql } from "drizzle-orm";
-import { check, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
 import type { SiteId } from "../../../shared/ids.ts";
+import { check, pgTable, sql, text, unique, uuid } from "../orm.ts";
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 

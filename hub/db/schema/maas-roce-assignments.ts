@@ -1,6 +1,5 @@
-import { sql } from "drizzle-orm";
-import { pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
 import type { SiteId } from "../../../shared/ids.ts";
+import { pgTable, sql, text, unique, uuid } from "../orm.ts";
 import { createdAt, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 

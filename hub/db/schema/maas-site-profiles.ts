@@ -1,6 +1,5 @@
-import { sql } from "drizzle-orm";
-import { boolean, check, integer, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
 import type { ProfileId, SiteId } from "../../../shared/ids.ts";
+import { boolean, check, integer, pgTable, sql, text, unique, uuid } from "../orm.ts";
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 

@@ -1,6 +1,5 @@
-import { sql } from "drizzle-orm";
-import { bigint, integer, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { SiteId } from "../../../shared/ids.ts";
+import { bigint, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /** One row a site: which hub watches it, how far it has read the events feed, and how the last look went. */

@@ -1,6 +1,5 @@
-import { sql } from "drizzle-orm";
-import { check, integer, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { ProfileId, SiteId } from "../../../shared/ids.ts";
+import { check, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
 
 /** A MAAS region (lifecycle 3.1, 3.6). Secrets lie in the secret store; here are their paths only. */

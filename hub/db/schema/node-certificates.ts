@@ -1,6 +1,5 @@
-import { sql } from "drizzle-orm";
-import { index, integer, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { NodeId } from "../../../shared/ids.ts";
+import { index, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /** Every client certificate that the hub's CA signed; a revoked one is the deny list. */

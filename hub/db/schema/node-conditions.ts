@@ -1,5 +1,5 @@
-import { integer, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
 import type { NodeId } from "../../../shared/ids.ts";
+import { integer, pgTable, primaryKey, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /** Latest value of each readiness condition (architecture 7). A signal of an older generation never overwrites one of a newer. */

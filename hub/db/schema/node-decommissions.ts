@@ -1,7 +1,7 @@
-import { check, index, integer, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { NODE_STATUSES } from "../../../shared/node-status.ts";
 import { DECOMMISSION_MODES } from "../../../shared/workflow-status.ts";
+import { check, index, integer, pgTable, text, uuid } from "../orm.ts";
 import { at, createdAt, oneOf } from "./columns.ts";
 import { workflows } from "./workflows.ts";
 

@@ -1,7 +1,6 @@
-import { sql } from "drizzle-orm";
-import { bigserial, index, jsonb, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { NodeId } from "../../../shared/ids.ts";
 import { NODE_STATUSES } from "../../../shared/node-status.ts";
+import { bigserial, index, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /** Append-only history of a node: every status move with its owner, enrollments, session alarms. */

@@ -1,6 +1,5 @@
-import { sql } from "drizzle-orm";
-import { jsonb, pgTable, uuid } from "drizzle-orm/pg-core";
 import type { NodeId } from "../../../shared/ids.ts";
+import { jsonb, pgTable, sql, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /** What the agent last reported of its host; parsed with `Inventory` on read. */

@@ -1,7 +1,6 @@
-import { sql } from "drizzle-orm";
-import { boolean, index, jsonb, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
 import type { DriftAcknowledged, DriftDetails } from "../../../shared/drift.ts";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { boolean, index, jsonb, pgTable, sql, text, unique, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 import { nodes } from "./nodes.ts";
 

@@ -1,6 +1,5 @@
-import { sql } from "drizzle-orm";
-import { index, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { BatchId, NodeId, ProfileId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { index, pgTable, sql, text, uuid } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 import { workflows } from "./workflows.ts";
 

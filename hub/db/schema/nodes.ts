@@ -1,7 +1,6 @@
-import { sql } from "drizzle-orm";
-import { check, index, integer, pgTable, text, uniqueIndex, uuid } from "drizzle-orm/pg-core";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import { NODE_STATUSES } from "../../../shared/node-status.ts";
+import { check, index, integer, pgTable, sql, text, uniqueIndex, uuid } from "../orm.ts";
 import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 

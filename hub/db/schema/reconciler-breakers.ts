@@ -1,6 +1,6 @@
-import { integer, pgTable, primaryKey, text, uuid } from "drizzle-orm/pg-core";
 import { BREAKER_KINDS } from "../../../shared/drift.ts";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { integer, pgTable, primaryKey, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /** One row a site and kind of move that was ever held back because there were too many at once (decision F1). */

@@ -1,5 +1,5 @@
-import { integer, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { NodeId } from "../../../shared/ids.ts";
+import { integer, pgTable, text, uuid } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 import { nodes } from "./nodes.ts";
 

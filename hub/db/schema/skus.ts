@@ -1,4 +1,4 @@
-import { check, integer, pgTable, text } from "drizzle-orm/pg-core";
+import { check, integer, pgTable, text } from "../orm.ts";
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
 
 export const skus = pgTable(

@@ -1,6 +1,5 @@
-import { sql } from "drizzle-orm";
-import { check, index, integer, jsonb, pgTable, text, unique, uuid } from "drizzle-orm/pg-core";
 import type { NodeId, TaskId, WorkflowId } from "../../../shared/ids.ts";
+import { check, index, integer, jsonb, pgTable, sql, text, unique, uuid } from "../orm.ts";
 import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 
 export const TASK_STATES = [

@@ -1,17 +1,5 @@
-import { sql } from "drizzle-orm";
-import {
-  bigint,
-  bigserial,
-  boolean,
-  check,
-  index,
-  integer,
-  pgTable,
-  text,
-  uniqueIndex,
-  uuid,
-} from "drizzle-orm/pg-core";
 import { DELIVERY_STATES } from "../../../shared/api/webhooks.ts";
+import { bigint, bigserial, boolean, check, index, integer, pgTable, sql, text, uniqueIndex, uuid } from "../orm.ts";
 import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 
 /** Who is told of domain events, and which (decision P5). The secret lies in the secret store, under the webhook's id. */

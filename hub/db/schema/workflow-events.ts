@@ -1,7 +1,6 @@
-import { sql } from "drizzle-orm";
-import { bigserial, check, index, integer, jsonb, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { WorkflowId } from "../../../shared/ids.ts";
 import { STAGE_EVENT_STATUSES } from "../../../shared/workflow-status.ts";
+import { bigserial, check, index, integer, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, oneOf } from "./columns.ts";
 
 /** Stage history of a workflow (lifecycle 4.2.1), written in the transaction that moves it. */

@@ -1,5 +1,5 @@
-import { pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { WorkflowId } from "../../../shared/ids.ts";
+import { pgTable, text, uuid } from "../orm.ts";
 
 /** What a workflow that is not over holds for itself alone, e.g. `host:<site>/<hostname>`, `bmc:<site>/<address>`. */
 export const workflowSubjects = pgTable("workflow_subjects", {

@@ -1,7 +1,6 @@
-import { sql } from "drizzle-orm";
-import { bigint, check, index, integer, jsonb, pgTable, text, uuid } from "drizzle-orm/pg-core";
 import type { BatchId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
+import { bigint, check, index, integer, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, oneOf, updatedAt } from "./columns.ts";
 
 /**

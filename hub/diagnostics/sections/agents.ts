@@ -1,6 +1,6 @@
-import { sql } from "drizzle-orm";
 import { z } from "zod";
 import { Timestamp } from "../../../shared/api/values.ts";
+import { sql } from "../../db/orm.ts";
 import { ATTEMPT_KINDS } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { bounded, iso, OF } from "../rows.ts";

@@ -1,8 +1,8 @@
-import { sql } from "drizzle-orm";
 import { z } from "zod";
 import { Breaker } from "../../../shared/api/reconciliation.ts";
 import { Timestamp } from "../../../shared/api/values.ts";
 import { Json } from "../../../shared/json.ts";
+import { sql } from "../../db/orm.ts";
 import { databaseNow } from "../../db/queries/clock.ts";
 import { toBreaker } from "../../db/queries/drift-reads.ts";
 import { listBreakers } from "../../db/queries/reconciler-breakers.ts";

@@ -1,7 +1,7 @@
-import { sql } from "drizzle-orm";
 import { z } from "zod";
 import { Timestamp } from "../../../shared/api/values.ts";
 import { DELIVERY_STATES } from "../../../shared/api/webhooks.ts";
+import { sql } from "../../db/orm.ts";
 import type { Tx } from "../../db/tx.ts";
 import { bounded, iso, OF } from "../rows.ts";
 import { databaseSection } from "../section.ts";

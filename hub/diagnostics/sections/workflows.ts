@@ -1,10 +1,10 @@
-import { asc, eq, type SQL, sql } from "drizzle-orm";
 import { z } from "zod";
 import { Timestamp } from "../../../shared/api/values.ts";
 import { StageEvent, workflowProgress } from "../../../shared/api/workflow-progress.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
 import type { Json } from "../../../shared/json.ts";
 import { WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { asc, eq, type SQL, sql } from "../../db/orm.ts";
 import { isoOrNull, toProgress, toStageEvent } from "../../db/queries/workflow-views.ts";
 import {
   nodeDecommissions,

@@ -1,8 +1,8 @@
-import { sql } from "drizzle-orm";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { SiteId } from "../../../shared/ids.ts";
 import { isMigrated } from "../../db/migrate.ts";
+import { sql } from "../../db/orm.ts";
 import { API_ROLES, maasSiteWatches } from "../../db/schema/index.ts";
 import { SECRET_ERRORS } from "../../secrets/port.ts";
 import { readRoute, writeRoute } from "../route.ts";

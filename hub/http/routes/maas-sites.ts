@@ -1,9 +1,9 @@
-import { and, asc, eq, gt, sql } from "drizzle-orm";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { ProfileCreate, Site, SiteCreate, SitePatch } from "../../../shared/api/sites.ts";
 import { SiteId } from "../../../shared/ids.ts";
+import { and, asc, eq, gt, sql } from "../../db/orm.ts";
 import { type MaasSite, maasSiteProfiles, maasSites } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";

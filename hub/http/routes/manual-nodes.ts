@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { and, eq, ne, sql } from "drizzle-orm";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { BootstrapCommand, BootstrapCommandCreate, NodeCreate } from "../../../shared/api/nodes.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { lockUntilCommit } from "../../db/advisory-locks.ts";
+import { and, eq, ne, sql } from "../../db/orm.ts";
 import { maasSites, type Node, nodes, skus } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { bootstrapCommand } from "../../gateway/bootstrap-script-route.ts";

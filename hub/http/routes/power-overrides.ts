@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { and, eq, sql } from "drizzle-orm";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { PowerOverride, PowerOverrideCreate, PowerOverridePatch } from "../../../shared/api/sites.ts";
 import { Hostname, IpAddress, MacAddress } from "../../../shared/api/values.ts";
 import { SiteId } from "../../../shared/ids.ts";
+import { and, eq, sql } from "../../db/orm.ts";
 import { forgetCredentialFailures } from "../../db/queries/credential-uses.ts";
 import { findPowerOverride, type PowerOverrideRow, pageOfPowerOverrides } from "../../db/queries/power-overrides.ts";
 import { maasPowerCredentialOverrides } from "../../db/schema/index.ts";

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { and, eq } from "drizzle-orm";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { ReadinessSignalTaken, ReportTokenIssued } from "../../../shared/api/readiness.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { ForeignReadinessSignal } from "../../../shared/readiness.ts";
+import { and, eq } from "../../db/orm.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
 import { putReportToken } from "../../db/queries/report-tokens.ts";
 import { type Node, readinessSignals } from "../../db/schema/index.ts";

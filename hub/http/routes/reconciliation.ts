@@ -1,4 +1,3 @@
-import { sql } from "drizzle-orm";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
@@ -13,6 +12,7 @@ import {
 } from "../../../shared/api/reconciliation.ts";
 import { DriftRule, DriftSeverity } from "../../../shared/drift.ts";
 import { NodeId, SiteId } from "../../../shared/ids.ts";
+import { sql } from "../../db/orm.ts";
 import { databaseNow } from "../../db/queries/clock.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import { listDrift, readDrift, readReconciliationStatus, toBreaker } from "../../db/queries/drift-reads.ts";

@@ -1,9 +1,9 @@
-import { and, asc, eq, sql } from "drizzle-orm";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { RoceAssignment, RoceAssignmentUpsert, RoceAssignmentWritten } from "../../../shared/api/sites.ts";
 import { SiteId } from "../../../shared/ids.ts";
+import { and, asc, eq, sql } from "../../db/orm.ts";
 import { lockRoceRows, writeRoceRows } from "../../db/queries/roce-assignments.ts";
 import { type MaasRoceAssignment, maasRoceAssignments } from "../../db/schema/index.ts";
 import { PageQuery, pageOf, readCursor } from "../page.ts";

@@ -1,6 +1,5 @@
-import { type SQL, sql } from "drizzle-orm";
-import type { PgTable } from "drizzle-orm/pg-core";
 import { ApiError } from "../../../shared/api/errors.ts";
+import { type PgTable, type SQL, sql } from "../../db/orm.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 
 /** PostgreSQL's own row version: exact, where a time of change is not. */

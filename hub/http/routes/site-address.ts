@@ -1,6 +1,6 @@
-import { eq } from "drizzle-orm";
 import { ApiError } from "../../../shared/api/errors.ts";
 import type { SiteId } from "../../../shared/ids.ts";
+import { eq } from "../../db/orm.ts";
 import { forgetMachines } from "../../db/queries/maas-machines.ts";
 import { watchAnew } from "../../db/queries/maas-site-watches.ts";
 import { countBoundNodes } from "../../db/queries/node-machines.ts";

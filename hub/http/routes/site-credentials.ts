@@ -1,9 +1,9 @@
-import { and, eq, sql } from "drizzle-orm";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { CredentialWarning, Site, SiteCredentials, SiteProbe } from "../../../shared/api/sites.ts";
 import type { SiteId } from "../../../shared/ids.ts";
 import { Secret } from "../../../shared/secret.ts";
+import { and, eq, sql } from "../../db/orm.ts";
 import { forgetCredentialFailures, listCredentials } from "../../db/queries/credential-uses.ts";
 import { type MaasSite, maasSiteProfiles, maasSites } from "../../db/schema/index.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";

@@ -1,8 +1,8 @@
 import { timingSafeEqual } from "node:crypto";
-import { and, eq, sql } from "drizzle-orm";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { Site, SiteMove } from "../../../shared/api/sites.ts";
 import { Secret } from "../../../shared/secret.ts";
+import { and, eq, sql } from "../../db/orm.ts";
 import { readKnownRegion } from "../../db/queries/known-region.ts";
 import { type MaasSite, maasSites, maasSiteWatches } from "../../db/schema/index.ts";
 import type { ApiDependencies } from "../deps.ts";

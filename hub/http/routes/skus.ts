@@ -1,8 +1,8 @@
-import { and, asc, eq, gt, sql } from "drizzle-orm";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { Sku, SkuCreate, SkuId, SkuPatch } from "../../../shared/api/sites.ts";
+import { and, asc, eq, gt, sql } from "../../db/orm.ts";
 import { type Sku as SkuRow, skus } from "../../db/schema/index.ts";
 import { PageQuery, pageOf, readCursor } from "../page.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { eq, sql } from "drizzle-orm";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { Webhook, WebhookCreate, WebhookPatch, WebhookRotate } from "../../../shared/api/webhooks.ts";
 import { Secret } from "../../../shared/secret.ts";
+import { eq, sql } from "../../db/orm.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import { lastSettled } from "../../db/queries/domain-events-list.ts";
 import { countOpen } from "../../db/queries/webhooks.ts";

@@ -1,7 +1,7 @@
-import { and, eq, sql } from "drizzle-orm";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { type Failure, failure } from "../../../shared/failures.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
+import { and, eq, sql } from "../../db/orm.ts";
 import { WORKFLOW_CHANNEL } from "../../db/queries/workflow-wakes.ts";
 import {
   type ClaimedWorkflow,

@@ -1,0 +1,56 @@
+/**
+ * What the hub uses of Drizzle, in its CommonJS form: the same code as its hundred ES modules. For each import among those Node parses the 130 kB of
+ * exports in drizzle-orm's package.json again, which was half of the time that a hub takes to start (docs/benchmarks.md).
+ */
+import { createRequire } from "node:module";
+
+const require = createRequire(import.meta.url);
+const builder: typeof import("drizzle-orm") = require("drizzle-orm");
+const postgres: typeof import("drizzle-orm/pg-core") = require("drizzle-orm/pg-core");
+const driver: typeof import("drizzle-orm/node-postgres") = require("drizzle-orm/node-postgres");
+const migrator: typeof import("drizzle-orm/node-postgres/migrator") = require("drizzle-orm/node-postgres/migrator");
+
+export const {
+  and,
+  asc,
+  count,
+  DrizzleQueryError,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  gte,
+  inArray,
+  isNotNull,
+  isNull,
+  like,
+  lt,
+  lte,
+  ne,
+  notInArray,
+  or,
+  sql,
+} = builder;
+export const {
+  bigint,
+  bigserial,
+  boolean,
+  check,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  union,
+  unique,
+  uniqueIndex,
+  uuid,
+} = postgres;
+export const { drizzle } = driver;
+export const { migrate: applyMigrations } = migrator;
+
+export type { SQL, SQLWrapper } from "drizzle-orm";
+export type { NodePgDatabase } from "drizzle-orm/node-postgres";
+export type { AnyPgColumn, PgTable } from "drizzle-orm/pg-core";
