@@ -9,11 +9,11 @@ import { HostFolder } from "../fakes/hub/host-folder.ts";
 import { until } from "../support/until.ts";
 import type { Figure } from "./figure.ts";
 import { type MemoryHub, startMemoryHub } from "./memory-hub.ts";
+import { cpuMs } from "./processor-time.ts";
 
 /** The inventory is told, and the start is over. */
 const SETTLE_MS = 10_000;
 const IDLE_MS = 60_000;
-const TICK_MS = 10;
 
 interface Idle {
   readonly residentMib: number;
@@ -122,11 +122,4 @@ async function idle(pid: number): Promise<Idle> {
   const memory = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
   const mib = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(memory)?.[1]) / 1024;
   return { residentMib: mib("Rss"), anonymousMib: mib("Anonymous"), cpuMs: cpuMs(pid) - before };
-}
-
-/** User and system time; the fields after the name, which may hold spaces. */
-function cpuMs(pid: number): number {
-  const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
-  const [user, system] = fields.split(" ").slice(11, 13);
-  return (Number(user) + Number(system)) * TICK_MS;
 }

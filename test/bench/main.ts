@@ -6,6 +6,7 @@ import { removeHubState } from "../support/hub-state.ts";
 import { measureAgentIdle } from "./agent-idle.ts";
 import { measureAgentMemory } from "./agent-memory.ts";
 import { printFigure } from "./figure.ts";
+import { measureHubStart } from "./hub-start.ts";
 import { measureMaasRequests } from "./maas-requests.ts";
 import { describeMachine } from "./machine.ts";
 import { measureStageMoves } from "./stage-moves.ts";
@@ -19,6 +20,7 @@ mkdirSync(stateDir, { recursive: true });
 
 process.stdout.write(`${describeMachine()}\n\n`);
 for (const measure of [
+  () => measureHubStart(join(stateDir, "start")),
   () => measureStageMoves(join(stateDir, "moves")),
   // Both wait nearly all the time, so they wait together.
   async () =>
