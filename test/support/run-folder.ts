@@ -6,17 +6,13 @@ import { until } from "./until.ts";
 
 /**
  * A folder of this process's own in `parent`, which goes by the process that it is of. What this user's runs left there that were killed is
- * ended and removed first. `endMore` ends what a run leaves outside its folder.
+ * brought to an end first, by `end`.
  */
-export async function startRun(
-  parent: string,
-  prefix: string,
-  endMore: (folder: string) => Promise<unknown> = () => Promise.resolve(),
-): Promise<string> {
+export async function startRun(parent: string, prefix: string, end = endRun): Promise<string> {
   mkdirSync(parent, { recursive: true });
   for (const name of readdirSync(parent).filter((one) => one.startsWith(`${prefix}-`))) {
     const folder = join(parent, name);
-    if (isOfDead(name) && isOwn(folder)) await endRun(folder).then(() => endMore(folder));
+    if (isOfDead(name) && isOwn(folder)) await end(folder);
   }
   return newHubFolder(`${prefix}-${process.pid}-${startOf(String(process.pid)) ?? "unknown"}-`, parent);
 }
