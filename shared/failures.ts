@@ -302,7 +302,8 @@ export const FAILURES = {
       },
       conflicting_candidates: {
         nextVerb: "resume",
-        nextAction: "Remove or rename the machines in MAAS that are not this host, then resume.",
+        nextAction:
+          "Say in MAAS which machine is this host: give it the BMC address of the request, and remove or rename those that are not. Then resume.",
       },
       stopped_by_operator: {
         nextVerb: "resume",

@@ -114,6 +114,43 @@ describe("the machine of an onboarding", () => {
     expect([systemIdOf(after), after.status]).toEqual([byBmc.systemId, "completed"]);
   });
 
+  it("is nobody's choice when its name is that of a machine with another BMC: nothing of that one is touched", async () => {
+    const { systemId } = await record("host-1", bmcAddress(2));
+    const { id, end } = await onboard(1);
+    expect(end).toMatchObject({
+      status: "failed_manual_intervention",
+      failureClass: "state_ambiguity",
+      failureCode: "conflicting_candidates",
+    });
+    expect(end.failureMessage).toContain(`${systemId} (hostname, BMC ${bmcAddress(2)})`);
+    expect(end.failureMessage).toContain(`host-1 with BMC ${bmcAddress(1)}`);
+    expect(machines()).toHaveLength(1);
+    const [other] = machines();
+    if (other === undefined) throw new Error("the machine is gone");
+    expect(other).toMatchObject({ status: 0, owner: null, powerParameters: { power_address: bmcAddress(2) } });
+    // The person says that it is this host, whose BMC has moved.
+    other.powerParameters["power_address"] = bmcAddress(1);
+    await driver.verb(id, nextVerbOf(end));
+    const after = await driver.drive(id);
+    expect([systemIdOf(after), after.status]).toEqual([systemId, "completed"]);
+  });
+
+  it("is no machine of its MAC address that MAAS reaches by another BMC", async () => {
+    const other = await enlist(2);
+    const mac = box(2).nics.find((nic) => nic.pxe)?.mac ?? "";
+    const { end } = await onboard(1, { pxe_mac: mac });
+    expect(end).toMatchObject({ failureClass: "state_ambiguity", failureCode: "conflicting_candidates" });
+    expect(end.failureMessage).toContain(`${other} (MAC address, BMC ${bmcAddress(2)})`);
+    expect(machines().find((one) => one.systemId === other)).toMatchObject({ status: 0, owner: null });
+  });
+
+  it("is the one of its name where MAAS knows no BMC", async () => {
+    const { systemId } = await record("host-1", bmcAddress(1));
+    forgetBmc(systemId);
+    const { end } = await onboard(1);
+    expect([systemIdOf(end), end.status, machines().length]).toEqual([systemId, "completed", 1]);
+  });
+
   it("may be the sole new one of unknown BMC where the profile allows to claim it, and only there", async () => {
     const sole = await enlist(1);
     forgetBmc(sole);

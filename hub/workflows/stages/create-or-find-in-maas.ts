@@ -1,10 +1,9 @@
 import { isIP } from "node:net";
-import { failure } from "../../../shared/failures.ts";
 import { machinesHeldByOthers } from "../../db/queries/machine-holds.ts";
 import { MaasError, type MaasPort } from "../../maas/port.ts";
-import { sameAddress } from "../../maas/power-address.ts";
+import { choose, conflicting, findCandidates, type Powers } from "../candidates.ts";
 import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, UPSTREAM_RETRY } from "../context.ts";
-import type { Done, Failed, Outcome, Wait } from "../engine/stage.ts";
+import type { Done, Outcome, Wait } from "../engine/stage.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
 import { takeMachine } from "../take-machine.ts";
@@ -31,35 +30,12 @@ export const createOrFindInMaas: OnboardStage = {
     if (typeof known === "string" && (await maas.readMachine(known)) !== null)
       return adopt(context, known, await maas.powerAddresses([known]), "as before");
     const powers = await maas.powerAddresses();
-    const candidates = await findCandidates(maas, context, powers);
-    const [systemId, ...others] = candidates.keys();
-    if (others.length > 0) return conflicting(context, candidates);
-    if (systemId !== undefined)
-      return adopt(context, systemId, powers, `by ${candidates.get(systemId)?.join(" and ")}`);
+    const choice = choose(await findCandidates(maas, context.onboarding, powers));
+    if (choice.kind === "ambiguous") return { kind: "failed", failure: conflicting(context.onboarding, choice.told) };
+    if (choice.kind === "one") return adopt(context, choice.systemId, powers, `by ${choice.by.join(" and ")}`);
     return (await claimSoleNew(maas, context, powers)) ?? create(maas, context);
   },
 };
-
-/** System id -> BMC address, "" where MAAS knows none. */
-type Powers = ReadonlyMap<string, string>;
-
-/** System id -> what it was found by. */
-async function findCandidates(
-  maas: MaasPort,
-  { onboarding }: OnboardContext,
-  powers: Powers,
-): Promise<Map<string, string[]>> {
-  const found = new Map<string, string[]>();
-  const add = (systemId: string, by: string): void => {
-    found.set(systemId, [...(found.get(systemId) ?? []), by]);
-  };
-  for (const machine of await maas.findByHostname(onboarding.hostname)) add(machine.systemId, "hostname");
-  for (const [systemId, address] of powers) if (sameAddress(address, onboarding.ipmiIp)) add(systemId, "BMC address");
-  if (onboarding.pxeMac !== null) {
-    for (const machine of await maas.findByMac(onboarding.pxeMac)) add(machine.systemId, "MAC address");
-  }
-  return found;
-}
 
 function adopt(
   context: OnboardContext,
@@ -74,19 +50,6 @@ function adopt(
     patch: { maas_system_id: systemId, machine_created: created || context.state.machine_created === true },
     details: { maas_system_id: systemId },
     commit: (tx) => takeMachine(tx, context, { systemId, bmc: powers.get(systemId) ?? "" }),
-  };
-}
-
-function conflicting(
-  context: OnboardContext,
-  candidates: ReadonlyMap<string, readonly string[]>,
-): Failed<OnboardState> {
-  const list = [...candidates].map(([systemId, by]) => `${systemId} (${by.join(", ")})`);
-  const { hostname, ipmiIp } = context.onboarding;
-  const message = `MAAS has ${list.length} ${list.length === 1 ? "machine" : "machines"} that may be ${hostname} with BMC ${ipmiIp}: ${list.join("; ")}. Remove or rename the wrong ones in MAAS, or correct their BMC address, then resume.`;
-  return {
-    kind: "failed",
-    failure: failure("state_ambiguity", "conflicting_candidates", message, { candidates: list.slice(0, 20) }),
   };
 }
 
@@ -119,10 +82,8 @@ async function claimSoleNew(
     );
   const how = (systemId: string): string => `status New, BMC ${bmcOf(systemId) || "unknown"}`;
   const unknown = unreadable.map(({ systemId, problem }) => [systemId ?? "?", [`cannot be read: ${problem}`]] as const);
-  return conflicting(
-    context,
-    new Map([...fresh.map(({ systemId }) => [systemId, [how(systemId)]] as const), ...unknown]),
-  );
+  const told = [...fresh.map(({ systemId }) => [systemId, [how(systemId)]] as const), ...unknown];
+  return { kind: "failed", failure: conflicting(context.onboarding, told) };
 }
 
 /** With an architecture and without commissioning: what MAAS does otherwise loses options (contract 2.2). */

@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import { type Candidate, choose, conflicting } from "./candidates.ts";
+
+const BYS: readonly Candidate["by"][] = [
+  ["hostname"],
+  ["BMC address"],
+  ["MAC address"],
+  ["hostname", "BMC address"],
+  ["hostname", "MAC address"],
+  ["BMC address", "MAC address"],
+  ["hostname", "BMC address", "MAC address"],
+];
+const OURS = "10.0.0.1";
+/** A machine that was found by its BMC has this host's; any other has none, or another. */
+const ALL: Candidate[] = BYS.flatMap((by) =>
+  (by.includes("BMC address") ? [OURS] : ["", "10.0.0.2", "bmc.example.net"]).map((bmc) => ({
+    systemId: "a",
+    by,
+    bmc,
+  })),
+);
+
+describe("which machine is the host", () => {
+  it("is none where nothing was found", () => expect(choose([])).toEqual({ kind: "none" }));
+
+  it.each(ALL)("is the only one found by $by with BMC '$bmc', unless MAAS knows it by another BMC", (one) => {
+    const contradicted = one.bmc !== "" && one.bmc !== OURS;
+    expect(choose([one]).kind).toBe(contradicted ? "ambiguous" : "one");
+  });
+
+  it("is nobody's choice of several, whatever speaks for each", () => {
+    for (const one of ALL)
+      for (const other of ALL) expect(choose([one, { ...other, systemId: "b" }]).kind).toBe("ambiguous");
+  });
+
+  it("is told with what speaks for each machine", () => {
+    const choice = choose([{ systemId: "a", by: ["hostname"], bmc: "10.0.0.2" }]);
+    if (choice.kind !== "ambiguous") throw new Error("it was chosen");
+    const failure = conflicting({ hostname: "host-1", ipmiIp: OURS, pxeMac: null }, choice.told);
+    expect(failure.evidence).toEqual({ candidates: ["a (hostname, BMC 10.0.0.2)"] });
+    expect(failure.message).toContain("1 machine that may be host-1 with BMC 10.0.0.1");
+  });
+});
