@@ -1,32 +1,28 @@
 import { z } from "zod";
+import { Int4 } from "./int4.ts";
+
+/** As long as the agent makes them. */
+const Text = z.string().max(200);
 
 /** What the agent saw of its host; sizes in bytes. Facts only: what it means for the SKU is decided by the hub. */
 export const Inventory = z.strictObject({
   hostname: z.string().max(253),
   boot_id: z.string().max(64),
-  system: z.strictObject({ manufacturer: z.string(), model: z.string(), uuid: z.string() }),
-  os: z.strictObject({ distro: z.string(), release: z.string(), kernel: z.string(), arch: z.string() }),
-  cpu: z.strictObject({ model: z.string(), cores: z.int(), sockets: z.int() }),
+  system: z.strictObject({ manufacturer: Text, model: Text, uuid: Text }),
+  os: z.strictObject({ distro: Text, release: Text, kernel: Text, arch: Text }),
+  cpu: z.strictObject({ model: Text, cores: Int4, sockets: Int4 }),
   memory_bytes: z.number(),
-  disks: z
-    .array(
-      z.strictObject({ name: z.string(), model: z.string(), serial: z.string(), bytes: z.number(), kind: z.string() }),
-    )
-    .max(256),
+  disks: z.array(z.strictObject({ name: Text, model: Text, serial: Text, bytes: z.number(), kind: Text })).max(256),
   interfaces: z
     .array(
       z.strictObject({
-        name: z.string(),
-        mac: z.string(),
-        ipv4: z.array(z.string()),
+        name: Text,
+        mac: Text,
+        ipv4: z.array(Text).max(16),
         speed_mbps: z.number().nullable(),
       }),
     )
     .max(256),
-  gpus: z
-    .array(
-      z.strictObject({ vendor: z.string(), model: z.string(), bus: z.string(), memory_bytes: z.number().nullable() }),
-    )
-    .max(64),
+  gpus: z.array(z.strictObject({ vendor: Text, model: Text, bus: Text, memory_bytes: z.number().nullable() })).max(64),
 });
 export type Inventory = z.output<typeof Inventory>;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Int4 } from "./int4.ts";
 
 export const ConditionStatus = z.enum(["True", "False", "Unknown"]);
 export type ConditionStatus = z.output<typeof ConditionStatus>;
@@ -20,7 +21,7 @@ export type ReportedCondition = z.output<typeof ReportedCondition>;
 /** One readiness signal: idempotent by `signal_id`, bound to a provisioning `generation`; an older generation is kept, never applied. */
 export const ReadinessSignal = z.strictObject({
   signal_id: z.uuid(),
-  generation: z.int().min(0),
+  generation: Int4,
   boot_id: z.string().min(1).max(64),
   conditions: z.array(ReportedCondition).min(1).max(32),
 });

@@ -11,6 +11,8 @@ export const NOLOGIN_START = "This host is being drained by Muster";
 const FIRST_HUMAN_UID = 1000;
 const NOBODY = 65534;
 const TOOL_TIMEOUT_MS = 15_000;
+/** What is told of a host's users must fit into a frame; all are waited for. */
+const MOST_TOLD = 100;
 
 export interface DrainTiming {
   readonly lookEveryMs: number;
@@ -118,7 +120,7 @@ async function waitForSessions(
     if (sessions.length === 0 || Date.now() >= deadline.getTime()) return sessions;
     const users = usersOf(sessions);
     if (users.join() !== told || performance.now() - toldAt >= timing.progressEveryMs) {
-      run.progress({ remaining_users: users });
+      run.progress({ remaining_users: users.slice(0, MOST_TOLD) });
       told = users.join();
       toldAt = performance.now();
     }

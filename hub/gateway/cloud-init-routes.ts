@@ -1,5 +1,4 @@
 import { type Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { ApiError } from "../../shared/api/errors.ts";
 import { readNode } from "../db/queries/nodes.ts";
 import { forgetOldSignals } from "../db/queries/readiness-signals.ts";
@@ -8,7 +7,8 @@ import type { Db, InTx } from "../db/tx.ts";
 import { eventCondition, phoneHomeCondition, reportedSignal } from "../node/cloud-init-reports.ts";
 import { applyReadinessSignal } from "../node/conditions.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
-import { parseJson } from "./json-text.ts";
+import { BODY_BYTES } from "./budgets.ts";
+import { bodyWithin } from "./request-body.ts";
 
 interface CloudInitDependencies {
   readonly db: Db;
@@ -17,8 +17,6 @@ interface CloudInitDependencies {
 
 export const PHONE_HOME_PATH = "/internal/v1/phone-home";
 export const REPORTING_PATH = "/internal/v1/cloud-init";
-/** All of a host's public keys are a few kilobytes. */
-const MAX_REPORT_BYTES = 64 * 1024;
 /** Kept of a node's reports: a token that got into other hands must not fill the database. A boot makes two. */
 const MOST_REPORTS = 1_000;
 const SOURCE = "cloud-init";
@@ -29,16 +27,8 @@ const SOURCE = "cloud-init";
  */
 export function cloudInitRoutes(deps: CloudInitDependencies): Hono {
   const app = new Hono();
-  const limit = bodyLimit({
-    maxSize: MAX_REPORT_BYTES,
-    onError: () => {
-      throw new ApiError("body_too_large", `A report of cloud-init is no larger than ${MAX_REPORT_BYTES} bytes.`);
-    },
-  });
-  app.post(`${PHONE_HOME_PATH}/:token`, limit, (c) =>
-    take(deps, c, (text) => phoneHomeCondition(new URLSearchParams(text))),
-  );
-  app.post(`${REPORTING_PATH}/:token`, limit, (c) => take(deps, c, (text) => eventCondition(jsonOf(text))));
+  app.post(`${PHONE_HOME_PATH}/:token`, (c) => take(deps, c, (text) => phoneHomeCondition(new URLSearchParams(text))));
+  app.post(`${REPORTING_PATH}/:token`, (c) => take(deps, c, (text) => eventCondition(jsonOf(text))));
   return app;
 }
 
@@ -49,7 +39,7 @@ async function take(deps: CloudInitDependencies, c: Context, read: Reading): Pro
   const sha256 = tokenHash(given);
   const token = await findReportToken(deps.db, sha256);
   if (token === null) throw unknownReportToken();
-  const report = await c.req.text();
+  const report = await bodyWithin(c, BODY_BYTES.cloudInitReport);
   // cloud-init says what went wrong with an address as well, and the token stands in the address.
   const said = read(report.replaceAll(given, "[redacted]"));
   if (said !== null) {
@@ -72,10 +62,10 @@ const unknownReportToken = (): ApiError =>
 
 function jsonOf(text: string): unknown {
   try {
-    return parseJson(text);
+    // Of an event a few texts are kept, and each of them as plain text.
+    return JSON.parse(text);
   } catch (error) {
-    // What nests deeper than the stack is no event either.
-    if (!(error instanceof SyntaxError) && !(error instanceof RangeError)) throw error;
+    if (!(error instanceof SyntaxError)) throw error;
     throw new ApiError("malformed_json", "The body is not JSON.");
   }
 }

@@ -2,24 +2,24 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
 import { EnrollRequest, RenewRequest } from "../../shared/api/enroll.ts";
 import { API_ERRORS, ApiError, type Problem } from "../../shared/api/errors.ts";
 import { NodeId } from "../../shared/ids.ts";
 import { AgentFrame, Hello } from "../../shared/protocol/frames.ts";
-import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 import type { Log } from "../log.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
 import { PACKAGES_PATH, type PackageSource, sendAgentPackage } from "./agent-package-route.ts";
 import { type AuthenticatedNode, authenticate } from "./authenticate.ts";
 import { bearerToken } from "./bearer-token.ts";
 import { BOOTSTRAP_SCRIPT_PATH, type RenderBootstrapScript, sendBootstrapScript } from "./bootstrap-script-route.ts";
+import { BODY_BYTES } from "./budgets.ts";
 import { cloudInitRoutes } from "./cloud-init-routes.ts";
 import { type ConnectionAttempts, plainAddress } from "./connection-attempts.ts";
 import { type EnrollDependencies, enroll, renew } from "./enroll.ts";
 import { parseJson } from "./json-text.ts";
 import type { PollChannels } from "./poll-channels.ts";
+import { bodyWithin } from "./request-body.ts";
 
 export interface AgentRouteDependencies extends EnrollDependencies, PackageSource {
   readonly polls: PollChannels;
@@ -47,13 +47,6 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
       deps.log,
     ),
   );
-  app.use(
-    bodyLimit({
-      maxSize: MAX_FRAME_BYTES,
-      onError: (c) =>
-        problem(c, new ApiError("body_too_large", `The body is larger than ${MAX_FRAME_BYTES} bytes.`), deps.log),
-    }),
-  );
   const node = (c: Context<Env>, use: "channel" | "renewal" = "channel"): Promise<AuthenticatedNode> =>
     identify(deps, c.env.incoming, c.req.param("id") ?? "", use);
 
@@ -67,16 +60,16 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
     noted(deps, c, bearerToken(c.req.header("authorization")), (token) => sendBootstrapScript(deps, token)),
   );
   app.post("/internal/v1/nodes/enroll", async (c) => {
-    const request = await body(c, EnrollRequest);
+    const request = await body(c, EnrollRequest, BODY_BYTES.enroll);
     return noted(deps, c, request.token, async () => c.json(await enroll(deps, request)));
   });
   app.post("/internal/v1/nodes/:id/certificate", async (c) => {
     const caller = await node(c, "renewal");
-    return c.json(await renew(deps, caller, (await body(c, RenewRequest)).csr_pem));
+    return c.json(await renew(deps, caller, (await body(c, RenewRequest, BODY_BYTES.renewal)).csr_pem));
   });
   app.post("/internal/v1/nodes/:id/sessions", async (c) => {
     const identity = await node(c);
-    const { hello } = await body(c, SessionRequest);
+    const { hello } = await body(c, SessionRequest, BODY_BYTES.session);
     if (hello.node_id !== identity.nodeId || hello.generation !== identity.generation)
       throw new ApiError(
         "certificate_rejected",
@@ -86,12 +79,12 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   });
   app.get("/internal/v1/nodes/:id/tasks/wait", async (c) => {
     const { nodeId } = await node(c);
-    const query = parse(WaitQuery, c.req.query());
+    const query = valid(WaitQuery.safeParse(c.req.query()));
     return c.json({ frames: await deps.polls.wait(nodeId, query.session_epoch, query.timeout_ms, c.req.raw.signal) });
   });
   app.post("/internal/v1/nodes/:id/frames", async (c) => {
     const { nodeId } = await node(c);
-    const request = await body(c, FramesRequest);
+    const request = await body(c, FramesRequest, BODY_BYTES.frames);
     return c.json({ frames: await deps.polls.deliver(nodeId, request.session_epoch, request.frames) });
   });
   app.route("/", cloudInitRoutes(deps));
@@ -131,24 +124,26 @@ export async function identify(
   return authenticate(deps.db, deps.ca, (request as IncomingMessage).socket as TLSSocket, nodeId.data, use);
 }
 
-async function body<T>(c: Context<Env>, schema: z.ZodType<T>): Promise<T> {
-  const text = await c.req.text();
+async function body<T>(c: Context<Env>, schema: z.ZodType<T>, mostBytes: number): Promise<T> {
+  const text = await bodyWithin(c, mostBytes);
   try {
-    return parse(schema, parseJson(text));
+    return valid(parseJson(schema, text));
   } catch (error) {
     if (error instanceof SyntaxError) throw new ApiError("malformed_json", "The body is not JSON.");
-    // Parsers of nested values recurse, and a body can nest deeper than the stack.
-    if (error instanceof RangeError) throw new ApiError("validation_failed", "The body is nested too deeply.");
     throw error;
   }
 }
 
-function parse<T>(schema: z.ZodType<T>, value: unknown): T {
-  const parsed = schema.safeParse(value);
+const MOST_ERRORS = 20;
+/** A message may name every unknown member of a body. */
+const MOST_MESSAGE = 300;
+
+function valid<T>(parsed: z.ZodSafeParseResult<T>): T {
   if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues
-    .slice(0, 20)
-    .map((issue) => ({ pointer: `/${issue.path.join("/")}`, message: issue.message }));
+  const errors = parsed.error.issues.slice(0, MOST_ERRORS).map((issue) => ({
+    pointer: `/${issue.path.join("/")}`,
+    message: issue.message.slice(0, MOST_MESSAGE),
+  }));
   throw new ApiError(
     "validation_failed",
     `The request is not valid: ${errors.map((error) => `${error.pointer} ${error.message}`).join("; ")}`,

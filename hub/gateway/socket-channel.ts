@@ -120,10 +120,10 @@ export class SocketChannel implements Channel {
 /** Null for whatever is not a frame of the protocol: not JSON, unknown type, unknown member, wrong value. */
 function parseFrame(data: RawData): AgentFrame | null {
   try {
-    const parsed = AgentFrame.safeParse(parseJson(data.toString()));
+    const parsed = parseJson(AgentFrame, data.toString());
     return parsed.success ? parsed.data : null;
   } catch {
-    // Not JSON, or nested deeper than the stack.
+    // Not JSON.
     return null;
   }
 }

@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { NodeId } from "../ids.ts";
+import { Int4 } from "../int4.ts";
 
 /** URI SAN of a node's client certificate; the certificate's only claim that counts. */
 export const nodeUri = (nodeId: NodeId): string => `spiffe://muster/node/${nodeId}`;
 
 export const EnrollRequest = z.strictObject({
-  protocol_version: z.int(),
+  protocol_version: Int4,
   node_id: NodeId,
   token: z.string().min(32).max(128),
   /** PKCS#10, PEM. Its only SAN must be `nodeUri(node_id)`; the agent made the key itself and never sends it. */

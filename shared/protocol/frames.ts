@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { NodeId, TaskId } from "../ids.ts";
+import { Int4, PositiveInt4 } from "../int4.ts";
 import { Inventory } from "../inventory.ts";
-import { Json } from "../json.ts";
+import { boundedJson } from "../json.ts";
 import { ReadinessSignal } from "../readiness.ts";
 import { SignedOrder } from "../tasks/order.ts";
 
@@ -12,7 +13,12 @@ import { SignedOrder } from "../tasks/order.ts";
 export const JOURNAL_STATES = ["received", "started", "finished", "reported"] as const;
 export type JournalState = (typeof JOURNAL_STATES)[number];
 
-const taskRef = { task_id: TaskId, epoch: z.int().min(1) };
+const taskRef = { task_id: TaskId, epoch: PositiveInt4 };
+
+/** Of the catalogue's, a list of the users that a drain waits for is the largest. */
+const Progress = boundedJson({ depth: 6, values: 500, characters: 16 * 1024 });
+/** Of the catalogue's, the list of paths that an uninstall removes is the largest: 200 of 256 characters. */
+const Result = boundedJson({ depth: 8, values: 2_000, characters: 64 * 1024 });
 
 /** Reasons for which an agent refuses an order without running it. Each is final for that order. */
 const ORDER_REJECTIONS = [
@@ -29,17 +35,17 @@ export type OrderRejection = z.output<typeof OrderRejection>;
 
 /** A handler's reply as it travels; its type-specific schema is in the task catalogue and is applied again by the hub. */
 export const WireReply = z.discriminatedUnion("ok", [
-  z.strictObject({ ok: z.literal(true), result: Json }),
+  z.strictObject({ ok: z.literal(true), result: Result }),
   z.strictObject({ ok: z.literal(false), error: z.string().min(1).max(64), message: z.string().max(4096) }),
 ]);
 export type WireReply = z.output<typeof WireReply>;
 
 export const Hello = z.strictObject({
   type: z.literal("hello"),
-  protocol_version: z.int(),
+  protocol_version: Int4,
   agent_version: z.string().max(64),
   node_id: NodeId,
-  generation: z.int().min(0),
+  generation: Int4,
   boot_id: z.string().min(1).max(64),
   journal: z.array(z.strictObject({ ...taskRef, state: z.enum(JOURNAL_STATES) })).max(1000),
 });
@@ -47,7 +53,7 @@ export type Hello = z.output<typeof Hello>;
 
 export const AgentFrame = z.discriminatedUnion("type", [
   Hello,
-  z.strictObject({ type: z.literal("heartbeat"), seq: z.int().min(0) }),
+  z.strictObject({ type: z.literal("heartbeat"), seq: Int4 }),
   z.strictObject({ type: z.literal("readiness"), signal: ReadinessSignal }),
   z.strictObject({ type: z.literal("inventory"), inventory: Inventory }),
   z.strictObject({ type: z.literal("task.ack"), ...taskRef, state: z.enum(JOURNAL_STATES) }),
@@ -57,7 +63,7 @@ export const AgentFrame = z.discriminatedUnion("type", [
     reason: OrderRejection,
     message: z.string().max(1024),
   }),
-  z.strictObject({ type: z.literal("task.progress"), ...taskRef, seq: z.int().min(0), progress: Json }),
+  z.strictObject({ type: z.literal("task.progress"), ...taskRef, seq: Int4, progress: Progress }),
   z.strictObject({ type: z.literal("task.result"), ...taskRef, reply: WireReply }),
   z.strictObject({ type: z.literal("task.cancelled"), ...taskRef }),
   z.strictObject({ type: z.literal("task.not_cancellable"), ...taskRef, message: z.string().max(1024) }),

@@ -52,6 +52,8 @@ const booted = () => ({
     { type: "os.booted", status: "True", reason: "Booted", message: "boot-1", observed_at: new Date().toISOString() },
   ],
 });
+const progressOf = (progress: string): string =>
+  `{"type":"task.progress","task_id":"${randomUUID()}","epoch":1,"seq":1,"progress":${progress}}`;
 const BEAT = { type: "heartbeat", seq: 1 };
 
 describe("a long poll", () => {
@@ -137,6 +139,8 @@ describe("a long poll", () => {
     expect(await deliver(identity, "1", [BEAT])).toMatchObject(invalid);
     expect(await deliver(identity, epoch, [BEAT, { type: "shell", command: "true" }])).toMatchObject(invalid);
     expect(await deliver(identity, epoch, Array(101).fill(BEAT))).toMatchObject(invalid);
+    const late = { ...booted(), generation: 2 ** 31 };
+    expect(await deliver(identity, epoch, [{ type: "readiness", signal: late }])).toMatchObject(invalid);
     expect(await wait(identity, "timeout_ms=0")).toMatchObject(invalid);
     expect(await wait(identity, `session_epoch=${epoch}&timeout_ms=-1`)).toMatchObject(invalid);
     expect(await wait(identity, "session_epoch=one")).toMatchObject(invalid);
@@ -175,6 +179,14 @@ describe("a WebSocket", () => {
   it.each([
     ["at a second hello", (identity: Identity) => JSON.stringify(helloOf(identity)), CLOSE_CODES.bad_frame.code],
     ["at a frame above the largest size", () => `"${"x".repeat(MAX_FRAME_BYTES)}"`, 1009],
+    [
+      "at an epoch that no column holds",
+      () => JSON.stringify({ type: "task.ack", task_id: randomUUID(), epoch: 2 ** 31, state: "received" }),
+      CLOSE_CODES.bad_frame.code,
+    ],
+    ["at a progress without an end", () => progressOf("[".repeat(7) + "]".repeat(7)), CLOSE_CODES.bad_frame.code],
+    ["at a progress of many values", () => progressOf(`[${"0,".repeat(600)}0]`), CLOSE_CODES.bad_frame.code],
+    ["at a long progress", () => progressOf(`"${"x".repeat(20_000)}"`), CLOSE_CODES.bad_frame.code],
     ["at a frame of an unknown type", () => '{"type":"shell","command":"true"}', CLOSE_CODES.bad_frame.code],
   ])("that was welcome is closed %s, and its node is not connected any more", async (_what, frame, code) => {
     const identity = await rig.enrolled();

@@ -82,7 +82,7 @@ describe("cloud-init's reports", () => {
       status: "False",
       reason: "Failed",
       source: "cloud-init",
-      message: "cloud-init: FAIL, a\uFFFDb [31m",
+      message: "cloud-init: FAIL, a b [31m",
     });
     expect((await event(token, finish({ timestamp: 1_795_210_999 }))).status).toBe(204);
     expect(await condition(nodeId, "cloud_init.done")).toMatchObject({ status: "True", reason: "Succeeded" });

@@ -103,7 +103,8 @@ const getNode = readRoute({
         observed_at: condition.observedAt.toISOString(),
         expires_at: condition.expiresAt?.toISOString() ?? null,
       })),
-      inventory: inventory === null ? null : Inventory.parse(inventory),
+      // One that an older hub took need not be one to this.
+      inventory: Inventory.safeParse(inventory).data ?? null,
       maas:
         machine === null
           ? null

@@ -1,0 +1,21 @@
+import type { Context } from "hono";
+import { ApiError } from "../../shared/api/errors.ts";
+
+/** The body as text; throws `body_too_large` before more than so many bytes were taken. Who asks is known by then, where the route wants that. */
+export async function bodyWithin(c: Context, mostBytes: number): Promise<string> {
+  const tooLarge = () => new ApiError("body_too_large", `The body is larger than ${mostBytes} bytes.`);
+  const declared = c.req.header("content-length");
+  if (declared !== undefined && c.req.header("transfer-encoding") === undefined) {
+    if (Number(declared) > mostBytes) throw tooLarge();
+    return c.req.text();
+  }
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  // Leaving the loop cancels the body: what is still on its way is not taken.
+  for await (const chunk of c.req.raw.body ?? []) {
+    size += chunk.length;
+    if (size > mostBytes) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
