@@ -46,10 +46,8 @@ export function startChild(options: ChildOptions): Child {
   );
   proc.stderr.pipe(log, { end: false });
   const gone = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
-    proc.once("close", (code, signal) => {
-      log.end();
-      resolve({ code, signal });
-    });
+    // Only once the log is written: whoever waited for the end reads it next.
+    proc.once("close", (code, signal) => log.end(() => resolve({ code, signal })));
     proc.once("error", () => resolve({ code: null, signal: null }));
   });
   const child: Child = {
