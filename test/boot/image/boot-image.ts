@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
+import { requireTools } from "../tools.ts";
 
 const BUILD = new URL("build.sh", import.meta.url).pathname;
 
@@ -21,6 +22,7 @@ export interface BootImage {
 
 /** Builds the image when the cache has none: some minutes, at most once a machine. */
 export async function bootImage(): Promise<BootImage> {
+  requireTools();
   const key = createHash("sha256").update(readFileSync(BUILD)).digest("hex").slice(0, 16);
   const folder = join(bootCache(), `debian-${key}`);
   if (!existsSync(folder)) {

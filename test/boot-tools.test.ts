@@ -1,0 +1,25 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, it } from "vitest";
+import { requireTools, TOOLS } from "./boot/tools.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "muster-tools-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
+
+/** Whether CI runs on a new machine shows only there, so at least the lists of what it installs must agree. */
+it.each([
+  [".ci/run", /^boot_packages\(\) \{\n.*echo (.*); fi$/m],
+  ["test/boot/README.md", /`apt-get install -y --no-install-recommends (.*)`/],
+])("%s installs every package that a boot runs something of", (path, list) => {
+  const packages = list.exec(read(path))?.[1]?.split(" ") ?? [];
+  expect(packages).toEqual(expect.arrayContaining(Object.values(TOOLS)));
+});
+
+it("a boot is refused with what to install", () => {
+  for (const tool of Object.keys(TOOLS).filter((one) => one !== "iptables")) writeFileSync(join(folder, tool), "");
+  expect(() => requireTools(folder)).toThrow(/^A boot needs iptables, .*--no-install-recommends iptables$/);
+  writeFileSync(join(folder, "iptables"), "");
+  expect(() => requireTools(`/none:${folder}`)).not.toThrow();
+});
