@@ -20,9 +20,9 @@ export interface Invocation extends Pick<Asked, "query" | "body"> {
   readonly path: string;
 }
 
-/** Flags that every command takes. */
+/** Flags that every command takes. None is a field's of any operation, or a field's value could be taken for the hub's address, which gets the token. */
 export const COMMON_FLAGS = {
-  url: { type: "string" },
+  hub: { type: "string" },
   "token-file": { type: "string" },
   output: { type: "string" },
   json: { type: "string" },
@@ -37,9 +37,14 @@ type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | 
 export function readArguments(operation: Operation, argv: readonly string[]): { values: Values; words: string[] } {
   const fields = [...operation.query, ...(operation.body ?? [])];
   const flags = fields.map((field) => [flagOf(field), { type: "string", multiple: true }] as const);
+  // A hub of another version may have such a field.
+  const taken = flags.map(([flag]) => flag).filter((flag) => flag in COMMON_FLAGS);
   try {
     const options = { ...Object.fromEntries(flags), ...COMMON_FLAGS };
     const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true });
+    const unclear = taken.find((flag) => flag in values);
+    if (unclear !== undefined)
+      throw new Error(`--${unclear} is a flag of every command, and a field of this one. Give the field by --json`);
     return { values: values as Values, words: positionals };
   } catch (error) {
     // Node's own advice after the first sentence is about programs that take such a word as an argument.

@@ -73,6 +73,8 @@ export interface Operation {
   readonly query: readonly Field[];
   /** Changes what was read before, and has to say which version of it. */
   readonly conditional: boolean;
+  /** Takes an Idempotency-Key. */
+  readonly repeatable: boolean;
   /** Null: takes no body. */
   readonly body: readonly Field[] | null;
   /** Fields of the answer that say how many parts of the request were not done. */
@@ -127,6 +129,8 @@ export function operationsOf(document: unknown): Operation[] {
         (one.parameters ?? []).flatMap(({ in: where, name, required, schema }) =>
           where === place ? [{ name, required: required === true, schema: resolve(schema ?? {}) }] : [],
         );
+      const takesHeader = (header: string): boolean =>
+        (one.parameters ?? []).some(({ in: place, name }) => place === "header" && name === header);
       const places = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
       return {
         id: one.operationId,
@@ -137,7 +141,8 @@ export function operationsOf(document: unknown): Operation[] {
         path,
         arguments: parameters("path").sort((a, b) => places.indexOf(a.name) - places.indexOf(b.name)),
         query: parameters("query"),
-        conditional: (one.parameters ?? []).some(({ in: place, name }) => place === "header" && name === "If-Match"),
+        conditional: takesHeader("If-Match"),
+        repeatable: takesHeader("Idempotency-Key"),
         body: body === undefined ? null : fieldsOf(body),
         failureCounts: answersOf(one).flatMap(fieldsOf).flatMap(countsFailures),
       };

@@ -22,7 +22,7 @@ const USAGE = `Usage: muster <command> [arguments] [--flags]
        muster help [command]
        muster diagnostics [--output FILE]   one file for whoever helps, without a secret
 
-  --url URL          the hub; by default MUSTER_URL, else http://127.0.0.1:8480
+  --hub URL          the hub; by default MUSTER_URL, else http://127.0.0.1:8480
   --token-file FILE  by default MUSTER_TOKEN_FILE, else .muster/hub/admin-token; MUSTER_TOKEN holds the token itself
   --output json      the hub's answer as it came
   --all              all pages of a list
@@ -81,7 +81,8 @@ async function run(operation: Operation, argv: readonly string[], operations: re
     ? (flagText(given.values, "if-match") ?? (await presentVersion(target, invocation)))
     : null;
   const headers = version === null ? {} : { "if-match": version };
-  const response = await call(target, { method: operation.method, invocation, headers });
+  const { method, repeatable } = operation;
+  const response = await call(target, { method, invocation, headers, repeatable });
   if (response.status === 204) return void (output === "text" && process.stdout.write("Done.\n"));
   if (response.headers.get("content-type")?.startsWith("text/event-stream") === true) return printStream(response);
   const answer: unknown = await response.json();

@@ -27,7 +27,7 @@ export async function fetchFrom(url: string, path: string, request: RequestInit)
     const { message, cause } = error instanceof Error ? error : new Error(String(error));
     const why = cause instanceof Error ? `${message}: ${cause.message}` : message;
     throw new Away(
-      `The hub at ${url} could not be reached (${why}). Is it running, and are --url or MUSTER_URL right? The commands and their help are the hub's own.`,
+      `The hub at ${url} could not be reached (${why}). Is it running, and are --hub or MUSTER_URL right? The commands and their help are the hub's own.`,
     );
   }
 }
@@ -38,7 +38,7 @@ export const flagText = (values: Readonly<Record<string, unknown>>, name: string
 };
 
 export function targetOf(values: Readonly<Record<string, unknown>>): Target {
-  const url = (flagText(values, "url") ?? process.env["MUSTER_URL"] ?? "http://127.0.0.1:8480").replace(/\/+$/, "");
+  const url = (flagText(values, "hub") ?? process.env["MUSTER_URL"] ?? "http://127.0.0.1:8480").replace(/\/+$/, "");
   const file = flagText(values, "token-file") ?? process.env["MUSTER_TOKEN_FILE"];
   const token = file === undefined ? process.env["MUSTER_TOKEN"] : read(file).trim();
   return { url, token: token ?? readIfThere(".muster/hub/admin-token") };
@@ -64,6 +64,8 @@ interface Question {
   readonly method: string;
   readonly invocation: Invocation;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The hub keeps the answer for the request's key, and gives it again. */
+  readonly repeatable?: boolean;
   /** None for a stream, which has no end. */
   readonly deadlineMs?: number;
 }
@@ -71,11 +73,11 @@ interface Question {
 /** Retried by nobody: the key lets the operator's own second try find the first one's answer. */
 export async function call(
   target: Target,
-  { method, invocation, headers: own, deadlineMs }: Question,
+  { method, invocation, headers: own, repeatable, deadlineMs }: Question,
 ): Promise<Response> {
   const headers: Record<string, string> = { accept: "application/json, text/event-stream", ...own };
   if (target.token !== null) headers["authorization"] = `Bearer ${target.token}`;
-  if (method === "POST") headers["idempotency-key"] = randomUUID();
+  if (repeatable === true) headers["idempotency-key"] = randomUUID();
   if (invocation.body !== null) headers["content-type"] = "application/json";
   const search = invocation.query.size === 0 ? "" : `?${invocation.query}`;
   const response = await fetchFrom(target.url, `${invocation.path}${search}`, {

@@ -38,7 +38,7 @@ import { Json } from "../../shared/json.ts";
 import { LeftOut } from "../diagnostics/section.ts";
 import { Diagnostics, SectionFailed } from "../diagnostics/take.ts";
 import { HUB_VERSION } from "../version.ts";
-import type { Route } from "./route.ts";
+import { type Route, takesIdempotencyKey } from "./route.ts";
 
 type Schema = Record<string, unknown>;
 
@@ -163,7 +163,7 @@ function parameters(route: Route): Schema[] {
   return [
     ...from("path", route.params),
     ...from("query", route.query),
-    ...(route.method === "POST" && route.permission === "write"
+    ...(takesIdempotencyKey(route)
       ? [header("Idempotency-Key", "The same key and request give the same answer for a day.", false)]
       : []),
     ...(route.method === "PATCH" ? [header("If-Match", "ETag of the version that is changed.", true)] : []),

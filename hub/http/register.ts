@@ -14,7 +14,7 @@ import {
 import { CommitOutcomeUnknownError, type Tx } from "../db/tx.ts";
 import type { ApiDependencies } from "./deps.ts";
 import { parse } from "./problem.ts";
-import { type Actor, type Call, type Route, Versioned } from "./route.ts";
+import { type Actor, type Call, type Route, takesIdempotencyKey, Versioned } from "./route.ts";
 
 export type Env = { Variables: { requestId: string } };
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,128}$/;
@@ -30,9 +30,10 @@ const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
 export function register(app: Hono<Env>, route: Route, deps: ApiDependencies): void {
   app.on(route.method, honoPath(route.path), async (c) => {
     const actor = await authorize(c, route, deps);
+    const key = route.permission === "write" ? keyOf(c, route) : null;
     const call = await parseCall(c, route, actor, deps);
     if (route.stream !== undefined) return answerStream(c, route.stream, call);
-    return route.permission === "write" ? answerWrite(c, route, call) : answer(c, route, await route.read?.(call));
+    return route.permission === "write" ? answerWrite(c, route, call, key) : answer(c, route, await route.read?.(call));
   });
 }
 
@@ -125,9 +126,8 @@ async function answerStream(c: Context<Env>, stream: NonNullable<Route["stream"]
 
 class KeyTaken extends Error {}
 
-async function answerWrite(c: Context<Env>, route: Route, call: Call): Promise<Response> {
+async function answerWrite(c: Context<Env>, route: Route, call: Call, key: string | null): Promise<Response> {
   const { deps, actor } = call;
-  const key = keyOf(c, route);
   // Keyed by the caller's token: a bare hash of a body with a password in it could be guessed from the database.
   const requestSha256 = createHmac("sha256", c.req.header("authorization") ?? "")
     .update(canonicalJson([route.method, c.req.path, call.body ?? null]))
@@ -191,7 +191,7 @@ async function tidy(route: Route, call: Call, removal: Promise<void> | undefined
 function keyOf(c: Context<Env>, route: Route): string | null {
   const key = c.req.header("idempotency-key");
   if (route.method !== "POST" || key === undefined) return null;
-  if (route.answersSecret === true)
+  if (!takesIdempotencyKey(route))
     throw new ApiError(
       "validation_failed",
       "This answer holds a secret and is kept nowhere, so it cannot be repeated: send the request without an Idempotency-Key.",

@@ -104,6 +104,10 @@ export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodT
   readonly after?: (call: Call, prepared: unknown) => Promise<void>;
 }
 
+/** An answer that holds a secret is kept nowhere, so it can be given only once. */
+export const takesIdempotencyKey = ({ method, permission, answersSecret }: Route): boolean =>
+  method === "POST" && permission === "write" && answersSecret !== true;
+
 export const readRoute = <P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(
   route: ReadRoute<P, Q, B, R>,
 ): Route => route as unknown as Route;

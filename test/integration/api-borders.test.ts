@@ -46,6 +46,23 @@ describe("the borders of the admin API", () => {
     },
   );
 
+  it.each(
+    ROUTES.filter((route) => route.method === "POST" && route.permission === "write").map(
+      (route) => [route.operationId, route] as const,
+    ),
+  )("%s takes an Idempotency-Key where its description offers one, and nowhere else", async (_, route) => {
+    const { body: document } = await api.ask("GET", "/api/v1/openapi.json");
+    const described = document.paths[route.path].post as { parameters: { name: string }[] };
+    const offered = described.parameters.some(({ name }) => name === "Idempotency-Key");
+    const body = route.body === undefined ? undefined : { surprise: 1 };
+    const answer = await api.ask("POST", filled(route.path), body, { "idempotency-key": `of ${route.operationId}` });
+    const plain = await api.ask("POST", filled(route.path), body, { "idempotency-key": `of-${route.operationId}` });
+    const refused = ({ problem }: typeof answer) =>
+      (problem?.errors ?? []).filter(({ pointer }) => pointer === "/headers/idempotency-key").length;
+    expect(refused(answer), "with a space").toBe(1);
+    expect(refused(plain)).toBe(offered ? 0 : 1);
+  });
+
   it("says whose token it was asked with, and what that may do", async () => {
     const you = async (token: string) =>
       (await api.ask("GET", "/api/v1/admin/status", undefined, { authorization: `Bearer ${token}` })).body.you;

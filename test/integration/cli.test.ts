@@ -1,4 +1,7 @@
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -145,6 +148,43 @@ describe("the command line", () => {
     const wrong = await muster(["write-maas-site-credentials", seed.siteId, "--power", "root:calvin"]);
     expect(wrong).toMatchObject({ exitCode: 2, stdout: "" });
     expect(wrong.stderr).toBe('--power takes {"user": string, "pass": string}; this is none.');
+  });
+
+  it("gives the token to the hub alone, whatever address a field holds", async () => {
+    const heard: string[] = [];
+    const stranger = createServer((request, response) => {
+      heard.push(`${request.method} ${request.url}`);
+      response.end("{}");
+    });
+    await new Promise<void>((resolve) => stranger.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}/hook`;
+    const secret = file("hook-secret", `whsec_${randomBytes(32).toString("base64")}`);
+    const made = await muster(["create-webhook", "--url", url, "--secret", secret, "--output", "json"]);
+    expect(made).toMatchObject({ exitCode: 0, stderr: "" });
+    const { id } = JSON.parse(made.stdout);
+    const changed = await muster(["update-webhook", id, "--url", `${url}/2`, "--output", "json"]);
+    expect(changed).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(JSON.parse(changed.stdout)).toMatchObject({ id, url: `${url}/2` });
+    await new Promise((resolve) => stranger.close(resolve));
+    expect(heard).toEqual([]);
+  });
+
+  it("carries out what answers a secret, which no key repeats", async () => {
+    const words = [
+      "--hostname",
+      "by-hand",
+      "--sku-id",
+      seed.skuId,
+      "--region-code",
+      "eu-1",
+      "--onboarding-mode",
+      "manual",
+    ];
+    const made = await muster(["create-node", ...words, "--output", "json"]);
+    expect(made).toMatchObject({ exitCode: 0, stderr: "" });
+    const { node_id: node } = JSON.parse(made.stdout);
+    for (const command of ["create-bootstrap-command", "issue-report-token"])
+      expect(await muster([command, node]), command).toMatchObject({ exitCode: 0, stderr: "" });
   });
 
   it("says that something is done where the hub has no more to say", async () => {

@@ -155,7 +155,7 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
       expect(await (await fetch(url)).text()).toContain("<title>Muster</title>");
       const cli = await execa(
         node,
-        [join(home, "hub/cli/main.js"), "list-nodes", "--url", url].concat(
+        [join(home, "hub/cli/main.js"), "list-nodes", "--hub", url].concat(
           "--token-file",
           join(folder, "state/admin-token"),
         ),

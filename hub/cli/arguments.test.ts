@@ -1,0 +1,22 @@
+import { describe, expect, it } from "vitest";
+import document from "../../docs/openapi.json" with { type: "json" };
+import { COMMON_FLAGS, readArguments, UsageError } from "./arguments.ts";
+import { flagOf, type Operation, operationsOf } from "./description.ts";
+
+const OPERATIONS = operationsOf(document);
+
+describe("the flags of every command", () => {
+  it.each(OPERATIONS.map((operation) => [operation.command, operation] as const))("are no field's of %s", (_, one) => {
+    const flags = [...one.query, ...(one.body ?? [])].map(flagOf);
+    expect(flags.filter((flag) => flag in COMMON_FLAGS)).toEqual([]);
+    expect(new Set(flags).size, "two fields with one flag").toBe(flags.length);
+  });
+
+  it("are taken for no field where a hub of another version has one of their names", () => {
+    const [some] = OPERATIONS.filter(({ command }) => command === "update-webhook");
+    const field = { name: "hub", required: false, schema: { type: "string" } };
+    const operation = { ...some, body: [...(some?.body ?? []), field] } as Operation;
+    expect(() => readArguments(operation, ["id", "--hub", "https://elsewhere.example"])).toThrow(UsageError);
+    expect(readArguments(operation, ["id", "--json", "{}"]).words).toEqual(["id"]);
+  });
+});
