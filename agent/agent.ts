@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { AGENT_REPEATS_WITHIN_SECONDS } from "../shared/condition-types.ts";
 import { AgentFrame, type HubFrame } from "../shared/protocol/frames.ts";
 import { PROTOCOL_VERSION } from "../shared/protocol/version.ts";
 import type { ReadinessSignal } from "../shared/readiness.ts";
@@ -25,8 +26,9 @@ export interface AgentParts {
   readonly log: Log;
 }
 
-const READINESS_EVERY_MS = 2 * 60_000;
 const HEALTH_EVERY_MS = 30_000;
+/** Looked at with each health check, hence a check earlier than the hub counts on. */
+const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS;
 /** Until the first boot has ended well, somebody waits for it. */
 const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;

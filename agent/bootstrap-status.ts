@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ReportedCondition } from "../shared/readiness.ts";
+import type { ConditionOf, ReportedCondition } from "../shared/readiness.ts";
 import type { System } from "./system/system.ts";
 
 const FOLDER = "/var/lib/muster/bootstrap";
@@ -24,7 +24,7 @@ type PartStatus = z.output<typeof PartStatus>;
  * How the first boot went, one condition for the site's own bundle and one for Muster's parts, so that it is plain who has to act (lifecycle 9). None of an
  * owner that has no part on this host. Only what nobody will try again by himself is `False`: the hub ends an onboarding by it.
  */
-export async function bootstrapConditions(system: System): Promise<ReportedCondition[]> {
+export async function bootstrapConditions(system: System): Promise<ConditionOf<"agent">[]> {
   const names = (await system.list(FOLDER)).filter((name) => name.endsWith(".status"));
   const begun = await Promise.all(names.map((name) => readPart(system, name)));
   const parts = [...begun, ...(await notBegun(system, names))];

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ReadinessSignal, ReportedCondition } from "../shared/readiness.ts";
+import type { ConditionOf, ReadinessSignal } from "../shared/readiness.ts";
 import { bootstrapConditions } from "./bootstrap-status.ts";
 import { STATE_DIR } from "./config.ts";
 import type { Identity } from "./identity.ts";
@@ -22,7 +22,7 @@ export async function readinessSignal(system: System, facts: AgentFacts): Promis
   const bootId = await system.bootId();
   const observed = { observed_at: new Date().toISOString() };
   const faults = await healthFaults(system, facts);
-  const healthy: ReportedCondition =
+  const healthy: ConditionOf<"agent"> =
     faults.length === 0
       ? {
           type: "agent.healthy",
@@ -41,19 +41,15 @@ export async function readinessSignal(system: System, facts: AgentFacts): Promis
             .slice(0, 1000),
           ...observed,
         };
-  const booted: ReportedCondition = {
+  const booted: ConditionOf<"agent"> = {
     type: "os.booted",
     status: "True",
     reason: "Booted",
     message: `Boot ${bootId}`,
     ...observed,
   };
-  return {
-    signal_id: randomUUID(),
-    generation: facts.identity.generation,
-    boot_id: bootId,
-    conditions: [healthy, booted, ...(await bootstrapConditions(system))],
-  };
+  const conditions: ConditionOf<"agent">[] = [healthy, booted, ...(await bootstrapConditions(system))];
+  return { signal_id: randomUUID(), generation: facts.identity.generation, boot_id: bootId, conditions };
 }
 
 /** Whether two signals differ in their ids and times alone. */

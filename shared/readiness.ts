@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type ConditionSource, type ConditionTypeOf, maySay } from "./condition-types.ts";
 import { Int4 } from "./int4.ts";
 
 export const ConditionStatus = z.enum(["True", "False", "Unknown"]);
@@ -27,9 +28,6 @@ export const ReadinessSignal = z.strictObject({
 });
 export type ReadinessSignal = z.output<typeof ReadinessSignal>;
 
-/** What only the host's agent can know, and stages decide by. */
-const AGENTS_OWN = /^(agent|bootstrap)\./;
-
 /** A signal of somebody who is not the agent, and may not know the boot: an external provisioning system, or cloud-init. */
 export const ForeignReadinessSignal = z.strictObject({
   ...ReadinessSignal.shape,
@@ -39,8 +37,8 @@ export const ForeignReadinessSignal = z.strictObject({
       z.strictObject({
         ...ReportedCondition.shape,
         type: ReportedCondition.shape.type.refine(
-          (type) => !AGENTS_OWN.test(type),
-          "is the agent's own word; report another type",
+          (type) => maySay("external", type),
+          "is not an external system's to say; report another type",
         ),
       }),
     )
@@ -53,5 +51,8 @@ export type ForeignReadinessSignal = z.output<typeof ForeignReadinessSignal>;
 export const SignalOutcome = z.enum(["applied", "kept", "known"]);
 export type SignalOutcome = z.output<typeof SignalOutcome>;
 
-/** Who speaks of a node, as its conditions show it. */
-export type ReadinessSource = "agent" | "cloud-init" | "external";
+/** Who sends signals; the hub writes what it knows itself. */
+export type ReadinessSource = Exclude<ConditionSource, "hub">;
+
+/** A condition of a type that this source may say. */
+export type ConditionOf<S extends ConditionSource> = ReportedCondition & { readonly type: ConditionTypeOf<S> };

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { ForeignReadinessSignal, ReportedCondition } from "../../shared/readiness.ts";
+import type { ConditionOf, ForeignReadinessSignal } from "../../shared/readiness.ts";
 
-type Said = Pick<ReportedCondition, "type" | "status" | "reason" | "message">;
+type Said = Pick<ConditionOf<"cloud-init">, "type" | "status" | "reason" | "message">;
 
 /** cloud-init's module `phone_home` posts this form in its last stage: the operating system is up, whatever the scripts before it did. */
 export const phoneHomeCondition = (form: URLSearchParams): Said => ({

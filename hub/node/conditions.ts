@@ -1,5 +1,7 @@
+import { type ConditionSource, maySay, ruleOf } from "../../shared/condition-types.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import type {
+  ConditionOf,
   ForeignReadinessSignal,
   ReadinessSource,
   ReportedCondition,
@@ -11,13 +13,10 @@ import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import { nodeConditions, readinessSignals } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
-/** Whether the channel is open is the hub's own knowledge; nobody else's word on it counts. */
-const CONNECTED = "agent.connected";
-const HUB = "hub";
-
 /**
  * Takes a readiness signal: once per id, and onto the conditions only when it is of the node's present generation (architecture 7). One of
- * another generation is kept and not applied. A condition observed earlier than the one that is there does not replace it.
+ * another generation is kept and not applied, and so is a type that is not this source's to say, e.g. one of a newer agent. A condition observed earlier
+ * than the one that is there does not replace it, unless that one is stale: a host's clock that was set back must not make its agent unheard.
  */
 export async function applyReadinessSignal(
   tx: Tx,
@@ -42,7 +41,7 @@ export async function applyReadinessSignal(
     .returning({ id: readinessSignals.id });
   if (fresh === undefined) return "known";
   if (!applied) return "kept";
-  const conditions = told.filter(({ type }) => type !== CONNECTED);
+  const conditions = told.filter(({ type }) => maySay(source, type));
   if (conditions.length > 0) await writeConditions(tx, node, source, conditions);
   return "applied";
 }
@@ -54,7 +53,7 @@ export async function applyReadinessSignal(
 async function writeConditions(
   tx: Tx,
   node: { id: NodeId; generation: number },
-  source: ReadinessSource,
+  source: ConditionSource,
   conditions: readonly ReportedCondition[],
 ): Promise<void> {
   await tx
@@ -69,6 +68,7 @@ async function writeConditions(
         generation: node.generation,
         source,
         observedAt: sql`least(${observedAt(condition)}::timestamptz, now())`,
+        expiresAt: expiryOf(condition.type),
       })),
     )
     .onConflictDoUpdate({
@@ -82,7 +82,8 @@ async function writeConditions(
         observedAt: sql`excluded.observed_at`,
         expiresAt: sql`excluded.expires_at`,
       },
-      setWhere: sql`(${nodeConditions.generation}, ${nodeConditions.observedAt}) <= (excluded.generation, excluded.observed_at)`,
+      setWhere: sql`(${nodeConditions.generation}, ${nodeConditions.observedAt}) <= (excluded.generation, excluded.observed_at)
+        or (${nodeConditions.generation} = excluded.generation and ${nodeConditions.expiresAt} <= now())`,
     });
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }
@@ -91,29 +92,32 @@ async function writeConditions(
 const observedAt = (condition: ReportedCondition): string =>
   new Date(Math.max(0, Date.parse(condition.observed_at) || 0)).toISOString();
 
-/** What the hub itself knows of the channel; its time is the database's. */
-export async function writeConnected(
+/** From when on a word on this type that comes now is stale: by the database's clock, whatever the host's says. */
+function expiryOf(type: string) {
+  const life = ruleOf(type)?.lifeSeconds ?? null;
+  return life === null ? null : sql`now() + make_interval(secs => ${life})`;
+}
+
+/** What the hub itself knows of a node; its time is the database's, and its newest word counts. */
+async function writeOwnCondition(
+  tx: Tx,
+  node: { id: NodeId; generation: number },
+  said: Pick<ConditionOf<"hub">, "type" | "status" | "reason" | "message">,
+): Promise<void> {
+  const values = { ...said, generation: node.generation, source: "hub", observedAt: sql`now()` } as const;
+  const expiresAt = expiryOf(said.type);
+  await tx
+    .insert(nodeConditions)
+    .values({ ...values, nodeId: node.id, expiresAt })
+    .onConflictDoUpdate({ target: [nodeConditions.nodeId, nodeConditions.type], set: { ...values, expiresAt } });
+  await wakeWorkflows(tx, [waitKey.node(node.id)]);
+}
+
+/** Whether the channel is open is the hub's own knowledge; nobody else's word on it counts. */
+export const writeConnected = (
   tx: Tx,
   node: { id: NodeId; generation: number },
   status: "True" | "False" | "Unknown",
   reason: string,
   message: string,
-): Promise<void> {
-  await tx
-    .insert(nodeConditions)
-    .values({
-      nodeId: node.id,
-      type: CONNECTED,
-      status,
-      reason,
-      message,
-      generation: node.generation,
-      source: HUB,
-      observedAt: sql`now()`,
-    })
-    .onConflictDoUpdate({
-      target: [nodeConditions.nodeId, nodeConditions.type],
-      set: { status, reason, message, generation: node.generation, source: HUB, observedAt: sql`now()` },
-    });
-  await wakeWorkflows(tx, [waitKey.node(node.id)]);
-}
+): Promise<void> => writeOwnCondition(tx, node, { type: "agent.connected", status, reason, message });

@@ -1,20 +1,20 @@
 import { describe, expect, it } from "vitest";
+import type { Bars } from "../../shared/condition-types.ts";
 import { NODE_STATUSES } from "../../shared/node-status.ts";
-import { type ConditionFacts, type SchedulingFacts, schedulability } from "./schedulable.ts";
+import { barredBy, type ConditionFacts, type SchedulingFacts, schedulability } from "./schedulable.ts";
 
-const NOW = new Date("2030-01-01T00:00:00Z");
 const NODE: SchedulingFacts = { status: "active", cordonReason: null, generation: 2, hostClosed: false };
 const condition = (type: string, more: Partial<ConditionFacts> = {}): ConditionFacts => ({
   type,
   status: "True",
   reason: "Fine",
   generation: 2,
-  expiresAt: null,
+  stale: false,
   ...more,
 });
 const GOOD = [condition("agent.connected"), condition("agent.healthy"), condition("os.booted")];
 const reasons = (node: Partial<SchedulingFacts>, conditions: readonly ConditionFacts[] = GOOD) =>
-  schedulability({ ...NODE, ...node }, conditions, NOW).reasons;
+  schedulability({ ...NODE, ...node }, conditions).reasons;
 const withHealthy = (more: Partial<ConditionFacts>) => [
   ...GOOD.slice(0, 1),
   condition("agent.healthy", more),
@@ -23,8 +23,7 @@ const withHealthy = (more: Partial<ConditionFacts>) => [
 
 describe("a node is schedulable", () => {
   it("when it is active, not cordoned, and every required condition holds now", () => {
-    expect(schedulability(NODE, GOOD, NOW)).toEqual({ schedulable: true, reasons: [] });
-    expect(reasons({}, withHealthy({ expiresAt: new Date(NOW.getTime() + 1) }))).toEqual([]);
+    expect(schedulability(NODE, GOOD)).toEqual({ schedulable: true, reasons: [] });
     expect(reasons({}, [...GOOD, condition("site.extra", { status: "False" })])).toEqual([]);
   });
 
@@ -48,9 +47,28 @@ describe("a node is schedulable", () => {
     ],
     ["ill", {}, withHealthy({ status: "False", reason: "DiskFull" }), "agent.healthy is False: DiskFull"],
     ["of unknown health", {}, withHealthy({ status: "Unknown" }), "agent.healthy is Unknown: Fine"],
-    ["stale", {}, withHealthy({ expiresAt: NOW }), "agent.healthy is stale"],
+    ["stale", {}, withHealthy({ stale: true }), "agent.healthy is stale"],
     ["of an earlier provisioning", {}, withHealthy({ generation: 1 }), "agent.healthy is of an earlier provisioning"],
   ])("never while it is %s", (_what, node, conditions, reason) => {
-    expect(schedulability({ ...NODE, ...node }, conditions, NOW)).toEqual({ schedulable: false, reasons: [reason] });
+    expect(schedulability({ ...NODE, ...node }, conditions)).toEqual({ schedulable: false, reasons: [reason] });
+  });
+});
+
+describe("a condition of a type that bars", () => {
+  const STATUSES = ["True", "False", "Unknown"] as const;
+  const CASES = [
+    undefined,
+    condition("t", { generation: 1 }),
+    ...STATUSES.flatMap((status) => [false, true].map((stale) => condition("t", { status, stale }))),
+  ];
+  const told = (one: ConditionFacts | undefined) =>
+    one === undefined ? "missing" : one.generation !== 2 ? "old" : one.stale ? `stale ${one.status}` : one.status;
+  const letThrough = (bars: Bars) => CASES.filter((one) => barredBy("t", bars, one, 2) === null).map(told);
+
+  it("lets through what its rule says and nothing else: stale is unknown, and unknown bars", () => {
+    expect(letThrough("missing_or_not_true")).toEqual(["True"]);
+    expect(letThrough("not_true")).toEqual(["missing", "old", "True"]);
+    expect(letThrough("not_false")).toEqual(["missing", "old", "False"]);
+    expect(letThrough("never")).toEqual(CASES.map(told));
   });
 });

@@ -1,3 +1,4 @@
+import { type Bars, CONDITION_TYPES } from "../../shared/condition-types.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 
 export interface SchedulingFacts {
@@ -12,17 +13,14 @@ export interface ConditionFacts {
   readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
   readonly generation: number;
-  readonly expiresAt: Date | null;
+  /** Nobody has said it again within its life: it is unknown, whatever was said. */
+  readonly stale: boolean;
 }
-
-/** What every node needs, whatever its profile says. */
-const REQUIRED_CONDITIONS = ["agent.connected", "agent.healthy", "os.booted"] as const;
 
 /** May work be put on this node? Derived, never stored (architecture 2); `reasons` is empty exactly when it may. */
 export function schedulability(
   node: SchedulingFacts,
   conditions: readonly ConditionFacts[],
-  now: Date,
 ): { schedulable: boolean; reasons: string[] } {
   const reasons: string[] = [];
   if (node.status !== "active") reasons.push(`the node is ${node.status}`);
@@ -31,12 +29,27 @@ export function schedulability(
       "its host lets nobody in since it was drained: node.undrain has not succeeded; activate it again to retry",
     );
   if (node.cordonReason !== null) reasons.push(`cordoned: ${node.cordonReason}`);
-  for (const type of REQUIRED_CONDITIONS) {
-    const condition = conditions.find((one) => one.type === type);
-    if (condition === undefined) reasons.push(`${type} was never reported`);
-    else if (condition.generation !== node.generation) reasons.push(`${type} is of an earlier provisioning`);
-    else if (condition.expiresAt !== null && condition.expiresAt <= now) reasons.push(`${type} is stale`);
-    else if (condition.status !== "True") reasons.push(`${type} is ${condition.status}: ${condition.reason}`);
+  for (const [type, { bars }] of Object.entries(CONDITION_TYPES)) {
+    const said = conditions.find((one) => one.type === type);
+    const reason = barredBy(type, bars, said, node.generation);
+    if (reason !== null) reasons.push(reason);
   }
   return { schedulable: reasons.length === 0, reasons };
+}
+
+/** Why this condition keeps work off a node of this generation; null: it does not. What an earlier provisioning said counts as not said. */
+export function barredBy(
+  type: string,
+  bars: Bars,
+  condition: ConditionFacts | undefined,
+  generation: number,
+): string | null {
+  if (bars === "never") return null;
+  if (condition === undefined || condition.generation !== generation) {
+    if (bars !== "missing_or_not_true") return null;
+    return condition === undefined ? `${type} was never reported` : `${type} is of an earlier provisioning`;
+  }
+  if (condition.stale) return `${type} is stale`;
+  const good = bars === "not_false" ? "False" : "True";
+  return condition.status === good ? null : `${type} is ${condition.status}: ${condition.reason}`;
 }

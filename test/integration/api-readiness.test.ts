@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eq } from "../../hub/db/orm.ts";
-import { nodes, readinessSignals, reportTokens } from "../../hub/db/schema/index.ts";
+import { eq, sql } from "../../hub/db/orm.ts";
+import { nodeConditions, nodes, readinessSignals, reportTokens } from "../../hub/db/schema/index.ts";
 import { createNode } from "../../hub/node/create-node.ts";
 import { tokenHash } from "../../hub/node/enrollment-tokens.ts";
 import { NodeId, SiteId } from "../../shared/ids.ts";
@@ -83,6 +83,24 @@ describe("readiness of external systems by API", () => {
         expect(answer.problem.errors?.[0]?.pointer).toBe("/conditions/0/type");
       },
     );
+
+    it("is shown as unknown once it is stale, with what it was, and keeps work off its node", async () => {
+      const id = await addNode();
+      const said = { nodeId: id, status: "True", reason: "Healthy", message: "All is well", generation: 2 } as const;
+      const at = { source: "agent", observedAt: sql`now() - interval '1 hour'` };
+      await api.database.database.db.insert(nodeConditions).values([
+        { ...said, ...at, type: "agent.healthy", expiresAt: sql`now() - interval '50 minutes'` },
+        { ...said, ...at, type: "os.booted" },
+      ]);
+      const [healthy, booted] = await conditionsOf(id);
+      expect(booted).toMatchObject({ status: "True", expires_at: null });
+      expect(healthy).toMatchObject({ status: "Unknown", reason: "Stale" });
+      const { observed_at, expires_at, message } = healthy;
+      expect(message).toBe(
+        `Nothing was heard of it since ${observed_at}, and that held until ${expires_at}. It was True (Healthy): All is well`,
+      );
+      expect((await api.ask("GET", `${NODES}/${id}`)).body.unschedulable_reasons).toContain("agent.healthy is stale");
+    });
 
     it("names a node that is there, and an id that is no other node's", async () => {
       expect((await post(randomUUID(), signal())).problem.code).toBe("not_found");

@@ -1,15 +1,13 @@
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
-import { and, asc, desc, eq, inArray, sql } from "../orm.ts";
+import { and, asc, desc, eq, sql } from "../orm.ts";
 import {
   type AgentSession,
   agentSessions,
   type MaasMachineRow,
   maasMachines,
   type Node,
-  type NodeConditionRow,
   type NodeEventRow,
-  nodeConditions,
   nodeEvents,
   nodeInventories,
   nodeMaasState,
@@ -17,13 +15,14 @@ import {
 } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 import { closedHosts } from "./closed-hosts.ts";
+import { type ConditionNow, readConditionsOf } from "./node-conditions.ts";
 
 /** A node with what a list shows of it. */
 export interface NodeRow {
   readonly node: Node;
   readonly session: Pick<AgentSession, "agentVersion"> | null;
   readonly maasSystemId: string | null;
-  readonly conditions: readonly NodeConditionRow[];
+  readonly conditions: readonly ConditionNow[];
   readonly hostClosed: boolean;
 }
 
@@ -63,14 +62,7 @@ export async function listNodeRows(
     .orderBy(asc(nodes.hostname), asc(sql`${nodes.id}::text`))
     .limit(page.limit);
   const ids = rows.map((row) => row.node.id);
-  const conditions =
-    ids.length === 0
-      ? []
-      : await db
-          .select()
-          .from(nodeConditions)
-          .where(inArray(nodeConditions.nodeId, ids))
-          .orderBy(asc(nodeConditions.type));
+  const conditions = await readConditionsOf(db, ids);
   const closed = await closedHosts(db, ids);
   return rows.map((row) => ({
     ...row,

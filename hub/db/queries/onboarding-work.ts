@@ -14,10 +14,8 @@ import {
   maasSiteProfiles,
   maasSites,
   maasSiteWatches,
-  type NodeConditionRow,
   type NodeOnboarding,
   nodeCertificates,
-  nodeConditions,
   nodeOnboardings,
   nodes,
   type Sku,
@@ -182,36 +180,6 @@ export async function readOpenSession(db: Db | Tx, nodeId: NodeId, generation: n
       and(eq(agentSessions.nodeId, nodeId), eq(agentSessions.generation, generation), eq(agentSessions.state, "open")),
     );
   return session ?? null;
-}
-
-/** True when the condition was said to be True for this generation and has not expired. */
-export async function conditionHolds(db: Db, nodeId: NodeId, type: string, generation: number): Promise<boolean> {
-  const rows = await db
-    .select({ type: nodeConditions.type })
-    .from(nodeConditions)
-    .where(
-      and(
-        eq(nodeConditions.nodeId, nodeId),
-        eq(nodeConditions.type, type),
-        eq(nodeConditions.generation, generation),
-        eq(nodeConditions.status, "True"),
-        sql`(${nodeConditions.expiresAt} is null or ${nodeConditions.expiresAt} > now())`,
-      ),
-    );
-  return rows.length > 0;
-}
-
-/** What was last said of the node in this provisioning, whoever said it. */
-export function readConditions(
-  db: Db,
-  nodeId: NodeId,
-  generation: number,
-): Promise<Pick<NodeConditionRow, "type" | "status" | "reason" | "message" | "observedAt">[]> {
-  const { type, status, reason, message, observedAt } = nodeConditions;
-  return db
-    .select({ type, status, reason, message, observedAt })
-    .from(nodeConditions)
-    .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.generation, generation)));
 }
 
 export async function setNodeHost(tx: Tx, nodeId: NodeId, host: string): Promise<void> {

@@ -24,7 +24,7 @@ const path = "/api/v1/admin/nodes";
 const CHECK_DEADLINE_SECONDS = 300;
 
 function toSummary({ node, session, maasSystemId, conditions, hostClosed }: NodeRow): z.input<typeof NodeSummary> {
-  const { schedulable, reasons } = schedulability({ ...node, hostClosed }, conditions, new Date());
+  const { schedulable, reasons } = schedulability({ ...node, hostClosed }, conditions);
   return {
     id: node.id,
     hostname: node.hostname,

@@ -1,0 +1,29 @@
+import { describe, expect, it } from "vitest";
+import { AGENT_REPEATS_WITHIN_SECONDS, CONDITION_SOURCES, CONDITION_TYPES, maySay, ruleOf } from "./condition-types.ts";
+
+const types = Object.keys(CONDITION_TYPES) as (keyof typeof CONDITION_TYPES)[];
+
+describe("the condition types", () => {
+  it.each(types)("let %s be said by its sources and nobody else", (type) => {
+    const sources: readonly string[] = CONDITION_TYPES[type].sources;
+    expect(CONDITION_SOURCES.filter((source) => maySay(source, type))).toEqual(
+      CONDITION_SOURCES.filter((source) => sources.includes(source)),
+    );
+  });
+
+  it("leave other names to external systems, but for those of agents", () => {
+    const sayers = (type: string) => CONDITION_SOURCES.filter((source) => maySay(source, type));
+    expect(sayers("fabric.ready")).toEqual(["external"]);
+    for (const type of ["agent.unheard_of", "bootstrap.tenant", "agent.constructor"]) expect(sayers(type)).toEqual([]);
+    expect(ruleOf("fabric.ready")).toMatchObject({ lifeSeconds: null, bars: "never" });
+  });
+
+  it("give what is repeated a life that outlasts several repeats, and what happened none", () => {
+    for (const type of types) {
+      const { lifeSeconds } = CONDITION_TYPES[type];
+      if (lifeSeconds !== null) expect(lifeSeconds).toBeGreaterThanOrEqual(3 * AGENT_REPEATS_WITHIN_SECONDS);
+    }
+    expect(CONDITION_TYPES["agent.healthy"].lifeSeconds).not.toBeNull();
+    expect(CONDITION_TYPES["os.booted"].lifeSeconds).toBeNull();
+  });
+});
