@@ -156,7 +156,7 @@ describe("two hubs that watch and reconcile one region, one of them killed in th
       expect({ hostname, status: node.status, host: node.host }).toEqual({
         hostname,
         status: "active",
-        host: machine.interfaces[0]?.links[0]?.ipAddress,
+        host: machine.interfaces.find((nic) => nic.id === machine.bootInterfaceId)?.links[0]?.ipAddress,
       });
       const isUnsynced = unsynced.some((one) => one.nodeId === nodeId);
       expect({ hostname, told: isUnsynced ? told.slice(0, 1) : told }).toEqual({

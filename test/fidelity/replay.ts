@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { MaasSimulator } from "../fakes/maas/simulator.ts";
 import type { Exchange } from "./samples.ts";
-import { comparableError, decisionDifferences, shapeDifferences } from "./shape.ts";
+import { asRecorded, comparableError, decisionDifferences, shapeDifferences } from "./shape.ts";
 
 interface Key {
   consumer: string;
@@ -159,5 +159,6 @@ function bodyDifferences(exchange: Exchange, bytes: Buffer, type: string, transl
   const simulated: unknown = JSON.parse(text);
   translation.learn(exchange.body, simulated);
   const recorded: unknown = JSON.parse(translation.text(JSON.stringify(exchange.body)));
-  return [...shapeDifferences(recorded, simulated), ...decisionDifferences(recorded, simulated)];
+  const compared = asRecorded(recorded, simulated);
+  return [...shapeDifferences(recorded, compared), ...decisionDifferences(recorded, compared)];
 }

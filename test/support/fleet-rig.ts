@@ -90,6 +90,7 @@ export class FleetRig {
     machine.lastSync = Date.now();
     const nic = newInterface(region, "eno1", `02:00:00:00:01:${this.#made.toString(16).padStart(2, "0")}`);
     machine.interfaces = [nic];
+    machine.bootInterfaceId = nic.id;
     this.address(machine, `10.99.0.${this.#made}`);
   }
 

@@ -2,80 +2,32 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { authorization, keyOf, SampleClient } from "./sample-client.ts";
-import type { MaasSimulator, MaasSimulatorOptions } from "./simulator.ts";
-import { startMaasSimulator } from "./simulator.ts";
-import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "./state/site.ts";
+import { authorization, keyOf } from "./sample-client.ts";
+import {
+  ALLOCATED,
+  BROKEN,
+  COMMISSIONING,
+  closeAll,
+  created,
+  DEPLOYED,
+  DEPLOYING,
+  deployed,
+  FAILED_DEPLOYMENT,
+  NEW,
+  READY,
+  RELEASING,
+  readied,
+  type Shown,
+  settled,
+  start,
+} from "./sample-machines.ts";
 
-/** So slow that nothing happens by itself: each test says when. */
-const STANDSTILL = 1e-6;
-const [NEW, COMMISSIONING, READY, DEPLOYED, BROKEN, DEPLOYING, ALLOCATED, FAILED_DEPLOYMENT, RELEASING] = [
-  0, 1, 4, 6, 8, 9, 10, 11, 12,
-] as const;
-
-const running: MaasSimulator[] = [];
 const folders: string[] = [];
 
 afterEach(async () => {
-  for (const simulator of running.splice(0)) await simulator.close();
+  await closeAll();
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
-
-async function start(options: MaasSimulatorOptions = {}): Promise<{ simulator: MaasSimulator; client: SampleClient }> {
-  const simulator = await startMaasSimulator({
-    machines: 2,
-    speed: STANDSTILL,
-    timings: { bmcTimeout: 0 },
-    ...options,
-  });
-  running.push(simulator);
-  return { simulator, client: new SampleClient(simulator) };
-}
-
-type Shown = {
-  system_id: string;
-  status: number;
-  status_name: string;
-  owner: string | null;
-  power_state: string;
-  error_description: string;
-  [field: string]: unknown;
-};
-
-function createForm(n: number, more: Record<string, string> = {}): Record<string, string> {
-  return {
-    hostname: `gpu${n}`,
-    architecture: "amd64/generic",
-    power_type: "ipmi",
-    power_parameters_power_address: bmcAddress(n),
-    power_parameters_power_user: SITE_BMC_USER,
-    power_parameters_power_pass: SITE_BMC_PASSWORD,
-    commission: "false",
-    ...more,
-  };
-}
-
-async function created(client: SampleClient, n = 1, more: Record<string, string> = {}): Promise<string> {
-  return (await client.get<Shown>("POST", "machines/", createForm(n, more))).system_id;
-}
-
-async function settled(client: SampleClient, id: string): Promise<Shown> {
-  return client.control<Shown>("POST", `machines/${id}/settle`);
-}
-
-async function readied(client: SampleClient, n = 1): Promise<string> {
-  const id = await created(client, n);
-  await client.get("POST", `machines/${id}/?op=commission`, { testing_scripts: "none" });
-  expect((await settled(client, id)).status).toBe(READY);
-  return id;
-}
-
-async function deployed(client: SampleClient, n = 1, form: Record<string, string> = {}): Promise<string> {
-  const id = await readied(client, n);
-  await client.get("POST", `machines/${id}/?op=deploy`, form);
-  expect((await settled(client, id)).status).toBe(DEPLOYED);
-  return id;
-}
 
 describe("signing", () => {
   test("a nonce serves once, an old time not at all, a time to come is fine", async () => {
@@ -132,7 +84,7 @@ describe("a machine's life", () => {
       vlan: { id: number; vid: number };
       links: { mode: string }[];
     }[];
-    expect(nics.map((nic) => nic.links[0]?.mode)).toEqual(["auto", ...Array.from({ length: 8 }, () => "link_up")]);
+    expect(nics.map((nic) => nic.links[0]?.mode)).toEqual([...Array.from({ length: 8 }, () => "link_up"), "auto"]);
     expect(new Set(nics.map((nic) => nic.vlan.id)).size).toBe(9);
   });
 
@@ -368,7 +320,7 @@ test("a restart with the same state file goes on where it was, due work included
   const first = await start({ stateFile });
   const id = await readied(first.client);
   await first.client.get("POST", `machines/${id}/?op=deploy`);
-  await running.pop()?.close();
+  await first.simulator.close();
   const second = await start({ stateFile });
   expect(await second.client.get<Shown>("GET", `machines/${id}/`)).toMatchObject({ status: DEPLOYING });
   expect(await settled(second.client, id)).toMatchObject({ status: DEPLOYED });

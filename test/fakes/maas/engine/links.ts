@@ -148,6 +148,12 @@ export function assignAutoAddresses(region: Region, machine: Machine): void {
   }
 }
 
+/** What the system reports as its address is the boot interface's own from then on: its link is STATIC, and outlives a release. */
+export function keepBootAddress(machine: Machine): void {
+  const boot = machine.interfaces.find((nic) => nic.id === machine.bootInterfaceId);
+  for (const link of boot?.links ?? []) if (link.mode === "auto" && link.ipAddress !== null) link.mode = "static";
+}
+
 export function freeAutoAddresses(machine: Machine): void {
   for (const nic of machine.interfaces) {
     for (const link of nic.links) if (link.mode === "auto") link.ipAddress = null;

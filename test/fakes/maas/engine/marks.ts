@@ -80,16 +80,17 @@ export async function powerOn(
 ): Promise<void> {
   if (machine.owner === null) throw stateConflict("Can't start node: it hasn't been allocated.");
   machine.userData = userData;
+  // The event comes before the change, and whether or not the BMC does it.
+  region.userEvent(machine, user, "User powering up node", comment);
   await requireBmc(region, machine);
-  region.userEvent(machine, user, "User powering on node", comment);
   startPowerOn(region, machine);
 }
 
 /** False when the region cannot control the machine's power. */
 export async function powerOff(region: Region, machine: Machine, user: User, comment: string | null): Promise<boolean> {
+  region.userEvent(machine, user, "User powering down node", comment);
   const bmc = await requireBmc(region, machine);
   if (bmc.reach === "manual") return false;
-  region.userEvent(machine, user, "User powering off node", comment);
   startPowerOff(region, machine);
   return true;
 }

@@ -42,22 +42,25 @@ export async function requireBmc(region: Region, machine: Machine): Promise<Bmc>
   throw new Refusal(500, bmc.message);
 }
 
+/** The region tells nobody that a machine's power has changed: the next answer says so, and no event. */
 export function setPower(region: Region, machine: Machine, power: "on" | "off"): void {
   const bmc = bmcOf(region, machine);
   if (bmc.reach === "failed") return;
   if (bmc.reach === "ok") bmc.box.power = power;
   if (bmc.reach === "manual" && power === "on") return;
-  if (machine.powerState !== power)
-    region.event(machine, "DEBUG", power === "on" ? "Node powered on" : "Node powered off");
   machine.powerState = power;
 }
 
+/** How long this machine's BMC takes, in simulated seconds. */
+const powerSeconds = (region: Region, machine: Machine): number =>
+  region.hardwareOf(machine)?.bmcSeconds ?? region.timings.power;
+
 export function startPowerOn(region: Region, machine: Machine): void {
   region.count(machine.systemId, "power_on");
-  region.schedule("power_on", machine, region.timings.power);
+  region.schedule("power_on", machine, powerSeconds(region, machine));
 }
 
 export function startPowerOff(region: Region, machine: Machine): void {
   region.count(machine.systemId, "power_off");
-  region.schedule("power_off", machine, region.timings.power);
+  region.schedule("power_off", machine, powerSeconds(region, machine));
 }

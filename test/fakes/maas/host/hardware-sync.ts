@@ -76,7 +76,7 @@ export async function syncHardware(root: string): Promise<void> {
   await ask(new URL("maas-scripts", metadata), { headers: { Authorization: machineAuthorization(credentials) } });
   const form = new FormData();
   form.set("op", "signal");
-  form.set("status", "OK");
+  form.set("status", "WORKING");
   form.set("20-maas-03-machine-resources", new Blob(["{}"]), "20-maas-03-machine-resources");
   await ask(metadata, { method: "POST", headers: { Authorization: machineAuthorization(credentials) }, body: form });
 }

@@ -156,6 +156,14 @@ describe("a deployed machine boots", { timeout: 120_000 }, () => {
     expect(counted.boot).toBe(1);
     const machine = simulator.sim.region.machine(id);
     expect(machine.lastSync).toBeGreaterThan(machine.deployedAt ?? Number.POSITIVE_INFINITY);
+    // It has said no more than that it works: the machine stays deployed, and the address that it came up with is its own now.
+    expect(machine).toMatchObject({ status: 6, owner: "admin" });
+    const links = () => machine.interfaces.find((nic) => nic.id === machine.bootInterfaceId)?.links;
+    const kept = [{ mode: "static", ipAddress: expect.stringMatching(/^10\.81\./) }];
+    expect(links()).toMatchObject(kept);
+    await client.get("POST", `machines/${id}/?op=release`);
+    await client.waitForStatus(id, 4);
+    expect(links()).toMatchObject(kept);
   });
 
   test("without the region's files the sync fails until somebody writes them", async () => {

@@ -57,7 +57,7 @@ def main():
     try:
         ask(metadata + "maas-scripts", credentials)
         body, content_type = multipart(
-            [("op", "signal"), ("status", "OK"), ("20-maas-03-machine-resources", "{}")]
+            [("op", "signal"), ("status", "WORKING"), ("20-maas-03-machine-resources", "{}")]
         )
         ask(metadata, credentials, body, content_type)
     except urllib.error.HTTPError as error:

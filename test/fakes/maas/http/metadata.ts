@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 import { endDeployment } from "../engine/deploy.ts";
+import { keepBootAddress } from "../engine/links.ts";
 import { Refusal } from "../engine/refusal.ts";
 import type { Region } from "../engine/region.ts";
 import { vendorData } from "../host/vendor-data.ts";
@@ -33,13 +34,20 @@ async function signal(region: Region, machine: Machine, request: IncomingMessage
   const status = form.required("status");
   if (!["OK", "WORKING", "FAILED", "TIMEDOUT", "INSTALLING", "TESTING", "APPLYING_NETCONF"].includes(status))
     throw new Refusal(400, `Unknown commissioning status: '${status}'`);
+  if (machine.status !== STATUS.deployed) return plain("OK");
   // Only a deployed machine with the flag reports its hardware; the results move its clock.
-  if (machine.status === STATUS.deployed && machine.enableHwSync) {
+  if (machine.enableHwSync) {
     machine.lastSync = region.now();
+    keepBootAddress(machine);
     region.count(machine.systemId, "sync");
     region.event(machine, "INFO", "Node hardware sync state change", `hardware sync reported ${status}`);
-    region.changed();
   }
+  // A region takes it for the end of a commissioning run: whoever syncs must never say it.
+  if (status === "OK") {
+    region.setOwner(machine, null);
+    region.changeStatus(machine, STATUS.ready);
+  }
+  region.changed();
   return plain("OK");
 }
 

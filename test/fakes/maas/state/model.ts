@@ -249,6 +249,8 @@ export interface Hardware {
   bmcPass: string;
   /** Answers its BMC at all. */
   bmcReachable: boolean;
+  /** How long its BMC takes to switch it on or off, in simulated seconds; left out: as long as any. */
+  bmcSeconds?: number | undefined;
   power: "on" | "off";
   cpuCount: number;
   /** Cores of the first NUMA node. */

@@ -138,6 +138,7 @@ function disks(serialBase: string): HardwareDisk[] {
   return [boot, ...data];
 }
 
+/** As an inventory lists them: the interface that boots comes last, so no order tells which it is. */
 function nics(name: string, networks: SiteNetworks): HardwareNic[] {
   const pxe: HardwareNic = {
     name: PXE_NIC,
@@ -159,7 +160,7 @@ function nics(name: string, networks: SiteNetworks): HardwareNic[] {
       linkSpeed: 400_000,
     }),
   );
-  return [pxe, ...roce];
+  return [...roce, pxe];
 }
 
 /** The n-th box of the site, counted from 1. */

@@ -120,11 +120,13 @@ function viewStorage(machine: Machine): Record<string, unknown> {
 function viewNetwork(region: Region, machine: Machine): Record<string, unknown> {
   const interfaces = machine.interfaces.map((nic) => viewInterface(region, machine.systemId, nic));
   const boot = machine.interfaces.findIndex((nic) => nic.id === machine.bootInterfaceId);
-  const gateway = machine.interfaces
-    .flatMap((nic) => nic.links)
+  // In the order in which interfaces were made, which says nothing of their use.
+  const links = machine.interfaces.toSorted((a, b) => a.id - b.id).flatMap((nic) => nic.links);
+  const gateway = links
     .map((link) => region.state.subnets.find((subnet) => subnet.id === link.subnetId)?.gatewayIp ?? null)
     .find((ip) => ip !== null);
   return {
+    ip_addresses: links.flatMap((link) => link.ipAddress ?? []),
     interface_set: interfaces,
     boot_interface: interfaces[boot] ?? null,
     default_gateways: {
