@@ -34,6 +34,13 @@ const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;
 /** A refused identity is looked at again this often: an operator may have lifted the reason. */
 const REFUSED_PAUSE_MS = 60_000;
+/** Ends that come to one host at a time: no fleet comes back in step after them. */
+const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
+  "retry_socket",
+  "renewed",
+  "certificate_expired",
+  "certificate_replaced",
+]);
 /** The hub's codes for an identity that it does not take. */
 const NODE_DELETED = "node_deleted";
 const isAboutIdentity = (code: string): boolean => code.startsWith("certificate_") || code === NODE_DELETED;
@@ -49,6 +56,8 @@ export class Agent {
   #channel: Channel | null = null;
   /** The newest; a renewal changes it while a channel is open. */
   #identity: Identity | null = null;
+  /** By a clock that nobody sets: however short a certificate's life, the connection is not ended all the time. */
+  #renewNextAt = 0;
   #lastSignal: ReadinessSignal | null = null;
   #signalPending = false;
   #ttlMs = 10_000;
@@ -96,7 +105,7 @@ export class Agent {
     await this.#runner?.recover();
     await Promise.race([this.#keepConnected(), stopped]);
     await this.#runner?.stop();
-    this.#channel?.close();
+    this.#channel?.close("stopped");
     await Promise.race([this.#channel?.ended, sleep(CLOSE_WITHIN_MS)]);
   }
 
@@ -112,7 +121,7 @@ export class Agent {
         await this.#pause(afterMs);
       } else {
         failures = 0;
-        if (end.reason !== "retry_socket") await this.#pause(edgeJitterMs(this.#ttlMs, Math.random()));
+        if (!AT_ONCE.has(end.reason)) await this.#pause(edgeJitterMs(this.#ttlMs, Math.random()));
       }
     }
   }
@@ -216,7 +225,7 @@ export class Agent {
     };
     background("heartbeat", this.#beat(channel, over.signal));
     background("readiness", this.#report(over.signal));
-    background("renewal", this.#renew(over.signal));
+    background("renewal", this.#renew(channel, over.signal));
     background(
       "inventory",
       system.inventory().then((inventory) => void (over.signal.aborted || this.send({ type: "inventory", inventory }))),
@@ -255,14 +264,21 @@ export class Agent {
     }
   }
 
-  /** Again and again, as a connection may outlive several certificates. The new one is used by the next connection; the open one stays valid. */
-  async #renew(over: AbortSignal): Promise<void> {
-    for (let identity = this.#identity; identity !== null && !over.aborted; identity = this.#identity) {
-      const due = renewAt(identity.notBefore, identity.notAfter, Math.random());
-      while (Date.now() < due.getTime())
-        await sleep(Math.max(1_000, Math.min(RENEW_CHECK_MS, due.getTime() - Date.now())), undefined, { signal: over });
+  /** The open connection ends with the old certificate; the next one is opened with the new one (decision I1). */
+  async #renew(channel: Channel, over: AbortSignal): Promise<void> {
+    const identity = this.#identity;
+    if (identity === null) return;
+    const due = renewAt(identity.notBefore, identity.notAfter, Math.random()).getTime();
+    // By the hub's time, as it gives the certificate out: by a clock that is wrong each one would be due at once, or none.
+    const remaining = (): number => Math.max(due - this.now().getTime(), this.#renewNextAt - performance.now());
+    for (let ms = remaining(); ms > 0; ms = remaining())
+      await sleep(Math.max(1_000, Math.min(RENEW_CHECK_MS, ms)), undefined, { signal: over });
+    while (!over.aborted) {
       try {
         this.#identity = await this.#parts.identities.renew(identity);
+        this.#renewNextAt = performance.now() + RENEW_CHECK_MS;
+        channel.close("renewed");
+        return;
       } catch (error) {
         const not_after = identity.notAfter.toISOString();
         this.#parts.log.warn("the certificate could not be renewed", { error, not_after });

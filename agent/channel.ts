@@ -8,12 +8,13 @@ export interface Channel {
   send(frame: AgentFrame): void;
   /** Resolves when the channel has ended, with why. */
   readonly ended: Promise<ChannelEnd>;
-  close(): void;
+  /** `renewed`: the next one is opened at once, with the new certificate. */
+  close(why: "stopped" | "renewed"): void;
 }
 
 export interface ChannelEnd {
-  /** `retry_socket`: a long poll that works has ended so that the WebSocket is tried again. */
-  readonly reason: CloseReason | "lost" | "stopped" | "retry_socket";
+  /** `retry_socket`: a long poll that works has ended so that the WebSocket is tried again. `renewed`: the next certificate is to be used. */
+  readonly reason: CloseReason | "lost" | "stopped" | "retry_socket" | "renewed";
   readonly message: string;
 }
 

@@ -97,7 +97,8 @@ function exchange(hub: URL, tls: TlsIdentity, ask: HubRequest): Promise<{ status
   });
 }
 
-const OTHER_CA = "The hub's certificate is not of the CA that this host was given.";
+const OTHER_CA =
+  "The hub's certificate is not of the CA that this host was given. Is the hub's address right? If the hub was set up anew, or changed its CA while this host was off for long, ask an operator to re-enroll the node (re-enroll-node) and run the command here.";
 const EXPLANATIONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "Nothing listens at the hub's address. Is the hub up, and the address right?",
   ENOTFOUND: "The hub's name cannot be resolved. Check DNS.",

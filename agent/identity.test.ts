@@ -1,9 +1,10 @@
+import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HostFolder, quietAgentLog } from "../test/fakes/hub/host-folder.ts";
 import { newNodeId } from "../test/fakes/hub/orders.ts";
 import { ScriptedHub } from "../test/fakes/hub/scripted-hub.ts";
 import { loadConfig } from "./config.ts";
-import { IdentityStore } from "./identity.ts";
+import { type Identity, IdentityStore } from "./identity.ts";
 
 const STATE = "var/lib/muster/agent";
 const TOKEN = "etc/muster/enrollment-token";
@@ -31,6 +32,11 @@ afterEach(async () => {
   await hub.close();
   host.remove();
 });
+
+function mustRead(identity: Identity | null): Identity {
+  if (identity === null) throw new Error("there is no identity on disk");
+  return identity;
+}
 
 describe("the identity on disk", () => {
   it.each(["identity.json", "key.pem", "certificate.pem"])(
@@ -68,11 +74,47 @@ describe("the identity on disk", () => {
     ]);
   });
 
-  it("keeps its key over a renewal", async () => {
+  it("has another key after a renewal, and no other file of it", async () => {
     const enrolled = await identities.enroll();
     const renewed = await identities.renew(enrolled);
-    expect(renewed.tls.key).toBe(enrolled.tls.key);
-    expect(renewed.tls.cert).not.toBe(enrolled.tls.cert);
+    expect(renewed.tls.key).not.toBe(enrolled.tls.key);
     expect(await identities.read()).toEqual(renewed);
+    expect(host.has(`${STATE}/key-next.pem`)).toBe(false);
+  });
+
+  it("asks again with the same key when the answer was lost, and with a new one when that key is damaged", async () => {
+    const enrolled = await identities.enroll();
+    hub.refuseRenewals = { status: 503, code: "unavailable" };
+    await expect(identities.renew(enrolled)).rejects.toThrow();
+    const asked = host.read(`${STATE}/key-next.pem`);
+    expect(host.mode(`${STATE}/key-next.pem`)).toBe("600");
+    await expect(identities.renew(enrolled)).rejects.toThrow();
+    expect(host.read(`${STATE}/key-next.pem`)).toBe(asked);
+    hub.refuseRenewals = null;
+    expect((await identities.renew(enrolled)).tls.key).toBe(asked);
+    host.write(`${STATE}/key-next.pem`, asked.slice(0, 40));
+    const again = await identities.renew(mustRead(await identities.read()));
+    expect(again.tls.key).toContain("PRIVATE KEY");
+  });
+
+  it("is whole whichever file of a renewal was the last one before a power cut", async () => {
+    const enrolled = await identities.enroll();
+    const files = ["key-next.pem", "certificate.pem", "key.pem", "identity.json"];
+    const before = files.map((name) => (host.has(`${STATE}/${name}`) ? host.read(`${STATE}/${name}`) : null));
+    hub.refuseRenewals = { status: 503, code: "unavailable" };
+    await expect(identities.renew(enrolled)).rejects.toThrow();
+    hub.refuseRenewals = null;
+    const next = host.read(`${STATE}/key-next.pem`);
+    const renewed = await identities.renew(enrolled);
+    const after = [next, ...files.slice(1).map((name) => host.read(`${STATE}/${name}`))];
+    for (let written = 0; written <= files.length; written += 1) {
+      files.forEach((name, at) => {
+        const text = at < written ? after[at] : before[at];
+        if (text == null) rmSync(host.path(`${STATE}/${name}`), { force: true });
+        else host.write(`${STATE}/${name}`, text);
+      });
+      const read = mustRead(await identities.read());
+      expect(read.tls).toEqual(written < 2 ? enrolled.tls : renewed.tls);
+    }
   });
 });

@@ -18,6 +18,9 @@ const IdentityFile = z.object({
   not_after: z.iso.datetime({ offset: true }),
 });
 
+/** The key that a renewal has asked with, or is about to. */
+const NEXT_KEY = "key-next.pem";
+
 export interface Identity {
   readonly nodeId: NodeId;
   readonly generation: number;
@@ -43,28 +46,30 @@ export class IdentityStore {
 
   /** Null when there is none for the node and generation of the configuration: then the host has to enroll. */
   async read(): Promise<Identity | null> {
-    const [identity, key, cert, ca] = await Promise.all([
+    const [identity, key, next, cert, ca] = await Promise.all([
       this.#system.read(this.#path("identity.json")),
       this.#system.read(this.#path("key.pem")),
+      this.#system.read(this.#path(NEXT_KEY)),
       this.#system.read(this.#path("certificate.pem")),
       this.ca(),
     ]);
-    if (identity === null || key === null || cert === null) return null;
+    if (identity === null || cert === null) return null;
     const parsed = IdentityFile.safeParse(parseJson(identity));
     const certificate = parseCertificate(cert);
-    const privateKey = parseKey(key);
+    // A renewal that was cut off has written its certificate and not yet its key in the other's place.
+    const own = [key, next].find((one) => isKeyOf(one, certificate)) ?? null;
     if (
       !parsed.success ||
       parsed.data.node_id !== this.#config.nodeId ||
       parsed.data.generation !== this.#config.generation ||
-      privateKey === null ||
-      !certificate?.checkPrivateKey(privateKey)
+      own === null ||
+      certificate === null
     )
       return null;
     return {
       nodeId: parsed.data.node_id,
       generation: parsed.data.generation,
-      tls: { ca, cert, key },
+      tls: { ca, cert, key: own },
       notBefore: certificate.validFromDate,
       notAfter: certificate.validToDate,
     };
@@ -122,31 +127,42 @@ export class IdentityStore {
     return this.#mustRead();
   }
 
-  /** A new certificate for the same key. */
+  /**
+   * A new certificate for a new key, so that a copy of the old one is worth nothing from its first use on. The key is on disk before it is asked with: asked
+   * again after an answer was lost, the hub gives the same certificate. It takes another key, as long as the one before was not used, for that of
+   * another host.
+   */
   async renew(identity: Identity): Promise<Identity> {
+    const begun = await this.#system.read(this.#path(NEXT_KEY));
+    const key = begun !== null && begun !== identity.tls.key && parseKey(begun) !== null ? begun : makeKey();
+    await this.#system.write(this.#path(NEXT_KEY), key, 0o600);
     const answer = await askHub(
       this.#config.hubUrl,
       identity.tls,
       {
         method: "POST",
         path: `/internal/v1/nodes/${identity.nodeId}/certificate`,
-        body: { csr_pem: makeRequest(identity.tls.key, identity.nodeId) },
+        body: { csr_pem: makeRequest(key, identity.nodeId) },
       },
       EnrollResponse,
     );
-    await this.#keep(answer, identity.tls.key);
+    await this.#keep(answer, key);
+    await this.#system.remove(this.#path(NEXT_KEY));
     this.#log.info("certificate renewed", { not_after: answer.not_after });
     return this.#mustRead();
   }
 
-  /** identity.json last: it is what says that the others are whole. */
+  /**
+   * After an enrollment identity.json is what says that the others are whole. A renewal's certificate comes first: it takes effect with it, as its key is
+   * there already.
+   */
   async #keep(answer: EnrollResponse, key: string): Promise<void> {
     if (answer.node_id !== this.#config.nodeId || answer.generation !== this.#config.generation)
       throw new Error(
         `The hub enrolled this host as another node or generation (${answer.node_id}, ${answer.generation}). Run a new bootstrap command.`,
       );
-    await this.#system.write(this.#path("key.pem"), key, 0o600);
     await this.#system.write(this.#path("certificate.pem"), answer.certificate_pem, 0o644);
+    await this.#system.write(this.#path("key.pem"), key, 0o600);
     await this.#system.write(
       this.#path("identity.json"),
       `${JSON.stringify({ node_id: answer.node_id, generation: answer.generation, not_after: answer.not_after })}\n`,
@@ -160,6 +176,11 @@ export class IdentityStore {
     return identity;
   }
 }
+
+const isKeyOf = (pem: string | null, certificate: X509Certificate | null): pem is string => {
+  const key = pem === null ? null : parseKey(pem);
+  return key !== null && certificate?.checkPrivateKey(key) === true;
+};
 
 function parseJson(text: string): unknown {
   try {

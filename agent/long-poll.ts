@@ -28,7 +28,7 @@ export async function openLongPoll(options: OpenOptions): Promise<Channel> {
     welcome,
     ended: poll.run(),
     send: (frame) => poll.send(frame),
-    close: () => poll.stop(),
+    close: (why) => poll.stop(why),
   };
 }
 
@@ -38,6 +38,8 @@ class Poll {
   readonly #welcome: Welcome;
   readonly #stop = new AbortController();
   #waiting = 0;
+  #over = false;
+  #stoppedFor: "stopped" | "renewed" = "stopped";
   #sending: Promise<void> = Promise.resolve();
 
   constructor(options: OpenOptions, base: string, welcome: Welcome) {
@@ -47,11 +49,19 @@ class Poll {
   }
 
   /** What waits to be sent still goes out: a task's last words among it. */
-  stop(): void {
+  stop(why: "stopped" | "renewed"): void {
+    this.#stoppedFor = why;
     void this.#sending.finally(() => this.#stop.abort());
   }
 
-  async run(): Promise<ChannelEnd> {
+  /** What could not be sent by its end is said again by the next one: the certificate may be another by then. */
+  run(): Promise<ChannelEnd> {
+    return this.#poll().finally(() => {
+      this.#over = true;
+    });
+  }
+
+  async #poll(): Promise<ChannelEnd> {
     const { hubUrl, identity } = this.#options;
     const until = performance.now() + RETRY_SOCKET_MS;
     const path = `${this.#base}/tasks/wait?session_epoch=${this.#welcome.session_epoch}&timeout_ms=${WAIT_MS}`;
@@ -65,7 +75,7 @@ class Poll {
       if (!this.#stop.signal.aborted)
         return { reason: "lost", message: error instanceof Error ? error.message : String(error) };
     }
-    return { reason: "stopped", message: "the agent stops" };
+    return { reason: this.#stoppedFor, message: "the agent has closed it" };
   }
 
   send(frame: AgentFrame): void {
@@ -80,6 +90,7 @@ class Poll {
   }
 
   async #deliver(frame: AgentFrame): Promise<void> {
+    if (this.#over) return;
     const { hubUrl, identity } = this.#options;
     const body = { session_epoch: this.#welcome.session_epoch, frames: [frame] };
     const ask = { method: "POST" as const, path: `${this.#base}/frames`, body };

@@ -72,7 +72,7 @@ describe("a WebSocket to the hub", () => {
     channel.send({ type: "heartbeat", seq: 2 });
     await expect.poll(() => heard.length, { timeout: 20_000 }).toBe(2);
     expect(ended.yet).toBe(false);
-    channel.close();
+    channel.close("stopped");
   });
 
   it("is given up when nothing was heard for two times to live", { timeout: 60_000 }, async () => {

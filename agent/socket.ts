@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { WebSocket } from "ws";
 import type { Hello, Welcome } from "../shared/protocol/frames.ts";
-import { CLOSE_CODES, type CloseReason, MAX_FRAME_BYTES } from "../shared/protocol/version.ts";
+import { AGENT_COMES_BACK, CLOSE_CODES, type CloseReason, MAX_FRAME_BYTES } from "../shared/protocol/version.ts";
 import { type Channel, type ChannelEnd, ChannelRefused, type TakeFrame } from "./channel.ts";
 import { parseFrame } from "./frame.ts";
 import { explain } from "./https.ts";
@@ -14,6 +14,10 @@ const CLOSE_WITHIN_MS = 2_000;
 /** A hub that reads this slowly is as good as gone; what is not acknowledged is said again on the next connection. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 const MAX_REFUSAL_BYTES = 64 * 1024;
+const CLOSED_FOR = {
+  stopped: { code: 1000, reason: "the agent stops" },
+  renewed: { code: AGENT_COMES_BACK, reason: "renewed" },
+};
 
 export interface OpenOptions {
   readonly hubUrl: URL;
@@ -37,10 +41,11 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
   let lastHeard = performance.now();
   /** As the hub told it last: it grows with the fleet while the connection is open. */
   let ttlMs = 0;
+  let closedFor: "stopped" | "renewed" | null = null;
   let welcomed: ((welcome: Welcome) => void) | null = null;
   const ended = new Promise<ChannelEnd>((resolve) =>
     socket.once("close", (code, reason) =>
-      resolve({ reason: reasonOf(code), message: `${code} ${reason.toString()}`.trim() }),
+      resolve({ reason: closedFor ?? reasonOf(code), message: `${code} ${reason.toString()}`.trim() }),
     ),
   );
   const opened = new Promise<Welcome>((resolve, reject) => {
@@ -87,8 +92,9 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
       // Nothing heard for two times to live: half of the connection is dead, and TCP has not noticed.
       if (performance.now() - lastHeard > 2 * ttlMs) socket.terminate();
     },
-    close: () => {
-      socket.close(1000, "the agent stops");
+    close: (why) => {
+      socket.close(CLOSED_FOR[why].code, CLOSED_FOR[why].reason);
+      closedFor = why;
       // A hub that does not answer the close is not waited for.
       setTimeout(() => socket.terminate(), CLOSE_WITHIN_MS).unref();
     },

@@ -27,6 +27,8 @@ const FOUR_REPEATS_SECONDS = 4 * AGENT_REPEATS_WITHIN_SECONDS;
 export const CONDITION_TYPES = {
   /** The hub watches the channel itself and writes when it opens, ends or falls silent. */
   "agent.connected": { sources: ["hub"], lifeSeconds: null, bars: "missing_or_not_true" },
+  /** False once two hosts were found to use the node's identity; only an enrollment anew makes it True. */
+  "agent.identity": { sources: ["hub"], lifeSeconds: null, bars: "not_true" },
   "agent.healthy": { sources: ["agent"], lifeSeconds: FOUR_REPEATS_SECONDS, bars: "missing_or_not_true" },
   "os.booted": { sources: ["agent", "cloud-init", "external"], lifeSeconds: null, bars: "missing_or_not_true" },
   /** An onboarding waits for these two; a node in service is judged by its agent's health. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { BreakerKind, DriftAction, DriftRule, DriftSeverity } from "./drift.ts";
 import { FAILURE_CLASSES } from "./failures.ts";
+import { CLONE_EVIDENCE_CODES } from "./identity.ts";
 import { NODE_STATUSES } from "./node-status.ts";
 import { DECOMMISSION_MODES, WORKFLOW_STATUSES } from "./workflow-status.ts";
 
@@ -121,6 +122,22 @@ export const EVENTS = {
     subject: "nodes/{node_id}",
     meaning: "The node's drift is over: `healed` by itself, or `acknowledged` or ended by a person.",
     data: z.strictObject({ ...drift, how: z.enum(["healed", "acknowledged", "returned_to_service"]) }),
+  },
+  "node.identity.barred": {
+    subject: "nodes/{node_id}",
+    meaning: "Two hosts used one node's identity; both are barred until an operator re-enrolls the node.",
+    data: z.strictObject({
+      node_id: z.string(),
+      hostname: z.string(),
+      evidence: z.enum(CLONE_EVIDENCE_CODES),
+      quarantined: z.boolean(),
+      message: z.string(),
+    }),
+  },
+  "node.identity.restored": {
+    subject: "nodes/{node_id}",
+    meaning: "A node whose identity two hosts had used has enrolled anew.",
+    data: z.strictObject({ node_id: z.string(), hostname: z.string(), evidence: z.enum(CLONE_EVIDENCE_CODES) }),
   },
   "site.breaker.tripped": {
     subject: "maas-sites/{site_id}",

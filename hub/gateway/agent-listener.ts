@@ -141,7 +141,7 @@ async function drained(gateway: Gateway): Promise<void> {
 }
 
 function acceptSockets(server: Server, options: AgentListenerOptions, gateway: Gateway): WebSocketServer {
-  const { db, ca, log } = options;
+  const { log } = options;
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
@@ -151,7 +151,7 @@ function acceptSockets(server: Server, options: AgentListenerOptions, gateway: G
     socket.on("error", (error) => log.debug("socket failed in the upgrade", { error: error.message }));
     const id = CONNECT_PATH.exec(request.url ?? "")?.[1];
     if (id === undefined) return refuse(socket, new ApiError("not_found", "There is no WebSocket at this path."));
-    identify({ db, ca }, request, id, "channel").then(
+    identify(options, request, id, "channel").then(
       (identity) => {
         if (!server.listening) return refuse(socket, new ApiError("unavailable", "The hub is stopping. Try again."));
         sockets.handleUpgrade(request, socket, head, (ws) => new SocketChannel(ws, request, identity, gateway, log));

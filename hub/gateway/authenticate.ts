@@ -2,10 +2,16 @@ import { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { nodeUri } from "../../shared/api/enroll.ts";
 import { ApiError } from "../../shared/api/errors.ts";
+import { CLONE_EVIDENCE } from "../../shared/identity.ts";
 import type { NodeId } from "../../shared/ids.ts";
-import { readCertificate } from "../db/queries/node-certificates.ts";
-import type { Db } from "../db/tx.ts";
+import { beginUse, noteReplacedUse, readCertificate } from "../db/queries/node-certificates.ts";
+import { readBar } from "../db/queries/node-identity-bars.ts";
+import type { Db, InTx } from "../db/tx.ts";
+import type { Log } from "../log.ts";
+import { type CertificateFacts, certificateVerdict } from "../node/clone-verdict.ts";
+import { barIdentity, WHAT_TO_DO } from "../node/identity-bar.ts";
 import type { CertificateAuthority } from "./certificate-authority.ts";
+import { plainAddress } from "./connection-attempts.ts";
 import { serialOf } from "./x509.ts";
 
 /** A known key may still renew this long after its certificate has expired: a host that was off must not be locked out (architecture 6). */
@@ -15,6 +21,16 @@ export interface AuthenticatedNode {
   readonly nodeId: NodeId;
   readonly generation: number;
   readonly serial: string;
+  readonly address: string | null;
+  /** Only for a renewal: the certificate is no good, and what is asked for with it is judged. */
+  readonly replaced: boolean;
+}
+
+export interface IdentityDependencies {
+  readonly db: Db;
+  readonly inTx: InTx;
+  readonly ca: CertificateAuthority;
+  readonly log: Log;
 }
 
 /**
@@ -26,11 +42,10 @@ export const nodeDeleted = (): ApiError =>
 
 /**
  * Who is at the other end? The TLS layer has proven that the peer holds the certificate's key; here it is checked that our CA issued it, that
- * it names this node, is not revoked, is of the node's present generation, and has not expired.
+ * it names this node, is of the node's present generation, has not expired, and is neither revoked nor replaced. Its first use ends what it replaces.
  */
 export async function authenticate(
-  db: Db,
-  ca: CertificateAuthority,
+  deps: IdentityDependencies,
   socket: TLSSocket,
   nodeId: NodeId,
   use: "channel" | "renewal",
@@ -44,18 +59,81 @@ export async function authenticate(
   const certificate = new X509Certificate(raw);
   const reject = (detail: string) =>
     new ApiError("certificate_rejected", `The client certificate is not accepted: ${detail}`);
-  if (!ca.issued(certificate)) throw reject("it was not issued by this hub. Enroll again.");
+  if (!deps.ca.issued(certificate)) throw reject("it was not issued by this hub. Enroll again.");
   if (certificate.subjectAltName !== `URI:${nodeUri(nodeId)}`) throw reject(`it does not name node ${nodeId}.`);
   const serial = serialOf(certificate.serialNumber);
-  const known = await readCertificate(db, serial);
+  const known = await readCertificate(deps.db, serial);
   if (known === null || known.node.id !== nodeId) throw reject("its node is not known any more.");
   if (known.node.status === "deleted") throw nodeDeleted();
   const late = Date.now() - certificate.validToDate.getTime();
   if (late > (use === "renewal" ? RENEW_AFTER_EXPIRY_MS : 0))
-    throw reject(`it expired at ${certificate.validToDate.toISOString()}. Renew it, or check the host's clock.`);
-  if (known.certificate.revokedAt !== null)
-    throw reject(`it was revoked: ${known.certificate.revokeReason ?? "no reason given"}.`);
-  if (known.certificate.generation !== known.node.generation)
+    throw reject(
+      use === "renewal"
+        ? `it expired at ${certificate.validToDate.toISOString()}, too long ago to be renewed. Ask an operator to re-enroll the node (re-enroll-node), and run the command on this host.`
+        : `it expired at ${certificate.validToDate.toISOString()}. Renew it, or check the host's clock.`,
+    );
+  const { generation } = known.node;
+  if (known.certificate.generation !== generation)
     throw reject("the node was provisioned anew since; enroll with the new token.");
-  return { nodeId, generation: known.node.generation, serial };
+  const caller = { nodeId, generation, serial, address: plainAddress(socket.remoteAddress) };
+  const { revokedAt, revokeReason, replacedAt, firstUsedAt } = known.certificate;
+  if (revokedAt !== null) throw await refusalOfRevoked(deps, caller, revokeReason);
+  // Whether a renewal shows a second user is known once its key is.
+  if (replacedAt !== null && use === "renewal") return { ...caller, replaced: true };
+  if (replacedAt !== null) throw await judgeReplaced(deps, caller, "channel");
+  if (firstUsedAt === null && !(await deps.inTx((tx) => beginUse(tx, nodeId, generation, serial))))
+    throw await judgeReplaced(deps, caller, "channel");
+  return { ...caller, replaced: false };
+}
+
+type Caller = Omit<AuthenticatedNode, "replaced">;
+
+/** A revoked certificate is refused with what a person can do about it. */
+async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generation }: Caller, reason: string | null) {
+  const bar = await readBar(db, nodeId);
+  if (bar?.generation === generation)
+    return new ApiError(
+      "certificate_barred",
+      `The client certificate is barred, as two hosts used this node's identity: ${CLONE_EVIDENCE[bar.evidence]}. ${WHAT_TO_DO}`,
+    );
+  return new ApiError(
+    "certificate_rejected",
+    `The client certificate is not accepted: it was revoked: ${reason ?? "no reason given"}. An operator can re-enroll the node (re-enroll-node).`,
+  );
+}
+
+/**
+ * A replaced certificate is refused. Where that shows that two hosts use the identity, both are barred (decision I1). Answers what to refuse it with.
+ */
+export async function judgeReplaced(
+  deps: IdentityDependencies,
+  caller: Caller,
+  asks: CertificateFacts["asks"],
+): Promise<ApiError> {
+  const { nodeId, generation, serial, address } = caller;
+  const { verdict, reason } = await deps.inTx(async (tx) => {
+    const known = await readCertificate(tx, serial);
+    const facts = {
+      revoked: known === null || known.certificate.revokedAt !== null,
+      replaced: true,
+      seenForMs: known?.replacedSeenForMs ?? null,
+      asks,
+    };
+    const found = certificateVerdict(facts);
+    await noteReplacedUse(tx, serial);
+    if (found === "second_key" || found === "replaced_certificate")
+      await barIdentity(tx, nodeId, generation, { evidence: found, details: { serial, address } });
+    return { verdict: found, reason: known?.certificate.revokeReason ?? null };
+  });
+  if (verdict === "revoked") return refusalOfRevoked(deps, caller, reason);
+  if (verdict !== "second_key" && verdict !== "replaced_certificate")
+    return new ApiError(
+      "certificate_replaced",
+      "The client certificate was replaced by a renewal, and the new one is in use. If this host has not renewed it, another host uses this node's identity: see the node's events.",
+    );
+  deps.log.warn("two hosts use one identity", { node_id: nodeId, evidence: verdict, serial, address });
+  return new ApiError(
+    "certificate_barred",
+    `The client certificate is barred, as two hosts used this node's identity: ${CLONE_EVIDENCE[verdict]}. ${WHAT_TO_DO}`,
+  );
 }

@@ -3,22 +3,27 @@ import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { isSupportedProtocol, OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from "../../shared/protocol/version.ts";
 import { knowsToken, lockToken, markTokenUsed } from "../db/queries/enrollment-tokens.ts";
-import { isKeyRevoked, isRevoked, keepCertificate, revokeCertificates } from "../db/queries/node-certificates.ts";
+import {
+  isKeyRevoked,
+  isVoid,
+  keepCertificate,
+  readKeyUse,
+  readUnused,
+  revokeCertificates,
+} from "../db/queries/node-certificates.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { EnrollmentToken, Node } from "../db/schema/index.ts";
-import type { Db, InTx, Tx } from "../db/tx.ts";
+import type { Tx } from "../db/tx.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
+import { healIdentity } from "../node/identity-bar.ts";
 import { enrollManualNode } from "../node/manual-mode.ts";
-import { type AuthenticatedNode, nodeDeleted } from "./authenticate.ts";
-import type { CertificateAuthority, CheckedRequest, SignedNodeCertificate } from "./certificate-authority.ts";
+import { type AuthenticatedNode, type IdentityDependencies, judgeReplaced, nodeDeleted } from "./authenticate.ts";
+import type { CheckedRequest, SignedNodeCertificate } from "./certificate-authority.ts";
 import type { TaskSigner } from "./task-signer.ts";
 
-export interface EnrollDependencies {
-  readonly db: Db;
-  readonly inTx: InTx;
-  readonly ca: CertificateAuthority;
+export interface EnrollDependencies extends IdentityDependencies {
   readonly signer: TaskSigner;
 }
 
@@ -48,11 +53,14 @@ export async function enroll(deps: EnrollDependencies, request: EnrollRequest): 
   const checked = await deps.ca.checkRequest(request.csr_pem, request.node_id);
   // Signed before the transaction, so that no cryptography holds the token's lock; thrown away when the token is refused.
   const signed = await deps.ca.signNode(request.node_id, checked);
-  const generation = await deps.inTx(async (tx) => {
+  const { generation, given } = await deps.inTx(async (tx) => {
     const { token, node } = await usableToken(tx, request, checked);
     await markTokenUsed(tx, token.id, checked.publicKeySha256);
+    const unused = await readUnused(tx, node.id, node.generation, checked.publicKeySha256);
+    if (unused !== null) return { generation: node.generation, given: unused };
     await enrollManualNode(tx, node);
     await keepCertificate(tx, certificateOf(node, signed));
+    await healIdentity(tx, node);
     await revokeCertificates(tx, node.id, { belowGeneration: node.generation }, "the node was provisioned anew");
     await recordNodeEvent(tx, {
       nodeId: node.id,
@@ -62,9 +70,9 @@ export async function enroll(deps: EnrollDependencies, request: EnrollRequest): 
       details: { serial: signed.serial, boot_id: request.boot_id, generation: node.generation },
     });
     await wakeWorkflows(tx, [waitKey.node(node.id)]);
-    return node.generation;
+    return { generation: node.generation, given: signed };
   });
-  return answer(deps, request.node_id, generation, signed);
+  return answer(deps, request.node_id, generation, given);
 }
 
 /** The token and its node, both held until the end of the transaction. */
@@ -100,7 +108,12 @@ async function usableToken(
   if (await isKeyRevoked(tx, node.id, node.generation, checked.publicKeySha256))
     throw new ApiError(
       "certificate_rejected",
-      "The certificate of this key was revoked, so the token does not give another one. An operator can start a new provisioning.",
+      "The certificate of this key was revoked, so the token does not give another one. An operator can re-enroll the node (re-enroll-node) or start a new provisioning.",
+    );
+  if ((await readKeyUse(tx, node.id, node.generation, checked.publicKeySha256)) === "over")
+    throw new ApiError(
+      "token_used",
+      "The enrollment token was used already, and the certificate that it gave was renewed since. If this host lost its identity, ask an operator to re-enroll the node (re-enroll-node).",
     );
   return { token, node };
 }
@@ -120,7 +133,8 @@ function refuseOtherHost(token: EnrollmentToken, request: EnrollRequest): void {
 
 /**
  * A new certificate for the caller, who has proven one that was accepted a moment ago (see `authenticate`), in that one's generation. Whether it is
- * accepted still is read again while the node is held, as whoever revokes certificates holds it too: no renewal outlives a revocation.
+ * accepted still is read again while the node is held, as whoever revokes certificates holds it too: no renewal outlives a revocation. It ends the
+ * caller's own once it is used; until then the same key is given it again, since the answer may have been lost (decision I1).
  */
 export async function renew(
   deps: EnrollDependencies,
@@ -129,8 +143,13 @@ export async function renew(
 ): Promise<EnrollResponse> {
   const { nodeId, generation, serial } = caller;
   const checked = await deps.ca.checkRequest(csrPem, nodeId);
+  const key = checked.publicKeySha256;
+  if (caller.replaced) {
+    const known = await deps.inTx((tx) => readKeyUse(tx, nodeId, generation, key));
+    throw await judgeReplaced(deps, caller, known === "unknown" ? "successor_of_new_key" : "successor_of_known_key");
+  }
   const signed = await deps.ca.signNode(nodeId, checked);
-  await deps.inTx(async (tx) => {
+  const given = await deps.inTx(async (tx) => {
     const node = await lockNode(tx, nodeId);
     if (node === null || node.status === "deleted") throw nodeDeleted();
     if (node.generation !== generation)
@@ -138,21 +157,24 @@ export async function renew(
         "certificate_rejected",
         "The client certificate is not accepted: the node was provisioned anew since; enroll with the new token.",
       );
-    if (await isRevoked(tx, serial))
+    if (await isVoid(tx, serial))
       throw new ApiError(
         "certificate_rejected",
-        "The client certificate is not accepted: it was revoked. An operator can start a new provisioning.",
+        "The client certificate is not accepted: it was revoked or replaced meanwhile. Ask again; an operator can re-enroll the node (re-enroll-node).",
       );
+    const unused = await readUnused(tx, nodeId, generation, key);
+    if (unused !== null) return unused;
     await keepCertificate(tx, certificateOf(node, signed));
     await recordNodeEvent(tx, {
       nodeId,
       type: "certificate_renewed",
       owner: "agent",
       message: "Certificate renewed",
-      details: { serial: signed.serial },
+      details: { serial: signed.serial, renewed_with: serial },
     });
+    return signed;
   });
-  return answer(deps, nodeId, generation, signed);
+  return answer(deps, nodeId, generation, given);
 }
 
 const certificateOf = (node: Node, signed: SignedNodeCertificate) => ({
@@ -162,18 +184,19 @@ const certificateOf = (node: Node, signed: SignedNodeCertificate) => ({
   publicKeySha256: signed.publicKeySha256,
   notBefore: signed.notBefore,
   notAfter: signed.notAfter,
+  pem: signed.pem,
 });
 
 const answer = (
   deps: EnrollDependencies,
   nodeId: NodeId,
   generation: number,
-  signed: SignedNodeCertificate,
+  given: Pick<SignedNodeCertificate, "pem" | "notAfter">,
 ): EnrollResponse => ({
   node_id: nodeId,
   generation,
-  certificate_pem: signed.pem,
+  certificate_pem: given.pem,
   ca_pem: deps.ca.caPem,
-  not_after: signed.notAfter.toISOString(),
+  not_after: given.notAfter.toISOString(),
   task_signing_public_key: deps.signer.publicKey,
 });

@@ -1,23 +1,36 @@
 import type { NodeId } from "../../shared/ids.ts";
 import type { AgentFrame, Hello, Welcome } from "../../shared/protocol/frames.ts";
-import { CLOSE_CODES, PROTOCOL_VERSION } from "../../shared/protocol/version.ts";
-import { closeSession, findVoidSessions, openSession, recordContacts } from "../db/queries/agent-sessions.ts";
-import { hadRecently, knowsBoot, recordNodeEvent } from "../db/queries/node-events.ts";
+import { AGENT_COMES_BACK, CLOSE_CODES, PROTOCOL_VERSION } from "../../shared/protocol/version.ts";
+import {
+  closeSession,
+  findVoidSessions,
+  noteDisplaced,
+  openSession,
+  readDisplacing,
+  recordContacts,
+} from "../db/queries/agent-sessions.ts";
+import { knowsBoot, recordNodeEvent } from "../db/queries/node-events.ts";
 import { keepInventory } from "../db/queries/node-inventories.ts";
 import { readNode } from "../db/queries/nodes.ts";
 import type { AgentSession, Node } from "../db/schema/index.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
+import { sessionVerdict } from "../node/clone-verdict.ts";
 import { applyReadinessSignal, writeConnected } from "../node/conditions.ts";
 import { heartbeatTtlMs } from "../node/heartbeat.ts";
+import { barIdentity, type CloneFound, liftIdentityQuarantine } from "../node/identity-bar.ts";
 import { admitManualNode } from "../node/manual-mode.ts";
 import { moveNode } from "../node/move-node.ts";
 import type { AuthenticatedNode } from "./authenticate.ts";
 import type { Dispatcher } from "./dispatch.ts";
 import type { Channel, Session, Sessions } from "./session.ts";
 
-/** An alarm on a doubled identity is not said again within this time: two clones may take turns every second. */
-const ALARM_EVERY_MINUTES = 10;
+/** Ends after which a good agent opens the next session at once. */
+const COMES_BACK: ReadonlySet<number> = new Set([
+  AGENT_COMES_BACK,
+  CLOSE_CODES.certificate_expired.code,
+  CLOSE_CODES.certificate_replaced.code,
+]);
 
 export interface GatewayDependencies {
   readonly db: Db;
@@ -40,7 +53,7 @@ export class Gateway {
 
   /**
    * Opens the session that a hello asks for: one epoch above the last, the newest wins. A node that was offline is active again, as contact
-   * is proof of life. Two hosts that take turns with one identity raise an alarm.
+   * is proof of life.
    */
   async open(
     hello: Hello,
@@ -51,7 +64,7 @@ export class Gateway {
   ): Promise<{ session: Session; welcome: Welcome }> {
     const { inTx, sessions, hubId, hubVersion, heartbeatMinTtlMs } = this.#deps;
     const ttl = heartbeatTtlMs(sessions.size + 1, heartbeatMinTtlMs, Math.random());
-    const epoch = await inTx(async (tx) => {
+    const { epoch, bootReturned } = await inTx(async (tx) => {
       const opened = await openSession(tx, {
         nodeId: hello.node_id,
         hubId,
@@ -64,24 +77,28 @@ export class Gateway {
         remoteAddress,
       });
       const node = await requireNode(tx, hello.node_id);
-      if (opened.previous?.bootId !== hello.boot_id) await this.#noticeBoot(tx, hello);
+      const returned = opened.previous?.bootId !== hello.boot_id && (await this.#noticeBoot(tx, hello));
       if (node.status === "offline") {
         const move = { from: "offline", to: "active", owner: "heartbeat" } as const;
         await moveNode(tx, node.id, move, "The agent is in contact again");
       }
+      await liftIdentityQuarantine(tx, node);
       const message = `Connected by ${kind === "websocket" ? "WebSocket" : "long poll"}`;
       await writeConnected(tx, node, "True", "Connected", message);
-      return opened.epoch;
+      return { epoch: opened.epoch, bootReturned: returned };
     });
     const session: Session = {
       nodeId: hello.node_id,
       generation: hello.generation,
       epoch,
       serial: identity.serial,
+      bootId: hello.boot_id,
+      address: remoteAddress,
       channel,
       heartbeatTtlMs: ttl,
       heardAt: performance.now(),
       settled: false,
+      bootReturned,
     };
     sessions.add(session);
     const welcome: Welcome = {
@@ -95,32 +112,18 @@ export class Gateway {
     return { session, welcome };
   }
 
-  /**
-   * A host never returns to a boot that another boot has followed. When the node's sessions do, two hosts run with one identity, e.g. a cloned
-   * disk. A mere reboot is one change of boot and no alarm.
-   */
-  async #noticeBoot(tx: Tx, hello: Hello): Promise<void> {
+  /** True for a boot that this provisioning of the node has had before (decision I1). */
+  async #noticeBoot(tx: Tx, hello: Hello): Promise<boolean> {
     const { node_id: nodeId, generation, boot_id: bootId } = hello;
-    if (!(await knowsBoot(tx, nodeId, generation, bootId))) {
-      await recordNodeEvent(tx, {
-        nodeId,
-        type: "session_opened",
-        owner: "gateway",
-        message: `First contact of boot ${bootId}`,
-        details: { boot_id: bootId, generation, agent_version: hello.agent_version },
-      });
-      return;
-    }
-    this.#deps.log.warn("duplicate identity", { node_id: nodeId, boot_id: bootId });
-    if (await hadRecently(tx, nodeId, "duplicate_identity", ALARM_EVERY_MINUTES)) return;
+    if (await knowsBoot(tx, nodeId, generation, bootId)) return true;
     await recordNodeEvent(tx, {
       nodeId,
-      type: "duplicate_identity",
+      type: "session_opened",
       owner: "gateway",
-      message:
-        "Two hosts use this node's identity: sessions of two boots take turns. Find the copy and onboard it anew.",
-      details: { boot_id: bootId, generation },
+      message: `First contact of boot ${bootId}`,
+      details: { boot_id: bootId, generation, agent_version: hello.agent_version },
     });
+    return false;
   }
 
   /** After the welcome was sent: only now may tasks be offered. */
@@ -133,6 +136,7 @@ export class Gateway {
     const { sessions, inTx, db } = this.#deps;
     if (!sessions.isCurrent(session)) return;
     sessions.contact(session, performance.now());
+    if (session.bootReturned) await this.#judgeReturn(session);
     switch (frame.type) {
       case "hello":
         session.channel.close("bad_frame");
@@ -157,11 +161,15 @@ export class Gateway {
     }
   }
 
-  /** Only the newest session's end says that the agent is gone; that the hub itself stops says nothing of the agent. */
-  async closed(session: Session, reason: string): Promise<void> {
+  /**
+   * Only the newest session's end says that the agent is gone; that the hub itself stops says nothing of the agent. `answered`: the agent itself has
+   * answered that the hub ends the session for a newer one.
+   */
+  async closed(session: Session, reason: string, answered: boolean): Promise<void> {
     this.#ending += 1;
     this.#deps.sessions.remove(session);
     try {
+      if (answered) await this.#judgeDisplaced(session);
       await this.#recordEnd(session, reason.slice(0, 200));
     } finally {
       this.#ending -= 1;
@@ -174,21 +182,61 @@ export class Gateway {
   }
 
   async #recordEnd(session: Session, because: string): Promise<void> {
+    const code = Number.parseInt(because, 10);
+    // It comes back at once; one that does not is missed by the sweep for silent agents.
+    if (COMES_BACK.has(code)) return;
     await this.#deps.inTx(async (tx) => {
       if (!(await closeSession(tx, session.nodeId, session.epoch, because))) return;
       const node = await readNode(tx, session.nodeId);
       if (node === null || node.generation !== session.generation) return;
-      if (because.startsWith(String(CLOSE_CODES.hub_stopping.code)))
+      if (code === CLOSE_CODES.hub_stopping.code)
         await writeConnected(tx, node, "Unknown", "HubStopping", "The hub that the agent was connected to stops");
       else await writeConnected(tx, node, "False", "Disconnected", `The connection ended: ${because}`);
     });
+  }
+
+  /** A hello may have lain somewhere since its host went down; a frame after the welcome shows that the host lives in that boot now. */
+  async #judgeReturn(session: Session): Promise<void> {
+    session.bootReturned = false;
+    const facts = { boot: "returned", address: "unknown", life: "spoke", displacedBefore: false } as const;
+    const evidence = sessionVerdict(facts);
+    if (evidence === null) return;
+    const { bootId: boot_id, address, serial } = session;
+    await this.#bar(session, { evidence, details: { boot_id, address, serial } });
+  }
+
+  /** The agent has answered that a newer session took its place: both lived at once. */
+  async #judgeDisplaced(session: Session): Promise<void> {
+    const found = await this.#deps.inTx(async (tx) => {
+      const newer = await readDisplacing(tx, session.nodeId, session.epoch);
+      if (newer === null || newer.generation !== session.generation) return null;
+      const evidence = sessionVerdict({
+        boot: newer.bootId === session.bootId ? "same" : "new",
+        address: newer.remoteAddress === session.address ? "same" : "other",
+        life: "answered_displacement",
+        displacedBefore: newer.displacedBefore,
+      });
+      await noteDisplaced(tx, session.nodeId);
+      const details = {
+        boot_ids: [session.bootId, newer.bootId],
+        addresses: [session.address, newer.remoteAddress],
+        serial: session.serial,
+      };
+      return evidence === null ? null : { evidence, details };
+    });
+    if (found !== null) await this.#bar(session, found);
+  }
+
+  async #bar({ nodeId, generation }: Session, found: CloneFound): Promise<void> {
+    const barred = await this.#deps.inTx((tx) => barIdentity(tx, nodeId, generation, found));
+    if (barred) this.#deps.log.warn("two hosts use one identity", { node_id: nodeId, evidence: found.evidence });
   }
 
   async flushContacts(): Promise<void> {
     await recordContacts(this.#deps.db, this.#deps.sessions.takeContacts());
   }
 
-  /** Closes sessions of this hub that do not count any more: superseded elsewhere, revoked, or of a node provisioned anew. */
+  /** Closes sessions of this hub that do not count any more: superseded elsewhere, of a node provisioned anew, or over with their certificates. */
   async closeVoid(sessions: readonly Session[]): Promise<void> {
     for (const { nodeId, why } of await findVoidSessions(this.#deps.db, sessions)) {
       const session = this.#deps.sessions.get(nodeId);

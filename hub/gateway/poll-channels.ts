@@ -60,7 +60,7 @@ export class PollChannels {
     for (const [nodeId, { session, channel }] of this.#open) {
       if (channel.closed === null) continue;
       this.#open.delete(nodeId);
-      await this.#gateway.closed(session, channel.closed);
+      await this.#gateway.closed(session, channel.closed, false);
     }
   }
 }

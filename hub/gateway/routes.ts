@@ -10,7 +10,7 @@ import { AgentFrame, Hello } from "../../shared/protocol/frames.ts";
 import type { Log } from "../log.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
 import { PACKAGES_PATH, type PackageSource, sendAgentPackage } from "./agent-package-route.ts";
-import { type AuthenticatedNode, authenticate } from "./authenticate.ts";
+import { type AuthenticatedNode, authenticate, type IdentityDependencies } from "./authenticate.ts";
 import { bearerToken } from "./bearer-token.ts";
 import { BOOTSTRAP_SCRIPT_PATH, type RenderBootstrapScript, sendBootstrapScript } from "./bootstrap-script-route.ts";
 import { BODY_BYTES } from "./budgets.ts";
@@ -114,14 +114,14 @@ async function noted(
 }
 
 export async function identify(
-  deps: Pick<AgentRouteDependencies, "db" | "ca">,
+  deps: IdentityDependencies,
   request: unknown,
   id: string,
   use: "channel" | "renewal",
 ): Promise<AuthenticatedNode> {
   const nodeId = NodeId.safeParse(id);
   if (!nodeId.success) throw new ApiError("not_found", "The path does not hold a node id.");
-  return authenticate(deps.db, deps.ca, (request as IncomingMessage).socket as TLSSocket, nodeId.data, use);
+  return authenticate(deps, (request as IncomingMessage).socket as TLSSocket, nodeId.data, use);
 }
 
 async function body<T>(c: Context<Env>, schema: z.ZodType<T>, mostBytes: number): Promise<T> {

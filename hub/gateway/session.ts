@@ -17,12 +17,16 @@ export interface Session {
   readonly epoch: number;
   /** Of the certificate that it was opened with. */
   readonly serial: string;
+  readonly bootId: string;
+  readonly address: string | null;
   readonly channel: Channel;
   heartbeatTtlMs: number;
   /** Milliseconds of `performance.now()`. */
   heardAt: number;
   /** Whether what the agent's journal says has settled its earlier deliveries: a task offered before that would be taken for one that it lost. */
   settled: boolean;
+  /** Of a boot that came back after another one: what its first frame shows to live is a second user. */
+  bootReturned: boolean;
 }
 
 /** Beyond two times to live: a long poll may be silent for this long while it waits. */

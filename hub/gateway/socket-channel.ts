@@ -48,7 +48,10 @@ export class SocketChannel implements Channel {
     socket.on("close", (code, reason) => {
       clearTimeout(helloTimer);
       this.#queue(async () => {
-        if (this.#session !== null) await gateway.closed(this.#session, `${code} ${reason.toString()}`.trim());
+        if (this.#session === null) return;
+        // The hub's own code comes back from an agent that runs; a connection that is dead, or was closed before, has another one.
+        const answered = this.#ended && code === CLOSE_CODES.superseded.code;
+        await gateway.closed(this.#session, `${code} ${reason.toString()}`.trim(), answered);
       });
     });
   }

@@ -121,3 +121,12 @@ export const writeConnected = (
   reason: string,
   message: string,
 ): Promise<void> => writeOwnCondition(tx, node, { type: "agent.connected", status, reason, message });
+
+/** Whether one host alone uses the node's identity (decision I1). */
+export const writeIdentity = (
+  tx: Tx,
+  node: { id: NodeId; generation: number },
+  status: "True" | "False",
+  reason: string,
+  message: string,
+): Promise<void> => writeOwnCondition(tx, node, { type: "agent.identity", status, reason, message });

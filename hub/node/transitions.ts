@@ -10,29 +10,30 @@ export const MOVE_OWNERS = [
   "drain",
   "remove",
   "reimage",
+  "identity",
 ] as const;
 export type MoveOwner = (typeof MOVE_OWNERS)[number];
 
 /**
  * THE table of coarse states (state model 3.2) with who may move (3.3). Absent means forbidden. `-> enrolling` from a state in service is
- * decision N2's one addition, for a reimage.
+ * decision N2's one addition, for a reimage; `identity` bars two users of one identity (decision I1).
  */
 export const NODE_TRANSITIONS = {
   bootstrap_issued: { enrolling: ["admin_api", "onboarding"] },
   enrolling: { active: ["onboarding"], quarantined: ["onboarding", "operator"] },
   active: {
     offline: ["heartbeat", "reconciler"],
-    quarantined: ["reconciler", "cleanup"],
+    quarantined: ["reconciler", "cleanup", "identity"],
     draining: ["admin_api"],
     enrolling: ["reimage"],
   },
   offline: {
     active: ["heartbeat", "reconciler"],
-    quarantined: ["reconciler", "cleanup"],
+    quarantined: ["reconciler", "cleanup", "identity"],
     draining: ["admin_api"],
     enrolling: ["reimage"],
   },
-  quarantined: { active: ["operator", "reconciler"], draining: ["admin_api"], enrolling: ["reimage"] },
+  quarantined: { active: ["operator", "reconciler", "identity"], draining: ["admin_api"], enrolling: ["reimage"] },
   draining: { retired: ["drain"], offline: ["drain", "operator"] },
   retired: { active: ["operator"], removing: ["remove"] },
   removing: { retired: ["remove"], deleted: ["remove"] },

@@ -16,6 +16,8 @@ export const API_ERRORS = {
   csr_name_mismatch: { status: 403, title: "The certificate request names another node" },
   certificate_required: { status: 401, title: "A client certificate is required" },
   certificate_rejected: { status: 403, title: "The client certificate is not accepted" },
+  certificate_replaced: { status: 403, title: "The client certificate was replaced" },
+  certificate_barred: { status: 403, title: "Two hosts used the node's identity" },
   node_deleted: { status: 410, title: "The node was deleted" },
   protocol_unsupported: { status: 426, title: "The agent protocol version is not supported" },
   forbidden: { status: 403, title: "Not allowed" },

@@ -3,6 +3,7 @@ import { NodeId, SiteId } from "../ids.ts";
 import { Inventory } from "../inventory.ts";
 import { NodeStatus } from "../node-status.ts";
 import { ConditionStatus } from "../readiness.ts";
+import { Reason } from "./decommissions.ts";
 import { Hostname, Timestamp } from "./values.ts";
 
 const NodeCondition = z.strictObject({
@@ -89,6 +90,8 @@ export type BootstrapCommand = z.output<typeof BootstrapCommand>;
 export const BootstrapCommandCreate = z.strictObject({
   token_ttl_seconds: z.int().min(300).max(604_800).default(3600),
 });
+
+export const NodeReEnroll = z.strictObject({ ...BootstrapCommandCreate.shape, reason: Reason });
 
 /** A task that an operator may queue by API in this release. */
 export const TaskCreate = z.discriminatedUnion("type", [

@@ -13,8 +13,13 @@ export const CLOSE_CODES = {
   bad_frame: { code: 4000, retry: "backoff" },
   superseded: { code: 4001, retry: "never_this_socket" },
   identity_revoked: { code: 4003, retry: "stop" },
+  certificate_expired: { code: 4004, retry: "backoff" },
+  certificate_replaced: { code: 4005, retry: "backoff" },
   protocol_unsupported: { code: 4006, retry: "slow" },
   hello_timeout: { code: 4008, retry: "backoff" },
   hub_stopping: { code: 4012, retry: "backoff" },
 } as const satisfies Record<string, { code: number; retry: "backoff" | "slow" | "stop" | "never_this_socket" }>;
 export type CloseReason = keyof typeof CLOSE_CODES;
+
+/** With which an agent ends a WebSocket that it opens again at once, e.g. with a renewed certificate: its absence is none. */
+export const AGENT_COMES_BACK = 4013;

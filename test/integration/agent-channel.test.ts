@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { AGENT_COMES_BACK } from "../../shared/protocol/version.ts";
 import { publicKeyOf, TestAuthority } from "../fakes/hub/authority.ts";
 import { HostFolder } from "../fakes/hub/host-folder.ts";
 import { newNodeId } from "../fakes/hub/orders.ts";
@@ -136,9 +137,23 @@ describe("agent and hub: identity", () => {
     configure();
     startAgent();
     await until("a renewal", () => (hub.renewals > 0 ? true : undefined));
-    hub.certificateLifeMs = 3_600_000;
+    hub.certificateLifeMs = 24 * 3_600_000;
     await connected();
     expect(hub.enrollments).toHaveLength(1);
+  });
+
+  it("goes over to its renewed certificate, with another key, as soon as it has it", async () => {
+    // Its life began an hour ago, so more than half of it has passed.
+    hub.certificateLifeMs = 600_000;
+    configure();
+    startAgent();
+    await connected();
+    const key = host.read(`${STATE}/key.pem`);
+    await connected(2);
+    expect(hub.closes).toEqual([AGENT_COMES_BACK]);
+    expect([hub.renewals, hub.enrollments.length]).toEqual([1, 1]);
+    expect(host.read(`${STATE}/key.pem`)).not.toBe(key);
+    expect(hub.serials[1]).not.toBe(hub.serials[0]);
   });
 
   it("starts again with what it has when its identity file is damaged", async () => {

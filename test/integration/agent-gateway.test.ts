@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { and, eq } from "../../hub/db/orm.ts";
 import { revokeCertificates } from "../../hub/db/queries/node-certificates.ts";
-import { agentSessions, nodeConditions, nodeEvents, nodeInventories, nodes } from "../../hub/db/schema/index.ts";
+import { agentSessions, nodeConditions, nodeInventories, nodes } from "../../hub/db/schema/index.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { CLOSE_CODES, MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 import type { ReadinessSignal } from "../../shared/readiness.ts";
@@ -39,11 +39,6 @@ const conditionOf = async (nodeId: NodeId, type: string) =>
       .from(nodeConditions)
       .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, type)))
   )[0];
-const eventsOf = async (nodeId: NodeId, type: (typeof nodeEvents.$inferSelect)["type"]) =>
-  rig.db
-    .select()
-    .from(nodeEvents)
-    .where(and(eq(nodeEvents.nodeId, nodeId), eq(nodeEvents.type, type)));
 const sessionState = (nodeId: NodeId, state: "open" | "closed") =>
   until(`the session is ${state}`, async () => {
     const session = await sessionOf(nodeId);
@@ -228,15 +223,6 @@ describe("a session", () => {
     expect((await withoutHello.closing()).code).toBe(CLOSE_CODES.hub_stopping.code);
     expect(await sessionOf(identity.nodeId)).toMatchObject({ state: "closed" });
     expect(await conditionOf(identity.nodeId, "agent.connected")).toMatchObject({ status: "Unknown" });
-  });
-
-  it("raises an alarm when two boots take turns, once, and none for a reboot", async () => {
-    const identity = await rig.enrolled();
-    for (const boot_id of ["a", "b"]) await connect(identity, { hello: { boot_id } });
-    expect(await eventsOf(identity.nodeId, "duplicate_identity")).toEqual([]);
-    for (const boot_id of ["a", "b", "a"]) await connect(identity, { hello: { boot_id } });
-    expect(await eventsOf(identity.nodeId, "duplicate_identity")).toHaveLength(1);
-    expect(await eventsOf(identity.nodeId, "session_opened")).toHaveLength(2);
   });
 });
 

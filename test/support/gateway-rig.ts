@@ -100,8 +100,9 @@ export class GatewayRig {
     this.listener = listener;
   }
 
-  static async start(more: HubOptions = {}): Promise<GatewayRig> {
-    const database = await createTestDatabase();
+  /** On a database of its own, unless one is given. */
+  static async start(more: HubOptions = {}, given?: TestDatabase): Promise<GatewayRig> {
+    const database = given ?? (await createTestDatabase());
     const secrets = new MemorySecrets();
     const [ca, signer] = [await openCertificateAuthority(secrets), await openTaskSigner(secrets)];
     const options: AgentListenerOptions = {
@@ -249,6 +250,17 @@ export class GatewayRig {
     return { ...identity, certPem: certificate.toString("pem"), keyPem };
   }
 
+  /** As an agent asks for a successor of its certificate, for this key. */
+  async renew(identity: Identity, key: HostKey, port = this.listener.port): Promise<Identity & { answer: Answer }> {
+    const answer = await this.ask("POST", `/internal/v1/nodes/${identity.nodeId}/certificate`, {
+      as: identity,
+      body: { csr_pem: await key.csr(nodeUri(identity.nodeId)) },
+      port,
+    });
+    const given = EnrollResponse.safeParse(answer.json);
+    return { ...identity, certPem: given.data?.certificate_pem ?? "", keyPem: key.keyPem, answer };
+  }
+
   ask(
     method: string,
     path: string,
@@ -314,13 +326,13 @@ export class GatewayRig {
     return verify(null, Buffer.from(orderSigningText(order)), key, Buffer.from(order.signature, "base64url"));
   }
 
-  /** Every row of the tables that matter, without what mere contact moves: two times, and the time to live. */
+  /** Every row of the tables that matter, without what mere contact moves: two times, the time to live, and that a certificate is in use. */
   async snapshot(): Promise<unknown> {
     const all: Record<string, unknown> = {};
     for (const table of WATCHED) {
       const { rows } = await this.db.execute<{ rows: unknown }>(
         sql`select coalesce(jsonb_agg(r order by r::text), '[]') as rows from (
-          select to_jsonb(t) - 'last_seen_at' - 'last_agent_contact_at' - 'heartbeat_ttl_ms' as r from ${sql.identifier(table)} t) x`,
+          select to_jsonb(t) - 'last_seen_at' - 'last_agent_contact_at' - 'heartbeat_ttl_ms' - 'first_used_at' - 'pem' as r from ${sql.identifier(table)} t) x`,
       );
       all[table] = rows[0]?.rows;
     }

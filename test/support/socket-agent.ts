@@ -101,8 +101,8 @@ export class SocketAgent {
     return until("the hub closes the socket", () => this.closed ?? undefined);
   }
 
-  async close(): Promise<void> {
-    this.#socket.close(1000, "done");
+  async close(code = 1000): Promise<void> {
+    this.#socket.close(code, "done");
     await this.closing();
   }
   /** As a power cut: no word to the other side beyond TCP's. */

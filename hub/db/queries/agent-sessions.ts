@@ -1,5 +1,5 @@
 import type { NodeId } from "../../../shared/ids.ts";
-import { and, eq, inArray, type SQL, sql } from "../orm.ts";
+import { and, eq, gt, inArray, type SQL, sql } from "../orm.ts";
 import { type AgentSession, agentSessions, type Node, nodeCertificates, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
@@ -100,29 +100,56 @@ export async function recordContacts(db: Db, contacts: readonly Contact[]): Prom
     update ${nodes} n set last_agent_contact_at = now() from live where n.id = live.node_id`);
 }
 
+/** The newer session that took the place of one of this epoch; null when there is none. */
+export async function readDisplacing(
+  tx: Tx,
+  nodeId: NodeId,
+  epoch: number,
+): Promise<(AgentSession & { readonly displacedBefore: boolean }) | null> {
+  const [row] = await tx
+    .select({
+      session: agentSessions,
+      displacedBefore: sql<boolean>`coalesce(${agentSessions.displacedAt} > now() - interval '1 hour', false)`,
+    })
+    .from(agentSessions)
+    .where(and(eq(agentSessions.nodeId, nodeId), gt(agentSessions.sessionEpoch, epoch)))
+    .for("update");
+  return row === undefined ? null : { ...row.session, displacedBefore: row.displacedBefore };
+}
+
+export async function noteDisplaced(tx: Tx, nodeId: NodeId): Promise<void> {
+  await tx.update(agentSessions).set({ displacedAt: sql`now()` }).where(eq(agentSessions.nodeId, nodeId));
+}
+
+type VoidBecause = "superseded" | "identity_revoked" | "certificate_replaced" | "certificate_expired";
+
 /**
- * Which of these sessions are over whatever their hub believes: a newer one exists, or the certificate they were opened with is revoked or of
- * an earlier generation. A hub asks now and then, so that a lost notification costs seconds and nothing else.
+ * Which of these sessions are over whatever their hub believes: a newer one exists, or the certificate they were opened with is revoked, replaced,
+ * at its end, or of an earlier generation. A hub asks now and then, so that a lost notification costs seconds and nothing else.
  */
 export async function findVoidSessions(
   db: Db,
   held: readonly HeldSession[],
-): Promise<{ nodeId: NodeId; why: "superseded" | "identity_revoked" }[]> {
+): Promise<{ nodeId: NodeId; why: VoidBecause }[]> {
   if (held.length === 0) return [];
-  const { rows } = await db.execute<{ node_id: NodeId; revoked: boolean }>(sql`
+  const { rows } = await db.execute<{ node_id: NodeId; why: VoidBecause }>(sql`
     with held as (
       select * from unnest(${sql.param(held.map((one) => one.nodeId))}::uuid[],
         ${sql.param(held.map((one) => one.epoch))}::bigint[],
-        ${sql.param(held.map((one) => one.serial))}::text[]) as h(node_id, epoch, serial))
-    select held.node_id, (n.id is null or n.status = 'deleted' or c.serial is null
-      or c.revoked_at is not null or c.generation <> n.generation) as revoked
-    from held
-      left join ${nodes} n on n.id = held.node_id
-      left join ${nodeCertificates} c on c.serial = held.serial and c.node_id = held.node_id
-      left join ${agentSessions} a on a.node_id = held.node_id
-    where n.id is null or n.status = 'deleted' or c.serial is null or c.revoked_at is not null
-      or c.generation <> n.generation or a.session_epoch > held.epoch`);
-  return rows.map((row) => ({ nodeId: row.node_id, why: row.revoked ? "identity_revoked" : "superseded" }));
+        ${sql.param(held.map((one) => one.serial))}::text[]) as h(node_id, epoch, serial)),
+    judged as (
+      select held.node_id, case
+        when n.id is null or n.status = 'deleted' or c.serial is null or c.revoked_at is not null
+          or c.generation <> n.generation then 'identity_revoked'
+        when a.session_epoch > held.epoch then 'superseded'
+        when c.replaced_at is not null then 'certificate_replaced'
+        when c.not_after <= now() then 'certificate_expired' end as why
+      from held
+        left join ${nodes} n on n.id = held.node_id
+        left join ${nodeCertificates} c on c.serial = held.serial and c.node_id = held.node_id
+        left join ${agentSessions} a on a.node_id = held.node_id)
+    select node_id, why from judged where why is not null`);
+  return rows.map((row) => ({ nodeId: row.node_id, why: row.why }));
 }
 
 export interface SilentNode extends Pick<Node, "id" | "hostname" | "siteId" | "generation" | "status"> {

@@ -1,14 +1,110 @@
 import type { NodeId } from "../../../shared/ids.ts";
-import { and, desc, eq, isNotNull, isNull, lt, sql } from "../orm.ts";
+import { and, desc, eq, isNotNull, isNull, lt, ne, type SQL, sql } from "../orm.ts";
 import { type Node, type NodeCertificate, nodeCertificates, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { SESSION_CHANNEL } from "./agent-sessions.ts";
 import { lockNode } from "./nodes.ts";
 
-export type NewCertificate = Omit<NodeCertificate, "issuedAt" | "revokedAt" | "revokeReason">;
+export type NewCertificate = Pick<
+  NodeCertificate,
+  "serial" | "nodeId" | "generation" | "publicKeySha256" | "notBefore" | "notAfter"
+> & { readonly pem: string };
 
+const ofChain = (nodeId: NodeId, generation: number, more?: SQL) =>
+  and(
+    eq(nodeCertificates.nodeId, nodeId),
+    eq(nodeCertificates.generation, generation),
+    isNull(nodeCertificates.replacedAt),
+    isNull(nodeCertificates.revokedAt),
+    more,
+  );
+
+/**
+ * What was given to this key and is not used yet, with at least half of its life left. The node is held: whoever asks again is given it again, however
+ * the requests overlap.
+ */
+export async function readUnused(
+  tx: Tx,
+  nodeId: NodeId,
+  generation: number,
+  keySha256: string,
+): Promise<(NodeCertificate & { readonly pem: string }) | null> {
+  const { notBefore, notAfter } = nodeCertificates;
+  const young = sql`${notAfter} - now() > (${notAfter} - ${notBefore}) / 2`;
+  const [found] = await tx
+    .select()
+    .from(nodeCertificates)
+    .where(
+      ofChain(
+        nodeId,
+        generation,
+        and(
+          eq(nodeCertificates.publicKeySha256, keySha256),
+          isNull(nodeCertificates.firstUsedAt),
+          isNotNull(nodeCertificates.pem),
+          young,
+        ),
+      ),
+    )
+    .limit(1);
+  return found?.pem == null ? null : { ...found, pem: found.pem };
+}
+
+/** Keeps one that is not used yet; another one that nobody has used gives way. The node is held. */
 export async function keepCertificate(tx: Tx, certificate: NewCertificate): Promise<void> {
+  await tx
+    .update(nodeCertificates)
+    .set({ replacedAt: sql`now()`, pem: null })
+    .where(ofChain(certificate.nodeId, certificate.generation, isNull(nodeCertificates.firstUsedAt)));
   await tx.insert(nodeCertificates).values(certificate);
+}
+
+/** Its first use ends all that were issued before it, and their sessions on whichever hub they are. False when it is void itself by now. */
+export async function beginUse(tx: Tx, nodeId: NodeId, generation: number, serial: string): Promise<boolean> {
+  await lockNode(tx, nodeId);
+  const [used] = await tx
+    .update(nodeCertificates)
+    .set({ firstUsedAt: sql`coalesce(${nodeCertificates.firstUsedAt}, now())`, pem: null })
+    .where(ofChain(nodeId, generation, eq(nodeCertificates.serial, serial)))
+    .returning({ issuedAt: nodeCertificates.issuedAt });
+  if (used === undefined) return false;
+  const before = sql`${nodeCertificates.issuedAt} <= (select s.issued_at from ${nodeCertificates} s where s.serial = ${serial})`;
+  const ended = await tx
+    .update(nodeCertificates)
+    .set({ replacedAt: sql`now()`, pem: null })
+    .where(ofChain(nodeId, generation, and(ne(nodeCertificates.serial, serial), before)))
+    .returning({ serial: nodeCertificates.serial });
+  if (ended.length > 0) await tx.execute(sql`select pg_notify(${SESSION_CHANNEL}, ${nodeId})`);
+  return true;
+}
+
+/** Remembers when a replaced certificate was first presented again. */
+export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
+  await tx
+    .update(nodeCertificates)
+    .set({ replacedSeenAt: sql`coalesce(${nodeCertificates.replacedSeenAt}, now())` })
+    .where(eq(nodeCertificates.serial, serial));
+}
+
+/** Whether the node has had a certificate for this key in the generation, and whether one of them counts still. */
+export async function readKeyUse(
+  tx: Tx,
+  nodeId: NodeId,
+  generation: number,
+  keySha256: string,
+): Promise<"unknown" | "counts" | "over"> {
+  const rows = await tx
+    .select({ replacedAt: nodeCertificates.replacedAt })
+    .from(nodeCertificates)
+    .where(
+      and(
+        eq(nodeCertificates.nodeId, nodeId),
+        eq(nodeCertificates.generation, generation),
+        eq(nodeCertificates.publicKeySha256, keySha256),
+      ),
+    );
+  if (rows.length === 0) return "unknown";
+  return rows.some((row) => row.replacedAt === null) ? "counts" : "over";
 }
 
 /** When the host last got a certificate in this generation; null when it has not enrolled in it. */
@@ -24,12 +120,19 @@ export async function readEnrolledAt(db: Db, nodeId: NodeId, generation: number)
 
 /** The certificate with its node as it is now; null when this hub's database has not issued it. */
 export async function readCertificate(
-  db: Db,
+  db: Db | Tx,
   serial: string,
-): Promise<{ certificate: NodeCertificate; node: Pick<Node, "id" | "generation" | "status"> } | null> {
+): Promise<{
+  certificate: NodeCertificate;
+  replacedSeenForMs: number | null;
+  node: Pick<Node, "id" | "generation" | "status">;
+} | null> {
   const [row] = await db
     .select({
       certificate: nodeCertificates,
+      replacedSeenForMs: sql<
+        number | null
+      >`(extract(epoch from now() - ${nodeCertificates.replacedSeenAt}) * 1000)::float8`,
       node: { id: nodes.id, generation: nodes.generation, status: nodes.status },
     })
     .from(nodeCertificates)
@@ -65,12 +168,14 @@ export async function revokeCertificates(
   return revoked.length;
 }
 
-/** True when the certificate is on the deny list, and when there is no such certificate. */
-export async function isRevoked(tx: Tx, serial: string): Promise<boolean> {
+/** True when the certificate is on the deny list or replaced, and when there is no such certificate. */
+export async function isVoid(tx: Tx, serial: string): Promise<boolean> {
   const valid = await tx
     .select({ serial: nodeCertificates.serial })
     .from(nodeCertificates)
-    .where(and(eq(nodeCertificates.serial, serial), isNull(nodeCertificates.revokedAt)));
+    .where(
+      and(eq(nodeCertificates.serial, serial), isNull(nodeCertificates.revokedAt), isNull(nodeCertificates.replacedAt)),
+    );
   return valid.length === 0;
 }
 

@@ -33,24 +33,3 @@ export async function knowsBoot(tx: Tx, nodeId: NodeId, generation: number, boot
     .limit(1);
   return rows.length > 0;
 }
-
-/** True when the node has had an event of this type within the last `minutes`. */
-export async function hadRecently(
-  tx: Tx,
-  nodeId: NodeId,
-  type: NodeEventRow["type"],
-  minutes: number,
-): Promise<boolean> {
-  const rows = await tx
-    .select({ id: nodeEvents.id })
-    .from(nodeEvents)
-    .where(
-      and(
-        eq(nodeEvents.nodeId, nodeId),
-        eq(nodeEvents.type, type),
-        sql`${nodeEvents.occurredAt} > now() - make_interval(mins => ${minutes})`,
-      ),
-    )
-    .limit(1);
-  return rows.length > 0;
-}

@@ -20,5 +20,7 @@ export const agentSessions = pgTable("agent_sessions", {
   connectedAt: at("connected_at").notNull().default(sql`now()`),
   lastSeenAt: at("last_seen_at").notNull().default(sql`now()`),
   closedAt: at("closed_at"),
+  /** When a session that gave way last answered as a living host does, though the newer one came from the same boot and address. */
+  displacedAt: at("displaced_at"),
 });
 export type AgentSession = typeof agentSessions.$inferSelect;

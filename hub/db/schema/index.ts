@@ -17,6 +17,7 @@ export * from "./node-certificates.ts";
 export * from "./node-conditions.ts";
 export * from "./node-decommissions.ts";
 export * from "./node-events.ts";
+export * from "./node-identity-bars.ts";
 export * from "./node-inventories.ts";
 export * from "./node-maas-state.ts";
 export * from "./node-onboardings.ts";

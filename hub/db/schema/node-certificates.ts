@@ -2,7 +2,10 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { index, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** Every client certificate that the hub's CA signed; a revoked one is the deny list. */
+/**
+ * Every client certificate that the hub's CA signed; a revoked one is the deny list. Of a node's generation at most one is in use and at most one is
+ * given out and not used yet; all others are replaced (decision I1).
+ */
 export const nodeCertificates = pgTable(
   "node_certificates",
   {
@@ -13,6 +16,13 @@ export const nodeCertificates = pgTable(
     publicKeySha256: text("public_key_sha256").notNull(),
     notBefore: at("not_before").notNull(),
     notAfter: at("not_after").notNull(),
+    /** Kept until it is first used: whoever asks again, because the answer was lost, is given the same one. */
+    pem: text("pem"),
+    /** From then on it ends all that were issued before it. */
+    firstUsedAt: at("first_used_at"),
+    replacedAt: at("replaced_at"),
+    /** When it was first presented after it had been replaced. */
+    replacedSeenAt: at("replaced_seen_at"),
     revokedAt: at("revoked_at"),
     revokeReason: text("revoke_reason"),
     issuedAt: at("issued_at").notNull().default(sql`now()`),

@@ -18,6 +18,7 @@ export const nodeEvents = pgTable(
         "session_opened",
         "session_closed",
         "duplicate_identity",
+        "identity_restored",
         "cordoned",
         "uncordoned",
       ],

@@ -1,15 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
-import { BootstrapCommand, BootstrapCommandCreate, NodeCreate } from "../../../shared/api/nodes.ts";
+import { BootstrapCommand, BootstrapCommandCreate, NodeCreate, NodeReEnroll } from "../../../shared/api/nodes.ts";
 import { NodeId } from "../../../shared/ids.ts";
+import type { NodeStatus } from "../../../shared/node-status.ts";
 import { lockUntilCommit } from "../../db/advisory-locks.ts";
 import { and, eq, ne, sql } from "../../db/orm.ts";
+import { revokeCertificates } from "../../db/queries/node-certificates.ts";
+import { lockNode } from "../../db/queries/nodes.ts";
 import { maasSites, type Node, nodes, skus } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { bootstrapCommand } from "../../gateway/bootstrap-script-route.ts";
 import { createNode } from "../../node/create-node.ts";
 import { issueEnrollmentToken } from "../../node/enrollment-tokens.ts";
+import { heldError, holderOf } from "../../workflows/start-decommission.ts";
 import type { ApiDependencies } from "../deps.ts";
 import { type Route, writeRoute } from "../route.ts";
 
@@ -70,6 +74,44 @@ const createBootstrapCommand = writeRoute({
   },
 });
 
+/** Where a new identity helps. A node that an operation holds is that operation's. */
+const RE_ENROLLED: ReadonlySet<NodeStatus> = new Set(["active", "offline", "quarantined"]);
+
+const reEnrollNode = writeRoute({
+  operationId: "reEnrollNode",
+  method: "POST",
+  path: `${path}/{id}/re-enroll`,
+  tag,
+  summary:
+    "End all that a node's identity is worth, and get the command with which its host, and no other, enrolls anew",
+  permission: "write",
+  answersSecret: true,
+  params: z.strictObject({ id: NodeId }),
+  body: NodeReEnroll,
+  status: 201,
+  response: BootstrapCommand,
+  write: async ({ params, body, deps }, tx) => {
+    const node = await lockNode(tx, params.id);
+    if (node === null) throw new ApiError("not_found", `There is no node ${params.id}.`);
+    const holder = await holderOf(tx, node.id);
+    if (holder !== null) throw heldError(node, holder, "it cannot be enrolled anew");
+    if (!RE_ENROLLED.has(node.status))
+      throw new ApiError(
+        "conflict",
+        `Node ${node.hostname} is ${node.status}; only one in service or in quarantine is enrolled anew. ${INSTEAD[node.onboardingMode]}`,
+        { context: { node_id: node.id, node_status: node.status } },
+      );
+    const revoked = await revokeCertificates(tx, node.id, "all", `re-enrolled: ${body.reason}`);
+    const { body: answer, audit } = await issueCommand(tx, deps, node, body.token_ttl_seconds);
+    const details = { ...audit.details, prior: { status: node.status, valid_certificates: revoked } };
+    return { body: answer, audit: { ...audit, reason: body.reason, details } };
+  },
+});
+const INSTEAD = {
+  manual: "A node of manual mode that is not in service yet gets a bootstrap command (create-bootstrap-command).",
+  maas: "A host whose onboarding is not over begins again with restart-clean.",
+} as const satisfies Record<Node["onboardingMode"], string>;
+
 async function requireSite(tx: Tx, siteId: NodeCreate["site_id"]): Promise<void> {
   if (siteId === null) return;
   const [site] = await tx.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.id, siteId));
@@ -109,4 +151,4 @@ async function issueCommand(tx: Tx, deps: ApiDependencies, node: Node, ttlSecond
   };
 }
 
-export const manualNodeRoutes: readonly Route[] = [createManualNode, createBootstrapCommand];
+export const manualNodeRoutes: readonly Route[] = [createManualNode, createBootstrapCommand, reEnrollNode];

@@ -68,7 +68,7 @@ const revokeNodeCertificates = writeRoute({
   method: "POST",
   path: `${path}/revoke-certificates`,
   tag,
-  summary: "End a node's identity: its agent is cut off until the node is onboarded anew",
+  summary: "End a node's identity: its agent is cut off until the node is enrolled or onboarded anew",
   permission: "write",
   params: NodeParams,
   body: z.strictObject({ reason: Reason }),

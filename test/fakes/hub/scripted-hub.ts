@@ -36,6 +36,9 @@ export class ScriptedHub {
   renewals = 0;
   readonly hellos: Hello[] = [];
   readonly frames: AgentFrame[] = [];
+  /** Codes with which WebSockets have ended, and the certificates that they were opened with. */
+  readonly closes: number[] = [];
+  readonly serials: string[] = [];
   /** Answers of enrollment that are lost on the way, after the certificate was made. */
   loseEnrollments = 0;
   refuseEnrollments: Refusal | null = null;
@@ -46,7 +49,7 @@ export class ScriptedHub {
   silent = false;
   acknowledgeResults = true;
   heartbeatTtlMs = 500;
-  certificateLifeMs = 3_600_000;
+  certificateLifeMs = 24 * 3_600_000;
   clockSkewMs = 0;
 
   private constructor(authority: TestAuthority, server: Server, nodeId: NodeId, generation: number) {
@@ -106,8 +109,10 @@ export class ScriptedHub {
   }
 
   #accept(socket: WebSocket, request: IncomingMessage): void {
-    const names = new X509Certificate((request.socket as TLSSocket).getPeerCertificate().raw).subjectAltName;
-    if (names !== `URI:spiffe://muster/node/${this.nodeId}`) {
+    const certificate = new X509Certificate((request.socket as TLSSocket).getPeerCertificate().raw);
+    this.serials.push(certificate.serialNumber);
+    socket.on("close", (code) => this.closes.push(code));
+    if (certificate.subjectAltName !== `URI:spiffe://muster/node/${this.nodeId}`) {
       socket.close(4003, "not this node");
       return;
     }

@@ -1,0 +1,74 @@
+import { CLONE_EVIDENCE, type CloneEvidence } from "../../shared/identity.ts";
+import type { NodeId } from "../../shared/ids.ts";
+import { recordDomainEvent } from "../db/queries/domain-events.ts";
+import { revokeCertificates } from "../db/queries/node-certificates.ts";
+import { recordNodeEvent } from "../db/queries/node-events.ts";
+import { endQuarantine, healBar, keepBar, readBar } from "../db/queries/node-identity-bars.ts";
+import { lockNode } from "../db/queries/nodes.ts";
+import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
+import type { Node } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+import { writeIdentity } from "./conditions.ts";
+import { revokeEnrollmentTokens } from "./enrollment-tokens.ts";
+import { moveNode } from "./move-node.ts";
+
+export const WHAT_TO_DO =
+  "Find the copy and end it; then re-enroll the node (re-enroll-node) and run the command on the right host alone, or onboard it anew.";
+
+export interface CloneFound {
+  readonly evidence: CloneEvidence;
+  /** Boots, addresses and serials; never a secret. */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Ends the identity for both of its users: nobody can tell from here which one is the right one. The node is quarantined where it was in service; an
+ * onboarding under way goes on without its agent, and fails by itself. Once for each generation; false when that was done before.
+ */
+export async function barIdentity(tx: Tx, nodeId: NodeId, generation: number, found: CloneFound): Promise<boolean> {
+  const node = await lockNode(tx, nodeId);
+  if (node === null || node.status === "deleted" || node.generation !== generation) return false;
+  const before = await readBar(tx, nodeId);
+  if (before !== null && before.generation === generation) return false;
+  const message = `Two hosts use this node's identity: ${CLONE_EVIDENCE[found.evidence]}. Both are barred. ${WHAT_TO_DO}`;
+  await revokeCertificates(tx, nodeId, "all", `two hosts used this node's identity. ${WHAT_TO_DO}`);
+  await revokeEnrollmentTokens(tx, nodeId);
+  const quarantined = await quarantine(tx, node, message);
+  await keepBar(tx, { nodeId, generation, ...found, quarantined });
+  const details = { ...found.details, evidence: found.evidence, generation };
+  await recordNodeEvent(tx, { nodeId, type: "duplicate_identity", owner: "identity", message, details });
+  await writeIdentity(tx, node, "False", "TwoUsers", message);
+  await recordDomainEvent(tx, {
+    type: "node.identity.barred",
+    subject: `nodes/${nodeId}`,
+    data: { node_id: nodeId, hostname: node.hostname, evidence: found.evidence, quarantined, message },
+  });
+  await wakeWorkflows(tx, [waitKey.node(nodeId)]);
+  return true;
+}
+
+async function quarantine(tx: Tx, { id, status }: Node, message: string): Promise<boolean> {
+  if (status !== "active" && status !== "offline") return false;
+  return (await moveNode(tx, id, { from: status, to: "quarantined", owner: "identity" }, message)).moved;
+}
+
+/** The node has enrolled anew, by a token that only an operator or an onboarding could have given it. */
+export async function healIdentity(tx: Tx, node: Node): Promise<void> {
+  const bar = await healBar(tx, node.id, node.generation);
+  if (bar === null) return;
+  const message = "The node enrolled anew; the identity that two hosts used is void for good";
+  await recordNodeEvent(tx, { nodeId: node.id, type: "identity_restored", owner: "identity", message });
+  await writeIdentity(tx, node, "True", "EnrolledAnew", message);
+  await recordDomainEvent(tx, {
+    type: "node.identity.restored",
+    subject: `nodes/${node.id}`,
+    data: { node_id: node.id, hostname: node.hostname, evidence: bar.evidence },
+  });
+}
+
+/** The quarantine was the bar's own and its cause is gone: the agent that enrolled anew is connected (decision N4). True when it was lifted. */
+export async function liftIdentityQuarantine(tx: Tx, node: Node): Promise<boolean> {
+  if (node.status !== "quarantined" || !(await endQuarantine(tx, node.id))) return false;
+  const message = "The agent that enrolled anew is connected: the cause of the quarantine is gone";
+  return (await moveNode(tx, node.id, { from: "quarantined", to: "active", owner: "identity" }, message)).moved;
+}

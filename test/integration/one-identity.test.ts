@@ -1,0 +1,302 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { and, desc, eq, isNull, sql } from "../../hub/db/orm.ts";
+import {
+  agentSessions,
+  domainEvents,
+  nodeCertificates,
+  nodeConditions,
+  nodeEvents,
+  nodes,
+} from "../../hub/db/schema/index.ts";
+import type { CloneEvidence } from "../../shared/identity.ts";
+import type { NodeId } from "../../shared/ids.ts";
+import { AGENT_COMES_BACK, CLOSE_CODES } from "../../shared/protocol/version.ts";
+import { type ApiHarness, startApi } from "../support/api-harness.ts";
+import { GatewayRig, type Identity, makeKey } from "../support/gateway-rig.ts";
+import { helloOf, SocketAgent } from "../support/socket-agent.ts";
+import { until } from "../support/until.ts";
+
+let api: ApiHarness;
+let rig: GatewayRig;
+const agents: SocketAgent[] = [];
+beforeAll(async () => {
+  api = await startApi();
+  rig = await GatewayRig.start({}, api.database);
+});
+afterEach(() => {
+  for (const agent of agents.splice(0)) agent.cut();
+});
+afterAll(async () => {
+  await rig.listener.close();
+  await api.close();
+});
+
+async function connect(identity: Identity, boot_id = "boot-1", port = rig.listener.port): Promise<SocketAgent> {
+  const agent = await SocketAgent.connect(rig, identity, { hello: { boot_id }, port });
+  agents.push(agent);
+  return agent;
+}
+const refusal = (identity: Identity) => SocketAgent.open(rig, identity).then(() => "accepted", String);
+const statusOf = async (id: NodeId) =>
+  (await rig.db.select({ status: nodes.status }).from(nodes).where(eq(nodes.id, id)))[0]?.status;
+const conditionOf = async (id: NodeId, type: string) =>
+  (
+    await rig.db
+      .select()
+      .from(nodeConditions)
+      .where(and(eq(nodeConditions.nodeId, id), eq(nodeConditions.type, type)))
+  )[0];
+const alarms = (id: NodeId) =>
+  rig.db
+    .select()
+    .from(nodeEvents)
+    .where(and(eq(nodeEvents.nodeId, id), eq(nodeEvents.type, "duplicate_identity")));
+const live = (id: NodeId) =>
+  rig.db
+    .select()
+    .from(nodeCertificates)
+    .where(
+      and(eq(nodeCertificates.nodeId, id), isNull(nodeCertificates.revokedAt), isNull(nodeCertificates.replacedAt)),
+    );
+/** A replaced certificate was seen for the first time so long ago. */
+const seenBefore = (id: NodeId, seconds: number) =>
+  rig.db
+    .update(nodeCertificates)
+    .set({ replacedSeenAt: sql`now() - make_interval(secs => ${seconds})` })
+    .where(and(eq(nodeCertificates.nodeId, id), sql`replaced_seen_at is not null`));
+
+async function expectBarred(id: NodeId, evidence: CloneEvidence): Promise<void> {
+  await until("the node is quarantined", async () => ((await statusOf(id)) === "quarantined" ? true : undefined));
+  expect(await live(id)).toEqual([]);
+  expect(await alarms(id)).toMatchObject([{ details: { evidence }, message: expect.stringContaining("re-enroll") }]);
+  expect(await conditionOf(id, "agent.identity")).toMatchObject({ status: "False", reason: "TwoUsers" });
+  const [event] = await rig.db
+    .select()
+    .from(domainEvents)
+    .where(eq(domainEvents.type, "node.identity.barred"))
+    .orderBy(desc(domainEvents.seq))
+    .limit(1);
+  expect(event?.data).toMatchObject({ node_id: id, evidence, quarantined: true });
+}
+
+describe("a renewal", () => {
+  it("ends what it replaces once it is used, and not before: its answer may have been lost", async () => {
+    const first = await rig.enrolled();
+    const key = await makeKey();
+    const lost = await rig.renew(first, key);
+    const old = await connect(first);
+    const second = await rig.renew(first, key);
+    expect(second.certPem).toBe(lost.certPem);
+    expect(await live(first.nodeId)).toHaveLength(2);
+    await connect(second);
+    expect([CLOSE_CODES.superseded.code, CLOSE_CODES.certificate_replaced.code]).toContain((await old.closing()).code);
+    expect(await live(first.nodeId)).toHaveLength(1);
+    expect(await refusal(first)).toContain("HTTP 403 certificate_replaced");
+    expect((await rig.renew(first, key)).answer).toMatchObject({ status: 403, code: "certificate_replaced" });
+    expect(await alarms(first.nodeId)).toEqual([]);
+  });
+
+  it("with which another one begins is used by that: the one before it is over", async () => {
+    const first = await rig.enrolled();
+    const session = await connect(first);
+    const second = await rig.renew(first, await makeKey());
+    const third = await rig.renew(second, await makeKey());
+    expect((await session.closing()).code).toBe(CLOSE_CODES.certificate_replaced.code);
+    await connect(third);
+    expect(await live(first.nodeId)).toHaveLength(1);
+  });
+
+  it("of an agent that keeps its key is asked for again as well, and at most one is left unused", async () => {
+    const first = await rig.enrolled();
+    const [one, two] = [await makeKey(), await makeKey()];
+    const given = await rig.renew(first, one);
+    await rig.renew(first, two);
+    expect(await live(first.nodeId)).toHaveLength(2);
+    expect(await refusal(given)).toContain("certificate_replaced");
+    await connect(first);
+    expect(await statusOf(first.nodeId)).toBe("active");
+  });
+});
+
+describe("a session", () => {
+  it("ends with its certificate, and the agent is not gone by that", async () => {
+    const identity = await rig.enrolled();
+    const agent = await connect(identity);
+    await rig.db
+      .update(nodeCertificates)
+      .set({ notAfter: sql`now()` })
+      .where(eq(nodeCertificates.nodeId, identity.nodeId));
+    expect((await agent.closing()).code).toBe(CLOSE_CODES.certificate_expired.code);
+    const again = await connect(identity);
+    // Whatever the end of the first wrote is written by the time that the second is heard.
+    await again.settled();
+    expect(await conditionOf(identity.nodeId, "agent.connected")).toMatchObject({ status: "True" });
+  });
+
+  it("that the agent ends to come back leaves it connected", async () => {
+    const identity = await rig.enrolled();
+    const agent = await connect(identity);
+    const before = await conditionOf(identity.nodeId, "agent.connected");
+    await agent.close(AGENT_COMES_BACK);
+    const other = await rig.enrolled();
+    const gone = await connect(other);
+    await gone.close();
+    await until("an end is written", async () =>
+      (await conditionOf(other.nodeId, "agent.connected"))?.status === "False" ? true : undefined,
+    );
+    expect(await conditionOf(identity.nodeId, "agent.connected")).toEqual(before);
+    const [session] = await rig.db.select().from(agentSessions).where(eq(agentSessions.nodeId, identity.nodeId));
+    expect(session?.state).toBe("open");
+  });
+});
+
+describe("two users of one identity are found out and barred", () => {
+  it("when a thief renews with a key of his own and connects beside the host", async () => {
+    const identity = await rig.enrolled();
+    const host = await connect(identity);
+    const stolen = await rig.renew(identity, await makeKey());
+    const thief = await connect(stolen, "boot-of-thief");
+    await host.closing();
+    await rig.renew(identity, await makeKey());
+    await expectBarred(identity.nodeId, expect.stringMatching(/two_boots_at_once|second_key/));
+    expect((await thief.closing()).code).toBe(CLOSE_CODES.identity_revoked.code);
+    expect(await refusal(identity)).toContain("HTTP 403 certificate_barred");
+    expect(await refusal(stolen)).toContain("HTTP 403 certificate_barred");
+    expect((await rig.renew(stolen, await makeKey())).answer.text).toContain("re-enroll-node");
+  });
+
+  it("when a thief acts as the host in all but the key, as soon as the host asks for its next certificate", async () => {
+    const identity = await rig.enrolled();
+    const stolen = await rig.renew(identity, await makeKey());
+    await connect(stolen);
+    expect((await rig.renew(identity, await makeKey())).answer).toMatchObject({ code: "certificate_barred" });
+    await expectBarred(identity.nodeId, "second_key");
+  });
+
+  it("when a replaced certificate is presented for longer than any request is on its way", async () => {
+    const identity = await rig.enrolled();
+    await connect(await rig.renew(identity, await makeKey()));
+    expect(await refusal(identity)).toContain("certificate_replaced");
+    expect(await refusal(identity)).toContain("certificate_replaced");
+    expect(await alarms(identity.nodeId)).toEqual([]);
+    await seenBefore(identity.nodeId, 61);
+    expect(await refusal(identity)).toContain("certificate_barred");
+    await expectBarred(identity.nodeId, "replaced_certificate");
+  });
+
+  it("when two boots take turns, though neither meets the other", async () => {
+    const identity = await rig.enrolled();
+    for (const boot of ["a", "b"]) await (await connect(identity, boot)).close();
+    const returned = await connect(identity, "a");
+    expect(await alarms(identity.nodeId)).toEqual([]);
+    returned.send({ type: "heartbeat", seq: 1 });
+    await expectBarred(identity.nodeId, "boots_alternate");
+  });
+
+  it("when two boots are connected at once, on different hubs", async () => {
+    const identity = await rig.enrolled();
+    const second = await rig.secondHub();
+    await connect(identity, "a");
+    await connect(identity, "b", second.port);
+    await expectBarred(identity.nodeId, "two_boots_at_once");
+    await second.close();
+  });
+
+  it("when live sessions of one boot and address displace each other for the second time", async () => {
+    const identity = await rig.enrolled();
+    const first = await connect(identity);
+    const second = await connect(identity);
+    await first.closing();
+    await until("the first displacement is noted", async () => {
+      const [row] = await rig.db.select().from(agentSessions).where(eq(agentSessions.nodeId, identity.nodeId));
+      return row?.displacedAt ?? undefined;
+    });
+    expect(await alarms(identity.nodeId)).toEqual([]);
+    await connect(identity);
+    await second.closing();
+    await expectBarred(identity.nodeId, "sessions_displace_each_other");
+  });
+});
+
+describe("one host is not taken for two", () => {
+  it("when it reboots, its connection hangs on, and it goes from hub to hub and from one way to the other", async () => {
+    const identity = await rig.enrolled();
+    const second = await rig.secondHub();
+    for (const boot of ["a", "b", "c"])
+      for (const port of [rig.listener.port, second.port]) {
+        const agent = await connect(identity, boot, port);
+        agent.send({ type: "heartbeat", seq: 1 });
+        await agent.settled();
+        agent.cut();
+        const body = { hello: helloOf(identity, { boot_id: boot }) };
+        const path = `/internal/v1/nodes/${identity.nodeId}/sessions`;
+        expect((await rig.ask("POST", path, { as: identity, body, port })).status).toBe(200);
+      }
+    await second.close();
+    expect(await alarms(identity.nodeId)).toEqual([]);
+    expect(await statusOf(identity.nodeId)).toBe("active");
+  });
+
+  it("when its hello of the boot before is read late", async () => {
+    const identity = await rig.enrolled();
+    await (await connect(identity, "a")).close();
+    await (await connect(identity, "b")).close();
+    await (await connect(identity, "a")).close();
+    const now = await connect(identity, "b");
+    now.cut();
+    await (await connect(identity, "c")).settled();
+    expect(await alarms(identity.nodeId)).toEqual([]);
+  });
+});
+
+describe("a barred node", () => {
+  async function barred(): Promise<Identity> {
+    const identity = await rig.enrolled();
+    await connect(await rig.renew(identity, await makeKey()));
+    await rig.renew(identity, await makeKey());
+    await expectBarred(identity.nodeId, "second_key");
+    return identity;
+  }
+  const tokenOf = (command: string): string => /Bearer %s" ([\w-]+)\)/.exec(command)?.[1] ?? "";
+  const path = (id: NodeId) => `/api/v1/admin/nodes/${id}/re-enroll`;
+
+  it("is enrolled anew by an operator's command alone, and active once that agent is connected", async () => {
+    const { nodeId } = await barred();
+    const answer = await api.ask("POST", path(nodeId), { reason: "copy found and ended" });
+    expect(answer.status).toBe(201);
+    const key = await makeKey();
+    const token = tokenOf((answer.body as { bootstrap_command: string }).bootstrap_command);
+    const enrolled = await rig.enroll(await rig.enrollRequest(nodeId, token, key));
+    const { certificate_pem: certPem, generation } = enrolled.json as { certificate_pem: string; generation: number };
+    expect(await statusOf(nodeId)).toBe("quarantined");
+    await connect({ nodeId, generation, certPem, keyPem: key.keyPem });
+    expect(await statusOf(nodeId)).toBe("active");
+    expect(await conditionOf(nodeId, "agent.identity")).toMatchObject({ status: "True", generation });
+    const audit = await rig.db.execute(
+      sql`select reason from audit_logs where action = 'reEnrollNode' and target = ${`nodes/${nodeId}`}`,
+    );
+    expect(audit.rows).toEqual([{ reason: "copy found and ended" }]);
+    const events = await rig.db.select().from(domainEvents).where(eq(domainEvents.type, "node.identity.restored"));
+    expect(events.map((event) => event.subject)).toContain(`nodes/${nodeId}`);
+  });
+
+  it("gets no certificate by the token that it had", async () => {
+    const nodeId = await rig.addNode("active");
+    const token = await rig.issueToken(nodeId);
+    const key = await makeKey();
+    const request = await rig.enrollRequest(nodeId, token, key);
+    const { certificate_pem: certPem } = (await rig.enroll(request)).json as { certificate_pem: string };
+    const identity = { nodeId, generation: 1, certPem, keyPem: key.keyPem };
+    await connect(await rig.renew(identity, await makeKey()));
+    expect(await rig.enroll(request)).toMatchObject({ code: "token_used" });
+    await rig.renew(identity, await makeKey());
+    expect(await rig.enroll(request)).toMatchObject({ code: "certificate_rejected" });
+  });
+
+  it("is not enrolled anew while it is not in service, and a stranger's id is not found", async () => {
+    const nodeId = await rig.addNode("enrolling");
+    expect((await api.ask("POST", path(nodeId), { reason: "r" })).problem.detail).toContain("restart-clean");
+    const unknown = path("00000000-0000-4000-8000-000000000000" as NodeId);
+    expect((await api.ask("POST", unknown, { reason: "r" })).status).toBe(404);
+  });
+});
