@@ -13,15 +13,22 @@ interface Ending {
   readonly nextAction: string;
 }
 
+type Retry = "never" | "bounded" | "until_deadline";
+
 type Rule = Ending & {
-  /** `bounded`: the engine retries by the stage's retry policy before it gives up; `never`: the first failure ends the run. */
-  readonly retry: "never" | "bounded";
+  /**
+   * `bounded`: the engine retries by the stage's retry policy before it gives up; `never`: the first failure ends the run; `until_deadline`: whatever
+   * could not be asked is away, and is waited for until the stage's own deadline: attempts count only what was refused.
+   */
+  readonly retry: Retry;
   /** Whether stages are compensated when the workflow fails with this class (decision W2: only a failed deploy is). */
   readonly compensate: boolean;
   readonly codes: readonly string[];
-  /** Codes that end otherwise than the rest of their class, or that looking again cannot mend. */
-  readonly exceptions?: Readonly<Record<string, Partial<Ending> & { readonly retry?: "never" }>>;
+  /** Codes that end or are tried again otherwise than the rest of their class. */
+  readonly exceptions?: Readonly<Record<string, Partial<Ending> & { readonly retry?: Retry }>>;
 };
+
+const AWAY = { retry: "until_deadline" } as const;
 
 export const FAILURES = {
   input_config_error: {
@@ -105,6 +112,11 @@ export const FAILURES = {
       "erase_failed",
     ],
     exceptions: {
+      maas_unreachable: AWAY,
+      maas_timeout: AWAY,
+      maas_unavailable: AWAY,
+      maas_conflict_transient: AWAY,
+      maas_server_error: AWAY,
       // Lifecycle 5.8: a release that does not get through is a person's to look at.
       release_timeout: {
         endsAs: "failed_manual_intervention",
@@ -119,9 +131,9 @@ export const FAILURES = {
         nextAction:
           "Read in MAAS why the machine's disks could not be erased and mend it, then resume: the release is asked for again.",
       },
-      secret_store_unavailable: { nextAction: "Bring the secret store back, then retry the stage." },
-      secret_store_timeout: { nextAction: "Find out why the secret store is slow, then retry the stage." },
-      secret_store_sealed: { nextAction: "Unseal Vault, then retry the stage." },
+      secret_store_unavailable: { ...AWAY, nextAction: "Bring the secret store back, then retry the stage." },
+      secret_store_timeout: { ...AWAY, nextAction: "Find out why the secret store is slow, then retry the stage." },
+      secret_store_sealed: { ...AWAY, nextAction: "Unseal Vault, then retry the stage." },
       secret_conflict: {
         nextAction: "Find out who else writes the secret that the evidence names, then retry the stage.",
       },
@@ -150,6 +162,8 @@ export const FAILURES = {
     nextAction: "Check the BMC's address, credentials and cabling, then resume.",
     codes: ["bmc_unreachable", "power_action_failed", "power_state_unknown"],
     exceptions: {
+      // Racks come back to a region that was restarted later than it answers.
+      bmc_unreachable: AWAY,
       power_state_unknown: {
         nextAction:
           "Check the BMC's address, credentials and cabling, then resume. Where MAAS controls no power of the machine, power it off by hand and cancel: it stays released.",

@@ -40,7 +40,7 @@ describe("classifyError", () => {
       const transient = error.isAway || code === "secret_conflict";
       expect(failed).toMatchObject({ class: transient ? "upstream_transient" : "site_capability_missing", code });
       expect(ruleOf(failed)).toMatchObject({
-        retry: transient ? "bounded" : "never",
+        retry: error.isAway ? "until_deadline" : transient ? "bounded" : "never",
         nextVerb: transient ? "retry" : "resume",
       });
       expect(failed.evidence).toEqual({ secret_path: "kv/x", secret_error: code });

@@ -1,4 +1,4 @@
-import { type Failure, type FailureClass, type FailureCode, failure } from "../../shared/failures.ts";
+import { type Failure, type FailureClass, type FailureCode, failure, ruleOf } from "../../shared/failures.ts";
 import { isDatabaseAway } from "../db/away.ts";
 import { MaasError, type MaasErrorCode } from "../maas/port.ts";
 import { SecretError, type SecretErrorCode } from "../secrets/port.ts";
@@ -51,6 +51,15 @@ export const classifyError: ClassifyError = (error) => {
   const message = `The hub failed inside the stage (${detail.slice(0, MESSAGE_LIMIT)}). Read the hub's log, then retry.`;
   return { failure: failure("upstream_transient", "hub_internal_error", message), retryAfterSeconds: null };
 };
+
+const retryOf = (error: unknown) => {
+  const met = classifyError(error);
+  return met === null ? null : ruleOf(met.failure).retry;
+};
+/** Whether the fault says only that something could not be asked: no stage concludes anything from it. */
+export const isAway = (error: unknown): boolean => retryOf(error) === "until_deadline";
+/** Whether asking again would be answered in the same way. */
+export const isFinal = (error: unknown): boolean => retryOf(error) === "never";
 
 /** A call without an answer may still be under way in MAAS: the look that decides whether to make it again comes later (decision M13). */
 function pauseAfter(error: MaasError): number | null {

@@ -121,7 +121,7 @@ type TimeoutKnob = Extract<keyof OnboardingRows["profile"], `${string}TimeoutSec
 /** A call that nobody heard the answer of may still be on its way in MAAS: until this long after, a machine that looks untouched proves nothing. */
 export const UNHEARD_CALL_SECONDS = 30;
 
-/** Calls to MAAS and to the secret store: three attempts (lifecycle 4.6). */
+/** Calls to MAAS and to the secret store: three attempts (lifecycle 4.6) at what was refused; what is away is waited for. */
 export const UPSTREAM_RETRY = { maxAttempts: 3, baseSeconds: 2, maxSeconds: 60 } as const;
-/** A wait only looks; a MAAS that is away for a while must not end it before its own deadline does. */
+/** A wait only looks: what it reads wrongly once must not end it. */
 export const WAIT_RETRY = { maxAttempts: 20, baseSeconds: 2, maxSeconds: 60 } as const;

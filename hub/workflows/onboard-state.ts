@@ -42,6 +42,8 @@ export const OnboardState = z.object({
   deployed_at: fact(z.string()),
   deploy_ip_addresses: fact(z.array(z.string())),
   deploy_failure: fact(DeployFailure),
+  /** How often the events of the failed deploy were asked for in vain. */
+  events_unread: fact(z.number()),
   datasource_retries: fact(z.number()),
   abort_requested_at: fact(z.string()),
   last_sync_at_deploy: fact(z.string()),

@@ -108,7 +108,7 @@ export function onboardWorkflow(services: OnboardServices): Workflow {
     },
     restartPoint: (verb, stage) => RESTART[verb][stage] ?? stage,
     forgottenOnRerun: ["deploy_failure"],
-    forgottenOnRecovery: ["datasource_retries", "create_rejections", "token_refreshes", "reseeds"],
+    forgottenOnRecovery: ["datasource_retries", "events_unread", "create_rejections", "token_refreshes", "reseeds"],
     admit: (tx) => admitOnboardings(tx, ONBOARD),
   });
 }

@@ -206,7 +206,7 @@ const profileFields = {
     )
     .default("boss|boot optimized|m\\.2"),
   enrollment_token_ttl_seconds: Seconds.default(7200),
-  preflight_timeout_seconds: Seconds.default(300),
+  preflight_timeout_seconds: Seconds.default(900),
   discovery_timeout_seconds: Seconds.default(1800),
   commission_timeout_seconds: Seconds.default(5400),
   configure_timeout_seconds: Seconds.default(900),

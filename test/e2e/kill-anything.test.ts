@@ -11,7 +11,10 @@ import { until } from "../support/until.ts";
 const HOSTS = demoHosts(8);
 const HUB_KILLS = 6;
 
-describe("kill -9 of the hub and of agents while eight hosts are onboarded", () => {
+/** Longer than three attempts, which is what a host had before MAAS was waited for. */
+const MAAS_AWAY_MS = 8_000;
+
+describe("kill -9 of the region, of the hub and of agents while eight hosts are onboarded", () => {
   const stateDir = newHubFolder("muster-kill-");
   let rig: Rig;
 
@@ -24,12 +27,21 @@ describe("kill -9 of the hub and of agents while eight hosts are onboarded", () 
   });
 
   const active = async (): Promise<number> => (await rig.api.nodes()).filter((node) => node.status === "active").length;
+  const waitingForMaas = async (): Promise<number> =>
+    (await rig.api.onboardings()).filter(({ waiting_for }) =>
+      /^MAAS to answer again .*: away since /.test(waiting_for ?? ""),
+    ).length;
   const settle = (ms: number) => new Promise((done) => setTimeout(done, ms));
 
   it("ends with all eight active and no outside effect twice", async () => {
     const site = await seedSite(rig.api, rig.maas, HOSTS);
     await rig.api.onboardBatch({ site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId, nodes: HOSTS });
 
+    await settle(1_000);
+    const back = await rig.keepMaasDown();
+    await settle(MAAS_AWAY_MS);
+    expect(await waitingForMaas(), "hosts that say what they wait for").toBeGreaterThan(0);
+    back();
     for (let kill = 0; kill < HUB_KILLS; kill += 1) {
       await settle(700 + kill * 450);
       const victim = rig.hubPid();

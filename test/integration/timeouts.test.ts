@@ -49,14 +49,14 @@ const CASES: readonly Case[] = [
     knob: "preflight_timeout_seconds",
     stage: "load_site_config",
     what: "MAAS does not answer the preflight",
-    ends: ["upstream_transient", "maas_unreachable", "failed_retryable", "retry"],
+    ends: ["upstream_transient", "maas_unavailable", "failed_retryable", "retry"],
     away: { path: "" },
   },
   {
     knob: "discovery_timeout_seconds",
     stage: "create_or_find_in_maas",
-    what: "The machine can be neither found nor created",
-    ends: ["pxe_discovery_failure", "discovery_timeout", "failed_manual_intervention", "resume"],
+    what: "MAAS does not answer while the machine is looked for",
+    ends: ["upstream_transient", "maas_unavailable", "failed_retryable", "retry"],
     away: { path: "machines/" },
   },
   {
@@ -70,7 +70,7 @@ const CASES: readonly Case[] = [
     knob: "configure_timeout_seconds",
     stage: "configure_storage",
     what: "Storage or network cannot be configured",
-    ends: ["upstream_transient", "maas_timeout", "failed_retryable", "retry"],
+    ends: ["upstream_transient", "maas_unavailable", "failed_retryable", "retry"],
     away: { path: "blockdevices" },
   },
   {

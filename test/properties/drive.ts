@@ -25,6 +25,22 @@ export const plainly: Interrupt = async (look) => {
   expect(await (await look.run()).commit()).toBe(true);
 };
 
+/** What waits for MAAS or the secret store to be back has waited: its clock stands as much later as it meant to wait. */
+const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
+  db.execute(sql`
+    with waits as (
+      select id, greatest(wake_at - now(), interval '0') as for from workflows
+      where id = ${id} and state #>> '{$engine,absence,since}' is not null and status in ('running', 'compensating'))
+    update workflows w set
+      stage_entered_at = stage_entered_at - waits.for,
+      stage_deadline = stage_deadline - waits.for,
+      state = jsonb_set(state, '{$engine,absence,since}', to_jsonb(to_char(
+        ((state #>> '{$engine,absence,since}')::timestamptz - waits.for) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))),
+      compensation = case when compensation ->> 'startedAt' is null then compensation
+        else jsonb_set(compensation, '{startedAt}', to_jsonb(to_char(
+          ((compensation ->> 'startedAt')::timestamptz - waits.for) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end
+    from waits where w.id = waits.id`);
+
 /** More looks than any workflow needs, faults and all. */
 const MOST_LOOKS = 2000;
 
@@ -103,6 +119,7 @@ export class Driver {
       const interrupt = at(row);
       if (interrupt === null) return row;
       await interrupt(await this.claim(id));
+      await passAbsence(this.#db, id);
       // The simulated region works in the same process.
       await new Promise((resolve) => setTimeout(resolve, 2));
     }

@@ -34,7 +34,7 @@ function heldStage(name: string, first: Awaited<ReturnType<ToyStage["run"]>>) {
 const done: ToyStage["run"] = async () => ({ kind: "done", message: "done" });
 
 describe("failing, timing out and undoing", () => {
-  const transient = failure("upstream_transient", "maas_timeout", "slow");
+  const transient = failure("upstream_transient", "maas_bad_answer", "odd");
   const fatal = failure("deploy_cloud_init_failure", "deploy_failed", "no");
 
   it("retries what a stage threw, then ends as its class says", async () => {
@@ -49,7 +49,7 @@ describe("failing, timing out and undoing", () => {
     engine.run(workflow);
     const row = await engine.reach(id, "failed_retryable");
     expect(runs).toBe(3);
-    expect(row).toMatchObject({ failureCode: "maas_timeout", attempt: 3 });
+    expect(row).toMatchObject({ failureCode: "maas_bad_answer", attempt: 3 });
     expect(row.nextAction).toContain("retry");
     expect(await engine.events(id)).toEqual(["one started", "one retrying", "one retrying", "one failed"]);
   });
@@ -95,7 +95,7 @@ describe("failing, timing out and undoing", () => {
     const lost = await insertToy(engine.db(), "one");
     const adopted = await insertToy(engine.db(), "two");
     engine.run(workflow);
-    expect(await engine.reach(lost, "failed_retryable")).toMatchObject({ failureCode: "maas_timeout", attempt: 1 });
+    expect(await engine.reach(lost, "failed_retryable")).toMatchObject({ failureCode: "maas_bad_answer", attempt: 1 });
     await engine.reach(adopted, "completed");
     expect(late).toBe(true);
   });

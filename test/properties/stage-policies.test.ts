@@ -40,8 +40,9 @@ beforeAll(async () => {
 afterAll(() => rig?.close());
 const db = () => rig.services.db;
 
-const transient = (machine: number | null, tries = 3) =>
-  ({ tries, failure: "upstream_transient/maas_unavailable", status: "failed_retryable", machine }) as const;
+/** What is away is no try. */
+const transient = (machine: number | null) =>
+  ({ tries: 1, failure: "upstream_transient/maas_unavailable", status: "failed_retryable", machine }) as const;
 const ROWS: readonly Row[] = [
   { stage: "load_site_config", mode: "MAAS is away", fault: { match: {}, ...DOWN }, ends: transient(null) },
   { stage: "create_or_find_in_maas", mode: "MAAS is away", fault: { match: {}, ...DOWN }, ends: transient(null) },
@@ -83,7 +84,7 @@ const ROWS: readonly Row[] = [
     stage: "ensure_pxe_interface_auto",
     mode: "MAAS is away",
     fault: { match: {}, ...DOWN },
-    ends: transient(STATUS.ready, 2),
+    ends: transient(STATUS.ready),
   },
   {
     stage: "ensure_pxe_interface_auto",
@@ -109,7 +110,7 @@ const ROWS: readonly Row[] = [
       rig.secrets.awayFor = 1e6;
     },
     ends: {
-      tries: 3,
+      tries: 1,
       failure: "upstream_transient/secret_store_unavailable",
       status: "failed_retryable",
       machine: STATUS.ready,
@@ -156,7 +157,7 @@ const ROWS: readonly Row[] = [
     fault: { match: { path: "events" }, ...DOWN },
     undone: true,
     ends: {
-      tries: 3,
+      tries: 1,
       failure: "deploy_cloud_init_failure/deploy_failed",
       status: "failed_retryable",
       machine: STATUS.ready,
@@ -195,7 +196,7 @@ const ROWS: readonly Row[] = [
     mode: "the release fails",
     plan: { commission: [], deploy: ["datasource_failure"] },
     fault: { match: { op: "release" }, ...DOWN },
-    ends: { ...transient(STATUS.failed_deployment, 2), status: "failed_manual_intervention" },
+    ends: { ...transient(STATUS.failed_deployment), status: "failed_manual_intervention" },
   },
   {
     stage: "ensure_hardware_sync_configured",

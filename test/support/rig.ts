@@ -56,7 +56,8 @@ export interface Rig {
   readonly hubs: readonly RigHub[];
   /** Of the first hub. */
   readonly hubPid: () => number;
-  readonly maasPid: () => number;
+  /** Kills the region and has it stay away until what this gives is called. */
+  keepMaasDown(): Promise<() => void>;
   /** Waits until some hub answers `/readyz`. */
   hubReady(): Promise<void>;
   /** Fails when a log of a hub, an agent or a first boot holds a secret that suites are seeded with. */
@@ -110,7 +111,7 @@ export async function startRig(options: RigOptions): Promise<Rig> {
     adminTokenFile,
     hubs,
     hubPid: () => hubs[0]?.pid() ?? -1,
-    maasPid: () => maas.current().pid,
+    keepMaasDown: maas.keepDown,
     hubReady: () => answersReady(apiUrl),
     stop: async () => {
       await stop();

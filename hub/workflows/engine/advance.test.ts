@@ -1,13 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FAILURE_CLASSES, FAILURES, type Failure, failure, ruleOf } from "../../../shared/failures.ts";
-import type { CompensationPlan } from "../../db/queries/workflows.ts";
-import { advance, atRest, compensate, fail, planOf, stagesToUndo } from "./advance.ts";
+import type { ClaimedWorkflow, CompensationPlan, WorkflowMove } from "../../db/queries/workflows.ts";
+import { advance, atRest, compensate, deadlineForLook, fail, planOf, type Rules, stagesToUndo } from "./advance.ts";
 import { claimed, later, NOW, rules } from "./rows.fixture.ts";
 import type { Compensation, Outcome } from "./stage.ts";
 import { ENGINE_FACTS, type Facts } from "./workflow.ts";
 
-const transient = failure("upstream_transient", "maas_timeout", "MAAS did not answer in time");
+const transient = failure("upstream_transient", "maas_bad_answer", "MAAS's answer cannot be used");
+const away = failure("upstream_transient", "maas_unreachable", "MAAS cannot be reached");
 const broken = failure("deploy_cloud_init_failure", "deploy_failed", "the deploy failed", {
   last: "Failed deployment",
 });
@@ -88,7 +89,11 @@ describe("fail", () => {
     expect(move).toMatchObject({ status: "running", stage: "b", attempt: 2, failure: transient, entersStage: false });
     expect(move.wakeInSeconds).toBe(1);
     expect(move.state).toMatchObject({ kept: 1, seen: true });
-    expect(move.events[0]).toMatchObject({ status: "retrying", attempt: 1, details: { error_code: "maas_timeout" } });
+    expect(move.events[0]).toMatchObject({
+      status: "retrying",
+      attempt: 1,
+      details: { error_code: "maas_bad_answer" },
+    });
   });
 
   it("waits at least as long as the upstream asked", () => {
@@ -122,10 +127,106 @@ describe("fail", () => {
         const met = { class: cls, code: FAILURES[cls].codes[0], message: "m", evidence: {} } as Failure;
         const retry = { maxAttempts: most, baseSeconds: 1, maxSeconds: 10 };
         const move = fail(claimed({ attempt }), { failure: met }, rules({ retry }));
-        const mayRetry = FAILURES[cls].retry === "bounded" && attempt < most;
+        const mayRetry =
+          ruleOf(met).retry === "until_deadline" || (FAILURES[cls].retry === "bounded" && attempt < most);
         const end = FAILURES[cls].compensate ? "compensating" : ruleOf(met).endsAs;
         expect(move.status).toBe(mayRetry ? "running" : end);
       }),
+    );
+  });
+});
+
+/** As the move leaves the row, so many seconds later. */
+const asLeft = (row: ClaimedWorkflow, move: WorkflowMove, seconds: number): ClaimedWorkflow => ({
+  ...row,
+  state: move.state,
+  attempt: move.attempt,
+  stageDeadline: move.deadline,
+  waitReason: move.waitReason,
+  compensation: move.compensation,
+  failureClass: move.failure?.class ?? null,
+  failureCode: move.failure?.code ?? null,
+  failureMessage: move.failure?.message ?? null,
+  now: new Date(row.now.getTime() + seconds * 1000),
+});
+const rulesAt = (row: ClaimedWorkflow): Rules => rules({ deadline: deadlineForLook(row) ?? later(600) });
+
+describe("a MAAS that is away", () => {
+  it("is waited for, says since when, counts no attempt, and is one event however often it is asked", () => {
+    const first = fail(claimed({ attempt: 3 }), { failure: away }, rules());
+    expect(first).toMatchObject({
+      status: "running",
+      attempt: 3,
+      failure: away,
+      wakeInSeconds: 1,
+      deadline: later(600),
+    });
+    expect(first.waitReason).toBe(
+      "MAAS to answer again (maas_unreachable): away since 2026-01-02 03:04:05 UTC, next try at 2026-01-02 03:04:06 UTC",
+    );
+    expect(first.events).toMatchObject([{ status: "waiting", details: { error_code: "maas_unreachable" } }]);
+    const row = asLeft(claimed({ attempt: 3 }), first, 100);
+    const second = fail(row, { failure: away }, rulesAt(row));
+    expect(second).toMatchObject({ attempt: 3, wakeInSeconds: 2, deadline: later(600), events: [] });
+    expect(second.waitReason).toContain("away since 2026-01-02 03:04:05 UTC");
+    const timedOut = failure("upstream_transient", "maas_timeout", "slow");
+    expect(fail(row, { failure: timedOut }, rulesAt(row)).events, "another sign is told").toHaveLength(1);
+  });
+
+  it("ends the stage at its own deadline, and is named as what happened", () => {
+    const row = asLeft(claimed(), fail(claimed(), { failure: away }, rules()), 600);
+    const move = fail(row, { failure: away }, rulesAt(row));
+    expect(move).toMatchObject({
+      status: "failed_retryable",
+      failure: { code: "maas_unreachable" },
+      wakeInSeconds: null,
+    });
+    expect(move.failure?.message).toMatch(
+      /^The stage's time is up, and MAAS could not be asked since .* \(600 s\): MAAS cannot/,
+    );
+    expect(move.failure?.evidence).toMatchObject({ away_since: NOW.toISOString(), away_seconds: 600 });
+  });
+
+  it("gives the stage its time back once it answers, and is forgotten", () => {
+    const row = asLeft(claimed(), fail(claimed(), { failure: away }, rules()), 590);
+    expect(deadlineForLook(row)).toEqual(later(600 + 590));
+    const move = advance(row, { kind: "wait", reason: "MAAS to deploy", seconds: 15 }, rulesAt(row));
+    expect(move).toMatchObject({ deadline: later(600 + 590), state: { kept: 1 }, failure: null });
+    expect(move.state).not.toHaveProperty(ENGINE_FACTS);
+    expect(deadlineForLook(asLeft(row, move, 1))).toEqual(later(600 + 590));
+  });
+
+  it("leaves the operator's word about the row where it is", () => {
+    const adopting = claimed({ state: { [ENGINE_FACTS]: { adopting: true } } });
+    const row = asLeft(adopting, fail(adopting, { failure: away }, rules()), 10);
+    const move = advance(row, { kind: "wait", reason: "x", seconds: 1 }, rulesAt(row));
+    expect(move.state).toEqual({ [ENGINE_FACTS]: { adopting: true } });
+  });
+
+  it("property: no look of an absence comes after the deadline, and all of them end at it", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 5_000 }),
+        fc.double({ min: 0, max: 0.9999, noNaN: true }),
+        (seconds, random) => {
+          let row = claimed();
+          for (let looks = 0; ; looks += 1) {
+            const move = fail(
+              row,
+              { failure: away },
+              { ...rules({ deadline: deadlineForLook(row) ?? later(seconds) }), random },
+            );
+            if (move.wakeInSeconds === null) {
+              expect(move.status).toBe("failed_retryable");
+              expect(row.now.getTime()).toBeGreaterThanOrEqual(later(seconds).getTime());
+              expect(looks).toBeLessThanOrEqual(8 + seconds / 30);
+              return;
+            }
+            row = asLeft(row, move, move.wakeInSeconds);
+            expect(row.now.getTime()).toBeLessThanOrEqual(later(seconds + 0.02).getTime());
+          }
+        },
+      ),
     );
   });
 });
@@ -231,7 +332,20 @@ describe("compensate", () => {
       { kind: "failed", failure: transient },
       rules(),
     );
-    expect(given).toMatchObject({ status: "failed_manual_intervention", failure: { code: "maas_timeout" } });
+    expect(given).toMatchObject({ status: "failed_manual_intervention", failure: { code: "maas_bad_answer" } });
+  });
+
+  it("waits for a MAAS that is away, and leaves a person to look when its time is up", () => {
+    const first = compensate(failedRow, plan({ attempt: 19 }), { kind: "failed", failure: away }, rules());
+    expect(first).toMatchObject({ status: "compensating", compensation: { attempt: 19 }, failure: broken });
+    expect(first.waitReason).toContain("MAAS to answer again");
+    expect(first.events).toMatchObject([{ stage: "b", status: "waiting" }]);
+    const row = { ...asLeft(failedRow, first, 600), status: "compensating" } as const;
+    const later100 = { ...row, now: later(100) };
+    expect(compensate(later100, plan(), { kind: "failed", failure: away }, rules()).events).toEqual([]);
+    const end = compensate(row, plan(), { kind: "failed", failure: away }, rules());
+    expect(end).toMatchObject({ status: "failed_manual_intervention", failure: { code: "deploy_failed" } });
+    expect(end.failure?.evidence["compensation_failed"]).toMatch(/MAAS could not be asked since .* \(600 s\)/);
   });
 
   it("ends with how to go on where it is too late to undo, whatever it had failed with before", () => {

@@ -2,10 +2,11 @@ import { FAILURES, type Failure, NOT_UNDONE, ruleOf } from "../../../shared/fail
 import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
 import type { StageEventWrite } from "../../db/queries/workflow-events.ts";
 import type { ClaimedWorkflow, CompensationPlan, WorkflowMove } from "../../db/queries/workflows.ts";
+import { type Absence, absenceReason, deadlineIfBack, oneMoreLook, outlasted } from "./absence.ts";
 import { compensates, decideRetry } from "./retry.ts";
 import type { Compensation, Outcome, RetryPolicy, StageOverrides } from "./stage.ts";
 import { isPast, wakeAfterWait } from "./timeout.ts";
-import { engineFacts, type Facts, stateOf } from "./workflow.ts";
+import { engineFacts, type Facts, stateOf, withAbsence } from "./workflow.ts";
 
 /** What the decisions need of the workflow, the stage and chance; all of it plain data, so that every case can be a test. */
 export interface Rules {
@@ -40,10 +41,34 @@ function unmoved(row: ClaimedWorkflow, stage: string, patch: Facts | undefined):
     waitReason: null,
     waitOn: null,
     wakeInSeconds: 0,
-    state: { ...stateOf(row), ...patch },
+    state: withAbsence({ ...stateOf(row), ...patch }, undefined),
     failure: null,
     compensation: null,
     events: [],
+  };
+}
+
+/** The deadline for a look of the row: the time for which what it asks was away is given back, if it is back. */
+export const deadlineForLook = (row: ClaimedWorkflow): Date | null =>
+  row.stageDeadline === null ? null : deadlineIfBack(row.stageDeadline, engineFacts(row.state).absence, row.now);
+
+/** What the row asks is away: it waits, and says for what and since when. Its deadline stays; each absence is one event, not one a look. */
+function waitUntilBack(
+  row: ClaimedWorkflow,
+  base: WorkflowMove,
+  away: { readonly failure: Failure; readonly absence: Absence; readonly deadline: Date; readonly inSeconds: number },
+  event: Omit<StageEventWrite, "status">,
+): WorkflowMove {
+  const { failure, absence, deadline } = away;
+  const wakeInSeconds = wakeAfterWait({ seconds: away.inSeconds }, { waitOn: null, now: row.now, deadline });
+  const waitReason = absenceReason(failure, absence, new Date(row.now.getTime() + wakeInSeconds * 1000));
+  const told = engineFacts(row.state).absence?.code === failure.code;
+  return {
+    ...base,
+    waitReason,
+    wakeInSeconds,
+    state: withAbsence(base.state, absence),
+    events: told ? [] : [{ ...event, status: "waiting", message: `${waitReason}. ${failure.message}` }],
   };
 }
 
@@ -98,32 +123,46 @@ function leave(row: ClaimedWorkflow, base: WorkflowMove, rules: Rules, left: Sta
   return { ...base, status, wakeInSeconds: null, events: [left] };
 }
 
-/** Retry, compensate, or end (lifecycle 4.7). */
+/** Retry, wait for what is away, compensate, or end (lifecycle 4.7). */
 export function fail(row: ClaimedWorkflow, met: FailureMet, rules: Rules): WorkflowMove {
   const { failure } = met;
   const stage = rules.stage.name;
   const base = { ...unmoved(row, stage, met.patch), deadline: rules.stage.deadline, failure };
-  const retry =
-    met.final === true
-      ? ({ retry: false } as const)
-      : decideRetry(rules.stage, failure, row.attempt, rules.random, met.retryAfterSeconds ?? null);
+  if (met.final === true) return giveUp(row, base, failure, rules);
+  const known = engineFacts(row.state).absence;
+  const absence = oneMoreLook(known, failure, row.now);
+  const tries = { attempt: row.attempt, looks: absence.looks };
+  const retry = decideRetry(rules.stage, failure, tries, rules.random, met.retryAfterSeconds ?? null);
   const event = { stage, attempt: row.attempt, message: failure.message, details: detailsOf(failure) };
-  if (retry.retry) {
-    return {
-      ...base,
-      attempt: row.attempt + 1,
-      wakeInSeconds: retry.inSeconds,
-      events: [{ ...event, status: "retrying" }],
-    };
+  switch (retry.retry) {
+    case "no":
+      return giveUp(row, base, failure, rules);
+    case "when_back": {
+      const deadline = (known === undefined ? null : row.stageDeadline) ?? rules.stage.deadline;
+      if (isPast(deadline, row.now)) return giveUp(row, base, outlasted(failure, absence, row.now), rules);
+      return waitUntilBack(row, { ...base, deadline }, { failure, absence, deadline, ...retry }, event);
+    }
+    case "attempt":
+      return {
+        ...base,
+        attempt: row.attempt + 1,
+        wakeInSeconds: retry.inSeconds,
+        events: [{ ...event, status: "retrying" }],
+      };
   }
+}
+
+function giveUp(row: ClaimedWorkflow, base: WorkflowMove, failure: Failure, rules: Rules): WorkflowMove {
+  const stage = rules.stage.name;
+  const details = detailsOf(failure);
+  const failed = { stage, attempt: row.attempt, status: "failed", message: failure.message, details } as const;
   const endsAs = rules.stage.overrides?.[failure.class]?.endsAs ?? ruleOf(failure).endsAs;
-  const failed = { ...event, status: "failed" } as const;
   const undo = compensates(rules.stage, failure) ? stagesToUndo(rules) : [];
   if (undo.length > 0) {
     const plan = planOf("failure", undo, endsAs);
-    return { ...base, status: "compensating", compensation: plan, events: [failed] };
+    return { ...base, failure, status: "compensating", compensation: plan, events: [failed] };
   }
-  return { ...base, status: endsAs, wakeInSeconds: null, events: [failed] };
+  return { ...base, failure, status: endsAs, wakeInSeconds: null, events: [failed] };
 }
 
 const detailsOf = (failure: Failure): Facts => ({
@@ -194,19 +233,46 @@ export function compensate(
         wakeInSeconds: null,
         events: [event("failed", verdict.failure.message)],
       };
-    case "failed": {
-      const retry = decideRetry(rules.stage, verdict.failure, plan.attempt, rules.random, retryAfterSeconds);
-      if (!retry.retry || isPast(rules.stage.deadline, row.now)) {
-        return stuck(base, plan, event, verdict.failure.message, verdict.failure);
-      }
-      return {
-        ...base,
-        compensation: { ...plan, attempt: plan.attempt + 1 },
-        wakeInSeconds: retry.inSeconds,
-        events: [event("retrying", verdict.failure.message)],
-      };
-    }
+    case "failed":
+      return undoAgain(row, base, { plan, failure: verdict.failure, retryAfterSeconds, event }, rules);
   }
+}
+
+type StageEventOf = (status: StageEventWrite["status"], message: string) => StageEventWrite;
+
+/** Undoing failed: it is tried again, or waits for what is away, until its own time is up. */
+function undoAgain(
+  row: ClaimedWorkflow,
+  base: WorkflowMove,
+  met: {
+    readonly plan: CompensationPlan;
+    readonly failure: Failure;
+    readonly retryAfterSeconds: number | null;
+    readonly event: StageEventOf;
+  },
+  rules: Rules,
+): WorkflowMove {
+  const { plan, failure, event } = met;
+  const { deadline } = rules.stage;
+  const absence = oneMoreLook(engineFacts(row.state).absence, failure, row.now);
+  const tries = { attempt: plan.attempt, looks: absence.looks };
+  const retry = decideRetry(rules.stage, failure, tries, rules.random, met.retryAfterSeconds);
+  if (retry.retry === "when_back") {
+    if (!isPast(deadline, row.now)) {
+      const inSeconds = retry.inSeconds;
+      const told = { ...event("waiting", failure.message), details: detailsOf(failure) };
+      return waitUntilBack(row, base, { failure, absence, deadline, inSeconds }, told);
+    }
+    const late = outlasted(failure, absence, row.now);
+    return stuck(base, plan, event, late.message, late);
+  }
+  if (retry.retry === "no" || isPast(deadline, row.now)) return stuck(base, plan, event, failure.message, failure);
+  return {
+    ...base,
+    compensation: { ...plan, attempt: plan.attempt + 1 },
+    wakeInSeconds: retry.inSeconds,
+    events: [event("retrying", failure.message)],
+  };
 }
 
 function concluded(base: WorkflowMove, plan: CompensationPlan, events: readonly StageEventWrite[]): WorkflowMove {
@@ -228,7 +294,7 @@ function concluded(base: WorkflowMove, plan: CompensationPlan, events: readonly 
 function stuck(
   base: WorkflowMove,
   plan: CompensationPlan,
-  event: (status: StageEventWrite["status"], message: string) => StageEventWrite,
+  event: StageEventOf,
   reason: string,
   cause: Failure | null,
 ): WorkflowMove {

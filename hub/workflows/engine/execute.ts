@@ -6,7 +6,7 @@ import {
   type WorkflowMove,
 } from "../../db/queries/workflows.ts";
 import type { Tx } from "../../db/tx.ts";
-import { advance, atRest, compensate, fail, type Rules } from "./advance.ts";
+import { advance, atRest, compensate, deadlineForLook, fail, type Rules } from "./advance.ts";
 import type { Outcome, RetryPolicy } from "./stage.ts";
 import { isPast } from "./timeout.ts";
 import type { BoundStage, Facts, Workflow } from "./workflow.ts";
@@ -52,7 +52,7 @@ async function forward(run: Run, stageName: string): Promise<Step | null> {
   const { workflow, row } = run;
   const entry = {
     enteredAt: row.stageEnteredAt ?? row.now,
-    deadline: row.stageDeadline,
+    deadline: deadlineForLook(row),
     attempt: row.attempt,
     reentered: row.stageRuns > 1,
   };

@@ -31,23 +31,42 @@ describe("backoffSeconds", () => {
 describe("decideRetry", () => {
   const stage = { retry: policy };
   const mismatch = failure("hardware_mismatch", "boss_disk_missing", "no disk");
-  const transient = failure("upstream_transient", "maas_timeout", "slow");
+  const transient = failure("upstream_transient", "maas_bad_answer", "odd");
+  const away = failure("upstream_transient", "maas_unreachable", "away");
+  const tries = (attempt: number) => ({ attempt, looks: 1 });
 
   it("never retries a class that says never, whatever the stage allows", () => {
     const loose = { ...stage, overrides: { hardware_mismatch: { maxAttempts: 9 } } } as const;
-    expect(decideRetry(loose, mismatch, 1, 0, null)).toEqual({ retry: false });
+    expect(decideRetry(loose, mismatch, tries(1), 0, null)).toEqual({ retry: "no" });
   });
 
   it("lets a stage tighten its class", () => {
     const never = { ...stage, overrides: { upstream_transient: { retry: "never" } } } as const;
-    expect(decideRetry(never, transient, 1, 0, null)).toEqual({ retry: false });
+    for (const one of [transient, away]) expect(decideRetry(never, one, tries(1), 0, null)).toEqual({ retry: "no" });
     const fewer = { ...stage, overrides: { upstream_transient: { maxAttempts: 1 } } } as const;
-    expect(decideRetry(fewer, transient, 1, 0, null)).toEqual({ retry: false });
+    expect(decideRetry(fewer, transient, tries(1), 0, null)).toEqual({ retry: "no" });
   });
 
-  it("retries until the attempts are used up", () => {
-    expect(decideRetry(stage, transient, 3, 0, null)).toEqual({ retry: true, inSeconds: 4 });
-    expect(decideRetry(stage, transient, 4, 0, null)).toEqual({ retry: false });
+  it("retries what was refused until the attempts are used up", () => {
+    expect(decideRetry(stage, transient, tries(3), 0, null)).toEqual({ retry: "attempt", inSeconds: 4 });
+    expect(decideRetry(stage, transient, tries(4), 0, null)).toEqual({ retry: "no" });
+  });
+
+  it("property: waits for what is away however often it was asked, and never longer than a minute but by its own word", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 10_000 }),
+        fc.integer({ min: 1, max: 10_000 }),
+        fc.double({ min: 0, max: 0.9999999, noNaN: true }),
+        (attempt, looks, random) => {
+          const decision = decideRetry(stage, away, { attempt, looks }, random, null);
+          if (decision.retry !== "when_back") throw new Error(decision.retry);
+          expect(decision.inSeconds).toBeGreaterThanOrEqual(Math.min(30, 2 ** (looks - 1)));
+          expect(decision.inSeconds).toBeLessThanOrEqual(60);
+        },
+      ),
+    );
+    expect(decideRetry(stage, away, tries(1), 0, 77)).toEqual({ retry: "when_back", inSeconds: 77 });
   });
 });
 

@@ -1,15 +1,21 @@
 import { type Failure, ruleOf } from "../../../shared/failures.ts";
 import type { RetryPolicy, StageOverrides } from "./stage.ts";
 
-/** What the engine does with a failure: try the stage again after a while, or give up. */
-export type RetryDecision = { readonly retry: true; readonly inSeconds: number } | { readonly retry: false };
+/** What the engine does with a failure: try the stage again after a while, wait for what is away, or give up. */
+export type RetryDecision =
+  | { readonly retry: "attempt"; readonly inSeconds: number }
+  | { readonly retry: "when_back"; readonly inSeconds: number }
+  | { readonly retry: "no" };
+
+/** How something that is away is asked again. It is asked by every workflow of the site, so not for ever every two seconds. */
+const AWAY_RETRY: Omit<RetryPolicy, "maxAttempts"> = { baseSeconds: 2, maxSeconds: 60 };
 
 /**
  * Exponential backoff with equal jitter: at least half of the step, so that a fault of the whole site is not answered by every workflow at
  * the same moment and none comes back at once. An upstream's own Retry-After is a lower bound. `random` is in [0, 1).
  */
 export function backoffSeconds(
-  policy: RetryPolicy,
+  policy: Omit<RetryPolicy, "maxAttempts">,
   attempt: number,
   random: number,
   retryAfterSeconds: number | null,
@@ -18,18 +24,28 @@ export function backoffSeconds(
   return Math.max(step / 2 + (step / 2) * random, retryAfterSeconds ?? 0);
 }
 
-/** `attempt` is the one that has just failed, counted from 1. A stage may tighten its class's rule, never loosen `never`. */
+/** How often a stage has failed, this time included: what was refused, and what was away, one look after the other. */
+export interface Tries {
+  readonly attempt: number;
+  readonly looks: number;
+}
+
+/** A stage may tighten its class's rule, never loosen `never`. */
 export function decideRetry(
   stage: { readonly retry: RetryPolicy; readonly overrides?: StageOverrides | undefined },
   failed: Failure,
-  attempt: number,
+  tries: Tries,
   random: number,
   retryAfterSeconds: number | null,
 ): RetryDecision {
   const override = stage.overrides?.[failed.class];
-  if (ruleOf(failed).retry === "never" || override?.retry === "never") return { retry: false };
-  if (attempt >= (override?.maxAttempts ?? stage.retry.maxAttempts)) return { retry: false };
-  return { retry: true, inSeconds: backoffSeconds(stage.retry, attempt, random, retryAfterSeconds) };
+  const rule = ruleOf(failed).retry;
+  if (rule === "never" || override?.retry === "never") return { retry: "no" };
+  if (rule === "until_deadline") {
+    return { retry: "when_back", inSeconds: backoffSeconds(AWAY_RETRY, tries.looks, random, retryAfterSeconds) };
+  }
+  if (tries.attempt >= (override?.maxAttempts ?? stage.retry.maxAttempts)) return { retry: "no" };
+  return { retry: "attempt", inSeconds: backoffSeconds(stage.retry, tries.attempt, random, retryAfterSeconds) };
 }
 
 /** Whether a final failure of this stage undoes what the workflow did (decision W2). */

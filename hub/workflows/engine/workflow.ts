@@ -1,9 +1,10 @@
-import type { z } from "zod";
+import { z } from "zod";
 import type { Evidence, Failure } from "../../../shared/failures.ts";
 import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { admitAll, type ClaimedWorkflow } from "../../db/queries/workflows.ts";
 import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
+import type { Absence } from "./absence.ts";
 import type {
   Compensation,
   CompensationCause,
@@ -100,14 +101,36 @@ export interface EngineFacts {
   readonly adopting?: boolean;
   /** Set by mark_manual_intervention: nothing takes the row up again but a person. */
   readonly frozen?: boolean;
+  /** What the stage has to ask is away. */
+  readonly absence?: Absence;
 }
+
+const AbsenceFact = z.object({
+  code: z.string(),
+  since: z.iso.datetime(),
+  looks: z.int(),
+}) satisfies z.ZodType<Absence>;
 
 const isObject = (value: unknown): value is Facts =>
   value !== null && typeof value === "object" && !Array.isArray(value);
 
 export function engineFacts(state: unknown): EngineFacts {
   const facts = isObject(state) ? state[ENGINE_FACTS] : undefined;
-  return isObject(facts) ? { adopting: facts["adopting"] === true, frozen: facts["frozen"] === true } : {};
+  if (!isObject(facts)) return {};
+  const absence = AbsenceFact.safeParse(facts["absence"]);
+  return {
+    ...(facts["adopting"] === true ? { adopting: true } : {}),
+    ...(facts["frozen"] === true ? { frozen: true } : {}),
+    ...(absence.success ? { absence: absence.data } : {}),
+  };
+}
+
+/** The state with what is known of an absence, or without one. */
+export function withAbsence(state: Facts, absence: Absence | undefined): Facts {
+  const { [ENGINE_FACTS]: _engine, ...facts } = state;
+  const { absence: _past, ...kept } = engineFacts(state);
+  const engine: EngineFacts = absence === undefined ? kept : { ...kept, absence };
+  return Object.keys(engine).length === 0 ? facts : { ...facts, [ENGINE_FACTS]: engine };
 }
 
 export function stateOf(row: Pick<WorkflowRow, "state">): Facts {

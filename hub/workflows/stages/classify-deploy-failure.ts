@@ -1,6 +1,6 @@
-import { failure, ruleOf } from "../../../shared/failures.ts";
+import { failure } from "../../../shared/failures.ts";
 import { MaasError, type MaasEvent } from "../../maas/port.ts";
-import { classifyError } from "../classify-error.ts";
+import { isAway, isFinal } from "../classify-error.ts";
 import {
   maasOf,
   type OnboardContext,
@@ -10,10 +10,11 @@ import {
   UPSTREAM_RETRY,
 } from "../context.ts";
 import { classifyDeployFailure as classify } from "../deploy-failure.ts";
-import type { Failed } from "../engine/stage.ts";
+import type { Failed, Wait } from "../engine/stage.ts";
 import type { DeployFailure, OnboardState } from "../onboard-state.ts";
 
 const EVENTS = 100;
+const UNREAD_PAUSE_SECONDS = 5;
 
 /**
  * Best effort: a deploy whose events cannot be read counts as generic, which stops automatic retries (lifecycle 4.6); but not before they were asked
@@ -36,28 +37,32 @@ export const classifyDeployFailure: OnboardStage = {
     const failed = context.state.deploy_failure;
     if (failed === null || failed === undefined) return { kind: "skipped", message: "The machine is deployed" };
     const events = await recentEvents(context);
+    if (events !== null && "kind" in events) return events;
     const kind = classify(failed, events ?? []);
     if (kind === "generic") return generic(context, failed, events);
     return {
       kind: "done",
       message: "The installed system did not reach its datasource",
-      patch: { deploy_failure: { ...failed, classified_as: kind } },
+      patch: { deploy_failure: { ...failed, classified_as: kind }, events_unread: null },
     };
   },
 };
 
-async function recentEvents(context: OnboardContext): Promise<readonly MaasEvent[] | null> {
+/** Null: they cannot be read. */
+async function recentEvents(context: OnboardContext): Promise<readonly MaasEvent[] | Wait<OnboardState> | null> {
+  const maas = await maasOf(context);
   try {
-    return await (await maasOf(context)).machineEvents(systemIdOf(context), { limit: EVENTS, level: "INFO" });
+    return await maas.machineEvents(systemIdOf(context), { limit: EVENTS, level: "INFO" });
   } catch (error) {
-    if (!(error instanceof MaasError) || mayPass(context, error)) throw error;
-    return null;
+    if (!(error instanceof MaasError)) throw error;
+    if (isFinal(error)) return null;
+    // A MAAS that is away tells nothing at all; one that answers otherwise does not give these out.
+    if (isAway(error)) await maas.whoami();
+    const unread = (context.state.events_unread ?? 0) + 1;
+    if (unread >= UPSTREAM_RETRY.maxAttempts) return null;
+    const reason = "MAAS to give out the events of the failed deploy";
+    return { kind: "wait", reason, seconds: UNREAD_PAUSE_SECONDS, patch: { events_unread: unread } };
   }
-}
-
-function mayPass({ attempt }: OnboardContext, error: MaasError): boolean {
-  const met = classifyError(error);
-  return met !== null && ruleOf(met.failure).retry === "bounded" && attempt < UPSTREAM_RETRY.maxAttempts;
 }
 
 function generic(

@@ -1,5 +1,6 @@
 import { releaseDeploySlot } from "../../db/queries/onboarding-work.ts";
 import { MaasError, type MaasMachine } from "../../maas/port.ts";
+import { isAway } from "../classify-error.ts";
 import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, systemIdOf, WAIT_RETRY } from "../context.ts";
 import type { Done, Observation, Wait } from "../engine/stage.ts";
 import { freshMachine, judgeMachine, waitForMachine, watchedMachine } from "../machine.ts";
@@ -56,7 +57,7 @@ async function preferredFirst(context: OnboardContext, machine: MaasMachine): Pr
     const addresses = (preferred?.links ?? []).map((link) => link.ipAddress).filter((address) => address !== null);
     return [...new Set([...addresses.filter((address) => all.includes(address)), ...all])];
   } catch (error) {
-    if (!(error instanceof MaasError)) throw error;
+    if (!(error instanceof MaasError) || isAway(error)) throw error;
     return all;
   }
 }
