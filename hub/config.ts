@@ -31,8 +31,8 @@ const Env = z.object({
   DATABASE_URL: secret(z.url({ protocol: /^postgres(ql)?$/ })).optional(),
   /** Folder of the PostgreSQL programs for the embedded server; by default a system PostgreSQL, else the ones from npm. */
   MUSTER_POSTGRES_BIN: z.string().min(1).optional(),
-  /** Existing user that runs the embedded server when the hub is root. */
-  MUSTER_POSTGRES_USER: z.string().min(1).default("nobody"),
+  /** Existing user that runs the embedded server when the hub is root; by default one of its own, which the hub makes. */
+  MUSTER_POSTGRES_USER: z.string().min(1).optional(),
   MUSTER_DATABASE_POOL_SIZE: z.coerce.number().int().min(3).max(200).default(12),
   /** Embedded database; sealed secrets and admin token too unless MUSTER_SHARED_DIR is set. */
   MUSTER_STATE_DIR: z.string().min(1).default(".muster/hub"),
@@ -86,7 +86,7 @@ const Env = z.object({
 export interface Config {
   readonly secrets: SecretsSettings;
   readonly databaseUrl: Secret | null;
-  readonly embedded: { readonly binDir: string | null; readonly runAs: string };
+  readonly embedded: { readonly binDir: string | null; readonly runAs: string | null };
   readonly databasePoolSize: number;
   readonly stateDir: string;
   readonly sharedDir: string;
@@ -125,7 +125,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     secrets:
       e.MUSTER_SECRETS === "vault" ? vaultConfig(e) : { kind: "sealed_file", directory: join(sharedDir, "secrets") },
     databaseUrl: e.DATABASE_URL ?? null,
-    embedded: { binDir: e.MUSTER_POSTGRES_BIN ?? null, runAs: e.MUSTER_POSTGRES_USER },
+    embedded: { binDir: e.MUSTER_POSTGRES_BIN ?? null, runAs: e.MUSTER_POSTGRES_USER ?? null },
     databasePoolSize: e.MUSTER_DATABASE_POOL_SIZE,
     stateDir: resolve(e.MUSTER_STATE_DIR),
     sharedDir,

@@ -6,7 +6,7 @@ import type { Log } from "./log.ts";
 
 export interface DatabaseSettings {
   readonly databaseUrl: Secret | null;
-  readonly embedded: { readonly binDir: string | null; readonly runAs: string };
+  readonly embedded: { readonly binDir: string | null; readonly runAs: string | null };
   readonly databasePoolSize: number;
   readonly stateDir: string;
 }
@@ -24,7 +24,7 @@ export async function startDatabase(
     const embedded = await startEmbeddedPostgres({
       stateDir: settings.stateDir,
       log: log.with({ part: "postgres" }),
-      runAs: settings.embedded.runAs,
+      runAs: settings.embedded.runAs ?? undefined,
       ...(settings.embedded.binDir === null ? {} : { binDir: settings.embedded.binDir }),
     });
     closers.push(() => embedded.stop());

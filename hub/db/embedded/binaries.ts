@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { Log } from "../../log.ts";
 import { EmbeddedPostgresError } from "./error.ts";
 import { copyOf, copyOut, findPackage } from "./npm-binaries.ts";
+import type { ServerUser } from "./run.ts";
 import { run } from "./run.ts";
-import type { ServerUser } from "./server-user.ts";
 
 /** What the migrations and queries are tested on. */
 const OLDEST_MAJOR = 15;

@@ -16,8 +16,8 @@ import { dirname, isAbsolute, join } from "node:path";
 import type { Log } from "../../log.ts";
 import type { Binaries } from "./binaries.ts";
 import { EmbeddedPostgresError } from "./error.ts";
+import type { ServerUser } from "./run.ts";
 import { canEnter, run } from "./run.ts";
-import type { ServerUser } from "./server-user.ts";
 
 /** The database's owner and its only role. */
 export const DATABASE_USER = "muster";
@@ -41,6 +41,11 @@ export async function prepareHome(stateDir: string, user: ServerUser, log: Log):
   await mkdir(inState, { recursive: true, mode: user === undefined ? 0o700 : 0o711 });
   if (user === undefined) return pathsIn(inState);
   if (await canEnter(inState, user)) return pathsIn(inState);
+  if ((await readIfThere(pathsIn(inState).password)) !== undefined)
+    throw new EmbeddedPostgresError(
+      "home_unreadable",
+      `The database lies in ${inState}, which its user ${user.name} cannot enter. Let that user pass through each folder on the way there (chmod o+x), or name the one who can in MUSTER_POSTGRES_USER.`,
+    );
   const pointer = join(inState, "home");
   const home = (await readIfThere(pointer)) ?? (await claimHome(pointer));
   // Relative to wherever the hub was started, it would find no database and make an empty one.

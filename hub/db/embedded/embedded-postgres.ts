@@ -7,10 +7,12 @@ import type { Log } from "../../log.ts";
 import { findBinaries } from "./binaries.ts";
 import type { ClusterPaths } from "./cluster.ts";
 import { createCluster, DATABASE_USER, prepareHome, readIfThere } from "./cluster.ts";
+import { EmbeddedPostgresError } from "./error.ts";
 import { withLaunchLock } from "./launch-lock.ts";
 import type { Connection } from "./server.ts";
 import { adoptServer, startServer, stopServer } from "./server.ts";
 import { findServerUser } from "./server-user.ts";
+import { isAnothers, takeOver } from "./take-over.ts";
 
 const DATABASE = "muster";
 
@@ -24,7 +26,7 @@ export type EmbeddedPostgresOptions = {
   source?: "system" | "npm" | undefined;
   /** The npm package's folder, instead of the installed one. */
   packageDir?: string | undefined;
-  /** Existing user that runs the server when this process is root. Default "nobody"; a user of its own is better. */
+  /** Existing user that runs the server when this process is root. By default one of its own, which is made where it is missing. */
   runAs?: string | undefined;
   /** False: `stop` leaves the server running for the next start. */
   stopOnClose?: boolean | undefined;
@@ -48,10 +50,10 @@ export type EmbeddedPostgres = {
 
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { log } = options;
-  const user = await findServerUser(options.runAs);
+  const user = await findServerUser(options.runAs, log);
   const paths = await prepareHome(resolve(options.stateDir), user, log);
   return await withLaunchLock(paths.lock, async () => {
-    const running = await adoptServer(paths);
+    const running = await adoptOwn(paths, user);
     const connection = running ?? (await startFresh(paths, user, options));
     const adopted = running !== undefined;
     const version = await serverVersion(connection);
@@ -76,11 +78,30 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   });
 }
 
+/** One that another user runs, as earlier versions had it, is stopped to be started anew: adopted, it would stay that user's. */
+async function adoptOwn(
+  paths: ClusterPaths,
+  user: Awaited<ReturnType<typeof findServerUser>>,
+): Promise<Connection | undefined> {
+  const running = await adoptServer(paths);
+  if (running === undefined || !(await isAnothers(paths.data, user))) return running;
+  const others = await countOtherLaunchers(running);
+  await running.client.end();
+  if (others > 0)
+    throw new EmbeddedPostgresError(
+      "data_in_use",
+      `The database in ${paths.data} is run as another user than ${user?.name}, and ${others} other hubs use it. Stop them, start this one, then them again.`,
+    );
+  await stopServer(paths);
+  return undefined;
+}
+
 async function startFresh(
   paths: ClusterPaths,
   user: Awaited<ReturnType<typeof findServerUser>>,
   { log, binDir, source, packageDir, settings = {} }: EmbeddedPostgresOptions,
 ): Promise<Connection> {
+  await takeOver(paths.data, user, log);
   const binaries = await findBinaries({ home: paths.home, dataDir: paths.data, user, log, binDir, source, packageDir });
   await createCluster(paths, binaries, user, log);
   return await startServer(paths, binaries, user, settings, log);

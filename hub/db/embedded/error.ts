@@ -8,6 +8,9 @@ const EMBEDDED_ERROR_CODES = [
   "stop_timed_out",
   "launch_locked",
   "unprivileged_user_missing",
+  "unprivileged_user_shared",
+  "data_owner_unknown",
+  "data_in_use",
   "password_refused",
 ] as const;
 

@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
-import type { ServerUser } from "./server-user.ts";
+
+/** The user to drop to; undefined when this process is not root and runs the server as itself. */
+export type ServerUser = { name: string; uid: number; gid: number } | undefined;
 
 export type RunResult = {
   /** null: killed by a signal, or not started at all (then `output` says why). */

@@ -1,20 +1,72 @@
-/** PostgreSQL refuses to run as root, so a root hub runs it as an existing unprivileged user (no user is created). */
+/** PostgreSQL refuses to run as root, so a root hub runs it as a user that nothing else runs as: whoever is that user owns the database. */
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Log } from "../../log.ts";
 import { EmbeddedPostgresError } from "./error.ts";
+import { withLaunchLock } from "./launch-lock.ts";
+import { run, type ServerUser } from "./run.ts";
 
-/** The user to drop to; undefined when this process is not root and runs the server as itself. */
-export type ServerUser = { name: string; uid: number; gid: number } | undefined;
+/** Made where it is missing and no other is named. */
+export const OWN_USER = "muster-postgres";
 
-export async function findServerUser(name = "nobody"): Promise<ServerUser> {
+/** Of nobody in particular: any service that was given no user of its own may run as one of these. */
+const SHARED_NAMES = ["nobody", "daemon", "bin", "sys"];
+const SHARED_UIDS = [65_534, 4_294_967_294];
+/** What useradd ends with while another program is changing the list of users. */
+const IS_BUSY = [1, 9, 10];
+const MADE_WITHIN_MS = 15_000;
+const OTHERWISE =
+  "Name an existing user that nothing else runs as in MUSTER_POSTGRES_USER, run the hub as an ordinary user, or set DATABASE_URL";
+
+/** The system whose users these are. */
+const SYSTEM = { root: "/", useradd: "/usr/sbin/useradd" };
+
+export async function findServerUser(named: string | undefined, log: Log, system = SYSTEM): Promise<ServerUser> {
   if (process.getuid?.() !== 0) return undefined;
-  const user = parsePasswd(await readFile("/etc/passwd", "utf8"), name);
-  if (user === undefined || user.uid === 0) {
+  const name = named ?? OWN_USER;
+  const user = (await lookUp(name, system.root)) ?? (named === undefined ? await makeUser(system, log) : undefined);
+  if (user === undefined || user.uid === 0)
     throw new EmbeddedPostgresError(
       "unprivileged_user_missing",
-      `PostgreSQL cannot run as root and there is no unprivileged user "${name}"; name another one or run the hub as an ordinary user`,
+      `PostgreSQL cannot run as root and there is no unprivileged user "${name}". ${OTHERWISE}`,
     );
-  }
+  if (SHARED_NAMES.includes(user.name) || SHARED_UIDS.includes(user.uid))
+    throw new EmbeddedPostgresError(
+      "unprivileged_user_shared",
+      `The embedded database cannot run as "${user.name}": every process of that user could read it, change it and so become the hub's administrator. Leave MUSTER_POSTGRES_USER unset, and the hub makes the user ${OWN_USER}. ${OTHERWISE}`,
+    );
   return user;
+}
+
+const lookUp = async (name: string, root: string): Promise<ServerUser> =>
+  parsePasswd(await readFile(join(root, "etc/passwd"), "utf8"), name);
+
+/** Several hubs may start at once, and two runs of useradd at once may both add the name. */
+async function makeUser({ root, useradd }: typeof SYSTEM, log: Log): Promise<ServerUser> {
+  return withLaunchLock(
+    join(root, "run/muster-postgres.lock"),
+    async () => (await lookUp(OWN_USER, root)) ?? (await add({ root, useradd }, log)),
+  );
+}
+
+async function add({ root, useradd }: typeof SYSTEM, log: Log): Promise<ServerUser> {
+  const home = ["--home-dir", "/nonexistent", "--no-create-home", "--shell", "/usr/sbin/nologin"];
+  const words = ["--prefix", root, "--system", "--user-group", ...home, "--comment", "Muster's embedded database"];
+  const deadline = Date.now() + MADE_WITHIN_MS;
+  for (;;) {
+    // The system's own where it is the system's own list: a prefix keeps useradd from what else knows of users.
+    const made = await run(useradd, [...words.slice(root === "/" ? 2 : 0), OWN_USER], undefined);
+    if (made.status === 0) log.info("made the user that runs the embedded database", { user: OWN_USER });
+    const user = await lookUp(OWN_USER, root);
+    if (user !== undefined) return user;
+    if (!IS_BUSY.includes(made.status ?? 0) || Date.now() > deadline)
+      throw new EmbeddedPostgresError(
+        "unprivileged_user_missing",
+        `PostgreSQL cannot run as root, and the user ${OWN_USER} could not be made (useradd: ${made.output.slice(-300)}). Make it as a system user of its own. ${OTHERWISE}`,
+      );
+    await sleep(100 + Math.random() * 200);
+  }
 }
 
 export function parsePasswd(passwd: string, name: string): ServerUser {

@@ -1,0 +1,60 @@
+/**
+ * Gives a cluster that another user ran to the one who runs it from now on. What lies in it was the other user's to arrange: nothing that was not
+ * theirs is given away, and no link is followed.
+ */
+import { lchown, lstat, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Log } from "../../log.ts";
+import { EmbeddedPostgresError } from "./error.ts";
+import type { ServerUser } from "./run.ts";
+
+/** Undefined where there is no cluster yet. */
+async function ownerOf(path: string): Promise<number | undefined> {
+  try {
+    return (await lstat(path)).uid;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Whether the data folder is another user's than the server's, whole or in part. */
+export async function isAnothers(data: string, user: ServerUser): Promise<boolean> {
+  if (user === undefined) return false;
+  const owners = [await ownerOf(data), await ownerOf(join(data, "PG_VERSION"))];
+  return owners.some((owner) => owner !== undefined && owner !== user.uid);
+}
+
+/**
+ * To be called under the launch lock, while no server has the folder open. The folder is closed to the former user first and opened to the next one
+ * last; `PG_VERSION` tells until then who the former one is, so that a takeover that was killed is gone on with.
+ */
+export async function takeOver(data: string, user: ServerUser, log: Log): Promise<void> {
+  if (user === undefined || !(await isAnothers(data, user))) return;
+  const version = join(data, "PG_VERSION");
+  const former = await ownerOf(version);
+  if (former === undefined || former === 0)
+    throw new EmbeddedPostgresError(
+      "data_owner_unknown",
+      `${data} is neither ${user.name}'s nor another unprivileged user's, so it is left as it is. Where it is the hub's database, give it to that user: chown -R ${user.name}: ${data}`,
+    );
+  await lchown(data, 0, 0);
+  await giveAll(data, former, user, version);
+  await lchown(version, user.uid, user.gid);
+  await lchown(data, user.uid, user.gid);
+  log.warn("the embedded database was another user's until now: whatever ran as that user could read and change it", {
+    folder: data,
+    former_uid: former,
+    user: user.name,
+  });
+}
+
+async function giveAll(folder: string, former: number, user: NonNullable<ServerUser>, but: string): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (path === but) continue;
+    // A hard link to a file of somebody else's stays somebody else's.
+    if ((await ownerOf(path)) === former) await lchown(path, user.uid, user.gid);
+    if (entry.isDirectory()) await giveAll(path, former, user, but);
+  }
+}
