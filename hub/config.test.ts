@@ -5,7 +5,7 @@ describe("loadConfig", () => {
   it("has a default for everything, so that `npm run hub` needs no setting", () => {
     const config = loadConfig({});
     expect(config.databaseUrl).toBeNull();
-    expect(config.http).toEqual({ host: "127.0.0.1", port: 8480 });
+    expect(config.http).toEqual({ host: "127.0.0.1", port: 8480, tls: null });
   });
 
   it("takes an empty variable as not set, as env files write it", () => {
@@ -26,6 +26,25 @@ describe("loadConfig", () => {
     for (const more of ["/muster", "/?a=b", "?", "#x", "//"])
       expect(() => urlOf(`https://hub.example:8481${more}`)).toThrow(/MUSTER_AGENT_URL: must be https:..HOST:PORT/);
     expect(() => urlOf("https://me:hunter2@hub.example")).toThrow(ConfigError);
+  });
+
+  const tls = { MUSTER_HTTP_TLS_CERT: "/c", MUSTER_HTTP_TLS_KEY: "/k" };
+  it("serves operators off loopback by TLS, or by a proxy's", () => {
+    const paths = { certFile: "/c", keyFile: "/k" };
+    expect(loadConfig({ MUSTER_HTTP_HOST: "0.0.0.0", ...tls }).http.tls).toEqual(paths);
+    expect(loadConfig({ MUSTER_HTTP_HOST: "::1", ...tls }).http.tls).toEqual(paths);
+    expect(loadConfig({ MUSTER_HTTP_HOST: "0.0.0.0", MUSTER_HTTP_TLS_BY_PROXY: "true" }).http.tls).toBeNull();
+  });
+
+  it.each([
+    [{ MUSTER_HTTP_HOST: "0.0.0.0" }, /MUSTER_HTTP_TLS_CERT and MUSTER_HTTP_TLS_KEY; .*MUSTER_HTTP_TLS_BY_PROXY=true/],
+    [{ MUSTER_HTTP_HOST: "hub.example", MUSTER_HTTP_TLS_BY_PROXY: "false" }, /in clear text/],
+    [{ MUSTER_HTTP_TLS_CERT: "/c" }, /needed together/],
+    [{ MUSTER_HTTP_HOST: "0.0.0.0", MUSTER_HTTP_TLS_BY_PROXY: "true", MUSTER_HTTP_TLS_KEY: "/k" }, /needed together/],
+    [{ MUSTER_HTTP_HOST: "0.0.0.0", MUSTER_HTTP_TLS_BY_PROXY: "yes" }, /MUSTER_HTTP_TLS_BY_PROXY/],
+  ])("refuses %o", (env, says) => {
+    expect(() => loadConfig(env)).toThrow(ConfigError);
+    expect(() => loadConfig(env)).toThrow(says);
   });
 
   it("keeps the database URL out of logs", () => {

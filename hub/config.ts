@@ -3,6 +3,8 @@ import { join, resolve } from "node:path";
 import { z } from "zod";
 import { Secret } from "../shared/secret.ts";
 import type { Setting } from "./diagnostics/facts.ts";
+import { isLoopback } from "./http/loopback.ts";
+import type { TlsPaths } from "./http/tls-files.ts";
 import { LOG_LEVELS } from "./log.ts";
 import type { SecretsSettings } from "./secrets/open.ts";
 
@@ -56,9 +58,14 @@ const Env = z.object({
   VAULT_SECRET_ID_FILE: z.string().min(1).optional(),
   /** Debian packages of the agent that hosts fetch at first boot; by default `agent-packages` in the shared folder. */
   MUSTER_AGENT_PACKAGE_DIR: z.string().min(1).optional(),
-  /** Admin API and page. Clear-text HTTP: put a TLS proxy before it when it is not on loopback. */
+  /** Admin API and page. In clear text on loopback alone, unless a proxy does TLS. */
   MUSTER_HTTP_HOST: z.string().min(1).default("127.0.0.1"),
   MUSTER_HTTP_PORT: port(8480),
+  /** Certificate and key of that listener, in PEM; read again when they change. */
+  MUSTER_HTTP_TLS_CERT: z.string().min(1).optional(),
+  MUSTER_HTTP_TLS_KEY: z.string().min(1).optional(),
+  /** Whoever reaches the listener comes through a proxy that does TLS, so clear text off loopback is meant. */
+  MUSTER_HTTP_TLS_BY_PROXY: z.enum(["true", "false"]).default("false"),
   /** Listener for agents: TLS with the hub's own CA, client certificates after enrollment. */
   MUSTER_AGENT_HOST: z.string().min(1).default("0.0.0.0"),
   MUSTER_AGENT_PORT: port(8481),
@@ -90,7 +97,8 @@ export interface Config {
   readonly databasePoolSize: number;
   readonly stateDir: string;
   readonly sharedDir: string;
-  readonly http: { readonly host: string; readonly port: number };
+  /** `tls`: null where it speaks clear text. */
+  readonly http: { readonly host: string; readonly port: number; readonly tls: TlsPaths | null };
   readonly agent: { readonly host: string; readonly port: number; readonly url: string | null };
   readonly agentPackageDir: string;
   readonly logLevel: (typeof LOG_LEVELS)[number];
@@ -130,7 +138,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     stateDir: resolve(e.MUSTER_STATE_DIR),
     sharedDir,
     agentPackageDir,
-    http: { host: e.MUSTER_HTTP_HOST, port: e.MUSTER_HTTP_PORT },
+    http: { host: e.MUSTER_HTTP_HOST, port: e.MUSTER_HTTP_PORT, tls: adminTls(e) },
     agent: { host: e.MUSTER_AGENT_HOST, port: e.MUSTER_AGENT_PORT, url: e.MUSTER_AGENT_URL ?? null },
     logLevel: e.MUSTER_LOG_LEVEL,
     watchIntervalMs: e.MUSTER_WATCH_INTERVAL_MS,
@@ -151,9 +159,22 @@ const settingsOf = (values: z.output<typeof Env>, given: Readonly<Record<string,
     return { name, given: name in given, value: value instanceof Secret ? "set" : value };
   });
 
+const refuse = (fault: string): ConfigError =>
+  new ConfigError(`The hub's settings are not valid. ${fault} See docs/settings.md.`);
+
+/** The admin token, MAAS tokens and BMC logins travel there: never in clear text by accident. */
+function adminTls(e: z.output<typeof Env>): TlsPaths | null {
+  const { MUSTER_HTTP_TLS_CERT: certFile, MUSTER_HTTP_TLS_KEY: keyFile } = e;
+  if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile };
+  if (certFile !== undefined || keyFile !== undefined)
+    throw refuse("MUSTER_HTTP_TLS_CERT and MUSTER_HTTP_TLS_KEY are needed together.");
+  if (isLoopback(e.MUSTER_HTTP_HOST) || e.MUSTER_HTTP_TLS_BY_PROXY === "true") return null;
+  throw refuse(
+    "MUSTER_HTTP_HOST is not on loopback, and the API and the page would be served there in clear text. Set MUSTER_HTTP_TLS_CERT and MUSTER_HTTP_TLS_KEY; or, where nobody reaches that address but a proxy that does TLS, MUSTER_HTTP_TLS_BY_PROXY=true.",
+  );
+}
+
 function vaultConfig(e: z.output<typeof Env>): SecretsSettings {
-  const refuse = (fault: string): ConfigError =>
-    new ConfigError(`The hub's settings are not valid. ${fault} See docs/settings.md.`);
   if (e.VAULT_ADDR === undefined) throw refuse("A secret store in Vault needs VAULT_ADDR.");
   const { VAULT_TOKEN_FILE: tokenFile, VAULT_SECRET_ID_FILE: secretIdFile } = e;
   const roleId = e.VAULT_ROLE_ID?.reveal();

@@ -11,6 +11,7 @@ import type { Database } from "./db/client.ts";
 import { createKeptLog, type KeptLog, type LogRing } from "./diagnostics/log-ring.ts";
 import { startHosts } from "./hosts.ts";
 import { ensureAdminToken } from "./http/admin-token.ts";
+import { TlsFilesError } from "./http/tls-files.ts";
 import { type HubIdentity, openIdentity } from "./identity.ts";
 import { type Log, toStderr } from "./log.ts";
 import type { MaasPort } from "./maas/port.ts";
@@ -109,7 +110,6 @@ async function start(
     facts: factsOf(parts, { agentUrl, agents: hosts.sessions, secretStore: () => storeWatch.state() }),
   });
   closers.push(() => operators.close());
-  const host = config.http.host.includes(":") ? `[${config.http.host}]` : config.http.host;
   const started = {
     agent_url: agentUrl,
     admin_token_file: adminTokenFile,
@@ -117,10 +117,12 @@ async function start(
     secrets: config.secrets.kind,
   };
   log.info("hub started", { version: HUB_VERSION, hub_id: hubId, ...started });
-  process.stdout.write(
-    `${JSON.stringify({ listening: `http://${host}:${operators.port}`, ...started, pid: process.pid })}\n`,
-  );
+  const listening = adminUrl(config, operators.port);
+  process.stdout.write(`${JSON.stringify({ listening, ...started, pid: process.pid })}\n`);
 }
+
+const adminUrl = ({ http: { host, tls } }: Config, port: number): string =>
+  `${tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 
 type OthersFacts = Pick<Facts, "agentUrl" | "agents" | "secretStore">;
 
@@ -216,7 +218,7 @@ async function closeAll(closers: Closer[], log: Log): Promise<void> {
 }
 
 const isWrongSetting = (error: unknown): boolean =>
-  error instanceof ConfigError || (error instanceof SecretError && error.isRefusal);
+  error instanceof ConfigError || error instanceof TlsFilesError || (error instanceof SecretError && error.isRefusal);
 
 /** The same settings but for the store, so that both are had as the hub would have them. */
 const settingsWith: SettingsWith = (secrets) => loadConfig({ ...process.env, MUSTER_SECRETS: secrets });
@@ -241,6 +243,8 @@ async function main(): Promise<void> {
   const kept = createKeptLog(config.logLevel, toStderr);
   const { log } = kept;
   const closers: Closer[] = [];
+  // What a reload is for a hub that has nothing to read again; the default would end it.
+  process.on("SIGHUP", () => log.info("asked to read files again"));
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
   });

@@ -6,6 +6,7 @@ import { isAdminToken } from "./http/admin-token.ts";
 import { createAdminApp } from "./http/app.ts";
 import type { ApiDependencies } from "./http/deps.ts";
 import { startAdminServer } from "./http/server.ts";
+import { openTlsFiles, type TlsPaths } from "./http/tls-files.ts";
 
 type Api = Pick<
   ApiDependencies,
@@ -14,7 +15,7 @@ type Api = Pick<
 export type Facts = Omit<HubFacts, "eventLoop">;
 
 interface OperatorOptions extends Api {
-  readonly at: { readonly host: string; readonly port: number };
+  readonly at: { readonly host: string; readonly port: number; readonly tls: TlsPaths | null };
   readonly adminTokenFile: string;
   readonly facts: Facts;
 }
@@ -22,6 +23,7 @@ interface OperatorOptions extends Api {
 /** All that operators and their programs see of a hub: API, page, events, and what can be handed on when something is wrong. */
 export async function startOperators(options: OperatorOptions): Promise<{ port: number; close(): Promise<void> }> {
   const { at, adminTokenFile, log, db, inTx, secrets } = options;
+  const tls = at.tls === null ? null : await openTlsFiles(at.tls, log.with({ part: "api" }));
   const events = new EventFeed(db, log.with({ part: "events" }));
   const sender = startWebhookSender({ db, inTx, secrets, feed: events, log: log.with({ part: "webhooks" }) });
   const eventLoop = watchEventLoop();
@@ -36,7 +38,7 @@ export async function startOperators(options: OperatorOptions): Promise<{ port: 
     isAdminToken: (token) => isAdminToken(adminTokenFile, token),
     status: () => ({ hub_id: hubId, version, agents: agents() }),
   });
-  const server = await startAdminServer(app, at);
+  const server = await startAdminServer(app, { ...at, tls });
   return {
     port: server.port,
     close: async () => {

@@ -24,6 +24,7 @@ export interface Invocation extends Pick<Asked, "query" | "body"> {
 export const COMMON_FLAGS = {
   hub: { type: "string" },
   "token-file": { type: "string" },
+  "ca-file": { type: "string" },
   output: { type: "string" },
   json: { type: "string" },
   all: { type: "boolean" },

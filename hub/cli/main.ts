@@ -24,6 +24,7 @@ const USAGE = `Usage: muster <command> [arguments] [--flags]
 
   --hub URL          the hub; by default MUSTER_URL, else http://127.0.0.1:8480
   --token-file FILE  by default MUSTER_TOKEN_FILE, else .muster/hub/admin-token; MUSTER_TOKEN holds the token itself
+  --ca-file FILE     the CA, in PEM, of a hub that answers by https; by default MUSTER_CA_FILE, else the system's
   --output json      the hub's answer as it came
   --all              all pages of a list
   --if-match ETAG    change only this version; by default whatever is there now

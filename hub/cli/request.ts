@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { setDefaultCACertificates } from "node:tls";
 import { type Invocation, UsageError } from "./arguments.ts";
 import { problemText } from "./output.ts";
 
@@ -40,8 +41,20 @@ export const flagText = (values: Readonly<Record<string, unknown>>, name: string
 export function targetOf(values: Readonly<Record<string, unknown>>): Target {
   const url = (flagText(values, "hub") ?? process.env["MUSTER_URL"] ?? "http://127.0.0.1:8480").replace(/\/+$/, "");
   const file = flagText(values, "token-file") ?? process.env["MUSTER_TOKEN_FILE"];
+  trustOnly(flagText(values, "ca-file") ?? process.env["MUSTER_CA_FILE"]);
   const token = file === undefined ? process.env["MUSTER_TOKEN"] : read(file).trim();
   return { url, token: token ?? readIfThere(".muster/hub/admin-token") };
+}
+
+/** Whoever names a CA means that one, and none of the system's. */
+function trustOnly(caFile: string | undefined): void {
+  if (caFile === undefined || caFile === "") return;
+  try {
+    setDefaultCACertificates([read(caFile)]);
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`${caFile} holds no CA certificate in PEM. Correct --ca-file or MUSTER_CA_FILE.`);
+  }
 }
 
 export const read = (file: string): string => {

@@ -1,29 +1,44 @@
-import { createServer } from "node:http";
+import { createServer, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { getRequestListener } from "@hono/node-server";
+import type { TlsFiles } from "./tls-files.ts";
 
-/** Serves the admin API; limits keep a slow or huge request from holding the hub. */
+const LIMITS = { maxHeaderSize: 16_384, headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeout: 10_000 };
+const HANDSHAKE_WITHIN_MS = 10_000;
+
+/** Serves the admin API, in clear text where no TLS is given; limits keep a slow or huge request from holding the hub. */
 export async function startAdminServer(
   app: { fetch: (request: Request) => Response | Promise<Response> },
-  at: { host: string; port: number },
+  at: { host: string; port: number; tls?: TlsFiles | null },
 ): Promise<{ port: number; close(): Promise<void> }> {
-  const listener = getRequestListener(app.fetch);
-  const server = createServer(
-    { maxHeaderSize: 16_384, headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeout: 10_000 },
-    (request, response) => void listener(request, response),
-  );
+  const answer = getRequestListener(app.fetch);
+  const { server, following } = serverOf(at.tls ?? null, (request, response) => void answer(request, response));
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(at.port, at.host, resolve);
+  }).catch(async (error: unknown) => {
+    await following?.close();
+    throw error;
   });
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("the admin server has no port");
   return {
     port: address.port,
-    close: () =>
-      new Promise<void>((resolve) => {
+    close: async () => {
+      await following?.close();
+      await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeIdleConnections();
         setTimeout(() => server.closeAllConnections(), 2_000).unref();
-      }),
+      });
+    },
   };
+}
+
+type Listener = ConstructorParameters<typeof Server>[1];
+
+function serverOf(tls: TlsFiles | null, listener: Listener) {
+  if (tls === null) return { server: createServer(LIMITS, listener), following: null };
+  const server = createTlsServer({ ...LIMITS, ...tls.context(), handshakeTimeout: HANDSHAKE_WITHIN_MS }, listener);
+  return { server, following: tls.follow(server) };
 }

@@ -1,8 +1,14 @@
 import { spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
+import { createServer, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { validate } from "dockerfile-utils";
+import { execa } from "execa";
 import { expect, it } from "vitest";
 import { HUB } from "../../packaging/packages.ts";
+import { TestAuthority } from "../fakes/hub/authority.ts";
 
 const text = readFileSync(new URL("../../packaging/hub/Containerfile", import.meta.url), "utf8");
 
@@ -19,6 +25,28 @@ it.skipIf(!existsSync("/usr/bin/shellcheck"))("its commands have nothing for she
     const { status, stdout } = spawnSync("shellcheck", ["--shell=sh", "-"], { input, encoding: "utf8" });
     expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
   }
+});
+
+it("its health check asks in the way in which the hub answers, and fails where it does not", async () => {
+  const [, program = ""] = /CMD \["[^"]*", "-e", "(.*)"\]$/m.exec(text) ?? [];
+  const answer = (_: unknown, response: ServerResponse): void => void response.writeHead(status).end();
+  let status = 200;
+  const { key, cert } = await (await TestAuthority.make()).server();
+  const check = async (server: Server, env: Record<string, string>) => {
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const port = String((server.address() as AddressInfo).port);
+    const run = () =>
+      execa(process.execPath, ["-e", program], { env: { ...env, MUSTER_HTTP_PORT: port }, reject: false });
+    const well = await run();
+    status = 503;
+    const ill = await run();
+    status = 200;
+    await new Promise((resolve) => server.close(resolve));
+    return [well.exitCode, ill.exitCode, (await run()).exitCode];
+  };
+  expect(await check(createServer(answer), {})).toEqual([0, 1, 1]);
+  expect(await check(createTlsServer({ key, cert }, answer), { MUSTER_HTTP_TLS_CERT: "/c" })).toEqual([0, 1, 1]);
 });
 
 it("it takes the package that is built, and starts the command that the package brings", () => {

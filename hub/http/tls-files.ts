@@ -1,0 +1,91 @@
+/** The admin listener's certificate and key: an operator's own files, which are read again when they change and when the hub gets SIGHUP. */
+import { X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { createSecureContext, type SecureContextOptions } from "node:tls";
+import { Secret } from "../../shared/secret.ts";
+import type { Log } from "../log.ts";
+import { type Periodic, periodically } from "../periodically.ts";
+
+export interface TlsPaths {
+  /** PEM: the server's certificate first, then those between it and its CA. */
+  readonly certFile: string;
+  /** PEM, without a passphrase. */
+  readonly keyFile: string;
+}
+
+/** Says which setting to correct, and nothing of what the files hold. */
+export class TlsFilesError extends Error {
+  override readonly name = "TlsFilesError";
+}
+
+interface Pair {
+  readonly cert: string;
+  readonly key: Secret;
+  readonly notAfter: Date;
+}
+
+const LOOK_EVERY_MS = 5_000;
+const reasonOf = (error: unknown): string =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "not PEM";
+
+async function readPair({ certFile, keyFile }: TlsPaths): Promise<Pair> {
+  const read = (setting: string, file: string): Promise<string> =>
+    readFile(file, "utf8").catch((error: unknown) => {
+      throw new TlsFilesError(`${setting}: ${file} could not be read (${reasonOf(error)}).`);
+    });
+  const cert = await read("MUSTER_HTTP_TLS_CERT", certFile);
+  const key = await read("MUSTER_HTTP_TLS_KEY", keyFile);
+  try {
+    const notAfter = new X509Certificate(cert).validToDate;
+    createSecureContext({ cert, key });
+    return { cert, key: new Secret(key), notAfter };
+  } catch (error) {
+    throw new TlsFilesError(
+      `MUSTER_HTTP_TLS_CERT and MUSTER_HTTP_TLS_KEY: ${certFile} and ${keyFile} are not a certificate and its key, both in PEM and the key without a passphrase (${reasonOf(error)}).`,
+    );
+  }
+}
+
+export interface TlsFiles {
+  context(): SecureContextOptions;
+  /** Serves new connections with what the files hold from then on; those that are open stay. */
+  follow(server: { setSecureContext(context: SecureContextOptions): void }): { close(): Promise<void> };
+}
+
+/** Throws where the files are of no use: the hub then does not start. Later such files are told of once, and the last good ones stay. */
+export async function openTlsFiles(paths: TlsPaths, log: Log, everyMs = LOOK_EVERY_MS): Promise<TlsFiles> {
+  let pair = await readPair(paths);
+  const context = (): SecureContextOptions => ({ cert: pair.cert, key: pair.key.reveal(), minVersion: "TLSv1.2" });
+  const tell = (): void => log.info("admin certificate read", { not_after: pair.notAfter.toISOString() });
+  tell();
+  return {
+    context,
+    follow: (server) => {
+      let told = "";
+      const turn = async (): Promise<void> => {
+        try {
+          const next = await readPair(paths);
+          told = "";
+          if (next.cert === pair.cert && next.key.reveal() === pair.key.reveal()) return;
+          pair = next;
+          server.setSecureContext(context());
+          tell();
+        } catch (error) {
+          if (!(error instanceof TlsFilesError)) throw error;
+          if (told !== error.message) log.warn("the admin certificate stays as it was", { error });
+          told = error.message;
+        }
+      };
+      const looks: Periodic = { everyMs, turn, log, failed: "the admin certificate's files could not be looked at" };
+      const looking = periodically(looks);
+      const atOnce = (): void => void turn().catch((error: unknown) => log.warn(looks.failed, { error }));
+      process.on("SIGHUP", atOnce);
+      return {
+        close: async () => {
+          process.off("SIGHUP", atOnce);
+          await looking.close();
+        },
+      };
+    },
+  };
+}
