@@ -356,6 +356,14 @@ export function ruleOf(
 /** Bounded, sanitized facts for the operator (lifecycle 4.12): never a secret, never a raw upstream body. */
 export type Evidence = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
+/** What is still there outside although a workflow is over: no end says more than is true. */
+export interface Leftover {
+  /** What it is, and in which state. */
+  readonly message: string;
+  readonly nextAction: string;
+  readonly evidence: Evidence;
+}
+
 export type Failure = {
   [C in FailureClass]: {
     readonly class: C;

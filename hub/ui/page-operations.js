@@ -25,6 +25,8 @@ const progressOf = (one) => {
   return make("span", mode + words(one.current_stage) + at);
 };
 const whyOf = (one) => {
+  if (!one.error_code && one.error_message)
+    return make("td", [one.error_message, make("span", `Next: ${one.next_action}`, "next")], "why");
   if (!one.error_code) return make("td", one.waiting_for, "why");
   const code = make("code", `${one.failure_class}/${one.error_code}`);
   return make("td", [code, " ", one.error_message, make("span", `Next: ${one.next_action}`, "next")], "why");
@@ -90,11 +92,12 @@ async function operation(kind, id) {
     kind === "decommissions" && one.mode !== "release" && !ENDED.includes(one.status)
       ? [actionButton(`${path}/${id}`, "Go on without an agent that is gone for good", "force", one.hostname)]
       : [];
-  const failed = one.error_code
+  const code = one.error_code ? [make("code", `${one.failure_class}/${one.error_code}`), " "] : [];
+  const failed = one.error_message
     ? [
         section(
-          "Why it failed",
-          make("p", [make("code", `${one.failure_class}/${one.error_code}`), " ", one.error_message]),
+          one.error_code ? "Why it failed" : "What it left",
+          make("p", [...code, one.error_message]),
           make("p", `Next: ${one.next_action}`, "next"),
           facts(evidence),
         ),

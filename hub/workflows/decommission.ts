@@ -51,11 +51,12 @@ const decommissionWorkflow = (services: DecommissionServices, mode: Decommission
     hooks: {
       onStarted: async (tx, row) =>
         recordDomainEvent(tx, { type: "node.decommission.started", ...about(row), data: nodeOf(row, mode) }),
-      onEnded: async (tx, row, { status, failure }) => {
+      onEnded: async (tx, row, end) => {
+        const { status } = end;
         const rows = await readDecommissionRows(tx, row.id);
         if (rows !== null) await settleNode(tx, row, status, rows);
         if (!isEnding(status)) return;
-        const data = { ...nodeOf(row, mode), ...ending(row, status, failure) };
+        const data = { ...nodeOf(row, mode), ...ending(row, end) };
         await recordDomainEvent(tx, { type: EVENTS[status], ...about(row), data });
       },
     },

@@ -12,7 +12,7 @@ export async function notEditable(
   context: OnboardContext,
 ): Promise<Skipped<OnboardState> | Wait<OnboardState> | Failed<OnboardState> | null> {
   const machine = await freshMachine(context);
-  const verdict = judgeMachine(stage, context, machine);
+  const verdict = await judgeMachine(stage, context, machine);
   switch (verdict.kind) {
     case "act":
       return null;

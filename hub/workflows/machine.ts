@@ -17,14 +17,35 @@ export async function freshMachine(context: OnboardContext): Promise<MaasMachine
   throw new StageFailure(failure("state_ambiguity", "machine_vanished", message, { maas_system_id: systemId }));
 }
 
-/** Whether this onboarding meant to deploy the machine and our MAAS user owns it; only then is a deployed machine its own work. */
-export function isOurs(context: OnboardContext, machine: Pick<MaasMachine, "owner">): boolean {
-  const { deploy_intent: intent, maas_username: username } = context.state;
-  return intent !== null && intent !== undefined && username !== undefined && machine.owner === username;
+const meantToDeploy = ({ state }: OnboardContext): boolean =>
+  state.deploy_intent !== null && state.deploy_intent !== undefined;
+
+/** By the name that our MAAS user had when the deploy was asked for. */
+const isOursByName = (context: OnboardContext, { owner }: Pick<MaasMachine, "owner">): boolean =>
+  meantToDeploy(context) && owner !== null && owner === context.state.maas_username;
+
+/**
+ * Whether this onboarding meant to deploy the machine and our MAAS user owns it; only then is a deployed machine its own work. A user that was
+ * renamed owns it still, under the name that the token's user has now.
+ */
+export async function isOurs(context: OnboardContext, machine: Pick<MaasMachine, "owner">): Promise<boolean> {
+  if (isOursByName(context, machine)) return true;
+  if (!meantToDeploy(context) || machine.owner === null) return false;
+  return (await (await maasOf(context)).whoami()).username === machine.owner;
 }
 
-export const judgeMachine = (at: Judging, context: OnboardContext, machine: JudgedMachine): Judgement =>
-  judge(at, machine, isOurs(context, machine));
+/** MAAS is asked for our user's name only where the verdict hangs on it. */
+export async function judgeMachine(at: Judging, context: OnboardContext, machine: JudgedMachine): Promise<Judgement> {
+  const [ours, others] = [judge(at, machine, true), judge(at, machine, false)];
+  return sameVerdict(ours, others) || (await isOurs(context, machine)) ? ours : others;
+}
+
+const sameVerdict = (one: Judgement, other: Judgement): boolean =>
+  one.kind === "failed" && other.kind === "failed" ? one.failure.code === other.failure.code : one.kind === other.kind;
+
+/** Of what the watcher saw: enough to see that there is reason to look. */
+export const judgeSeen = (at: Judging, context: OnboardContext, machine: JudgedMachine): Judgement =>
+  judge(at, machine, isOursByName(context, machine));
 
 /** The machine where there is reason to look at it (`watchMachine`); null: nothing new. */
 export const watchedMachine = (
@@ -52,8 +73,8 @@ export async function machineTaken(
   stage: "ensure_hardware_sync_configured" | "wait_for_hardware_sync_healthy" | "wait_for_agent_enrollment",
   context: OnboardContext,
 ): Promise<Failed<OnboardState> | null> {
-  const machine = await watchedMachine(context, (row) => judgeMachine(stage, context, row).kind === "failed");
-  const verdict = machine === null ? null : judgeMachine(stage, context, machine);
+  const machine = await watchedMachine(context, (row) => judgeSeen(stage, context, row).kind === "failed");
+  const verdict = machine === null ? null : await judgeMachine(stage, context, machine);
   return verdict?.kind === "failed" ? verdict : null;
 }
 

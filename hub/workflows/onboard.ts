@@ -98,11 +98,12 @@ export function onboardWorkflow(services: OnboardServices): Workflow {
     hooks: {
       onStarted: (tx, row) =>
         recordDomainEvent(tx, { type: "node.onboarding.started", ...about(row), data: hostOf(row) }),
-      onEnded: async (tx, row, { status, failure }) => {
+      onEnded: async (tx, row, end) => {
+        const { status, failure } = end;
         await releaseDeploySlot(tx, row.id);
         await recordPowerLogin(tx, row, failure);
         if (!isEnding(status)) return;
-        const data = { ...hostOf(row), ...ending(row, status, failure) };
+        const data = { ...hostOf(row), ...ending(row, end) };
         await recordDomainEvent(tx, { type: EVENTS[status], ...about(row), data });
       },
     },

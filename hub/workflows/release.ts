@@ -19,7 +19,7 @@ export async function stepBackToReady(
   why: string,
 ): Promise<ReleaseStep> {
   const machine = await freshMachine(context);
-  const verdict = judgeMachine(at, context, machine);
+  const verdict = await judgeMachine(at, context, machine);
   const comment = `muster onboarding ${context.workflowId}: ${why}`;
   switch (verdict.kind) {
     case "go_on":

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq, isNull } from "../../hub/db/orm.ts";
-import { enrollmentTokens, nodeCertificates, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
+import { readWorkflow } from "../../hub/db/queries/workflows.ts";
+import { domainEvents, enrollmentTokens, nodeCertificates, nodeEvents, nodes } from "../../hub/db/schema/index.ts";
 import { moveNode } from "../../hub/node/move-node.ts";
 import { applyForce } from "../../hub/workflows/force-decommission.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
@@ -64,7 +65,27 @@ async function cancelledAt(stage: OnboardingStage, n: number, driver: Driver) {
   expect(end.status, await driver.story(started.id)).toBe("cancelled");
   const machine = machineOf(rig, end);
   if (machine === undefined) throw new Error("no machine was found");
-  return { ...started, machine };
+  return { ...started, end, machine };
+}
+/** A cancel says what it leaves in MAAS, and what is to be done about it. */
+function expectTold(
+  { end, machine }: Pick<Awaited<ReturnType<typeof cancelledAt>>, "end" | "machine">,
+  whose: string,
+): void {
+  expect(end).toMatchObject({
+    failureCode: null,
+    evidence: { maas_system_id: machine.systemId, maas_owner: machine.owner },
+  });
+  expect(end.failureMessage).toContain(`(${machine.systemId}) is still 'Deployed' in MAAS and ${whose}`);
+  expect(end.nextAction).toMatch(/release/);
+}
+/** With all that the user owns, as MAAS does it. */
+function renameUser(to: string): void {
+  const { users, machines } = rig.maas.sim.region.state;
+  const [user] = users;
+  if (user === undefined) throw new Error("MAAS has no user");
+  for (const machine of machines) if (machine.owner === user.username) machine.owner = to;
+  user.username = to;
 }
 
 const begin = (nodeId: NodeId, mode: AgentMode): Promise<WorkflowId> => {
@@ -89,7 +110,9 @@ async function onboardedOnceReleased(n: number, systemId: string): Promise<void>
 
 describe("an onboarding that is cancelled after the deploy", () => {
   it("leaves no node where the agent never enrolled, and the host deployed", async () => {
-    const { nodeId, machine } = await cancelledAt("ensure_hardware_sync_configured", 1, withoutAgent);
+    const left = await cancelledAt("ensure_hardware_sync_configured", 1, withoutAgent);
+    const { nodeId, machine } = left;
+    expectTold(left, "our MAAS user's");
     expect(await nodeOf(nodeId)).toBeUndefined();
     expect(await waysIn(nodeId)).toEqual(NONE);
     expect(machine.status).toBe(6);
@@ -107,6 +130,56 @@ describe("an onboarding that is cancelled after the deploy", () => {
     await forcedThrough(nodeId, "remove");
     expect(await nodeOf(nodeId)).toMatchObject({ status: "deleted" });
     await onboardedOnceReleased(2, machine.systemId);
+  });
+});
+
+describe("an onboarding whose machine is another user's by its name", () => {
+  it("goes on where our MAAS user was renamed in the middle of the deploy", async () => {
+    const { id } = await rig.start(6);
+    const rename = onceAt("wait_for_deployed", async () => renameUser("renamed-once"));
+    expect((await withAgent.drive(id, rename)).status, await withAgent.story(id)).toBe("completed");
+  });
+
+  it("is cancelled under the new name as well: nothing of the deploy stays", async () => {
+    const { id } = await rig.start(7);
+    let cancelled = false;
+    // Before the onboarding has seen that the deploy is over.
+    const impatient = new Driver(rig.test, withAgent.kinds, async () => {
+      if (cancelled || (await readWorkflow(db(), id))?.stage !== "wait_for_deployed") return;
+      cancelled = true;
+      renameUser("renamed-twice");
+      await withAgent.verb(id, "cancel");
+    });
+    const end = await impatient.drive(id);
+    expect(end, await withAgent.story(id)).toMatchObject({
+      status: "cancelled",
+      failureMessage: null,
+      nextAction: null,
+    });
+    expect(machineOf(rig, end)).toMatchObject({ status: 4, owner: null });
+  });
+
+  it("is somebody else's where it is, and a cancel says that the host was left to them", async () => {
+    const { id } = await rig.start(8);
+    const taken = onceAt("ensure_hardware_sync_configured", async () => {
+      const row = await readWorkflow(db(), id);
+      const machine = row === null ? undefined : machineOf(rig, row);
+      if (machine === undefined) throw new Error("no machine");
+      machine.owner = "bob";
+    });
+    const failed = await withoutAgent.drive(id, taken);
+    expect(failed).toMatchObject({ status: "failed_manual_intervention", failureCode: "machine_owned_by_other" });
+    await withoutAgent.verb(id, "cancel");
+    const end = await withoutAgent.drive(id);
+    const machine = machineOf(rig, end);
+    if (machine === undefined) throw new Error("no machine");
+    expect(end.status).toBe("cancelled");
+    expectTold({ end, machine }, "bob's, not our MAAS user's");
+    const [told] = await db()
+      .select()
+      .from(domainEvents)
+      .where(and(eq(domainEvents.type, "node.onboarding.cancelled"), eq(domainEvents.subject, `onboardings/${id}`)));
+    expect(told?.data).toMatchObject({ status: "cancelled", message: end.failureMessage });
   });
 });
 

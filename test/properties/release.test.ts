@@ -163,7 +163,14 @@ describe("the release of a retired node's machine", () => {
     await untilStage(id, "release_maas_node", 2);
     expect(await isGone(host.nodeId)).toBe(true);
     await driver.verb(id, "cancel");
-    expect((await driver.drive(id)).status).toBe("cancelled");
+    const end = await driver.drive(id);
+    expect(end).toMatchObject({
+      status: "cancelled",
+      failureCode: null,
+      evidence: { maas_system_id: host.machine.systemId },
+    });
+    expect(end.failureMessage).toContain("cannot be undone");
+    expect(end.nextAction).toContain("Remove the node");
     expect(await driver.story(id)).toContain("cannot be undone");
     expect(await isGone(host.nodeId)).toBe(true);
   });

@@ -1,5 +1,5 @@
 import type { Failure } from "../../../shared/failures.ts";
-import { FAILURES, type NEXT_VERBS, ruleOf } from "../../../shared/failures.ts";
+import { FAILURES, type Leftover, type NEXT_VERBS, ruleOf } from "../../../shared/failures.ts";
 import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { StopVerb, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
@@ -108,6 +108,8 @@ export interface CompensationPlan {
   readonly startedAt: string | null;
   /** Set by restart_clean: the stage to begin again with, with an empty state. */
   readonly restartAt?: string;
+  /** What the stages undone so far have left outside. */
+  readonly leaves?: Leftover;
 }
 
 /** A verb that was given while a hub worked on the row; carried out in the transaction that commits that run. Stored as JSON in the row. */
@@ -137,6 +139,8 @@ export interface WorkflowMove {
   readonly state: Readonly<Record<string, unknown>>;
   readonly failure: Failure | null;
   readonly compensation: CompensationPlan | null;
+  /** Of a row that is cancelled: what it has left outside. */
+  readonly leaves?: Leftover;
   readonly events: readonly StageEventWrite[];
 }
 
@@ -168,6 +172,7 @@ export async function moveWorkflow(
   move: WorkflowMove,
 ): Promise<ClaimedWorkflow | null> {
   const failure = move.failure;
+  const told = failure ?? move.leaves;
   const [moved] = await tx
     .update(workflows)
     .set({
@@ -185,9 +190,9 @@ export async function moveWorkflow(
       state: move.state,
       failureClass: failure?.class ?? null,
       failureCode: failure?.code ?? null,
-      failureMessage: failure?.message ?? null,
-      evidence: failure?.evidence ?? {},
-      nextAction: failure === null ? null : ruleOf(failure).nextAction,
+      failureMessage: told?.message ?? null,
+      evidence: told?.evidence ?? {},
+      nextAction: failure === null ? (move.leaves?.nextAction ?? null) : ruleOf(failure).nextAction,
       compensation: move.compensation,
       ...(isEnded(move.status) ? { completedAt: sql`now()` } : { completedAt: null }),
       ...(isTerminal(move.status) ? NO_STOP : {}),

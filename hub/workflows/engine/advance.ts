@@ -212,8 +212,9 @@ export function compensate(
     case "done":
     case "skipped": {
       const events = [event(verdict.kind === "done" ? "compensated" : "skipped", verdict.message)];
-      if (rest.length === 0) return concluded(base, plan, events);
-      return { ...base, compensation: { ...plan, stages: rest, attempt: 1, startedAt: null }, events };
+      const left = verdict.leaves === undefined ? plan : { ...plan, leaves: verdict.leaves };
+      if (rest.length === 0) return concluded(base, left, events);
+      return { ...base, compensation: { ...left, stages: rest, attempt: 1, startedAt: null }, events };
     }
     case "wait":
       if (isPast(rules.stage.deadline, row.now)) return stuck(base, plan, event, verdict.reason, null);
@@ -287,7 +288,8 @@ function concluded(base: WorkflowMove, plan: CompensationPlan, events: readonly 
     };
   }
   const failure = plan.cause === "failure" ? base.failure : null;
-  return { ...base, status: plan.endsAs, failure, compensation: null, wakeInSeconds: null, events };
+  const left = plan.leaves === undefined || failure !== null ? {} : { leaves: plan.leaves };
+  return { ...base, ...left, status: plan.endsAs, failure, compensation: null, wakeInSeconds: null, events };
 }
 
 /** Undoing failed for good: a person must look, whatever the row was to become. */

@@ -126,7 +126,7 @@ async function carryOut(
   await moveWorkflow(tx, { id: row.id, fence }, target.move);
   if (target.mayHaveActed) await tx.update(workflows).set({ stageRuns: 1 }).where(eq(workflows.id, row.id));
   if (isEnded(target.move.status)) {
-    await workflow.hooks.onEnded?.(tx, row, { status: target.move.status, failure: target.move.failure });
+    await workflow.hooks.onEnded?.(tx, row, target.move);
   }
   return target.move;
 }

@@ -1,10 +1,13 @@
-import type { Failure } from "../../../shared/failures.ts";
-import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
 import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
+import type { WorkflowEnd } from "./workflow.ts";
 
 /** What every event of an end says of it, whatever ended. */
-export const ending = (row: WorkflowRow, status: WorkflowStatus, failure: Failure | null) => ({
+export const ending = (row: WorkflowRow, { status, failure, leaves }: WorkflowEnd) => ({
   status,
   stage: row.stage,
-  ...(failure === null ? {} : { failure_class: failure.class, error_code: failure.code, message: failure.message }),
+  ...(failure === null
+    ? leaves === undefined
+      ? {}
+      : { message: leaves.message }
+    : { failure_class: failure.class, error_code: failure.code, message: failure.message }),
 });

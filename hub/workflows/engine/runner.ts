@@ -194,7 +194,7 @@ export async function commitStep(
   const stopped = await carryOutStop(tx, workflow, moved);
   if (stopped !== null) return stopped;
   if (isEnded(step.move.status)) {
-    await workflow.hooks.onEnded?.(tx, row, { status: step.move.status, failure: step.move.failure });
+    await workflow.hooks.onEnded?.(tx, row, step.move);
   }
   return step.move;
 }

@@ -1,4 +1,4 @@
-import type { Evidence, Failure, FailureClass } from "../../../shared/failures.ts";
+import type { Evidence, Failure, FailureClass, Leftover } from "../../../shared/failures.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
 import type { Tx } from "../../db/tx.ts";
 
@@ -63,7 +63,9 @@ export interface RetryPolicy {
 /** `restart`: everything is undone, a success included, because the workflow begins again. */
 export type CompensationCause = "failure" | "cancel" | "restart";
 /** `done` also when there was nothing to undo: compensation must be safe when `run` never began. */
-export type Compensation<State> = Done<State> | Skipped<State> | Wait<State> | Failed<State> | TooLate<State>;
+export type Compensation<State> = Undone<State> | Wait<State> | Failed<State> | TooLate<State>;
+/** `leaves`: what undoing did not touch, for whoever reads that the workflow was cancelled. */
+export type Undone<State> = (Done<State> | Skipped<State>) & { readonly leaves?: Leftover };
 /** What the stage did cannot be undone any more, and nothing is wrong with that: the failure says how the workflow goes on. */
 export type TooLate<State> = Verdict<State> & { readonly kind: "too_late"; readonly failure: Failure };
 

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Evidence, Failure } from "../../../shared/failures.ts";
-import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
-import { admitAll, type ClaimedWorkflow } from "../../db/queries/workflows.ts";
+import { admitAll, type ClaimedWorkflow, type WorkflowMove } from "../../db/queries/workflows.ts";
 import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import type { Absence } from "./absence.ts";
@@ -19,12 +18,15 @@ import { deadlineAfter } from "./timeout.ts";
 
 export type Facts = Readonly<Record<string, unknown>>;
 
+/** How a row ended, as far as others are told of it. */
+export type WorkflowEnd = Pick<WorkflowMove, "status" | "failure" | "leaves">;
+
 /** Called in the transaction that makes them true. */
 export interface WorkflowHooks {
   /** The first time that the row is admitted. */
   onStarted?(tx: Tx, row: WorkflowRow): Promise<void>;
   /** The row completed, failed or was cancelled. */
-  onEnded?(tx: Tx, row: WorkflowRow, ending: { status: WorkflowStatus; failure: Failure | null }): Promise<void>;
+  onEnded?(tx: Tx, row: WorkflowRow, end: WorkflowEnd): Promise<void>;
 }
 
 export interface WorkflowDefinition<Context extends StageRun<Input, State>, Input, State extends Facts> {

@@ -58,7 +58,7 @@ export const commissionNode: OnboardStage = {
 
 async function observe(context: OnboardContext): Promise<Observation<OnboardState>> {
   const machine = await freshMachine(context);
-  const verdict = judgeMachine("commission_node", context, machine);
+  const verdict = await judgeMachine("commission_node", context, machine);
   switch (verdict.kind) {
     case "failed":
       return verdict;

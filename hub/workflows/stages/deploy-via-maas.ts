@@ -18,6 +18,7 @@ import {
 import { deployedSeries } from "../distro-series.ts";
 import type { Compensation, CompensationCause, Observation, Outcome } from "../engine/stage.ts";
 import { sha256Of } from "../first-boot.ts";
+import { leftDeployed, leftWithOther } from "../left-machine.ts";
 import { freshMachine, isOurs, judgeMachine, waitForMachine } from "../machine.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { stepBackToReady } from "../release.ts";
@@ -67,7 +68,7 @@ function timeoutFailure(context: OnboardContext): Failure {
 
 async function observe(context: OnboardContext): Promise<Observation<OnboardState>> {
   const machine = await freshMachine(context);
-  const verdict = judgeMachine("deploy_via_maas", context, machine);
+  const verdict = await judgeMachine("deploy_via_maas", context, machine);
   switch (verdict.kind) {
     case "failed":
       return verdict;
@@ -180,11 +181,19 @@ async function undo(context: OnboardContext, cause: CompensationCause): Promise<
   }
   const machine = await (await maasOf(context)).readMachine(systemId);
   if (machine === null) return { kind: "skipped", message: "The machine is not in MAAS any more" };
-  if (machine.owner !== null && !isOurs(context, machine)) {
-    return { kind: "skipped", message: `The machine belongs to ${machine.owner} now; it is left alone` };
+  if (machine.owner !== null && !(await isOurs(context, machine))) {
+    return {
+      kind: "skipped",
+      message: `The machine belongs to ${machine.owner} now; it is left alone`,
+      leaves: leftWithOther(context, machine),
+    };
   }
   if (machine.status === DEPLOYED && typeof deployedAt === "string" && cause !== "restart") {
-    return { kind: "skipped", message: "The host is deployed; it is left alone for investigation" };
+    return {
+      kind: "skipped",
+      message: "The host is deployed; it is left alone for investigation",
+      leaves: leftDeployed(context, machine),
+    };
   }
   const step = await stepBackToReady(
     "compensation",

@@ -65,7 +65,7 @@ async function wrongClock(context: OnboardContext): Promise<Wait<OnboardState> |
 /** MAAS must say that the machine syncs, and have a token for it. Null: both are so. */
 async function assertMaasSide(context: OnboardContext): Promise<Outcome<OnboardState> | null> {
   const machine = await freshMachine(context);
-  const verdict = judgeMachine("ensure_hardware_sync_configured", context, machine);
+  const verdict = await judgeMachine("ensure_hardware_sync_configured", context, machine);
   if (verdict.kind === "failed") return verdict;
   const maas = await maasOf(context);
   if (machine.enableHwSync === false) await maas.updateMachine(systemIdOf(context), { enableHwSync: true });

@@ -14,7 +14,7 @@ import {
   waitForMachine,
   watchedMachine,
 } from "../release-machine.ts";
-import { DEPLOYED } from "../verdict-table.ts";
+import { DEPLOYED, machineEvidence } from "../verdict-table.ts";
 
 const REASON = "MAAS to release the machine";
 /** The machine moved, was locked or is gone since the look: the next one says what it is. */
@@ -114,9 +114,15 @@ async function compensate(
     return { kind: "done", message: "MAAS released nothing; the node is retired as before" };
   }
   const now = machine === null ? "not in MAAS any more" : `'${machine.statusName}' in MAAS`;
+  const message = `A release cannot be undone: machine ${systemId} is ${now}. Node ${node.hostname} stays retired and cannot be activated again; remove it, then onboard the host anew.`;
   return {
     kind: "skipped",
-    message: `A release cannot be undone: machine ${systemId} is ${now}. Node ${node.hostname} stays retired and cannot be activated again; remove it, then onboard the host anew.`,
+    message,
+    leaves: {
+      message,
+      nextAction: "Remove the node; once its machine is Ready in MAAS, the host may be onboarded again.",
+      evidence: machine === null ? { maas_system_id: systemId } : machineEvidence(machine),
+    },
     commit: hostIsGone(context),
   };
 }

@@ -36,7 +36,7 @@ export const renderCloudInit: OnboardStage = {
     rule: "observe_first",
     async observe(context) {
       const machine = await freshMachine(context);
-      const verdict = judgeMachine("render_cloud_init", context, machine);
+      const verdict = await judgeMachine("render_cloud_init", context, machine);
       switch (verdict.kind) {
         // Rendering anew would revoke the token that the deployed host carries.
         case "adopt":
@@ -60,7 +60,7 @@ export const renderCloudInit: OnboardStage = {
   async run(context) {
     const machine = await freshMachine(context);
     // A failed deploy of ours that nothing took back, e.g. because MAAS was away: without its intent the machine would be nobody's.
-    if (judgeMachine("render_cloud_init", context, machine).kind === "deploy_failed") {
+    if ((await judgeMachine("render_cloud_init", context, machine)).kind === "deploy_failed") {
       const step = await stepBackToReady("compensation", context, "the deploy failed");
       if (step.kind !== "ready") return step;
     }

@@ -3,16 +3,16 @@ import { MaasError, type MaasMachine } from "../../maas/port.ts";
 import { isAway } from "../classify-error.ts";
 import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, systemIdOf, WAIT_RETRY } from "../context.ts";
 import type { Done, Observation, Wait } from "../engine/stage.ts";
-import { freshMachine, judgeMachine, waitForMachine, watchedMachine } from "../machine.ts";
+import { freshMachine, judgeMachine, judgeSeen, waitForMachine, watchedMachine } from "../machine.ts";
 import type { OnboardState } from "../onboard-state.ts";
 
 async function look(context: OnboardContext): Promise<Exclude<Observation<OnboardState>, { kind: "not_started" }>> {
   const late = context.now >= context.deadline;
   const machine = late
     ? await freshMachine(context)
-    : await watchedMachine(context, (row) => judgeMachine("wait_for_deployed", context, row).kind !== "wait");
+    : await watchedMachine(context, (row) => judgeSeen("wait_for_deployed", context, row).kind !== "wait");
   if (machine === null) return waitForDeploy(context);
-  const verdict = judgeMachine("wait_for_deployed", context, machine);
+  const verdict = await judgeMachine("wait_for_deployed", context, machine);
   switch (verdict.kind) {
     case "failed":
       return verdict;

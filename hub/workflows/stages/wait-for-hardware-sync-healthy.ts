@@ -1,7 +1,7 @@
 import { type OnboardContext, type OnboardStage, profileTimeout, WAIT_RETRY } from "../context.ts";
 import type { Observation } from "../engine/stage.ts";
 import { hardwareSyncIsHealthy, type SyncFacts } from "../hardware-sync.ts";
-import { judgeMachine, waitForMachine, watchedMachine } from "../machine.ts";
+import { judgeMachine, judgeSeen, waitForMachine, watchedMachine } from "../machine.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { enqueueReseed } from "../reseed.ts";
 
@@ -13,10 +13,10 @@ async function look(context: OnboardContext): Promise<Exclude<Observation<Onboar
   const healthy = (facts: SyncFacts) => hardwareSyncIsHealthy(facts, baseline(context), context.now);
   const machine = await watchedMachine(
     context,
-    (row) => healthy(row) || judgeMachine("wait_for_hardware_sync_healthy", context, row).kind !== "go_on",
+    (row) => healthy(row) || judgeSeen("wait_for_hardware_sync_healthy", context, row).kind !== "go_on",
   );
   if (machine === null) return waitAndReseed(context);
-  const verdict = judgeMachine("wait_for_hardware_sync_healthy", context, machine);
+  const verdict = await judgeMachine("wait_for_hardware_sync_healthy", context, machine);
   if (verdict.kind === "failed") return verdict;
   if (!healthy(machine)) return waitAndReseed(context);
   const details = {

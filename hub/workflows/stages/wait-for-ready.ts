@@ -15,7 +15,7 @@ const REASON = "MAAS to commission and test the machine";
 async function look(context: OnboardContext): Promise<Seen> {
   const machine = await watchedMachine(context, (row) => !stillGoing(row.status));
   if (machine === null) return waitForMachine(context, REASON);
-  const verdict = judgeMachine("wait_for_ready", context, machine);
+  const verdict = await judgeMachine("wait_for_ready", context, machine);
   switch (verdict.kind) {
     case "failed":
       return verdict;
