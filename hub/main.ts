@@ -16,6 +16,7 @@ import { type HubIdentity, openIdentity } from "./identity.ts";
 import { type Log, toStderr } from "./log.ts";
 import type { MaasPort } from "./maas/port.ts";
 import { SiteClients } from "./maas/site-clients.ts";
+import { startConditionSweep } from "./node/condition-sweep.ts";
 import { startOfflineSweep } from "./node/offline-sweep.ts";
 import { type Facts, startOperators } from "./operators.ts";
 import { offlineBreaker } from "./reconciler/offline-breaker.ts";
@@ -186,6 +187,13 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
     holdBack: offlineBreaker(log.with({ part: "reconciler" })),
   });
   closers.push(() => sweep.close());
+  const conditions = startConditionSweep({
+    inTx,
+    log: log.with({ part: "readiness" }),
+    graceMs: config.offlineGraceMs,
+    listens: () => parts.identity.isOpen,
+  });
+  closers.push(() => conditions.close());
   const retention = startRetention({ db, log: log.with({ part: "retention" }), days: config.retentionDays });
   closers.push(() => retention.close());
   const credentials = startCredentialWarnings({ inTx, log: log.with({ part: "credentials" }) });

@@ -3,6 +3,7 @@ import { BreakerKind, DriftAction, DriftRule, DriftSeverity } from "./drift.ts";
 import { FAILURE_CLASSES } from "./failures.ts";
 import { CLONE_EVIDENCE_CODES } from "./identity.ts";
 import { NODE_STATUSES } from "./node-status.ts";
+import { ConditionStatus } from "./readiness.ts";
 import { DECOMMISSION_MODES, WORKFLOW_STATUSES } from "./workflow-status.ts";
 
 /** How an operation ended: the same members for every kind. Failure members only where it failed. */
@@ -102,6 +103,18 @@ export const EVENTS = {
       from: z.enum(NODE_STATUSES),
       to: z.enum(NODE_STATUSES),
       owner: z.string(),
+    }),
+  },
+  "node.condition.stale": {
+    subject: "nodes/{node_id}",
+    meaning:
+      "Nobody has said a node's condition again within its life, so it is unknown now; `was` is what was said last.",
+    data: z.strictObject({
+      node_id: z.string(),
+      hostname: z.string(),
+      condition: z.string(),
+      was: ConditionStatus,
+      heard_at: z.string(),
     }),
   },
   "node.drift.detected": {

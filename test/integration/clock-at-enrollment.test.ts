@@ -4,7 +4,8 @@ import { and, eq } from "../../hub/db/orm.ts";
 import { connectionAttempts, nodeConditions } from "../../hub/db/schema/index.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { HostFolder } from "../fakes/hub/host-folder.ts";
-import { type Child, startChild } from "../support/child.ts";
+import type { Child } from "../support/child.ts";
+import { startEnrollingAgent } from "../support/enrolling-host.ts";
 import { GatewayRig } from "../support/gateway-rig.ts";
 import { until } from "../support/until.ts";
 
@@ -31,18 +32,6 @@ async function boot(offset: string): Promise<{ nodeId: NodeId; log(): string; se
   const nodeId = await rig.addNode();
   const host = new HostFolder();
   hosts.push(host);
-  host.tool("systemctl");
-  host.write("etc/muster/ca.pem", rig.ca.caPem);
-  host.write("etc/muster/enrollment-token", await rig.issueToken(nodeId), 0o600);
-  const config = {
-    hub_url: `https://127.0.0.1:${rig.listener.port}`,
-    node_id: nodeId,
-    generation: 1,
-    enrollment_token_file: "/etc/muster/enrollment-token",
-    ca_file: "/etc/muster/ca.pem",
-    task_signing_public_key: rig.signer.publicKey,
-  };
-  host.write("etc/muster/agent.json", JSON.stringify(config), 0o600);
   // A part that still runs: the agent looks at the host again every two seconds.
   const part = { part: "50-roce-routing", owner: "muster", started_at: new Date().toISOString(), ended_at: null };
   host.write(
@@ -50,18 +39,17 @@ async function boot(offset: string): Promise<{ nodeId: NodeId; log(): string; se
     JSON.stringify({ ...part, exit_code: null, message: "running" }),
   );
   writeFileSync(host.path("clock"), `${offset}\n`);
-  const env = {
-    MUSTER_ROOT: host.root,
-    LD_PRELOAD: PRELOAD ?? "",
-    FAKETIME_TIMESTAMP_FILE: host.path("clock"),
-    FAKETIME_NO_CACHE: "1",
-    FAKETIME_DONT_FAKE_MONOTONIC: "1",
-  };
-  const logFile = host.path("agent.log");
-  agents.push(startChild({ name: "agent", script: "agent/main.ts", env, logFile }));
+  agents.push(
+    await startEnrollingAgent(rig, host, nodeId, {
+      LD_PRELOAD: PRELOAD ?? "",
+      FAKETIME_TIMESTAMP_FILE: host.path("clock"),
+      FAKETIME_NO_CACHE: "1",
+      FAKETIME_DONT_FAKE_MONOTONIC: "1",
+    }),
+  );
   return {
     nodeId,
-    log: () => readFileSync(logFile, "utf8"),
+    log: () => readFileSync(host.path("agent.log"), "utf8"),
     setClock: () => writeFileSync(host.path("clock"), "+0\n"),
   };
 }

@@ -1,11 +1,23 @@
+import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { closeSync, constants, openSync, renameSync, writeSync } from "node:fs";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { and, eq, sql } from "../../hub/db/orm.ts";
 import { conditionHolds, readConditions } from "../../hub/db/queries/node-conditions.ts";
-import { nodeConditions } from "../../hub/db/schema/index.ts";
+import {
+  agentSessions,
+  conditionWatch,
+  domainEvents,
+  nodeConditions,
+  nodeEvents,
+  nodes,
+} from "../../hub/db/schema/index.ts";
+import { sweepConditions } from "../../hub/node/condition-sweep.ts";
 import { CONDITION_TYPES } from "../../shared/condition-types.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import type { ReportedCondition } from "../../shared/readiness.ts";
+import { HostFolder } from "../fakes/hub/host-folder.ts";
+import { startEnrollingAgent } from "../support/enrolling-host.ts";
 import { GatewayRig, type Identity } from "../support/gateway-rig.ts";
 import { SocketAgent } from "../support/socket-agent.ts";
 import { until } from "../support/until.ts";
@@ -52,16 +64,16 @@ async function lifeLeft(nodeId: NodeId, type: string): Promise<number | null | u
   return row?.left;
 }
 /** As if all that was said of the node had been said so many seconds earlier. */
-const age = (nodeId: NodeId, seconds: number) =>
-  rig.db
+const age = (nodeId: NodeId, seconds: number, { db } = rig) =>
+  db
     .update(nodeConditions)
     .set({
       observedAt: sql`observed_at - make_interval(secs => ${seconds})`,
       expiresAt: sql`expires_at - make_interval(secs => ${seconds})`,
     })
     .where(eq(nodeConditions.nodeId, nodeId));
-const now = async (nodeId: NodeId, type: string) =>
-  (await readConditions(rig.db, nodeId, 1)).find((one) => one.type === type);
+const now = async (nodeId: NodeId, type: string, { db } = rig) =>
+  (await readConditions(db, nodeId, 1)).find((one) => one.type === type);
 
 describe("a word on a condition", () => {
   it("holds for its type's life from when it came, by the database's clock, and each repeat begins that anew", async () => {
@@ -116,5 +128,149 @@ describe("a word on a condition", () => {
     const agent = await connect(identity);
     await say(agent, type);
     expect(await lifeLeft(identity.nodeId, type)).toBeUndefined();
+  });
+});
+
+describe("the look for stale conditions", () => {
+  const GRACE_MS = 300_000;
+  // Only the test's own nodes are counted.
+  beforeEach(() => rig.db.delete(nodeConditions));
+  const sweep = () => sweepConditions(rig.inTx, GRACE_MS);
+  const lookedAgo = (seconds: number) =>
+    rig.db.update(conditionWatch).set({ lookedUntil: sql`now() - make_interval(secs => ${seconds})` });
+  const told = (nodeId: NodeId) =>
+    rig.db
+      .select({ subject: domainEvents.subject, data: domainEvents.data })
+      .from(domainEvents)
+      .where(and(eq(domainEvents.type, "node.condition.stale"), eq(domainEvents.subject, `nodes/${nodeId}`)));
+  const history = (nodeId: NodeId) =>
+    rig.db
+      .select()
+      .from(nodeEvents)
+      .where(and(eq(nodeEvents.nodeId, nodeId), eq(nodeEvents.type, "condition_stale")));
+  async function healthy(): Promise<NodeId> {
+    const identity = await rig.enrolled();
+    await say(await connect(identity), "agent.healthy");
+    return identity.nodeId;
+  }
+
+  it("wakes who waits on the node, and tells it once, in the history and as an event", async () => {
+    const nodeId = await healthy();
+    await sweep();
+    const waiting = await rig.waitingWorkflow(`node:${nodeId}`);
+    await age(nodeId, LIFE - 1);
+    await sweep();
+    expect([await waiting.isDue(), await told(nodeId)]).toEqual([false, []]);
+    await lookedAgo(20);
+    await age(nodeId, 2);
+    expect(await sweep()).toBe(1);
+    expect(await sweep()).toBe(0);
+    expect(await waiting.isDue()).toBe(true);
+    expect(await told(nodeId)).toMatchObject([{ data: { node_id: nodeId, condition: "agent.healthy", was: "True" } }]);
+    expect(await history(nodeId)).toMatchObject([{ owner: "hub", details: { condition: "agent.healthy" } }]);
+  });
+
+  it("by two hubs at once tells it once", async () => {
+    const nodeId = await healthy();
+    await sweep();
+    await lookedAgo(20);
+    await age(nodeId, LIFE + 1);
+    const counts = await Promise.all([sweep(), sweep(), sweep()]);
+    expect(counts.toSorted()).toEqual([0, 0, 1]);
+    expect(await told(nodeId)).toHaveLength(1);
+  });
+
+  it("bars nobody for a time in which no hub was there: agents have the grace to say it again (decision F2)", async () => {
+    const [good, hung] = [await healthy(), await healthy()];
+    await sweep();
+    await lookedAgo(3_600);
+    // The one fell silent with the hubs, the other long before.
+    await age(good, LIFE + 1_800);
+    await age(hung, LIFE + 7_200);
+    expect(await sweep()).toBe(0);
+    expect(await now(good, "agent.healthy")).toMatchObject({ status: "True", stale: false });
+    expect(await lifeLeft(good, "agent.healthy")).toBeLessThanOrEqual(GRACE_MS / 1000);
+    expect(await now(hung, "agent.healthy")).toMatchObject({ status: "Unknown", stale: true });
+    await lookedAgo(20);
+    await age(good, GRACE_MS / 1000);
+    expect(await sweep()).toBe(1);
+    expect(await now(good, "agent.healthy")).toMatchObject({ status: "Unknown" });
+  });
+
+  it("gives a pause that is none, e.g. one hub's restart beside another, no grace", async () => {
+    const nodeId = await healthy();
+    await sweep();
+    await lookedAgo(20);
+    await age(nodeId, LIFE + 10);
+    await sweep();
+    expect(await now(nodeId, "agent.healthy")).toMatchObject({ status: "Unknown" });
+  });
+
+  it("says nothing of what an earlier provisioning said, nor of a deleted node", async () => {
+    const [reimaged, gone] = [await healthy(), await healthy()];
+    await sweep();
+    await lookedAgo(20);
+    await rig.db.update(nodes).set({ generation: 2 }).where(eq(nodes.id, reimaged));
+    await rig.db.update(nodes).set({ status: "deleted" }).where(eq(nodes.id, gone));
+    for (const nodeId of [reimaged, gone]) await age(nodeId, LIFE + 1);
+    expect(await sweep()).toBe(0);
+  });
+});
+
+describe("an agent that hangs while its connection stays", () => {
+  let beating: GatewayRig;
+  beforeAll(async () => {
+    beating = await GatewayRig.start({ heartbeatMinTtlMs: 2_000 });
+  });
+  afterAll(() => beating.stop());
+  const PART = "var/lib/muster/bootstrap/50-roce-routing.status";
+  const status = (exit_code: number | null) =>
+    JSON.stringify({
+      part: "50-roce-routing",
+      owner: "muster",
+      started_at: "2026-01-01T00:00:00Z",
+      ended_at: exit_code === null ? null : "2026-01-01T00:00:01Z",
+      exit_code,
+      message: "m",
+    });
+  const lastSeen = async (nodeId: NodeId) =>
+    (await beating.db.select().from(agentSessions).where(eq(agentSessions.nodeId, nodeId)))[0];
+  const hears = (what: string, nodeId: NodeId, stale: boolean) =>
+    until(what, async () => ((await now(nodeId, "agent.healthy", beating))?.stale === stale ? true : undefined));
+
+  it("is unknown although it is heard of, and good again once it speaks", async () => {
+    const nodeId = await beating.addNode();
+    const host = new HostFolder();
+    // A part that still runs: the agent looks at the host again every two seconds.
+    host.write(PART, status(null));
+    const agent = await startEnrollingAgent(beating, host, nodeId);
+    try {
+      await hears("the agent's word on its health", nodeId, false);
+      // Nobody ever writes into this file: whoever reads it hangs, as on a disk that does not answer.
+      execFileSync("mkfifo", [host.path("never")]);
+      renameSync(host.path("never"), host.path(PART));
+      const disk = await until("the agent to hang", () => {
+        try {
+          return openSync(host.path(PART), constants.O_WRONLY | constants.O_NONBLOCK);
+        } catch {
+          return undefined;
+        }
+      });
+      await age(nodeId, LIFE + 1, beating);
+      const before = await lastSeen(nodeId);
+      await until("another heartbeat", async () =>
+        (await lastSeen(nodeId))?.lastSeenAt.getTime() === before?.lastSeenAt.getTime() ? undefined : true,
+      );
+      expect(await lastSeen(nodeId)).toMatchObject({ state: "open" });
+      expect(await now(nodeId, "agent.connected", beating)).toMatchObject({ status: "True", stale: false });
+      expect(await now(nodeId, "agent.healthy", beating)).toMatchObject({ status: "Unknown", reason: "Stale" });
+      host.write(PART, status(0));
+      writeSync(disk, status(0));
+      closeSync(disk);
+      await hears("the agent to speak again", nodeId, false);
+    } finally {
+      await agent.stop();
+      host.remove();
+    }
   });
 });

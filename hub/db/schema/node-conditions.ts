@@ -1,5 +1,5 @@
 import type { NodeId } from "../../../shared/ids.ts";
-import { integer, pgTable, primaryKey, text, uuid } from "../orm.ts";
+import { index, integer, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /** Latest value of each readiness condition (architecture 7). A signal of an older generation never overwrites one of a newer. */
@@ -14,8 +14,12 @@ export const nodeConditions = pgTable(
     generation: integer("generation").notNull(),
     source: text("source").notNull(),
     observedAt: at("observed_at").notNull(),
+    /** When its type's life ends (`shared/condition-types.ts`); null: it holds until it is replaced. */
     expiresAt: at("expires_at"),
   },
-  (t) => [primaryKey({ columns: [t.nodeId, t.type] })],
+  (t) => [
+    primaryKey({ columns: [t.nodeId, t.type] }),
+    index("node_conditions_expires_at_idx").on(t.expiresAt).where(sql`expires_at is not null`),
+  ],
 );
 export type NodeConditionRow = typeof nodeConditions.$inferSelect;

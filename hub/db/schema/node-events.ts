@@ -21,6 +21,7 @@ export const nodeEvents = pgTable(
         "identity_restored",
         "cordoned",
         "uncordoned",
+        "condition_stale",
       ],
     }).notNull(),
     fromStatus: text("from_status", { enum: NODE_STATUSES }),

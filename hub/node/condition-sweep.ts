@@ -1,0 +1,70 @@
+import {
+  extendConditions,
+  lockConditionWatch,
+  lookedUntilNow,
+  newlyStale,
+  type StaleCondition,
+} from "../db/queries/condition-watch.ts";
+import { recordDomainEvent } from "../db/queries/domain-events.ts";
+import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
+import { nodeEvents } from "../db/schema/index.ts";
+import type { InTx, Tx } from "../db/tx.ts";
+import type { Log } from "../log.ts";
+import { periodically } from "../periodically.ts";
+
+const EVERY_MS = 5_000;
+/** Without a look for so long no hub was there, or none could write: what was said meanwhile was heard by nobody. */
+const OUTAGE_SECONDS = 30;
+
+/**
+ * Notices conditions whose life is over: tells it once, and wakes whoever waits on their nodes. That they are stale needs no look, as each reader sees it
+ * by the clock. After a time in which no hub could hear anybody, what held before holds for the grace, so that agents can say it again first: nobody
+ * is barred for the hub's own outage (decision F2). What was stale before stays stale.
+ */
+export async function sweepConditions(inTx: InTx, graceMs: number): Promise<number> {
+  return inTx(async (tx) => {
+    const watch = await lockConditionWatch(tx);
+    if (watch !== null && watch.idleSeconds > OUTAGE_SECONDS) await extendConditions(tx, graceMs / 1000);
+    const stale = await newlyStale(tx);
+    if (stale.length > 0) await tx.insert(nodeEvents).values(stale.map(toNodeEvent));
+    for (const condition of stale) await tell(tx, condition);
+    await wakeWorkflows(tx, [...new Set(stale.map(({ nodeId }) => waitKey.node(nodeId)))]);
+    await lookedUntilNow(tx);
+    return stale.length;
+  });
+}
+
+const toNodeEvent = ({ nodeId, type, status, observedAt }: StaleCondition) =>
+  ({
+    nodeId,
+    type: "condition_stale",
+    owner: "hub",
+    message: `${type} is unknown: nothing was heard of it since ${observedAt.toISOString()}, when it was ${status}`,
+    details: { condition: type, status },
+  }) as const;
+
+const tell = (tx: Tx, { nodeId, hostname, type, status, observedAt }: StaleCondition): Promise<void> =>
+  recordDomainEvent(tx, {
+    type: "node.condition.stale",
+    subject: `nodes/${nodeId}`,
+    data: { node_id: nodeId, hostname, condition: type, was: status, heard_at: observedAt.toISOString() },
+  });
+
+interface ConditionSweepOptions {
+  readonly inTx: InTx;
+  readonly log: Log;
+  readonly graceMs: number;
+  /** Whether hosts can reach this hub at all: one that they cannot says nothing about who is silent. */
+  readonly listens: () => boolean;
+}
+
+export function startConditionSweep({ inTx, log, graceMs, listens }: ConditionSweepOptions): {
+  close(): Promise<void>;
+} {
+  const turn = async (): Promise<void> => {
+    if (!listens()) return;
+    const stale = await sweepConditions(inTx, graceMs);
+    if (stale > 0) log.warn("conditions became stale", { count: stale });
+  };
+  return periodically({ everyMs: EVERY_MS, turn, log, failed: "the look for stale conditions failed" });
+}
