@@ -2,6 +2,7 @@ import type { KeyObject } from "node:crypto";
 import type { NodeId, TaskId } from "../shared/ids.ts";
 import type { Json } from "../shared/json.ts";
 import type { AgentFrame, WireReply } from "../shared/protocol/frames.ts";
+import type { TaskLane } from "../shared/tasks/define-task.ts";
 import {
   isTaskType,
   TASKS,
@@ -46,13 +47,11 @@ interface Job {
   ended: boolean;
 }
 
-/** Looks only, in no time: it need not wait behind a drain that takes hours. */
-const BESIDE_OTHERS: readonly TaskType[] = ["node.heartbeat_check"];
 /** What runs has this long to end when the agent stops; systemd's own patience is longer. */
 const STOP_WITHIN_MS = 5_000;
 
 /**
- * Carries out orders: verify, journal, run once, journal, report until acknowledged. Orders run one after the other. What was started and has
+ * Carries out orders: verify, journal, run once, journal, report until acknowledged. Orders of a lane run one after the other. What was started and has
  * no recorded end when the agent starts is reported as `interrupted`: whether to run it again is the hub's to decide.
  */
 export class Runner {
@@ -61,7 +60,8 @@ export class Runner {
   /** Replies that the journal could not take; lost with the process, which then reports `interrupted`. */
   readonly #unjournalled = new Map<TaskId, Ref & { type: string; reply: WireReply }>();
   #taking: Promise<void> = Promise.resolve();
-  #queue: Promise<void> = Promise.resolve();
+  /** What was taken last in each lane. */
+  readonly #lanes = new Map<TaskLane, Promise<void>>();
   readonly #atWork = new Set<Promise<void>>();
   #stopping = false;
   constructor(options: RunnerOptions) {
@@ -128,12 +128,12 @@ export class Runner {
   }
 
   #schedule(job: Job): void {
-    const beside = BESIDE_OTHERS.includes(job.type);
-    const work = (beside ? Promise.resolve() : this.#queue)
+    const lane = TASKS[job.type].lane;
+    const work = (this.#lanes.get(lane) ?? Promise.resolve())
       .then(() => this.#run(job))
       .catch((error: unknown) => this.#options.log.error("a task could not be run", { ...job.ref, error }))
       .finally(() => this.#atWork.delete(work));
-    if (!beside) this.#queue = work;
+    this.#lanes.set(lane, work);
     this.#atWork.add(work);
   }
 
@@ -271,14 +271,14 @@ const INTERRUPTED: WireReply = {
 };
 const NOT_STARTED: WireReply = {
   ok: false,
-  error: "handler_crashed",
+  error: "not_started",
   message: "The agent ended before the task was started; nothing of it was done.",
 };
 const CANCELLED: WireReply = { ok: false, error: "cancelled", message: "Cancelled by the hub." };
 
 const notJournalled = (error: unknown): WireReply => ({
   ok: false,
-  error: "handler_crashed",
+  error: "not_started",
   message: `The task was not started, as the agent's journal cannot be written: ${messageOf(error)}. Check the host's disk.`,
 });
 

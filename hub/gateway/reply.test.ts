@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { TASKS, type TaskType } from "../../shared/tasks/index.ts";
+import { type RunnerError, TASKS, type TaskType } from "../../shared/tasks/index.ts";
 import { endingOf, retryDelaySeconds } from "./reply.ts";
 
 describe("the ending of a delivery", () => {
@@ -10,6 +10,14 @@ describe("the ending of a delivery", () => {
       const ending = endingOf(type, 1, { ok: false, error, message: "m" });
       expect(ending).toMatchObject({ state: handling === "retry" ? "queued" : "failed", errorCode: error });
     }
+  });
+
+  it.each(types)("of %s that may have acted is repeated only where that is harmless", (type) => {
+    const stateAfter = (error: RunnerError) => endingOf(type, 1, { ok: false, error, message: "m" }).state;
+    expect(stateAfter("not_started")).toBe("queued");
+    expect(stateAfter("cancelled")).toBe("cancelled");
+    for (const error of ["interrupted", "handler_crashed"] as const)
+      expect(stateAfter(error)).toBe(TASKS[type].destructive ? "failed" : "queued");
   });
 
   it.each(types)("of %s is no success without the type's result", (type) => {

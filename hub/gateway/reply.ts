@@ -26,11 +26,9 @@ export function endingOf(type: string, attempts: number, reply: WireReply): Task
   const ending = { errorCode: reply.error, errorMessage: withoutCredentials(reply.message) };
   if (reply.error === "cancelled") return { state: "cancelled", ...ending };
   const errors: Readonly<Record<string, string>> = spec.errors;
-  const interrupted = reply.error === "interrupted" && !spec.destructive;
-  const handling = interrupted
-    ? "retry"
-    : (errors[reply.error] ?? (RUNNER_ERRORS as Readonly<Record<string, string>>)[reply.error] ?? "fail");
-  return handling === "retry"
+  const handling = errors[reply.error] ?? (RUNNER_ERRORS as Readonly<Record<string, string>>)[reply.error] ?? "fail";
+  const again = handling === "retry" || (handling === "retry_unless_destructive" && !spec.destructive);
+  return again
     ? { state: "queued", ...ending, delaySeconds: retryDelaySeconds(attempts) }
     : { state: "failed", ...ending };
 }

@@ -105,7 +105,7 @@ const agentUnreachable = (context: DecommissionContext, task: Task): Failure =>
     "post_deploy_connectivity_failure",
     "agent_unreachable",
     task.state === "expired"
-      ? `The agent of ${context.node.hostname} did not carry out ${task.type} before ${task.deadline.toISOString()}, and nothing was heard of it. Bring it back and resume.`
+      ? `The agent of ${context.node.hostname} did not carry out ${task.type} before ${task.deadline.toISOString()}, and nothing was heard of it: ${task.errorMessage ?? "nobody knows why"}. ${context.session === null ? "Bring it back and resume" : "Resume"}.`
       : `The agent of ${context.node.hostname} did not come to take ${task.type} within ${context.input.agent_wait_seconds} s. Bring it back and resume.`,
     evidenceOf(context, task),
   );

@@ -1,7 +1,13 @@
 import type { z } from "zod";
 
 /** What the hub does with an error that a task reports. */
-export type ErrorHandling = "retry" | "fail" | "quarantine";
+export type ErrorHandling = "retry" | "fail";
+
+/**
+ * A node has one task in hand in each lane, in the hub's queue and at its agent, so that what is quick and harmless never waits behind what is long.
+ * `work` changes the host; `look` only looks, in no time.
+ */
+export type TaskLane = "work" | "look";
 
 export interface TaskSpec<
   T extends string,
@@ -11,6 +17,7 @@ export interface TaskSpec<
   E extends string,
 > {
   readonly type: T;
+  readonly lane: TaskLane;
   /** How long one delivery may run without progress before the hub may offer it again, with a higher epoch. */
   readonly leaseSeconds: number;
   /** A destructive task is started at most once per (task, epoch); with an unknown end it is reported as `interrupted`, never run again. */

@@ -7,6 +7,7 @@ import { defineTask } from "./define-task.ts";
  */
 export const drain = defineTask({
   type: "node.drain",
+  lane: "work",
   leaseSeconds: 300,
   destructive: false,
   input: z.strictObject({

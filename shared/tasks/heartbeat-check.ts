@@ -4,6 +4,7 @@ import { defineTask } from "./define-task.ts";
 /** Proves that the whole way works: queue, lease, signature, journal, handler, result (lifecycle 6.3). */
 export const heartbeatCheck = defineTask({
   type: "node.heartbeat_check",
+  lane: "look",
   leaseSeconds: 30,
   destructive: false,
   input: z.strictObject({ nonce: z.string().min(1).max(128) }),

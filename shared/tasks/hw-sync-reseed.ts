@@ -7,6 +7,7 @@ import { defineTask } from "./define-task.ts";
  */
 export const hwSyncReseed = defineTask({
   type: "node.hw_sync_reseed",
+  lane: "work",
   leaseSeconds: 120,
   destructive: false,
   input: z.strictObject({

@@ -20,8 +20,16 @@ export type TaskInput<T extends TaskType = TaskType> = z.output<(typeof TASKS)[T
 export type TaskResult<T extends TaskType = TaskType> = z.output<(typeof TASKS)[T]["result"]>;
 export type TaskProgress<T extends TaskType = TaskType> = z.output<(typeof TASKS)[T]["progress"]>;
 
-/** Errors that the runner itself reports for any task, beside those of its spec. */
-export const RUNNER_ERRORS = { interrupted: "fail", handler_crashed: "retry", cancelled: "fail" } as const;
+/**
+ * Errors that the runner itself reports for any task, beside those of its spec. Only of `not_started` is it known that nothing was done: a task that was
+ * interrupted, or whose handler broke in the middle, may have acted, so a destructive one is never run again for them.
+ */
+export const RUNNER_ERRORS = {
+  not_started: "retry",
+  interrupted: "retry_unless_destructive",
+  handler_crashed: "retry_unless_destructive",
+  cancelled: "fail",
+} as const;
 export type RunnerError = keyof typeof RUNNER_ERRORS;
 
 export type TaskReply<T extends TaskType = TaskType> =

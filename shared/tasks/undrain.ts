@@ -4,6 +4,7 @@ import { defineTask } from "./define-task.ts";
 /** Takes back what `node.drain` left on the host, so that people may log in again. Harmless where nothing was drained. */
 export const undrain = defineTask({
   type: "node.undrain",
+  lane: "work",
   leaseSeconds: 60,
   destructive: false,
   input: z.strictObject({ reason: z.string().min(1).max(512) }),

@@ -8,6 +8,7 @@ import { defineTask } from "./define-task.ts";
  */
 export const uninstall = defineTask({
   type: "node.uninstall",
+  lane: "work",
   leaseSeconds: 120,
   destructive: true,
   effectOnceAccepted: true,

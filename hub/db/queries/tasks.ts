@@ -6,11 +6,17 @@ import { type Task, tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 const specs = Object.values(TASKS);
-/** Lease and kind of each task type as rows, for the statements below. */
-const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[]) as c(type, lease_seconds, destructive)`;
+/** Lease, kind and lane of each task type as rows, for the statements below. */
+const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[], ${sql.param(specs.map((spec) => spec.lane))}::text[]) as c(type, lease_seconds, destructive, lane)`;
 /** A type that this hub does not know, e.g. of a newer one, still has a lease: without one it would be held for ever. */
 const leaseFromNow = sql`now() + make_interval(secs => coalesce((select c.lease_seconds from ${catalogue} where c.type = ${tasks.type}), 60))`;
 const isDestructive = sql`coalesce((select c.destructive from ${catalogue} where c.type = ${tasks.type}), true)`;
+/** The lane of a row's type; one that this hub does not know waits its turn. */
+const laneIn = (alias: string) =>
+  sql`coalesce((select c.lane from ${catalogue} where c.type = ${sql.identifier(alias)}.type), 'work')`;
+/** Another task of the row's node and lane that its agent has in hand. */
+const inHand = (alias: string) =>
+  sql`h.node_id = ${sql.identifier(alias)}.node_id and h.state in ('offered', 'running', 'cancelling') and ${laneIn("h")} = ${laneIn(alias)}`;
 const HELD = ["offered", "running", "cancelling"] as const;
 
 /** A word of the agent on a delivery that it holds. */
@@ -22,8 +28,8 @@ const taken = {
 };
 
 /**
- * Takes the next task of each of these nodes: the oldest queued one, when the node has none in hand. Raises its epoch, which makes every
- * earlier delivery void.
+ * Takes the next task of each lane of these nodes: the oldest queued one, when the node has none in hand there. Raises its epoch, which makes
+ * every earlier delivery void.
  */
 export async function claimTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Task[]> {
   if (nodeIds.length === 0) return [];
@@ -40,8 +46,9 @@ export async function claimTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Ta
       sql`${tasks.id} = any(array(
         select t.id from tasks t
         where t.node_id = any(${sql.param([...nodeIds])}::uuid[]) and t.state = 'queued' and t.not_before <= now() and t.deadline > now()
-          and t.id = (select q.id from tasks q where q.node_id = t.node_id and q.state = 'queued' and q.not_before <= now() and q.deadline > now() order by q.created_at, q.id limit 1)
-          and not exists (select 1 from tasks h where h.node_id = t.node_id and h.state in ('offered', 'running', 'cancelling'))
+          and t.id = (select q.id from tasks q where q.node_id = t.node_id and q.state = 'queued' and q.not_before <= now() and q.deadline > now()
+            and ${laneIn("q")} = ${laneIn("t")} order by q.created_at, q.id limit 1)
+          and not exists (select 1 from tasks h where ${inHand("t")})
         for update skip locked))`,
     )
     .returning();
@@ -148,6 +155,12 @@ export async function endDelivery(
   return task ?? null;
 }
 
+/** Of a queued task whose time is up, as it is then. */
+const whyNotTaken = sql`coalesce(
+  (select 'The agent was still at ' || h.type || ', and carries out one such task after the other' from tasks h where ${inHand("tasks")} limit 1),
+  (select 'The agent is connected, and was not given the task in time' from agent_sessions s where s.node_id = tasks.node_id and s.state = 'open'),
+  'No agent was connected that could take the task')`;
+
 /**
  * Deliveries whose lease has lapsed, and queued tasks whose time is up. A destructive task that may have been started is never queued again
  * (architecture 6). Any hub may run this; each row is moved once. `only` looks at one task.
@@ -162,7 +175,7 @@ export async function lapseTasks(tx: Tx, only?: TaskId): Promise<Task[]> {
         when ${tasks.attempts} >= ${tasks.maxAttempts} or (${tasks.state} = 'running' and ${isDestructive}) then 'failed'
         else 'queued' end`,
       errorCode: sql`case when ${tasks.state} = 'queued' then coalesce(${tasks.errorCode}, 'deadline_passed') when ${tasks.deadline} <= now() then 'deadline_passed' when ${tasks.state} = 'cancelling' then 'cancelled' else 'lease_lapsed' end`,
-      errorMessage: sql`case when ${tasks.state} = 'queued' then coalesce(${tasks.errorMessage}, 'No agent took the task in time') else 'The agent was not heard of in time' end`,
+      errorMessage: sql`case when ${tasks.state} = 'queued' then coalesce(${tasks.errorMessage}, ${whyNotTaken}) else 'The agent was not heard of in time' end`,
       leaseUntil: null,
       finishedAt: sql`case when ${tasks.state} in ('offered', 'running') and ${tasks.deadline} > now() and ${tasks.attempts} < ${tasks.maxAttempts} and not (${tasks.state} = 'running' and ${isDestructive}) then null else now() end`,
       updatedAt: sql`now()`,
