@@ -56,6 +56,8 @@ const Env = z.object({
   VAULT_TOKEN_FILE: z.string().min(1).optional(),
   VAULT_ROLE_ID: secret(z.string().min(1)).optional(),
   VAULT_SECRET_ID_FILE: z.string().min(1).optional(),
+  /** CA of the BMCs' certificates, in PEM; without it a BMC's certificate is not looked at. */
+  MUSTER_BMC_CACERT: z.string().min(1).optional(),
   /** Debian packages of the agent that hosts fetch at first boot; by default `agent-packages` in the shared folder. */
   MUSTER_AGENT_PACKAGE_DIR: z.string().min(1).optional(),
   /** Admin API and page. In clear text on loopback alone, unless a proxy does TLS. */
@@ -101,6 +103,7 @@ export interface Config {
   readonly http: { readonly host: string; readonly port: number; readonly tls: TlsPaths | null };
   readonly agent: { readonly host: string; readonly port: number; readonly url: string | null };
   readonly agentPackageDir: string;
+  readonly bmcCaFile: string | null;
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly watchIntervalMs: number;
   readonly sweepIntervalMs: number;
@@ -138,6 +141,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     stateDir: resolve(e.MUSTER_STATE_DIR),
     sharedDir,
     agentPackageDir,
+    bmcCaFile: e.MUSTER_BMC_CACERT ?? null,
     http: { host: e.MUSTER_HTTP_HOST, port: e.MUSTER_HTTP_PORT, tls: adminTls(e) },
     agent: { host: e.MUSTER_AGENT_HOST, port: e.MUSTER_AGENT_PORT, url: e.MUSTER_AGENT_URL ?? null },
     logLevel: e.MUSTER_LOG_LEVEL,

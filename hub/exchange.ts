@@ -9,6 +9,10 @@ export interface Call {
   readonly signal: AbortSignal;
   /** CAs in PEM that are trusted instead of the system's. */
   readonly ca?: string | undefined;
+  /** Encrypted, and to whom is not asked. */
+  readonly anyCertificate?: true;
+  /** The longest body that is taken. */
+  readonly maxBytes?: number;
   /** Given the parts of a success's body as they arrive; the answer then has none. What it throws is thrown on. */
   readonly consume?: (part: Buffer) => void;
 }
@@ -52,9 +56,10 @@ export function exchange(call: Call): Promise<Answer> {
     let sent = false;
     const fail = (error: unknown): void =>
       reject(error instanceof Refused ? error.cause : new NoAnswer(reasonOf(error), sent));
-    const options = { method: call.method, headers: call.headers, signal: call.signal, agent: false, ca: call.ca };
+    const { method, headers, signal, ca } = call;
+    const options = { method, headers, signal, agent: false, ca, rejectUnauthorized: call.anyCertificate !== true };
     const request = (secure ? httpsRequest : httpRequest)(call.url, options, (response) =>
-      readBody(response, isSuccess(response.statusCode) ? call.consume : undefined).then(
+      readBody(response, isSuccess(response.statusCode) ? call : { maxBytes: call.maxBytes }).then(
         (body) =>
           resolve({
             status: response.statusCode ?? 0,
@@ -76,7 +81,13 @@ export function exchange(call: Call): Promise<Answer> {
 
 export const isSuccess = (status: number | undefined): boolean => status !== undefined && status >= 200 && status < 300;
 
-async function readBody(response: IncomingMessage, consume: Call["consume"]): Promise<string> {
+async function readBody(
+  response: IncomingMessage,
+  {
+    consume,
+    maxBytes = MAX_ANSWER_BYTES,
+  }: { readonly consume?: Call["consume"]; readonly maxBytes?: number | undefined },
+): Promise<string> {
   const parts: Buffer[] = [];
   let bytes = 0;
   for await (const part of response as AsyncIterable<Buffer>) {
@@ -89,7 +100,7 @@ async function readBody(response: IncomingMessage, consume: Call["consume"]): Pr
       continue;
     }
     bytes += part.length;
-    if (bytes > MAX_ANSWER_BYTES) throw Object.assign(new Error("the answer is too large"), { code: "too_large" });
+    if (bytes > maxBytes) throw Object.assign(new Error("the answer is too large"), { code: "too_large" });
     parts.push(part);
   }
   return Buffer.concat(parts).toString("utf8");

@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { SiteId } from "../shared/ids.ts";
+import { openBmc } from "./bmc/open.ts";
 import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./config.ts";
 import { runCommand, type SettingsWith } from "./copy-secrets/command.ts";
 import type { Database } from "./db/client.ts";
@@ -30,6 +31,7 @@ import { startDatabase } from "./start-database.ts";
 import { HUB_VERSION } from "./version.ts";
 import { startWatcher } from "./watcher/watcher.ts";
 import { classifyError } from "./workflows/classify-error.ts";
+import type { OnboardServices } from "./workflows/context.ts";
 import { startCredentialWarnings } from "./workflows/credential-warnings.ts";
 import { startWorkflowRunner } from "./workflows/engine/runner.ts";
 import type { Workflow } from "./workflows/engine/workflow.ts";
@@ -87,14 +89,7 @@ async function start(
     fail,
   });
   closers.push(() => hosts.close());
-  const workflows = workflowsOf({
-    db,
-    inTx,
-    log: log.with({ part: "onboarding" }),
-    secrets,
-    maas: parts.maas,
-    firstBoot: hosts.firstBoot,
-  });
+  const workflows = workflowsOf(onboardServices(parts, hosts.firstBoot));
   startLoops(parts, workflows, closers);
   const operators = await startOperators({
     at: config.http,
@@ -124,6 +119,19 @@ async function start(
 
 const adminUrl = ({ http: { host, tls } }: Config, port: number): string =>
   `${tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+
+const onboardServices = (
+  { config, log, database: { db, inTx }, secrets, maas }: Parts,
+  firstBoot: OnboardServices["firstBoot"],
+): OnboardServices => ({
+  db,
+  inTx,
+  log: log.with({ part: "onboarding" }),
+  secrets,
+  maas,
+  bmc: openBmc({ caFile: config.bmcCaFile }),
+  firstBoot,
+});
 
 type OthersFacts = Pick<Facts, "agentUrl" | "agents" | "secretStore">;
 

@@ -62,7 +62,8 @@ export const HUB: PackageSpec = {
   carries: [AGENT.name],
   conffiles: ["/etc/muster/hub.env"],
   depends: [...RUNTIME, "adduser"],
-  recommends: [],
+  // Boots hosts that MAAS does not create; the hub says so where it is missing.
+  recommends: ["ipmitool"],
 };
 
 /** Every package, in the order in which they are built. */

@@ -1,3 +1,5 @@
+import { BMC_POWER_FAILURE } from "./bmc-failures.ts";
+
 /**
  * The failure taxonomy of lifecycle 4.7 as data. A class decides what the engine does; a code says what happened. Codes are closed
  * per class, so a code of another class does not compile. `unexpected` codes exist where an outside system can answer anything.
@@ -41,10 +43,8 @@ export const FAILURES = {
     codes: [
       "sku_unknown",
       "site_disabled",
-      "site_unknown",
       "profile_unknown",
       "profile_disabled",
-      "roce_assignment_invalid",
       "maas_rejected_input",
       "user_data_invalid",
     ],
@@ -154,22 +154,7 @@ export const FAILURES = {
       },
     },
   },
-  bmc_power_failure: {
-    retry: "bounded",
-    endsAs: "failed_manual_intervention",
-    compensate: false,
-    nextVerb: "resume",
-    nextAction: "Check the BMC's address, credentials and cabling, then resume.",
-    codes: ["bmc_unreachable", "power_action_failed", "power_state_unknown"],
-    exceptions: {
-      // Racks come back to a region that was restarted later than it answers.
-      bmc_unreachable: AWAY,
-      power_state_unknown: {
-        nextAction:
-          "Check the BMC's address, credentials and cabling, then resume. Where MAAS controls no power of the machine, power it off by hand and cancel: it stays released.",
-      },
-    },
-  },
+  bmc_power_failure: BMC_POWER_FAILURE,
   pxe_discovery_failure: {
     retry: "bounded",
     endsAs: "failed_manual_intervention",
@@ -185,7 +170,7 @@ export const FAILURES = {
     nextVerb: "resume",
     nextAction:
       "Compare the machine's inventory in MAAS with what the profile and SKU expect; correct either, then resume.",
-    codes: ["boss_disk_missing", "boss_disk_ambiguous", "pxe_interface_missing", "roce_interface_missing"],
+    codes: ["boss_disk_missing", "boss_disk_ambiguous", "pxe_interface_missing"],
   },
   deploy_cloud_init_failure: {
     retry: "bounded",
@@ -193,7 +178,7 @@ export const FAILURES = {
     compensate: true,
     nextVerb: "rerun",
     nextAction: "Read the deploy's evidence and MAAS's installation log, then rerun.",
-    codes: ["deploy_failed", "datasource_failure", "deploy_timeout", "deploy_rejected", "datasource_retry_exhausted"],
+    codes: ["deploy_failed", "datasource_failure", "deploy_timeout", "datasource_retry_exhausted"],
     exceptions: {
       // Lifecycle 4.11: the bounded recovery has been tried already.
       datasource_retry_exhausted: {
@@ -232,7 +217,7 @@ export const FAILURES = {
     compensate: false,
     nextVerb: "resume",
     nextAction: "Check the host's hardware-sync units and the route from the host to the rack controller, then resume.",
-    codes: ["token_not_emitted", "reseed_failed", "sync_unhealthy", "sync_timeout"],
+    codes: ["token_not_emitted", "reseed_failed", "sync_unhealthy"],
   },
   agent_enrollment_failure: {
     retry: "bounded",
@@ -279,7 +264,6 @@ export const FAILURES = {
       "machine_locked",
       "unknown_maas_status",
       "node_state_conflict",
-      "identity_mismatch",
       "stopped_by_operator",
       "drain_incomplete",
       "uninstall_accepted",
@@ -322,10 +306,6 @@ export const FAILURES = {
       stopped_by_operator: {
         nextVerb: "resume",
         nextAction: "Resolve what it was stopped for, then resume.",
-      },
-      identity_mismatch: {
-        nextVerb: "restart_clean",
-        nextAction: "Find out which machine this host is; correct MAAS, then restart clean.",
       },
     },
   },

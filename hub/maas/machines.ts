@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Secret } from "../../shared/secret.ts";
 import type { FormValue, Transport } from "./http.ts";
 import { readMachineList, readWholeFleet } from "./machine-list.ts";
-import { type IpmiPower, MaasError, type MaasPort, type MachineList } from "./port.ts";
+import { MaasError, type MaasPort, type MachineList, type PowerLogin } from "./port.ts";
 import { Machine, MachineTokenAnswer, PowerAddresses } from "./schemas.ts";
 
 type Machines = Pick<
@@ -24,10 +24,11 @@ const IDS_PER_REQUEST = 500;
 
 export const machinePath = (systemId: string): string => `machines/${encodeURIComponent(systemId)}/`;
 
-/** Power parameters as the ipmi driver names them; `power_off_mode` is left out on purpose (contract 2.2). */
-const ipmiForm = (power: IpmiPower): Record<string, FormValue> => ({
-  power_type: "ipmi",
-  power_parameters_power_driver: "LAN_2_0",
+/** Power parameters as MAAS's drivers name them; `power_off_mode` is left out on purpose (contract 2.2). */
+const powerForm = (power: PowerLogin): Record<string, FormValue> => ({
+  ...(power.driver === "redfish"
+    ? { power_type: "redfish" }
+    : { power_type: "ipmi", power_parameters_power_driver: "LAN_2_0" }),
   power_parameters_power_address: power.address,
   power_parameters_power_user: power.user,
   power_parameters_power_pass: power.pass,
@@ -78,7 +79,7 @@ export function machines(http: Transport): Machines {
             hostname: input.hostname,
             architecture: input.architecture,
             commission: false,
-            ...ipmiForm(input.power),
+            ...powerForm(input.power),
           },
         },
         Machine,
@@ -90,7 +91,7 @@ export function machines(http: Transport): Machines {
           path: machinePath(systemId),
           form: {
             ...(input.hostname === undefined ? {} : { hostname: input.hostname }),
-            ...(input.power === undefined ? {} : ipmiForm(input.power)),
+            ...(input.power === undefined ? {} : powerForm(input.power)),
             ...(input.enableHwSync === undefined ? {} : { enable_hw_sync: input.enableHwSync }),
           },
         },

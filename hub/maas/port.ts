@@ -30,10 +30,10 @@ export interface MaasPort {
   powerAddresses(only?: readonly string[]): Promise<ReadonlyMap<string, string>>;
 
   /** Never commissions by itself. */
-  createMachine(input: { hostname: string; architecture: string; power: IpmiPower }): Promise<MaasMachine>;
+  createMachine(input: { hostname: string; architecture: string; power: PowerLogin }): Promise<MaasMachine>;
   updateMachine(
     systemId: string,
-    input: { hostname?: string; power?: IpmiPower; enableHwSync?: boolean },
+    input: { hostname?: string; power?: PowerLogin; enableHwSync?: boolean },
   ): Promise<MaasMachine>;
   /** Scripts by name or tag; a list that is empty or left out is MAAS's own choice. */
   commission(systemId: string, scripts?: MaasScripts): Promise<MaasMachine>;
@@ -83,7 +83,9 @@ export interface MaasRack {
   readonly interfaces: readonly { readonly name: string; readonly vlanVid: number | null; readonly dhcpOn: boolean }[];
 }
 
-export interface IpmiPower {
+export interface PowerLogin {
+  /** By default IPMI, which alone MAAS takes for a machine of unknown interfaces (contract 2.2). */
+  readonly driver?: "ipmi" | "redfish";
   readonly address: string;
   readonly user: string;
   readonly pass: Secret;

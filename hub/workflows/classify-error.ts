@@ -1,4 +1,5 @@
 import { type Failure, type FailureClass, type FailureCode, failure, ruleOf } from "../../shared/failures.ts";
+import { BmcError, type BmcErrorCode } from "../bmc/port.ts";
 import { isDatabaseAway } from "../db/away.ts";
 import { MaasError, type MaasErrorCode } from "../maas/port.ts";
 import { SecretError, type SecretErrorCode } from "../secrets/port.ts";
@@ -41,12 +42,22 @@ const SECRETS: Readonly<Record<SecretErrorCode, Target>> = {
   secret_store_misconfigured: ["site_capability_missing", "secret_store_misconfigured"],
 };
 
+/** What the hub itself asks a BMC for. A login that was refused is not tried again: BMCs lock accounts. */
+const BMC: Readonly<Record<BmcErrorCode, FailureCode<"bmc_power_failure">>> = {
+  no_answer: "bmc_no_answer",
+  login_refused: "bmc_login_refused",
+  action_failed: "power_action_failed",
+  untrusted: "bmc_untrusted",
+  tool_missing: "bmc_tool_missing",
+};
+
 /** The one place where what stages throw becomes a failure class. Null for faults of the hub's own database: they say nothing of a stage. */
 export const classifyError: ClassifyError = (error) => {
   if (isDatabaseAway(error)) return null;
   if (error instanceof StageFailure) return { failure: error.failure, retryAfterSeconds: null };
   if (error instanceof MaasError) return { failure: ofMaas(error), retryAfterSeconds: pauseAfter(error) };
   if (error instanceof SecretError) return { failure: ofSecrets(error), retryAfterSeconds: null };
+  if (error instanceof BmcError) return { failure: ofBmc(error), retryAfterSeconds: null };
   const detail = error instanceof Error ? `${error.name}: ${error.message}` : "an unknown fault";
   const message = `The hub failed inside the stage (${detail.slice(0, MESSAGE_LIMIT)}). Read the hub's log, then retry.`;
   return { failure: failure("upstream_transient", "hub_internal_error", message), retryAfterSeconds: null };
@@ -84,6 +95,12 @@ function ofMaas(error: MaasError): Failure {
     },
   } as Failure;
 }
+
+const ofBmc = ({ code, driver, address, message }: BmcError): Failure =>
+  failure("bmc_power_failure", BMC[code], message.slice(0, MESSAGE_LIMIT), {
+    bmc_address: address,
+    bmc_driver: driver,
+  });
 
 function ofSecrets(error: SecretError): Failure {
   const [cls, code] = SECRETS[error.code];

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { FailureClass, FailureCode } from "../../shared/failures.ts";
 import { type Failure, failure } from "../../shared/failures.ts";
 import type { NodeId, SiteId } from "../../shared/ids.ts";
+import type { OpenBmc } from "../bmc/port.ts";
 import { type OnboardingRows, readOnboardingRows } from "../db/queries/onboarding-work.ts";
 import { holdsFence } from "../db/queries/workflows.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
@@ -29,6 +30,7 @@ export interface OnboardServices {
   readonly secrets: SecretStore;
   /** The site's client with its rate limit; reads the token afresh, so that a rotation needs no restart. */
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
+  readonly bmc: OpenBmc;
   readonly firstBoot: FirstBoot;
 }
 

@@ -20,7 +20,7 @@ export function loginOutcome(state: Partial<OnboardState>, failure: Failure | nu
     return typeof missing === "string" ? { kind: "failed", path: missing } : null;
   }
   if (path === null || path === undefined) return null;
-  if (failure?.code === "power_action_failed") return { kind: "failed", path };
+  if (failure?.code === "power_action_failed" || failure?.code === "bmc_login_refused") return { kind: "failed", path };
   return deployedAt === null || deployedAt === undefined ? null : { kind: "worked", path, at: new Date(deployedAt) };
 }
 

@@ -75,7 +75,7 @@ describe("what an onboarding's end says of its BMC login", () => {
     [
       "a failure after the deploy",
       { ...state, deployed_at: NOW.toISOString() },
-      failure("hardware_sync_failure", "sync_timeout", "x"),
+      failure("hardware_sync_failure", "sync_unhealthy", "x"),
       "worked",
     ],
     ["a cancel before the deploy", state, null, undefined],

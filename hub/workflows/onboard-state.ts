@@ -14,6 +14,17 @@ export const DeployFailure = z.object({
 });
 export type DeployFailure = z.output<typeof DeployFailure>;
 
+/** Written before the host's BMC is asked for anything: from then on the host may boot from the network. */
+export const Discovery = z.object({
+  why: z.string(),
+  triggered_at: z.iso.datetime(),
+  /** System ids that MAAS had by then. */
+  known: z.array(z.string()),
+  /** When each machine that MAAS has had since was first seen. */
+  seen: z.record(z.string(), z.iso.datetime()),
+});
+export type Discovery = z.output<typeof Discovery>;
+
 /**
  * Facts that the onboarding gathers (lifecycle 4.5). Paths of secrets, never secrets. Names of earlier versions are dropped at the parser;
  * a new fact must be optional, because rows written before it go on (decision W3).
@@ -26,6 +37,11 @@ export const OnboardState = z.object({
   maas_system_id: fact(z.string()),
   machine_created: fact(z.boolean()),
   create_rejections: fact(z.number()),
+  /** Creates that MAAS took and no machine came of. */
+  create_unusable: fact(z.number()),
+  discovery: fact(Discovery),
+  /** Of the host's power-cycle by its BMC, since the onboarding was last taken up. */
+  discovery_power: fact(z.object({ off_seen: z.boolean(), booted_at: z.iso.datetime().nullable() })),
   boss_disk_id: fact(z.number()),
   roce_applied: fact(z.number()),
   roce_warnings: fact(z.array(z.string())),

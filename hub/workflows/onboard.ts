@@ -109,7 +109,16 @@ export function onboardWorkflow(services: OnboardServices): Workflow {
     },
     restartPoint: (verb, stage) => RESTART[verb][stage] ?? stage,
     forgottenOnRerun: ["deploy_failure"],
-    forgottenOnRecovery: ["datasource_retries", "events_unread", "create_rejections", "token_refreshes", "reseeds"],
+    // `discovery` stays: the host may have become a machine since.
+    forgottenOnRecovery: [
+      "datasource_retries",
+      "events_unread",
+      "create_rejections",
+      "create_unusable",
+      "discovery_power",
+      "token_refreshes",
+      "reseeds",
+    ],
     admit: (tx) => admitOnboardings(tx, ONBOARD),
   });
 }

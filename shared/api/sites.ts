@@ -75,12 +75,18 @@ const DeployPassword = z
 
 const MaasToken = z.string().regex(/^[^:\s]+:[^:\s]+:[^:\s]+$/, "must be consumer_key:token_key:token_secret");
 
+const BmcDriver = z
+  .enum(["ipmi", "redfish"])
+  .describe(
+    "How the BMC is spoken to, by MAAS and by the hub; ipmi where nothing is said. MAAS creates no machine of unknown interfaces by redfish: such a host is booted from the network by its BMC and claimed when it appears in MAAS",
+  );
+
 /** Each part may be written alone; a part that is absent keeps its value (lifecycle 3.5). */
 export const SiteCredentials = z
   .strictObject({
     maas_token: MaasToken.describe("API key of a MAAS administrator: consumer_key:token_key:token_secret").optional(),
     power: z
-      .strictObject({ user: z.string().min(1).max(64), pass: z.string().min(1).max(256) })
+      .strictObject({ user: z.string().min(1).max(64), pass: z.string().min(1).max(256), driver: BmcDriver.optional() })
       .describe("BMC login of all hosts without a power-credential override")
       .optional(),
     deploy_password: DeployPassword.describe("Of the deploy_user on hosts").optional(),
@@ -341,6 +347,7 @@ export const PowerOverrideCreate = z.strictObject({
   selector_value: z.string().min(1).max(64),
   user: z.string().min(1).max(64),
   pass: z.string().min(1).max(256),
+  driver: BmcDriver.optional(),
 });
 export type PowerOverrideCreate = z.output<typeof PowerOverrideCreate>;
 /** The selector stays: another host is another override. */
@@ -349,11 +356,15 @@ export const PowerOverridePatch = z
     status: Activation.optional(),
     user: PowerOverrideCreate.shape.user.optional(),
     pass: PowerOverrideCreate.shape.pass.optional(),
+    driver: BmcDriver.optional(),
   })
-  .refine(({ user, pass }) => (user === undefined) === (pass === undefined), {
-    message: "a login is both, user and pass",
-    path: ["user"],
-  });
+  .refine(
+    ({ user, pass, driver }) => (user === undefined) === (pass === undefined) && !(driver && user === undefined),
+    {
+      message: "a login is both, user and pass; a driver is named with them",
+      path: ["user"],
+    },
+  );
 const credentialWarning = {
   reason: z.enum(CREDENTIAL_WARNINGS),
   since: Timestamp,

@@ -109,6 +109,12 @@ export default {
       "The MAAS client knows nothing of our database, secrets or workflows.",
     ),
     only(
+      "hub-bmc-imports",
+      "^hub/bmc/",
+      ["^hub/bmc/", "^shared/", HUB_ANYWHERE, `${NPM}(execa|zod)/`, NODE],
+      "What asks a BMC knows nothing of MAAS, of our database or of whom the login is.",
+    ),
+    only(
       "hub-secrets-imports",
       "^hub/secrets/",
       ["^hub/secrets/", "^shared/", HUB_ANYWHERE, NPM, NODE],

@@ -1,5 +1,6 @@
 /** Verbs of a whole batch while others write the same rows, and what they leave free for everybody else. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openBmc } from "../../hub/bmc/open.ts";
 import { recordDomainEvent } from "../../hub/db/queries/domain-events.ts";
 import { lastSettled, listDomainEvents } from "../../hub/db/queries/domain-events-list.ts";
 import { cancelBatch, HOSTS_AT_ONCE, recoverBatch } from "../../hub/workflows/batch-verbs.ts";
@@ -171,7 +172,15 @@ describe("a verb of a batch", () => {
     const [, refusing = ""] = ids;
     const { db, inTx } = api.database.database;
     const maas = () => Promise.reject(new Error("nobody asks MAAS"));
-    const services = { db, inTx, log: quietLog, secrets: new MemorySecrets(), maas, firstBoot: FIRST_BOOT };
+    const services = {
+      db,
+      inTx,
+      log: quietLog,
+      secrets: new MemorySecrets(),
+      maas,
+      bmc: openBmc({ caFile: null }),
+      firstBoot: FIRST_BOOT,
+    };
     const kinds = workflowsOf(services).map((kind) => ({
       ...kind,
       hooks: {
@@ -199,7 +208,15 @@ describe("a verb of a batch", () => {
     await fail(query, ids, "upstream_transient", "maas_timeout");
     const { db, inTx } = api.database.database;
     const maas = () => Promise.reject(new Error("nobody asks MAAS"));
-    const kinds = workflowsOf({ db, inTx, log: quietLog, secrets: new MemorySecrets(), maas, firstBoot: FIRST_BOOT });
+    const kinds = workflowsOf({
+      db,
+      inTx,
+      log: quietLog,
+      secrets: new MemorySecrets(),
+      maas,
+      bmc: openBmc({ caFile: null }),
+      firstBoot: FIRST_BOOT,
+    });
     let chunks = 0;
     const dying: typeof inTx = async (fn, options) => {
       chunks += 1;

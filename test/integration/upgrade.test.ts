@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
+import { openBmc } from "../../hub/bmc/open.ts";
 import { sql } from "../../hub/db/orm.ts";
 import { readOnboarding } from "../../hub/db/queries/onboardings.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
@@ -54,7 +55,15 @@ async function takeOver(version: string) {
   }
   const clients = new SiteClients();
   const maasOf = async (siteId: SiteId) => clients.client({ siteId, baseUrl: maas.url }, new Secret(maas.apiKey));
-  const kinds = workflowsOf({ db, inTx, log: quietLog, secrets, maas: maasOf, firstBoot: FIRST_BOOT });
+  const kinds = workflowsOf({
+    db,
+    inTx,
+    log: quietLog,
+    secrets,
+    maas: maasOf,
+    bmc: openBmc({ caFile: null }),
+    firstBoot: FIRST_BOOT,
+  });
   const start = () => {
     for (const hubId of [randomUUID(), randomUUID()]) {
       const runner = startWorkflowRunner({

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { openBmc } from "../../hub/bmc/open.ts";
 import { loadConfig } from "../../hub/config.ts";
 import type { Database } from "../../hub/db/client.ts";
 import { type HubFacts, watchEventLoop } from "../../hub/diagnostics/facts.ts";
@@ -110,6 +111,13 @@ const factsOf = ({ pool }: Database, log: LogRing): HubFacts => ({
   log,
 });
 
+/** The API runs no stage. */
+const OUTSIDE = {
+  maas: () => Promise.reject(new Error("the API talks to no MAAS")),
+  bmc: openBmc({ caFile: null }),
+  firstBoot: FIRST_BOOT,
+};
+
 /** `open`: how the API itself reaches the test's database, where that is to be in the way; `probe`: asks a MAAS instead of the test. */
 export async function startApi(
   options: { open?: (url: string) => Promise<Database>; probe?: ProbeMaas } = {},
@@ -123,7 +131,6 @@ export async function startApi(
   const facts = factsOf(own ?? database.database, ring);
   const tokenFile = join(folder, "admin-token");
   await ensureAdminToken(database.database.inTx, tokenFile);
-  const maas = () => Promise.reject(new Error("the API talks to no MAAS"));
   const closers: (() => Promise<void> | undefined)[] = [];
   const harness: ApiHarness = {
     database,
@@ -170,7 +177,7 @@ export async function startApi(
     db,
     inTx,
     secrets,
-    workflows: workflowsOf({ db, inTx, log: quietLog, secrets, maas, firstBoot: FIRST_BOOT }),
+    workflows: workflowsOf({ db, inTx, log: quietLog, secrets, ...OUTSIDE }),
     probe: options.probe ?? (async () => harness.probeAnswer),
     log,
     takeDiagnostics: () => {

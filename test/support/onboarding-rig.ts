@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { openBmc } from "../../hub/bmc/open.ts";
 import { and, eq, inArray, sql } from "../../hub/db/orm.ts";
 import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
 import {
@@ -71,6 +72,7 @@ export async function startOnboardingRig(options: { machines: number; speed?: nu
     log: quietLog,
     secrets,
     maas: async () => createMaasClient({ ...client, ...(rig.patience === null ? {} : { timeouts: rig.patience }) }),
+    bmc: openBmc({ caFile: null }),
     firstBoot: FIRST_BOOT,
   };
   const rig: OnboardingRig = {

@@ -11,6 +11,7 @@ import { findPowerOverride, type PowerOverrideRow, pageOfPowerOverrides } from "
 import { maasPowerCredentialOverrides } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import { SECRET_PATHS, SecretError } from "../../secrets/port.ts";
+import { powerLogin } from "../../secrets/power-login.ts";
 import { warningOf } from "../../workflows/credential-warnings.ts";
 import type { ApiDependencies } from "../deps.ts";
 import { PageQuery, pageOf, readCursor } from "../page.ts";
@@ -68,7 +69,7 @@ const createPowerOverride = writeRoute({
       });
     }
     const id = randomUUID();
-    await deps.secrets.write(SECRET_PATHS.powerOverride(params.id, id), { user: body.user, pass: body.pass });
+    await deps.secrets.write(SECRET_PATHS.powerOverride(params.id, id), powerLogin(body));
     return id;
   },
   abandon: ({ params, deps }, id) => deps.secrets.remove(SECRET_PATHS.powerOverride(params.id, id)),
@@ -162,8 +163,9 @@ const updatePowerOverride = writeRoute({
     if (mustMatch(ifMatch) !== version) throw changedMeanwhile("override");
     if (body.status === "active" && body.user === undefined) await mustHaveLogin(deps, override.vaultPath);
     await claim(deps, params, version);
-    if (body.user !== undefined && body.pass !== undefined)
-      await deps.secrets.write(override.vaultPath, { user: body.user, pass: body.pass });
+    const { user, pass, driver } = body;
+    if (user !== undefined && pass !== undefined)
+      await deps.secrets.write(override.vaultPath, powerLogin({ user, pass, driver }));
   },
   write: async ({ params, body }, tx) => {
     const t = maasPowerCredentialOverrides;

@@ -7,6 +7,7 @@ import { and, eq, sql } from "../../db/orm.ts";
 import { forgetCredentialFailures, listCredentials } from "../../db/queries/credential-uses.ts";
 import { type MaasSite, maasSiteProfiles, maasSites } from "../../db/schema/index.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
+import { powerLogin } from "../../secrets/power-login.ts";
 import { warningOf } from "../../workflows/credential-warnings.ts";
 import type { ApiDependencies } from "../deps.ts";
 import { readRoute, writeRoute } from "../route.ts";
@@ -85,7 +86,7 @@ async function storeCredentials(deps: ApiDependencies, siteId: SiteId, body: Sit
     paths.apiTokenVaultPath = SECRET_PATHS.maasToken(siteId);
   }
   if (body.power !== undefined) {
-    await deps.secrets.write(SECRET_PATHS.defaultPower(siteId), { user: body.power.user, pass: body.power.pass });
+    await deps.secrets.write(SECRET_PATHS.defaultPower(siteId), powerLogin(body.power));
     paths.defaultPowerCredsVaultPath = SECRET_PATHS.defaultPower(siteId);
   }
   if (body.deploy_password !== undefined) {

@@ -2,40 +2,73 @@ import { isIP } from "node:net";
 import { machinesHeldByOthers } from "../../db/queries/machine-holds.ts";
 import { MaasError, type MaasPort } from "../../maas/port.ts";
 import { choose, conflicting, findCandidates, type Powers } from "../candidates.ts";
-import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, UPSTREAM_RETRY } from "../context.ts";
-import type { Done, Outcome, Wait } from "../engine/stage.ts";
+import { maasOf, type OnboardContext, type OnboardStage, UPSTREAM_RETRY } from "../context.ts";
+import { beginDiscovery, discover, discoveryTimeout } from "../discovery.ts";
+import { afterCreate } from "../discovery-rules.ts";
+import type { Done, Failed, Observation, Outcome, Wait } from "../engine/stage.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
 import { takeMachine } from "../take-machine.ts";
 
 const NEW = 0;
-/** MAAS refused to create what the lookup did not find: somebody was faster. Looking again finds it; not for ever. */
-const MOST_REJECTIONS = 3;
 
-/** Lookup first, so that running it again adopts what an earlier run created without having heard the answer (lifecycle 4.10, 4.16). */
+/**
+ * Lookup first, so that running it again adopts what an earlier run created, or booted, without having heard the answer (lifecycle 4.10, 4.16). Out of
+ * time it looks once more, and does nothing.
+ */
 export const createOrFindInMaas: OnboardStage = {
   name: "create_or_find_in_maas",
-  title: "Find the machine in MAAS by name, BMC address or MAC, or create it",
-  reentry: { rule: "from_top" },
-  timeout: profileTimeout(
-    "discoveryTimeoutSeconds",
-    "pxe_discovery_failure",
-    "discovery_timeout",
-    "Finding the machine",
-  ),
+  title: "Find the machine in MAAS by name, BMC address or MAC, create it, or boot the host for MAAS to find it",
+  reentry: { rule: "observe_first", observe },
+  timeout: { seconds: ({ profile }) => profile.discoveryTimeoutSeconds, failure: discoveryTimeout },
   retry: UPSTREAM_RETRY,
   async run(context) {
-    const maas = await maasOf(context);
-    const known = context.state.maas_system_id;
-    if (typeof known === "string" && (await maas.readMachine(known)) !== null)
-      return adopt(context, known, await maas.powerAddresses([known]), "as before");
-    const powers = await maas.powerAddresses();
-    const choice = choose(await findCandidates(maas, context.onboarding, powers));
-    if (choice.kind === "ambiguous") return { kind: "failed", failure: conflicting(context.onboarding, choice.told) };
-    if (choice.kind === "one") return adopt(context, choice.systemId, powers, `by ${choice.by.join(" and ")}`);
-    return (await claimSoleNew(maas, context, powers)) ?? create(maas, context);
+    const { maas, powers, found } = await lookUp(context);
+    if (found !== null) return found;
+    if (hasBegun(context)) return discovered(maas, context, { powers, act: true });
+    return (await claimSoleNew(maas, context, powers)) ?? create(maas, context, powers);
   },
 };
+
+const hasBegun = ({ state }: OnboardContext): boolean => state.discovery !== null && state.discovery !== undefined;
+
+async function observe(context: OnboardContext): Promise<Observation<OnboardState>> {
+  if (context.now < context.deadline) return { kind: "not_started" };
+  const { maas, powers, found } = await lookUp(context);
+  if (found !== null) return found;
+  return hasBegun(context) ? discovered(maas, context, { powers, act: false }) : { kind: "not_started" };
+}
+
+interface LookedUp {
+  readonly maas: MaasPort;
+  readonly powers: Powers;
+  readonly found: Done<OnboardState> | Failed<OnboardState> | null;
+}
+
+async function lookUp(context: OnboardContext): Promise<LookedUp> {
+  const maas = await maasOf(context);
+  const known = context.state.maas_system_id;
+  if (typeof known === "string" && (await maas.readMachine(known)) !== null) {
+    const powers = await maas.powerAddresses([known]);
+    return { maas, powers, found: adopt(context, known, powers, "as before") };
+  }
+  const powers = await maas.powerAddresses();
+  const choice = choose(await findCandidates(maas, context.onboarding, powers));
+  if (choice.kind === "ambiguous")
+    return { maas, powers, found: { kind: "failed", failure: conflicting(context.onboarding, choice.told) } };
+  if (choice.kind === "none") return { maas, powers, found: null };
+  return { maas, powers, found: adopt(context, choice.systemId, powers, `by ${choice.by.join(" and ")}`) };
+}
+
+async function discovered(
+  maas: MaasPort,
+  context: OnboardContext,
+  how: { readonly powers: Powers; readonly act: boolean },
+): Promise<Done<OnboardState> | Wait<OnboardState> | Failed<OnboardState>> {
+  const step = await discover(maas, context, how);
+  if (step.kind !== "claim") return step;
+  return adopt(context, step.systemId, how.powers, "as the only one that is new since its network boot");
+}
 
 function adopt(
   context: OnboardContext,
@@ -47,7 +80,11 @@ function adopt(
   return {
     kind: "done",
     message: `${created ? "Created" : "Found"} machine ${systemId} ${how}`,
-    patch: { maas_system_id: systemId, machine_created: created || context.state.machine_created === true },
+    patch: {
+      maas_system_id: systemId,
+      machine_created: created || context.state.machine_created === true,
+      ...(hasBegun(context) ? { discovery: null, discovery_power: null } : {}),
+    },
     details: { maas_system_id: systemId },
     commit: (tx) => takeMachine(tx, context, { systemId, bmc: powers.get(systemId) ?? "" }),
   };
@@ -87,7 +124,7 @@ async function claimSoleNew(
 }
 
 /** With an architecture and without commissioning: what MAAS does otherwise loses options (contract 2.2). */
-async function create(maas: MaasPort, context: OnboardContext): Promise<Outcome<OnboardState>> {
+async function create(maas: MaasPort, context: OnboardContext, powers: Powers): Promise<Outcome<OnboardState>> {
   try {
     const machine = await maas.createMachine({
       hostname: context.onboarding.hostname,
@@ -97,17 +134,40 @@ async function create(maas: MaasPort, context: OnboardContext): Promise<Outcome<
     const power = new Map([[machine.systemId, context.onboarding.ipmiIp]]);
     return adopt(context, machine.systemId, power, "with its BMC", true);
   } catch (error) {
-    const again = lookAgain(context, error);
-    if (again === null) throw error;
-    return again;
+    if (!(error instanceof MaasError)) throw error;
+    return goOn(context, powers, error);
   }
 }
 
-function lookAgain({ state }: OnboardContext, error: unknown): Wait<OnboardState> | null {
-  if (!(error instanceof MaasError)) return null;
-  const rejections = (state.create_rejections ?? 0) + 1;
-  const nameTaken = error.code === "rejected_input" && "hostname" in error.fieldErrors;
-  if (!nameTaken || rejections > MOST_REJECTIONS) return null;
-  const reason = "Another program created the machine at the same moment";
-  return { kind: "wait", reason, seconds: 2, patch: { create_rejections: rejections } };
+function goOn(context: OnboardContext, powers: Powers, error: MaasError): Outcome<OnboardState> {
+  const { create_rejections, create_unusable } = context.state;
+  const nameRefusals = create_rejections ?? 0;
+  const unusable = create_unusable ?? 0;
+  const fields = Object.keys(error.fieldErrors);
+  const { code, httpStatus } = error;
+  switch (afterCreate({ code, httpStatus, fields, nameRefusals, unusable })) {
+    case "give_up":
+      throw error;
+    case "look_again":
+      return code === "rejected_input"
+        ? {
+            kind: "wait",
+            reason: "Another program created the machine at the same moment",
+            seconds: 2,
+            patch: { create_rejections: nameRefusals + 1 },
+          }
+        : {
+            kind: "wait",
+            reason: "MAAS took the request to create the machine and answered with none; looking whether it did",
+            seconds: 10,
+            patch: { create_unusable: unusable + 1 },
+          };
+    case "discover": {
+      const why =
+        code === "rejected_input"
+          ? `MAAS refuses to create the machine (${fields.slice(0, 5).join(", ")})`
+          : `MAAS took ${unusable + 1} requests to create the machine, and has none`;
+      return beginDiscovery(context, powers, why);
+    }
+  }
 }

@@ -1,0 +1,12 @@
+import type { SecretData } from "./port.ts";
+
+/** A BMC's login as it is kept; one that names no driver is IPMI. */
+export const powerLogin = ({
+  user,
+  pass,
+  driver,
+}: {
+  readonly user: string;
+  readonly pass: string;
+  readonly driver?: string | undefined;
+}): SecretData => ({ user, pass, ...(driver === undefined ? {} : { driver }) });
