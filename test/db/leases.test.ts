@@ -9,6 +9,8 @@ import { eq, sql } from "../../hub/db/orm.ts";
 import { keepWatches } from "../../hub/db/queries/maas-site-watches.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { maasSites, maasSiteWatches, workflowEvents, workflows } from "../../hub/db/schema/index.ts";
+import type { Tx } from "../../hub/db/tx.ts";
+import { createLog } from "../../hub/log.ts";
 import { startWorkflowRunner } from "../../hub/workflows/engine/runner.ts";
 import type { SiteId, WorkflowId } from "../../shared/ids.ts";
 import { type Child, startChild } from "../support/child.ts";
@@ -99,6 +101,49 @@ describe("a lease on a workflow", () => {
     expect(rows).toEqual([{ hub_id: (await second.ready)["listening"] }]);
     expect(await findHistoryFaults(test.database.pool)).toEqual([]);
     rmSync(folder, { recursive: true, force: true });
+  });
+});
+
+describe("a run that has lost its lease and was not told", () => {
+  const result = (id: WorkflowId) => ({
+    kind: "done" as const,
+    message: "too late",
+    commit: (tx: Tx) => tx.execute(sql`insert into effects values (${id}, ${randomUUID()})`).then(() => undefined),
+  });
+  it.each([
+    ["a result", async (id: WorkflowId) => result(id), "stage result dropped"],
+    ["nothing that counts", () => Promise.reject(new Error("the database was away")), null],
+  ])("changes nothing of the row with %s: the fence is the next one's", async (_, end, told) => {
+    const { db } = test.database;
+    const [entered, goOn, left] = [1, 2, 3].map(() => Promise.withResolvers<void>());
+    const logged: string[] = [];
+    const stage = toyStage("one", async ({ workflowId }) => {
+      entered?.resolve();
+      await goOn?.promise;
+      left?.resolve();
+      return end(workflowId);
+    });
+    const runner = startWorkflowRunner({
+      ...test.database,
+      hubId: randomUUID(),
+      workflows: [toyWorkflow([stage])],
+      classifyError: () => null,
+      log: createLog("info", (line) => logged.push(line)),
+      // Neither renewed nor looked at within this test, so that the run hears of nothing.
+      leaseSeconds: 3_600,
+      drainMs: 10_000,
+    });
+    const id = await insertToy(db, "one");
+    await entered?.promise;
+    const taken = { leaseOwner: randomUUID(), leaseUntil: sql`now() + interval '1 hour'`, fence: 7 };
+    await db.update(workflows).set(taken).where(eq(workflows.id, id));
+    const before = await readWorkflow(db, id);
+    goOn?.resolve();
+    await left?.promise;
+    await runner.close();
+    expect(await readWorkflow(db, id)).toEqual(before);
+    expect((await test.database.pool.query("select * from effects")).rows).toEqual([]);
+    if (told !== null) expect(logged.join("")).toMatch(new RegExp(`${told}.*the fence was lost`));
   });
 });
 

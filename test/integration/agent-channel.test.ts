@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AGENT_COMES_BACK } from "../../shared/protocol/version.ts";
@@ -132,11 +133,28 @@ describe("agent and hub: identity", () => {
     expect(host.read(`${STATE}/key.pem`)).not.toBe(key);
   });
 
-  it("renews a certificate that expired while the host was off", async () => {
+  it("renews a certificate that expired while the host was off, and comes back with it", async () => {
+    hub.certificateLifeMs = 3_000;
+    configure();
+    const first = startAgent();
+    await connected();
+    await first.stop();
+    const { validToDate } = new X509Certificate(host.read(`${STATE}/certificate.pem`));
+    await until("the certificate to expire", () => (Date.now() > validToDate.getTime() ? true : undefined));
+    hub.certificateLifeMs = 24 * 3_600_000;
+    const renewals = hub.renewals;
+    startAgent();
+    await connected(2);
+    expect(hub.renewals).toBe(renewals + 1);
+    expect(hub.enrollments).toHaveLength(1);
+  });
+
+  it("renews one that is expired by the hub's clock alone", async () => {
     hub.certificateLifeMs = -1_000;
     configure();
     startAgent();
     await until("a renewal", () => (hub.renewals > 0 ? true : undefined));
+    expect(hub.hellos).toEqual([]);
     hub.certificateLifeMs = 24 * 3_600_000;
     await connected();
     expect(hub.enrollments).toHaveLength(1);

@@ -244,12 +244,11 @@ describe("readiness", () => {
     ...more,
   });
   const say = async (agent: SocketAgent, what: ReadinessSignal) => {
+    const acknowledged = () =>
+      agent.frames.filter((frame) => frame.type === "readiness.ack" && frame.signal_id === what.signal_id).length;
+    const before = acknowledged();
     agent.send({ type: "readiness", signal: what });
-    await until("the signal is acknowledged", () =>
-      agent.frames.some((frame) => frame.type === "readiness.ack" && frame.signal_id === what.signal_id)
-        ? true
-        : undefined,
-    );
+    await until("the signal is acknowledged", () => (acknowledged() > before ? true : undefined));
   };
 
   it("is applied once per id, and acknowledged each time", async () => {
@@ -261,6 +260,10 @@ describe("readiness", () => {
     const before = await conditionOf(identity.nodeId, "agent.healthy");
     expect(before).toMatchObject({ status: "False", reason: "DiskFull", generation: 1, source: "agent" });
     await say(agent, first);
+    expect(await conditionOf(identity.nodeId, "agent.healthy")).toEqual(before);
+    // By its id alone, not by when it was observed: one that says something newer under a known id is not taken either.
+    const [condition] = first.conditions;
+    await say(agent, { ...first, conditions: [{ ...condition, observed_at: new Date().toISOString() } as never] });
     expect(await conditionOf(identity.nodeId, "agent.healthy")).toEqual(before);
   });
 

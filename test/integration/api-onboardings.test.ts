@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { recordDomainEvent } from "../../hub/db/queries/domain-events.ts";
 import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
 
 const ONBOARDINGS = "/api/v1/admin/onboardings";
@@ -97,7 +98,28 @@ describe("onboardings by API", () => {
   });
 
   it("lists domain events from a cursor on", async () => {
-    const all = (await api.ask("GET", "/api/v1/admin/events?limit=200")).body;
+    const events = "/api/v1/admin/events";
+    await api.database.database.inTx(async (tx) => {
+      for (const n of [1, 2, 3, 4, 5])
+        await recordDomainEvent(tx, {
+          type: "node.status.changed",
+          subject: `nodes/${n}`,
+          data: { node_id: "n", hostname: "h", from: "offline", to: "active", owner: "heartbeat" },
+        });
+    });
+    const all = (await api.ask("GET", `${events}?limit=200`)).body;
+    expect(all.items.length).toBeGreaterThanOrEqual(5);
+    const pages: { items: unknown[]; next_cursor: string | null }[] = [];
+    for (let cursor: string | null = ""; cursor !== null && pages.length < all.items.length; ) {
+      const { body } = await api.ask("GET", `${events}?limit=2${cursor === "" ? "" : `&cursor=${cursor}`}`);
+      pages.push(body);
+      cursor = body.next_cursor;
+    }
+    expect(pages.flatMap(({ items }) => items)).toEqual(all.items);
+    const [first] = pages;
+    expect((await api.ask("GET", `${events}?limit=200&cursor=${first?.next_cursor}`)).body.items).toEqual(
+      all.items.slice(2),
+    );
     expect(
       all.items.every(
         (event: { specversion: string; type: string }) => event.specversion === "1.0" && event.type.startsWith("node."),

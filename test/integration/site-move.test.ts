@@ -247,8 +247,17 @@ describe("a site that follows its region to another address", () => {
     await api.database.database.inTx((tx) => unbindNode(tx, gone));
   });
 
-  it("stays while nothing is known of its events", async () => {
+  it("goes on in the feed from where it was: what happened meanwhile is not skipped", async () => {
     await watcher.close();
+    const before = await watch();
+    expect(before?.eventCursor).toEqual(expect.any(Number));
+    expect((await move()).status).toBe(200);
+    const { eventCursor, eventMark, wakeRequestedAt, sweepRequestedAt } = (await watch()) ?? {};
+    expect({ eventCursor, eventMark }).toEqual({ eventCursor: before?.eventCursor, eventMark: before?.eventMark });
+    expect([wakeRequestedAt, sweepRequestedAt]).toEqual([expect.any(Date), expect.any(Date)]);
+  });
+
+  it("stays while nothing is known of its events", async () => {
     await db().update(maasSiteWatches).set({ eventMark: null }).where(eq(maasSiteWatches.siteId, siteId));
     expect((await move()).problem).toMatchObject({ code: "conflict", errors: [{ pointer: "/api_base_url" }] });
   });

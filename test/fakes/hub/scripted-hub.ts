@@ -62,7 +62,10 @@ export class ScriptedHub {
     });
     server.on("upgrade", (request, socket, head) => {
       socket.on("error", () => undefined);
-      const refusal = this.refuseSockets;
+      // As a hub does: an expired certificate is good for a renewal alone.
+      const { validToDate } = new X509Certificate((socket as TLSSocket).getPeerCertificate().raw);
+      const expired = validToDate.getTime() < Date.now() ? { status: 403, code: "certificate_rejected" } : null;
+      const refusal = this.refuseSockets ?? expired;
       if (this.blockSockets) socket.end("HTTP/1.1 502 Bad Gateway\r\nconnection: close\r\n\r\n<html>no</html>");
       else if (refusal !== null)
         socket.end(`HTTP/1.1 ${refusal.status} No\r\nconnection: close\r\n\r\n${problem(refusal)}`);
