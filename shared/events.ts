@@ -105,6 +105,17 @@ export const EVENTS = {
       owner: z.string(),
     }),
   },
+  "node.cordon.changed": {
+    subject: "nodes/{node_id}",
+    meaning: "New work is kept off a node, or no longer; by an operation or a person.",
+    data: z.strictObject({
+      node_id: z.string(),
+      hostname: z.string(),
+      cordoned: z.boolean(),
+      by: z.string(),
+      reason: z.string(),
+    }),
+  },
   "node.condition.stale": {
     subject: "nodes/{node_id}",
     meaning:

@@ -4,7 +4,14 @@ import { namedBy } from "./api/extensions.ts";
 /** Branded ids: a SiteId handed where a NodeId belongs does not compile. */
 export const NodeId = z
   .uuid()
-  .meta(namedBy({ list: "listNodes", name: "hostname", id: "id", unless: { field: "status", values: ["deleted"] } }))
+  .meta(
+    namedBy({
+      list: "listNodes",
+      name: "hostname",
+      id: "id",
+      unless: { field: "status", values: ["deleted"], shown: "include_deleted" },
+    }),
+  )
   .brand<"NodeId">();
 export type NodeId = z.output<typeof NodeId>;
 export const SiteId = z

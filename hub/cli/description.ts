@@ -5,7 +5,7 @@ export const NamedBy = z.object({
   list: z.string(),
   name: z.string(),
   id: z.string(),
-  unless: z.object({ field: z.string(), values: z.array(z.string()) }).optional(),
+  unless: z.object({ field: z.string(), values: z.array(z.string()), shown: z.string().optional() }).optional(),
 });
 /** What an id stands for goes by a name as well: the list that knows it, by which of its fields, and which items have given it up. */
 export type NamedBy = z.output<typeof NamedBy>;

@@ -80,6 +80,8 @@ async function askedFor(place: Place, list: Operation, places: readonly Place[],
     words[field.name] = await idOf(known, places, lists);
   }
   const query = new URLSearchParams({ [place.by.name]: place.text });
+  // One that has given its name up is told as the reason why nothing goes by it.
+  if (place.by.unless?.shown !== undefined) query.set(place.by.unless.shown, "true");
   for (const field of list.query) {
     const known = other(field);
     if (known !== undefined) query.set(field.name, await idOf(known, places, lists));

@@ -1,12 +1,12 @@
 import type { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
-import { and, eq, inArray, isNull, like, sql } from "../db/orm.ts";
+import { and, eq, inArray } from "../db/orm.ts";
 import { revokeCertificates } from "../db/queries/node-certificates.ts";
-import { recordNodeEvent } from "../db/queries/node-events.ts";
 import { unbindNode } from "../db/queries/node-machines.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { nodes } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
+import { cordonForOperation, uncordonOfOperation } from "./cordon.ts";
 import { revokeEnrollmentTokens } from "./enrollment-tokens.ts";
 import { moveNode } from "./move-node.ts";
 
@@ -18,8 +18,6 @@ export type Step =
   | { readonly kind: "moved" | "adopted"; readonly status: NodeStatus }
   | { readonly kind: "refused"; readonly actual: NodeStatus | null };
 
-const CORDON_OWNER = "operation:";
-
 export async function enterDraining(tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<Step> {
   const node = await lockNode(tx, nodeId);
   switch (node?.status) {
@@ -27,7 +25,7 @@ export async function enterDraining(tx: Tx, nodeId: NodeId, operationId: string,
     case "offline":
     case "quarantined":
       await moveNode(tx, nodeId, { from: node.status, to: "draining", owner: "admin_api", operationId }, reason);
-      await cordon(tx, nodeId, `${CORDON_OWNER}${operationId}`, reason);
+      await cordonForOperation(tx, nodeId, operationId, reason);
       return { kind: "moved", status: "draining" };
     case "draining":
       await own(tx, nodeId, operationId);
@@ -72,7 +70,7 @@ export async function leaveDraining(
   await moveNode(tx, nodeId, { from: "draining", to: "offline", owner: "drain" }, reason);
   if (prior === "quarantined")
     await moveNode(tx, nodeId, { from: "offline", to: "quarantined", owner: "cleanup" }, "As it was before the drain");
-  await uncordon(tx, nodeId, reason);
+  await uncordonOfOperation(tx, nodeId, reason);
   return true;
 }
 
@@ -82,7 +80,7 @@ export async function activate(tx: Tx, nodeId: NodeId, reason: string): Promise<
   if (node?.status === "active") return { kind: "adopted", status: node.status };
   if (node?.status !== "retired") return { kind: "refused", actual: node?.status ?? null };
   await moveNode(tx, nodeId, { from: "retired", to: "active", owner: "operator" }, reason);
-  await uncordon(tx, nodeId, reason);
+  await uncordonOfOperation(tx, nodeId, reason);
   return { kind: "moved", status: "active" };
 }
 
@@ -130,24 +128,4 @@ async function own(tx: Tx, nodeId: NodeId, operationId: string): Promise<void> {
     .update(nodes)
     .set({ operationId })
     .where(and(eq(nodes.id, nodeId), inArray(nodes.status, ["draining", "removing"])));
-}
-
-/** Somebody else's cordon stays theirs. */
-async function cordon(tx: Tx, nodeId: NodeId, owner: string, reason: string): Promise<void> {
-  const rows = await tx
-    .update(nodes)
-    .set({ cordonReason: reason, cordonOwner: owner, updatedAt: sql`now()` })
-    .where(and(eq(nodes.id, nodeId), isNull(nodes.cordonReason)))
-    .returning({ id: nodes.id });
-  if (rows.length > 0) await recordNodeEvent(tx, { nodeId, type: "cordoned", owner, message: reason });
-}
-
-/** Lifts the cordon of an operation; one that a person or another part set stays. */
-async function uncordon(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
-  const rows = await tx
-    .update(nodes)
-    .set({ cordonReason: null, cordonOwner: null, updatedAt: sql`now()` })
-    .where(and(eq(nodes.id, nodeId), like(nodes.cordonOwner, `${CORDON_OWNER}%`)))
-    .returning({ id: nodes.id });
-  if (rows.length > 0) await recordNodeEvent(tx, { nodeId, type: "uncordoned", owner: "operation", message: reason });
 }

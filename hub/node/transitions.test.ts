@@ -5,17 +5,17 @@ import { NODE_TRANSITIONS, type NodeMove, transitionsDiagram } from "./transitio
 
 /** Every pair of states, with who may move; `-` is forbidden. Total by type: a missing cell does not compile (state model 3.2, 3.3, N2). */
 const EXPECTED: Record<NodeStatus, Record<NodeStatus, string>> = {
-  bootstrap_issued: row({ enrolling: "admin_api onboarding" }),
+  bootstrap_issued: row({ enrolling: "admin_api onboarding", retired: "operator" }),
   enrolling: row({ active: "onboarding", quarantined: "onboarding operator" }),
   active: row({
     offline: "heartbeat reconciler",
-    quarantined: "reconciler cleanup identity",
+    quarantined: "reconciler cleanup identity operator",
     draining: "admin_api",
     enrolling: "reimage",
   }),
   offline: row({
     active: "heartbeat reconciler",
-    quarantined: "reconciler cleanup identity",
+    quarantined: "reconciler cleanup identity operator",
     draining: "admin_api",
     enrolling: "reimage",
   }),

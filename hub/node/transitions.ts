@@ -16,20 +16,21 @@ export type MoveOwner = (typeof MOVE_OWNERS)[number];
 
 /**
  * THE table of coarse states (state model 3.2) with who may move (3.3). Absent means forbidden. `-> enrolling` from a state in service is
- * decision N2's one addition, for a reimage; `identity` bars two users of one identity (decision I1).
+ * decision N2's one addition, for a reimage; `identity` bars two users of one identity (decision I1); an operator may
+ * quarantine what is in service (decision N4), and retires a node whose host never came.
  */
 export const NODE_TRANSITIONS = {
-  bootstrap_issued: { enrolling: ["admin_api", "onboarding"] },
+  bootstrap_issued: { enrolling: ["admin_api", "onboarding"], retired: ["operator"] },
   enrolling: { active: ["onboarding"], quarantined: ["onboarding", "operator"] },
   active: {
     offline: ["heartbeat", "reconciler"],
-    quarantined: ["reconciler", "cleanup", "identity"],
+    quarantined: ["reconciler", "cleanup", "identity", "operator"],
     draining: ["admin_api"],
     enrolling: ["reimage"],
   },
   offline: {
     active: ["heartbeat", "reconciler"],
-    quarantined: ["reconciler", "cleanup", "identity"],
+    quarantined: ["reconciler", "cleanup", "identity", "operator"],
     draining: ["admin_api"],
     enrolling: ["reimage"],
   },

@@ -79,7 +79,12 @@ async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason
       `is ${node.status}, and only a quarantined node is returned to service; ${INSTEAD[node.status]}`,
     );
   if (record.quarantinedAt === null)
-    throw conflict(node, "was not quarantined for a drift, so no word on one ends that; drain and remove it");
+    throw conflict(node, "was not quarantined for a drift, so no word on one ends that; lift its quarantine instead");
+  await vouchFor(tx, node, record, reason);
+}
+
+/** Ends a quarantine, whoever's it was, by a person's word, and with it what the reconciler knew of the node's drift. */
+export async function vouchFor(tx: Tx, node: Node, record: NodeMaasState, reason: string): Promise<void> {
   const machine = await readObservedMachine(tx, record.siteId, record.maasSystemId);
   if (!isDeployed(machine)) {
     const is = machine === null || machine.absent ? "gone from MAAS" : `'${machine.statusName}' in MAAS`;
@@ -95,7 +100,7 @@ async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason
     quarantined: false,
     // Whoever owns the machine now counts as its owner: the person vouches for it as it is.
     maasOwner: null,
-    resolved: true,
+    ...(record.driftDetected ? { resolved: true } : {}),
   });
   if (record.driftDetected && record.driftDetails !== null)
     await tellResolved(tx, node, record, record.driftDetails.rule, "returned_to_service");

@@ -19,10 +19,11 @@ function askReason({ title: effect, ariaLabel: what, textContent: verb, classNam
     if ($("dialog").returnValue !== "do" || reason === "") return;
     quiet();
     try {
-      const { decommission_id: operation } = await ask(path, { ...JSON.parse(body), reason });
+      const { decommission_id: operation, warning } = await ask(path, { ...JSON.parse(body), reason });
       say(
         "done",
         `${what}: the hub has taken it. `,
+        ...(warning ? [`${warning} `] : []),
         ...(operation ? [link(`#/decommissions/${operation}`, "See how it goes")] : []),
       );
     } catch (error) {

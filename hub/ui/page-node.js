@@ -20,16 +20,32 @@ const nodeTable = (rows) =>
 /** What can be done with a node by its status. */
 const NODE_ACTIONS = {
   drain: { on: ["active", "offline", "quarantined"], title: "Take the node out of service: cordon, drain, retire" },
+  cordon: {
+    on: ["active", "offline", "quarantined", "enrolling", "retired"],
+    when: (one) => one.cordon_reason === null,
+    title: "Keep new work off the node, and leave what runs on it alone",
+  },
+  uncordon: {
+    on: ["active", "offline", "quarantined", "enrolling", "retired"],
+    when: (one) => one.cordon_owner?.startsWith("operator:"),
+    title: "Let work onto the node again",
+  },
+  quarantine: { on: ["active", "offline"], title: "Take the node out of service until a person puts it back" },
+  lift_quarantine: { on: ["quarantined"], title: "Vouch for the node, and put it into service again" },
   activate: { on: ["retired"], title: "Put the node into service again" },
   release: {
     on: ["retired"],
     title: "Release the machine in MAAS and power it off; the node cannot be put into service again",
   },
-  remove: { on: ["retired"], title: "Uninstall the agent, revoke its certificates and delete the node" },
+  remove: {
+    on: ["retired", "bootstrap_issued"],
+    title:
+      "Uninstall the agent, revoke its certificates and delete the node; a machine that was not released before stays deployed in MAAS",
+  },
 };
 const nodeActions = (one) =>
   Object.entries(NODE_ACTIONS)
-    .filter(([, { on }]) => on.includes(one.status))
+    .filter(([, { on, when = () => true }]) => on.includes(one.status) && when(one))
     .map(([verb, { title }]) => actionButton(`${NODES}/${one.id}`, title, verb, one.hostname));
 
 async function node(id) {

@@ -6,13 +6,16 @@ import type { NodeStatus } from "../../shared/node-status.ts";
 import type { DecommissionMode } from "../../shared/workflow-status.ts";
 import { eq, sql } from "../db/orm.ts";
 import { hasProfile, readMaasSystemId, readPriorStatus } from "../db/queries/decommissions.ts";
+import { isHostReleased } from "../db/queries/machine-releases.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { onboardingOfHost } from "../db/queries/onboarding-work.ts";
 import { WORKFLOW_CHANNEL } from "../db/queries/workflow-wakes.ts";
 import { type Node, nodeDecommissions, workflowSubjects, workflows } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
+import { revokeEnrollmentTokens } from "../node/enrollment-tokens.ts";
 import { moveNode } from "../node/move-node.ts";
 import { firstStageOf } from "./decommission.ts";
+import { machineStays } from "./uninstall-work.ts";
 
 export type DecommissionRequest =
   | ({ readonly mode: "drain" } & DrainCreate)
@@ -21,11 +24,11 @@ export type DecommissionRequest =
 
 /**
  * THE table of what a mode may begin with; the text is why not, and what to do. A node that an earlier operation left in the middle, held by
- * nobody, is taken over; so is one that is enrolling, once its onboarding is over (`leaveEnrolling`).
+ * nobody, is taken over; so is one that is enrolling, once its onboarding is over (`leaveEnrolling`). One whose host never came is removed at once.
  */
 const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, true | string>>>> = {
   drain: {
-    bootstrap_issued: "It has not enrolled yet: let its token lapse instead.",
+    bootstrap_issued: "Its host has not enrolled, so there is nothing to drain: remove it.",
     enrolling: true,
     active: true,
     offline: true,
@@ -36,7 +39,7 @@ const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, t
     deleted: "A deleted node is never used again.",
   },
   remove: {
-    bootstrap_issued: "Only a retired node is removed.",
+    bootstrap_issued: true,
     enrolling: "Only a retired node is removed: cancel its onboarding, and drain the node that it leaves.",
     active: "Only a retired node is removed: drain it first.",
     offline: "Only a retired node is removed: drain it first.",
@@ -101,7 +104,14 @@ export async function startDecommission(
     priorStatus,
   });
   await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
-  return { decommission_id: id, node_id: nodeId, mode, status: "pending" };
+  const warning = mode === "remove" ? await staysDeployed(tx, node, maasSystemId) : null;
+  return { decommission_id: id, node_id: nodeId, mode, status: "pending", warning };
+}
+
+/** A remove ends the node, not what MAAS has deployed: only a release gives the machine back, and that needs the node. */
+async function staysDeployed(tx: Tx, node: Node, maasSystemId: string | null): Promise<string | null> {
+  if (maasSystemId === null || (await isHostReleased(tx, node))) return null;
+  return `${machineStays(node.hostname, maasSystemId)} To have Muster release it, cancel this while it waits for the agent, run release-node, and remove the node then.`;
 }
 
 /** A node of manual mode is no machine of any MAAS; one that lost its binding is none that could be named. */
@@ -118,6 +128,7 @@ async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null):
 /** What the node is in nobody's hands. One that an earlier drain left in the middle goes back to what that one found, e.g. quarantined. */
 async function priorStatusOf(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
   if (node.status === "enrolling") return leaveEnrolling(tx, node, reason);
+  if (node.status === "bootstrap_issued") return giveUpWaiting(tx, node, reason);
   if (node.status !== "draining") return node.status;
   return (await readPriorStatus(tx, node.id)) ?? node.status;
 }
@@ -134,6 +145,13 @@ async function leaveEnrolling(tx: Tx, node: Node, reason: string): Promise<NodeS
   }
   await moveNode(tx, node.id, { from: "enrolling", to: "quarantined", owner: "operator" }, reason);
   return "quarantined";
+}
+
+/** A host that never came: its bootstrap command is void from here on, and there is no agent to ask. */
+async function giveUpWaiting(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
+  await revokeEnrollmentTokens(tx, node.id);
+  await moveNode(tx, node.id, { from: "bootstrap_issued", to: "retired", owner: "operator" }, reason);
+  return "retired";
 }
 
 const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({

@@ -8,6 +8,10 @@ const UNINSTALL_MARGIN_SECONDS = 900;
 export const uninstallSeconds = ({ input }: DecommissionContext): number =>
   input.agent_wait_seconds + UNINSTALL_MARGIN_SECONDS;
 
+/** What a remove without a release leaves in MAAS. */
+export const machineStays = (hostname: string, maasSystemId: string): string =>
+  `Machine ${maasSystemId} of ${hostname} stays as MAAS has it, deployed: the host cannot be onboarded again before the machine is released there.`;
+
 export const UNINSTALL: AgentWork<"node.uninstall"> = {
   type: "node.uninstall",
   undoneBy: null,

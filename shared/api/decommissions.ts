@@ -34,6 +34,8 @@ export const DecommissionCreated = z.strictObject({
   node_id: NodeId,
   mode: z.enum(DECOMMISSION_MODES),
   status: WorkflowStatus,
+  /** What the operation leaves behind that its caller may not expect; null: nothing. */
+  warning: z.string().nullable(),
 });
 export type DecommissionCreated = z.output<typeof DecommissionCreated>;
 

@@ -11,8 +11,8 @@ interface NamedBy {
   readonly name: string;
   /** The field of an item that holds the id. */
   readonly id: string;
-  /** Items that have given their name up, by a field and its values: they are not meant by it. */
-  readonly unless?: { readonly field: string; readonly values: readonly string[] };
+  /** Items that have given their name up, by a field and its values: they are not meant by it. `shown`: the list's parameter that shows them too. */
+  readonly unless?: { readonly field: string; readonly values: readonly string[]; readonly shown?: string };
 }
 
 /** On an id in a request. The API itself takes the id alone. */

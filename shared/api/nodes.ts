@@ -30,6 +30,9 @@ export const NodeSummary = z.strictObject({
   /** Derived, never stored (architecture 2). */
   schedulable: z.boolean(),
   unschedulable_reasons: z.array(z.string()),
+  /** Who keeps new work off it, and why: `operation:<id>` or `operator:<name>`. */
+  cordon_reason: z.string().nullable(),
+  cordon_owner: z.string().nullable(),
   onboarding_mode: z.enum(["maas", "manual"]),
   maas_system_id: z.string().nullable(),
   generation: z.int(),

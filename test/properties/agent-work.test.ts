@@ -2,10 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq, sql } from "../../hub/db/orm.ts";
 import { revokeCertificates } from "../../hub/db/queries/node-certificates.ts";
 import { nodes, tasks, type Workflow as WorkflowRow, workflows } from "../../hub/db/schema/index.ts";
+import { createNode } from "../../hub/node/create-node.ts";
 import { applyForce } from "../../hub/workflows/force-decommission.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { startDecommission } from "../../hub/workflows/start-decommission.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
+import { newNodeId } from "../fakes/hub/orders.ts";
 import { type AgentMode, decommission, playDecommissionedAgent } from "../support/decommission-world.ts";
 import { setConnected } from "../support/node-in-service.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
@@ -254,4 +256,18 @@ describe("a remove whose uninstall the hub has accepted", () => {
     expect(end).toMatchObject({ failureCode: "uninstall_accepted" });
     expect(nextVerbOf(end)).toBe("resume");
   });
+});
+
+it("a host that never enrolled is removed without an agent, and its name is free", async () => {
+  const id = newNodeId();
+  const facts = { sku: "s", gpusTotal: 8, regionCode: "r1", onboardingMode: "manual", owner: "admin_api" } as const;
+  const { inTx } = rig.test.database;
+  const created = await inTx(async (tx) => {
+    await createNode(tx, { id, hostname: "never-came", siteId: rig.siteId, ...facts });
+    return startDecommission(tx, id, { mode: "remove", reason: "not bought", agent_wait_seconds: 900 }, "ann");
+  });
+  expect((await driver(() => false).drive(created.decommission_id, () => plainly)).status).toBe("completed");
+  expect(await statusOf(id)).toBe("deleted");
+  expect(await tasksOf(created.decommission_id)).toEqual([]);
+  await inTx((tx) => createNode(tx, { id: newNodeId(), hostname: "never-came", siteId: rig.siteId, ...facts }));
 });

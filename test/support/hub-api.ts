@@ -75,7 +75,7 @@ export class HubApi {
   sites = () => this.all(Site, "/api/v1/admin/maas-sites");
   profiles = (siteId: string) => this.all(Profile, `/api/v1/admin/maas-sites/${siteId}/profiles`);
   skus = () => this.all(Sku, "/api/v1/admin/skus");
-  nodes = () => this.all(NodeSummary, "/api/v1/admin/nodes");
+  nodes = () => this.all(NodeSummary, "/api/v1/admin/nodes?include_deleted=true");
   node = (id: string) => this.call(NodeDetail, "GET", `/api/v1/admin/nodes/${id}`);
   onboardings = () => this.all(Onboarding, "/api/v1/admin/onboardings");
   onboarding = (id: string) => this.call(OnboardingDetail, "GET", `/api/v1/admin/onboardings/${id}`);

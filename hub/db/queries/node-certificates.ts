@@ -168,6 +168,32 @@ export async function revokeCertificates(
   return revoked.length;
 }
 
+/** True when the node has an identity in this generation; one whose certificate has run out renews it. */
+export async function hasLiveCertificate(tx: Tx, nodeId: NodeId, generation: number): Promise<boolean> {
+  const rows = await tx
+    .select({ serial: nodeCertificates.serial })
+    .from(nodeCertificates)
+    .where(
+      and(
+        eq(nodeCertificates.nodeId, nodeId),
+        eq(nodeCertificates.generation, generation),
+        isNull(nodeCertificates.revokedAt),
+      ),
+    )
+    .limit(1);
+  return rows.length > 0;
+}
+
+/** True when the node has ever had an identity: retention keeps its newest certificate. */
+export async function hasEnrolled(tx: Db | Tx, nodeId: NodeId): Promise<boolean> {
+  const rows = await tx
+    .select({ serial: nodeCertificates.serial })
+    .from(nodeCertificates)
+    .where(eq(nodeCertificates.nodeId, nodeId))
+    .limit(1);
+  return rows.length > 0;
+}
+
 /** True when the certificate is on the deny list or replaced, and when there is no such certificate. */
 export async function isVoid(tx: Tx, serial: string): Promise<boolean> {
   const valid = await tx

@@ -47,3 +47,8 @@ export async function endQuarantine(tx: Tx, nodeId: NodeId): Promise<boolean> {
     .returning({ nodeId: nodeIdentityBars.nodeId });
   return ended.length > 0;
 }
+
+/** The quarantine is a person's from now on, or over by a person's word: the bar lifts nothing any more. */
+export async function disownQuarantine(tx: Tx, nodeId: NodeId): Promise<void> {
+  await tx.update(nodeIdentityBars).set({ quarantined: false }).where(eq(nodeIdentityBars.nodeId, nodeId));
+}

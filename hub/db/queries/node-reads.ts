@@ -1,6 +1,6 @@
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
-import { and, asc, desc, eq, sql } from "../orm.ts";
+import { and, asc, desc, eq, ne, sql } from "../orm.ts";
 import {
   type AgentSession,
   agentSessions,
@@ -36,6 +36,8 @@ export async function listNodeRows(
     siteId?: SiteId | undefined;
     hostname?: string | undefined;
     id?: NodeId | undefined;
+    /** Also nodes that were deleted, where none is asked for by its id or its status. */
+    deleted?: boolean;
   },
   page: { limit: number; after: readonly string[] | null },
 ): Promise<NodeRow[]> {
@@ -51,6 +53,9 @@ export async function listNodeRows(
     .where(
       and(
         filter.status === undefined ? undefined : eq(nodes.status, filter.status),
+        filter.deleted === true || filter.status !== undefined || filter.id !== undefined
+          ? undefined
+          : ne(nodes.status, "deleted"),
         filter.siteId === undefined ? undefined : eq(nodes.siteId, filter.siteId),
         filter.hostname === undefined ? undefined : eq(nodes.hostname, filter.hostname),
         filter.id === undefined ? undefined : eq(nodes.id, filter.id),

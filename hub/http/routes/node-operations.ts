@@ -5,17 +5,24 @@ import { NodeId } from "../../../shared/ids.ts";
 import { NodeStatus } from "../../../shared/node-status.ts";
 import { closedHosts } from "../../db/queries/closed-hosts.ts";
 import { isHostReleased } from "../../db/queries/machine-releases.ts";
-import { revokeCertificates } from "../../db/queries/node-certificates.ts";
+import { hasEnrolled, revokeCertificates } from "../../db/queries/node-certificates.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
 import type { Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
+import { cordonForOperator, isOperations, uncordonForOperator } from "../../node/cordon.ts";
 import { activate } from "../../node/lifecycle.ts";
+import { liftQuarantine, type Moved, quarantineNode } from "../../reconciler/operator-quarantine.ts";
 import { openHost } from "../../tasks/open-host.ts";
 import { heldError, holderOf } from "../../workflows/start-decommission.ts";
 import { writeRoute } from "../route.ts";
 
 const NodeParams = z.strictObject({ id: NodeId });
 const NodeState = z.strictObject({ node_id: NodeId, status: NodeStatus });
+const NodeCordon = z.strictObject({
+  node_id: NodeId,
+  cordon_reason: z.string().nullable(),
+  cordon_owner: z.string().nullable(),
+});
 const path = "/api/v1/admin/nodes/{id}";
 const tag = "nodes";
 
@@ -42,6 +49,10 @@ const activateNode = writeRoute({
     if (holder !== null) throw heldError(node, holder, "it cannot be activated");
     if (node.status === "retired" && (await isHostReleased(tx, node))) {
       const message = `Node ${node.hostname} cannot be activated: its machine was released in MAAS, so its host is gone. Remove the node, then onboard the host again.`;
+      throw new ApiError("conflict", message, { context: { node_id: node.id, node_status: node.status } });
+    }
+    if (node.status === "retired" && node.onboardingMode === "manual" && !(await hasEnrolled(tx, node.id))) {
+      const message = `Node ${node.hostname} cannot be activated: its host never enrolled. Remove the node, and make it anew once its host is to come.`;
       throw new ApiError("conflict", message, { context: { node_id: node.id, node_status: node.status } });
     }
     const step = await activate(tx, node.id, body.reason);
@@ -89,4 +100,93 @@ const revokeNodeCertificates = writeRoute({
   },
 });
 
-export const nodeOperationRoutes = [activateNode, revokeNodeCertificates];
+const body = z.strictObject({ reason: Reason });
+
+const quarantine = writeRoute({
+  operationId: "quarantineNode",
+  method: "POST",
+  path: `${path}/quarantine`,
+  tag,
+  summary: "Take a node out of service until a person puts it back",
+  permission: "write",
+  params: NodeParams,
+  body,
+  status: 200,
+  response: NodeState,
+  write: async ({ params, body: { reason } }, tx) =>
+    told(params.id, reason, await quarantineNode(tx, params.id, reason)),
+});
+
+const lift = writeRoute({
+  operationId: "liftNodeQuarantine",
+  method: "POST",
+  path: `${path}/lift-quarantine`,
+  tag,
+  summary: "Put a quarantined node into service again, whoever quarantined it",
+  permission: "write",
+  params: NodeParams,
+  body,
+  status: 200,
+  response: NodeState,
+  write: async ({ params, body: { reason } }, tx) =>
+    told(params.id, reason, await liftQuarantine(tx, params.id, reason)),
+});
+
+const told = (id: NodeId, reason: string, { prior, status }: Moved) => ({
+  body: { node_id: id, status },
+  audit: { target: `nodes/${id}`, reason, details: { prior: { status: prior }, expected: { status } } },
+});
+
+const cordon = writeRoute({
+  operationId: "cordonNode",
+  method: "POST",
+  path: `${path}/cordon`,
+  tag,
+  summary: "Keep new work off a node, and leave what runs on it alone",
+  permission: "write",
+  params: NodeParams,
+  body,
+  status: 200,
+  response: NodeCordon,
+  write: async ({ params, body: { reason }, actor }, tx) => {
+    const node = await lockedNode(tx, params.id);
+    if (node.status === "removing" || node.status === "deleted")
+      throw new ApiError("conflict", `Node ${node.hostname} is ${node.status}, so no work is put on it any more.`, {
+        context: { node_id: node.id, node_status: node.status },
+      });
+    await cordonForOperator(tx, node.id, actor.name, reason);
+    return cordonTold(node, await lockedNode(tx, node.id), reason);
+  },
+});
+
+const uncordon = writeRoute({
+  operationId: "uncordonNode",
+  method: "POST",
+  path: `${path}/uncordon`,
+  tag,
+  summary: "Let work onto a node again that a person has cordoned",
+  permission: "write",
+  params: NodeParams,
+  body,
+  status: 200,
+  response: NodeCordon,
+  write: async ({ params, body: { reason }, actor }, tx) => {
+    const node = await lockedNode(tx, params.id);
+    if (isOperations(node.cordonOwner))
+      throw new ApiError(
+        "conflict",
+        `Node ${node.hostname} is cordoned by ${node.cordonOwner?.replace(":", " ")}, which lifts that itself: cancel it, or activate the node once it is retired.`,
+        { context: { node_id: node.id, node_status: node.status } },
+      );
+    await uncordonForOperator(tx, node.id, actor.name, reason);
+    return cordonTold(node, await lockedNode(tx, node.id), reason);
+  },
+});
+
+const cordonOf = ({ cordonReason, cordonOwner }: Node) => ({ cordon_reason: cordonReason, cordon_owner: cordonOwner });
+const cordonTold = (prior: Node, now: Node, reason: string) => ({
+  body: { node_id: now.id, ...cordonOf(now) },
+  audit: { target: `nodes/${now.id}`, reason, details: { prior: cordonOf(prior), expected: cordonOf(now) } },
+});
+
+export const nodeOperationRoutes = [activateNode, revokeNodeCertificates, quarantine, lift, cordon, uncordon];

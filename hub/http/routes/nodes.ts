@@ -37,6 +37,8 @@ function toSummary({ node, session, maasSystemId, conditions, hostClosed }: Node
     status: node.status,
     schedulable,
     unschedulable_reasons: reasons,
+    cordon_reason: node.cordonReason,
+    cordon_owner: node.cordonOwner,
     onboarding_mode: node.onboardingMode,
     maas_system_id: maasSystemId,
     generation: node.generation,
@@ -58,20 +60,26 @@ const listNodes = readRoute({
   method: "GET",
   path,
   tag,
-  summary: "List nodes by hostname",
+  summary: "List nodes by hostname; those that were deleted only where they are asked for",
   permission: "read",
   query: z.strictObject({
     ...pageQuery,
     status: NodeStatus.optional(),
     site_id: SiteId.optional(),
     hostname: Hostname.optional(),
+    include_deleted: z.enum(["true", "false"]).default("false"),
   }),
   status: 200,
   response: page(NodeSummary),
   read: async ({ query, deps }) => {
     const rows = await listNodeRows(
       deps.db,
-      { status: query.status, siteId: query.site_id, hostname: query.hostname },
+      {
+        status: query.status,
+        siteId: query.site_id,
+        hostname: query.hostname,
+        deleted: query.include_deleted === "true",
+      },
       { limit: query.limit + 1, after: readCursor(query.cursor, 2) },
     );
     return pageOf(rows, query.limit, (row) => [row.node.hostname, row.node.id], toSummary);

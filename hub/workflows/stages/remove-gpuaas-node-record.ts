@@ -1,5 +1,6 @@
 import { failure } from "../../../shared/failures.ts";
 import { isHostReleased } from "../../db/queries/machine-releases.ts";
+import { hasEnrolled } from "../../db/queries/node-certificates.ts";
 import type { Tx } from "../../db/tx.ts";
 import { deleteNode, enterRemoving, leaveRemoving } from "../../node/lifecycle.ts";
 import { cancelWork, currentTask, judgeTask, settledTask, startWork } from "../agent-work.ts";
@@ -11,7 +12,7 @@ import {
 } from "../decommission-context.ts";
 import type { Compensation, Observation } from "../engine/stage.ts";
 import { StageFailure } from "../stage-failure.ts";
-import { UNINSTALL, uninstallSeconds } from "../uninstall-work.ts";
+import { machineStays, UNINSTALL, uninstallSeconds } from "../uninstall-work.ts";
 
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   const { node, decommission, session } = context;
@@ -25,11 +26,18 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
       commit: (tx) => finish(tx, context),
     };
   }
+  if (node.onboardingMode === "manual" && !(await hasEnrolled(context.services.db, node.id))) {
+    return {
+      kind: "done",
+      message: "The host never enrolled, so there is no agent to uninstall; the node is deleted",
+      commit: (tx) => finish(tx, context),
+    };
+  }
   const task = await settledTask(context, UNINSTALL);
   if (task?.state === "succeeded") {
     return {
       kind: "done",
-      message: "The agent removes itself; the node is deleted and its certificates are revoked",
+      message: `The agent removes itself; the node is deleted and its certificates are revoked.${left(context)}`,
       details: { task_id: task.id },
       commit: (tx) => finish(tx, context),
     };
@@ -37,7 +45,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   if (decommission.forcedAt !== null && session === null) {
     return {
       kind: "done",
-      message: `Removed without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`,
+      message: `Removed without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}.${left(context)}`,
       commit: async (tx) => {
         await cancelWork(tx, context.workflowId, UNINSTALL);
         await finish(tx, context);
@@ -46,6 +54,10 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   }
   return judgeTask(context, UNINSTALL, task) ?? { kind: "not_started" };
 }
+
+/** Of the machine; one that was released is told of before. */
+const left = ({ decommission: { hostname, maasSystemId } }: DecommissionContext): string =>
+  maasSystemId === null ? "" : ` ${machineStays(hostname, maasSystemId)}`;
 
 async function finish(tx: Tx, context: DecommissionContext): Promise<void> {
   const step = await deleteNode(tx, context.node.id, context.workflowId, context.decommission.reason);

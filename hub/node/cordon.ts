@@ -1,0 +1,65 @@
+import type { NodeId } from "../../shared/ids.ts";
+import { and, eq, isNotNull, isNull, like, type SQL, sql } from "../db/orm.ts";
+import { recordDomainEvent } from "../db/queries/domain-events.ts";
+import { recordNodeEvent } from "../db/queries/node-events.ts";
+import { nodes } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+
+/** Who keeps new work off a node (decision N1): an operation for as long as it needs, or a person until a person lifts it. */
+export type CordonOwner = `operation:${string}` | `operator:${string}`;
+
+export const isOperations = (owner: string | null): boolean => owner?.startsWith("operation:") === true;
+
+/** An operation's cordon, where there is none: somebody else's stays theirs. */
+export const cordonForOperation = (tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<void> =>
+  write(tx, nodeId, { owner: `operation:${operationId}`, reason }, isNull(nodes.cordonReason));
+
+/** A person's word goes over an operation's, which must not lift it at its end, and over an earlier person's. The same word again changes nothing. */
+export const cordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: string): Promise<void> => {
+  const owner = `operator:${name}` as const;
+  const differs = sql`(${nodes.cordonOwner}, ${nodes.cordonReason}) is distinct from (${owner}::text, ${reason}::text)`;
+  return write(tx, nodeId, { owner, reason }, differs);
+};
+
+/** Lifts the cordon of an operation; one that a person set stays. */
+export const uncordonOfOperation = (tx: Tx, nodeId: NodeId, reason: string): Promise<void> =>
+  lift(tx, nodeId, "operation", reason, like(nodes.cordonOwner, "operation:%"));
+
+/** Lifts a person's cordon, whoever that was; callers have seen that it is no operation's. */
+export const uncordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: string): Promise<void> =>
+  lift(tx, nodeId, `operator:${name}`, reason, isNotNull(nodes.cordonReason));
+
+async function write(
+  tx: Tx,
+  nodeId: NodeId,
+  { owner, reason }: { readonly owner: CordonOwner; readonly reason: string },
+  where: SQL,
+): Promise<void> {
+  await change(tx, nodeId, { cordonReason: reason, cordonOwner: owner }, where, { by: owner, reason });
+}
+
+async function lift(tx: Tx, nodeId: NodeId, by: string, reason: string, where: SQL | undefined): Promise<void> {
+  await change(tx, nodeId, { cordonReason: null, cordonOwner: null }, where, { by, reason });
+}
+
+async function change(
+  tx: Tx,
+  nodeId: NodeId,
+  set: { readonly cordonReason: string | null; readonly cordonOwner: CordonOwner | null },
+  where: SQL | undefined,
+  { by, reason }: { readonly by: string; readonly reason: string },
+): Promise<void> {
+  const [node] = await tx
+    .update(nodes)
+    .set({ ...set, updatedAt: sql`now()` })
+    .where(and(eq(nodes.id, nodeId), where))
+    .returning({ hostname: nodes.hostname });
+  if (node === undefined) return;
+  const cordoned = set.cordonReason !== null;
+  await recordNodeEvent(tx, { nodeId, type: cordoned ? "cordoned" : "uncordoned", owner: by, message: reason });
+  await recordDomainEvent(tx, {
+    type: "node.cordon.changed",
+    subject: `nodes/${nodeId}`,
+    data: { node_id: nodeId, hostname: node.hostname, cordoned, by, reason },
+  });
+}
