@@ -3,7 +3,7 @@ import { Secret } from "../../shared/secret.ts";
 import type { FormValue, Transport } from "./http.ts";
 import { readMachineList, readWholeFleet } from "./machine-list.ts";
 import { MaasError, type MaasPort, type MachineList, type PowerLogin } from "./port.ts";
-import { Machine, MachineTokenAnswer, PowerAddresses } from "./schemas.ts";
+import { Machine, MachineIds, MachineTokenAnswer, PowerAddresses } from "./schemas.ts";
 
 type Machines = Pick<
   MaasPort,
@@ -13,12 +13,15 @@ type Machines = Pick<
   | "findByHostname"
   | "findByMac"
   | "powerAddresses"
+  | "systemIds"
   | "createMachine"
   | "updateMachine"
   | "getMachineToken"
 >;
 
 const List = z.array(Machine);
+/** The one list of MAAS that is short: by machine what its BMC is reached with. */
+const POWERS = { method: "GET", path: "machines/", op: "power_parameters" } as const;
 /** Keeps a request line below what web servers take. */
 const IDS_PER_REQUEST = 500;
 
@@ -64,12 +67,10 @@ export function machines(http: Transport): Machines {
       ),
     powerAddresses: async (only) => {
       const query = only === undefined ? {} : { id: only };
-      const powers = await http.json(
-        { method: "GET", path: "machines/", op: "power_parameters", query },
-        PowerAddresses,
-      );
+      const powers = await http.json({ ...POWERS, query }, PowerAddresses);
       return new Map(Object.entries(powers).map(([systemId, power]) => [systemId, power.power_address ?? ""]));
     },
+    systemIds: async () => new Set(Object.keys(await http.json({ ...POWERS, slow: true }, MachineIds))),
     createMachine: (input) =>
       http.json(
         {

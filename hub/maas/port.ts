@@ -1,4 +1,5 @@
 import type { Secret } from "../../shared/secret.ts";
+import type { InterfaceAddress } from "./host-address.ts";
 
 /**
  * What the hub asks of a MAAS region (contract 2). One instance talks to one site with one token. Nothing here retries: the engine owns
@@ -28,6 +29,8 @@ export interface MaasPort {
   findByMac(mac: string): Promise<readonly MaasMachine[]>;
   /** System id -> BMC address as MAAS spells it, "" where it knows none (decision M6). Passwords in MAAS's answer are dropped at the parser. */
   powerAddresses(only?: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** Of all machines nothing but the ids: a hundredth of `listMachines`. */
+  systemIds(): Promise<ReadonlySet<string>>;
 
   /** Never commissions by itself. */
   createMachine(input: { hostname: string; architecture: string; power: PowerLogin }): Promise<MaasMachine>;
@@ -110,6 +113,8 @@ export interface MaasMachine {
   readonly owner: string | null;
   readonly locked: boolean;
   readonly ipAddresses: readonly string[];
+  /** The same with what has them, as far as MAAS says; which of them is the host's is said by `hostAddresses`. */
+  readonly interfaceAddresses: readonly InterfaceAddress[];
   readonly macAddresses: readonly string[];
   readonly osystem: string;
   readonly distroSeries: string;

@@ -17,6 +17,7 @@ describe("a machine", () => {
       owner: null,
       locked: false,
       ipAddresses: [],
+      interfaceAddresses: [],
       macAddresses: [],
       osystem: "",
       distroSeries: "",
@@ -40,6 +41,19 @@ describe("a machine", () => {
     const machine = Machine.parse({ ...least, interface_set });
     expect(machine).toMatchObject({ ipAddresses: ["10.0.0.5"], macAddresses: ["aa:bb:cc:00:11:22"] });
     expect(Machine.parse({ ...least, interface_set, ip_addresses: ["10.0.0.9"] }).ipAddresses).toEqual(["10.0.0.9"]);
+  });
+
+  it("says which interface has which address, and which of them boots", () => {
+    const interface_set = [
+      { id: 7, name: "enp25s0np0", links: [{ ip_address: "172.30.0.1" }, { mode: "link_up" }] },
+      { id: 9, name: "eno8303", links: [{ ip_address: "10.81.0.5" }] },
+      { id: 10, name: null, links: [{ ip_address: "10.82.0.5" }] },
+    ];
+    const addresses = (more: object) => Machine.parse({ ...least, interface_set, ...more }).interfaceAddresses;
+    const roce = { interface: "enp25s0np0", boots: false, address: "172.30.0.1" };
+    const boot = { interface: "eno8303", boots: true, address: "10.81.0.5" };
+    expect(addresses({ boot_interface: { id: 9, name: "eno8303" } })).toEqual([roce, boot]);
+    expect(addresses({ boot_interface: null })).toEqual([roce, { ...boot, boots: false }]);
   });
 
   it("reads times with and without a zone, and refuses what is no time", () => {

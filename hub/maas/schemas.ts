@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
+import type { InterfaceAddress } from "./host-address.ts";
 import type { MaasBlockDevice, MaasEvent, MaasInterface, MaasMachine, MaasRack, MaasSubnet, MaasVlan } from "./port.ts";
 
 /** Only the fields that we use; versions add and drop others (contract 7). A field that a version lacks gets the value that means "not known". */
@@ -44,11 +45,32 @@ interface WithAddresses {
     | undefined;
 }
 
-/** `ip_addresses` is on no recorded machine, so the addresses are the links' unless a version has it. */
+/** In the order in which the interfaces were made (contract 12); a version that lacks the field has its links. */
 function addressesOf(machine: WithAddresses): string[] {
   if (machine.ip_addresses) return [...machine.ip_addresses];
   const links = (machine.interface_set ?? []).flatMap((nic) => nic.links ?? []);
   return links.flatMap((link) => (link.ip_address ? [link.ip_address] : []));
+}
+
+interface WithInterfaces {
+  readonly boot_interface?: { readonly id?: number | null | undefined } | null | undefined;
+  readonly interface_set?:
+    | readonly {
+        readonly id?: number | null | undefined;
+        readonly name?: string | null | undefined;
+        readonly links?: readonly { readonly ip_address?: string | null | undefined }[] | null | undefined;
+      }[]
+    | null
+    | undefined;
+}
+
+function interfaceAddressesOf({ boot_interface: boot, interface_set: interfaces }: WithInterfaces): InterfaceAddress[] {
+  const bootId = boot?.id ?? null;
+  return (interfaces ?? []).flatMap(({ id, name, links }) =>
+    (links ?? []).flatMap(({ ip_address: address }) =>
+      address && name ? [{ interface: name, boots: bootId !== null && id === bootId, address }] : [],
+    ),
+  );
 }
 
 /** All that is still read of a machine whose shape has drifted. */
@@ -69,11 +91,14 @@ export const Machine = z
     interface_set: z
       .array(
         z.object({
+          id: z.int().nullish(),
+          name: word.nullish(),
           mac_address: word.nullish(),
           links: z.array(z.object({ ip_address: word.nullish() })).nullish(),
         }),
       )
       .nullish(),
+    boot_interface: z.object({ id: z.int().nullish() }).nullish(),
     osystem: text,
     distro_series: text,
     enable_hw_sync: z.boolean().nullish(),
@@ -94,6 +119,7 @@ export const Machine = z
       owner: m.owner === undefined || m.owner === "" ? null : m.owner,
       locked: m.locked,
       ipAddresses: addressesOf(m),
+      interfaceAddresses: interfaceAddressesOf(m),
       macAddresses: (m.interface_set ?? []).flatMap((nic) => (nic.mac_address ? [nic.mac_address.toLowerCase()] : [])),
       osystem: m.osystem,
       distroSeries: m.distro_series,
@@ -208,6 +234,11 @@ export const Scripts = z.array(z.object({ name: z.string(), tags: z.array(z.stri
 export const BootResources = z.array(z.object({ name: z.string(), architecture: text, type: text }));
 /** Passwords in this answer stop here (decision M6): no other field is read. */
 export const PowerAddresses = z.record(z.string(), z.object({ power_address: z.string().nullish() }));
+/** Of the same answer the keys alone. */
+export const MachineIds = z.record(
+  systemId,
+  z.unknown().transform(() => null),
+);
 export const PowerState = z.object({ state: z.string() });
 export const MachineTokenAnswer = z
   .object({ consumer_key: z.string(), token_key: z.string(), token_secret: z.string() })

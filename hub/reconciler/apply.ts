@@ -5,6 +5,8 @@ import { setNodeHost } from "../db/queries/onboarding-work.ts";
 import { wasQueuedWithin } from "../db/queries/tasks.ts";
 import type { NodeMaasState } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
+import { hostAddresses } from "../maas/host-address.ts";
+import type { MaasUser } from "../maas/same-owner.ts";
 import { moveNode } from "../node/move-node.ts";
 import { enqueueTask } from "../tasks/queue.ts";
 import { isAcknowledged, stepOf } from "./drift-record.ts";
@@ -21,7 +23,7 @@ export interface ApplyOptions {
   /** Why no action is taken, in words; null: actions are taken. */
   readonly heldBack: string | null;
   readonly now: Date;
-  readonly maasUser: string | null;
+  readonly maasUser: MaasUser | null;
   readonly budget: SyncBudget;
 }
 
@@ -81,7 +83,7 @@ async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptio
       await quarantine(tx, judged, finding.message);
       return [];
     case "update_host": {
-      const [address] = row.machine?.ipAddresses ?? [];
+      const [address] = hostAddresses(row.machine?.interfaceAddresses ?? [], row.hostInterface);
       if (address !== undefined) await setNodeHost(tx, node.id, address);
       // Nothing is left of it; a drift beside it stays the one that is shown.
       if (judged.judgement.findings[0] === finding) await resolve(tx, judged, null, null);
@@ -141,7 +143,7 @@ async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyO
     if (budget.enablings === 0) return [];
     budget.enablings -= 1;
   }
-  return [{ kind: "enable_hardware_sync", nodeId: node.id, systemId: machine.systemId, maasUser }];
+  return [{ kind: "enable_hardware_sync", nodeId: node.id, systemId: machine.systemId, maasUser: maasUser.name }];
 }
 
 async function resolve(

@@ -1,5 +1,7 @@
 import type { DriftRow } from "../db/queries/drift.ts";
 import type { Retirement } from "../db/queries/machine-releases.ts";
+import { hostAddresses } from "../maas/host-address.ts";
+import type { MaasUser } from "../maas/same-owner.ts";
 import type { DriftStatus } from "./drift-record.ts";
 import { type Judgement, judgeDrift, type MachineFacts, type NodeFacts } from "./rules.ts";
 
@@ -15,7 +17,7 @@ export const driftStatusOf = ({ machine }: Pick<DriftRow, "machine">): DriftStat
     : { name: machine.statusName, code: machine.status };
 
 /** What the row says, as the rules take it. */
-export function judge(row: DriftRow, retirement: Retirement | undefined, maasUser: string | null): Judgement {
+export function judge(row: DriftRow, retirement: Retirement | undefined, maasUser: MaasUser | null): Judgement {
   const { node, state, machine, session, policy, lastSweepAt } = row;
   const facts: NodeFacts = {
     status: node.status,
@@ -31,6 +33,7 @@ export function judge(row: DriftRow, retirement: Retirement | undefined, maasUse
   };
   const seen: MachineFacts | null = machine && {
     ...machine,
+    hostAddresses: hostAddresses(machine.interfaceAddresses, row.hostInterface),
     changedAt: machine.observedAt,
     readAt: lastSweepAt !== null && lastSweepAt > machine.observedAt ? lastSweepAt : machine.observedAt,
   };

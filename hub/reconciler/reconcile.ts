@@ -1,7 +1,7 @@
 import type { SiteId } from "../../shared/ids.ts";
 import { countMoves } from "../db/queries/breaker-counts.ts";
 import { databaseNow } from "../db/queries/clock.ts";
-import { recordTokenRights } from "../db/queries/credential-uses.ts";
+import { recordTokenRights, recordTokenUser } from "../db/queries/credential-uses.ts";
 import {
   countUnconfirmed,
   countUnmanaged,
@@ -19,6 +19,7 @@ import { type BreakerState, readBreakerState } from "../db/queries/reconciler-br
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import type { MaasPort } from "../maas/port.ts";
+import type { MaasUser } from "../maas/same-owner.ts";
 import { type ApplyOptions, applyJudgement } from "./apply.ts";
 import { BREAKER_WINDOW_SECONDS, breakerTrips, moveLimit } from "./breaker.ts";
 import { isAcknowledged } from "./drift-record.ts";
@@ -55,7 +56,7 @@ const SYNCS_PER_PASS = 20;
 export class Reconciler {
   readonly #services: ReconcilerServices;
   /** Whose name our token has at each site; asked for whenever all are judged, and when a machine has another owner than it had. */
-  readonly #users = new Map<SiteId, string>();
+  readonly #users = new Map<SiteId, MaasUser>();
   readonly #allJudgedAt = new Map<SiteId, number>();
 
   constructor(services: ReconcilerServices) {
@@ -91,7 +92,8 @@ export class Reconciler {
       await this.#apply(look, some, { heldBack, now, maasUser, budget });
     await this.#services.inTx(async (tx) => {
       if (!(await holdsFence(tx, siteId, look.fence))) return;
-      if (rows.some((row) => row.state.maasOwner === null || hasOtherOwner(row))) await rememberOwners(tx, siteId);
+      if (rows.some((row) => row.state.maasOwner === null || hasOtherOwner(row)))
+        await rememberOwners(tx, siteId, maasUser);
       if (anyRetired) await forgetOwners(tx, siteId);
       await markReconciled(
         tx,
@@ -103,13 +105,17 @@ export class Reconciler {
     if (scope === "all") this.#allJudgedAt.set(siteId, performance.now());
   }
 
-  async #userOf({ siteId, maas }: SiteLook, anew: boolean): Promise<string> {
+  async #userOf({ siteId, maas }: SiteLook, anew: boolean): Promise<MaasUser> {
     const known = anew ? undefined : this.#users.get(siteId);
     if (known !== undefined) return known;
     const { username, isSuperuser } = await maas.whoami();
-    this.#users.set(siteId, username);
-    await this.#services.inTx((tx) => recordTokenRights(tx, siteId, isSuperuser));
-    return username;
+    const formerNames = await this.#services.inTx(async (tx) => {
+      await recordTokenRights(tx, siteId, isSuperuser);
+      return recordTokenUser(tx, siteId, username);
+    });
+    const user = { name: username, formerNames };
+    this.#users.set(siteId, user);
+    return user;
   }
 
   /** Some rules are about time, which changes no record (lifecycle 6.3: every five minutes). */

@@ -1,10 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { NODE_STATUSES } from "../../shared/node-status.ts";
+import { isSameOwner } from "../maas/same-owner.ts";
 import { judgeDrift, type MachineFacts, MEANINGS, type NodeFacts, PHASES, type PolicyFacts } from "./rules.ts";
 
 const NOW = new Date("2026-03-01T12:00:00Z");
 const ago = (seconds: number): Date => new Date(NOW.getTime() - seconds * 1000);
+const US = { name: "muster", formerNames: [] };
 const node = (facts: Partial<NodeFacts> = {}): NodeFacts => ({
   status: "active",
   hostname: "c07u41",
@@ -26,7 +28,7 @@ const machine = (facts: Partial<MachineFacts> = {}): MachineFacts => ({
   powerState: "on",
   owner: "muster",
   locked: false,
-  ipAddresses: ["10.0.0.5"],
+  hostAddresses: ["10.0.0.5"],
   enableHwSync: true,
   lastSync: ago(60),
   syncIntervalSeconds: 900,
@@ -37,7 +39,7 @@ const machine = (facts: Partial<MachineFacts> = {}): MachineFacts => ({
 const policy = (facts: Partial<PolicyFacts> = {}): PolicyFacts => ({
   requireHwSync: true,
   retiredReleaseAfterSeconds: 3_600,
-  maasUser: "muster",
+  maasUser: US,
   ...facts,
 });
 const judge = (n: Partial<NodeFacts>, m: Partial<MachineFacts> | null = {}, p: Partial<PolicyFacts> = {}) =>
@@ -65,7 +67,7 @@ describe("the nine rules of lifecycle 6.4", () => {
     ["Broken, active", {}, { status: 8 }, ["hardware_failure critical quarantine"]],
     ["Failed testing, active", {}, { status: 22 }, ["hardware_failure critical quarantine"]],
     ["Commissioning, active", {}, { status: 1 }, ["recommissioned_outside warning none"]],
-    ["Deployed with another address", {}, { ipAddresses: ["10.0.0.9"] }, ["host_changed info update_host"]],
+    ["Deployed with another address", {}, { hostAddresses: ["10.0.0.9"] }, ["host_changed info update_host"]],
     ["absent, active", {}, { absent: true }, ["machine_deleted critical quarantine"]],
     [
       "Deployed, retired",
@@ -98,7 +100,7 @@ describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
   });
   it("somebody renames a user in MAAS: the agent of the same installation tells", () => {
     expect(said({}, { owner: "bob" })).toEqual([]);
-    const renamed = [{ owner: "new" }, { maasUser: "new" }] as const;
+    const renamed = [{ owner: "new" }, { maasUser: { name: "new", formerNames: [] } }] as const;
     expect(said({}, ...renamed)).toEqual([]);
     expect(said({ agentSeenAt: ago(61) }, ...renamed)).toEqual(["redeployed_outside critical none"]);
     expect(said({ agentSeenAt: ago(61), agentConnected: false }, ...renamed)).toEqual([
@@ -111,8 +113,25 @@ describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
       "redeployed_outside critical quarantine",
     ]);
   });
+  it("somebody renames our own user: his token tells, and nothing has happened to any machine", () => {
+    const us = { maasUser: { name: "new", formerNames: ["muster"] } };
+    const silent = { agentSeenAt: ago(61), agentConnected: false };
+    expect(said(silent, { owner: "new" }, us)).toEqual([]);
+    expect(said(silent, { owner: "bob" }, us)).toEqual(["redeployed_outside critical quarantine"]);
+    // Whoever has the old name now is another user.
+    expect(said({ ...silent, machineOwner: "new" }, { owner: "muster" }, us)).toEqual([
+      "redeployed_outside critical quarantine",
+    ]);
+    const retired = { status: "retired", retiredForSeconds: 7_200 } as const;
+    expect(said(retired, { owner: "new" }, us)).toEqual(["retired_but_deployed info release_machine"]);
+  });
   it("somebody switches the machine off", () => {
-    expect(said({ status: "offline" }, { powerState: "off" })).toEqual(["powered_off high none"]);
+    const off = ["powered_off high none"];
+    expect(said({ agentSeenAt: ago(70) }, { powerState: "off" })).toEqual(off);
+    expect(said({ status: "offline", agentConnected: false }, { powerState: "off" })).toEqual(off);
+  });
+  it("MAAS has not learnt yet that the machine is on again, but its agent was heard of since", () => {
+    expect(said({}, { powerState: "off" })).toEqual([]);
     expect(said({}, { powerState: "unknown" })).toEqual([]);
   });
   it("MAAS knows an address where the node has none, or none where the node has one", () => {
@@ -120,8 +139,8 @@ describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
     expect(judgement).toMatchObject({ findings: [{ rule: "host_changed", expected: "none" }] });
     expect(text({ host: null })).toContain("has the address 10.0.0.5 in MAAS instead of none");
     expect(text({ host: "10.0.0.9" })).toContain("has the address 10.0.0.5 in MAAS instead of 10.0.0.9");
-    for (const host of [null, "10.0.0.5"]) expect(said({ host }, { ipAddresses: [] })).toEqual([]);
-    expect(said({}, { ipAddresses: ["10.1.0.1", "10.0.0.5"] })).toEqual([]);
+    for (const host of [null, "10.0.0.5"]) expect(said({ host }, { hostAddresses: [] })).toEqual([]);
+    expect(said({}, { hostAddresses: ["10.1.0.1", "10.0.0.5"] })).toEqual([]);
   });
 });
 
@@ -229,7 +248,7 @@ describe("the table", () => {
     powerState: fc.constantFrom("on", "off", "unknown", "error"),
     owner: fc.option(fc.constantFrom("muster", "bob")),
     locked: fc.boolean(),
-    ipAddresses: fc.constantFrom([], ["10.0.0.5"], ["10.0.0.9", "10.1.0.1"]),
+    hostAddresses: fc.constantFrom([], ["10.0.0.5"], ["10.0.0.9", "10.1.0.1"]),
     enableHwSync: fc.option(fc.boolean()),
     lastSync: fc.option(fc.constantFrom(ago(60), ago(100_000))),
     syncIntervalSeconds: fc.option(fc.constant(900)),
@@ -239,7 +258,7 @@ describe("the table", () => {
   const anyPolicy = fc.record({
     requireHwSync: fc.boolean(),
     retiredReleaseAfterSeconds: fc.option(fc.constantFrom(0, 3_600)),
-    maasUser: fc.option(fc.constant("muster")),
+    maasUser: fc.option(fc.constantFrom(US, { name: "muster", formerNames: ["old"] })),
   });
   it("property: moves only nodes in service, releases only retired ones, heals only its own, and never one that is held", () => {
     fc.assert(
@@ -263,7 +282,7 @@ describe("the table", () => {
           });
         if (actions.includes("release_machine"))
           expect(n).toMatchObject({
-            machineOwner: "muster",
+            machineOwner: isSameOwner(n.machineOwner, "muster", p.maasUser) ? n.machineOwner : "muster",
             agentSeenAt: ago(5),
             retiredForSeconds: expect.any(Number),
           });

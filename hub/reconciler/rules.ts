@@ -1,5 +1,6 @@
 import type { DriftAction, DriftRule, DriftSeverity } from "../../shared/drift.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
+import { isSameOwner, type MaasUser } from "../maas/same-owner.ts";
 
 /**
  * THE rules of drift (lifecycle 6.2, 6.4): what a machine's state in MAAS means for the node that it is, as functions of values. What an operation
@@ -83,7 +84,8 @@ export interface MachineFacts {
   readonly powerState: string;
   readonly owner: string | null;
   readonly locked: boolean;
-  readonly ipAddresses: readonly string[];
+  /** The addresses by which the host is reached; empty where that is not known. */
+  readonly hostAddresses: readonly string[];
   readonly enableHwSync: boolean | null;
   readonly lastSync: Date | null;
   readonly syncIntervalSeconds: number | null;
@@ -96,8 +98,8 @@ export interface PolicyFacts {
   readonly requireHwSync: boolean;
   /** How long a retired node keeps its machine; null: until somebody releases it. */
   readonly retiredReleaseAfterSeconds: number | null;
-  /** The name of our user in MAAS; null while it is not known. */
-  readonly maasUser: string | null;
+  /** Our user in MAAS; null while he is not known. */
+  readonly maasUser: MaasUser | null;
 }
 
 export interface Finding {
@@ -133,7 +135,7 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts):
   if (broken !== null) return [broken];
   const findings: Finding[] = [];
   const name = nameOf(node, machine);
-  if (machine.powerState === "off")
+  if (machine.powerState === "off" && !saysItIsOn(node, machine))
     findings.push({
       rule: "powered_off",
       severity: "high",
@@ -150,8 +152,8 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts):
       message: `${name} is deployed, but nothing is heard of its agent. Look at the host: is it up, does it reach the hub, does muster-agent run?`,
     });
   if (policy.requireHwSync && syncStopped(machine)) findings.push(syncFinding(node, name));
-  const [address] = machine.ipAddresses;
-  if (address !== undefined && (node.host === null || !machine.ipAddresses.includes(node.host)))
+  const [address] = machine.hostAddresses;
+  if (address !== undefined && (node.host === null || !machine.hostAddresses.includes(node.host)))
     findings.push({
       rule: "host_changed",
       severity: "info",
@@ -161,6 +163,10 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts):
     });
   return findings;
 }
+
+/** MAAS says what it last heard of a BMC, and tells no event when that changes; an agent that was heard of since is on. */
+const saysItIsOn = (node: NodeFacts, machine: MachineFacts): boolean =>
+  node.agentConnected && isSameSystem(node, machine);
 
 /** Why the node cannot be in service by what its machine is; null when the machine is deployed, and as far as is known with the node's own system. */
 function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding | null {
@@ -221,13 +227,14 @@ function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
 
 /**
  * Deployed by another owner is deployed anew, unless the agent of the node's own installation was heard of since: then somebody has renamed the owner.
- * Where the new name is that of our own user the agent is waited for; one that falls silent proves the other.
+ * Our own user's renaming is known by his token, or, where the token is new as well, waited for: the agent tells, and one that falls silent proves the other.
  */
 function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: PolicyFacts): Finding | null {
-  if (node.machineOwner === null || machine.owner === node.machineOwner || isSameSystem(node, machine)) return null;
+  if (node.machineOwner === null || isSameOwner(node.machineOwner, machine.owner, maasUser)) return null;
+  if (isSameSystem(node, machine)) return null;
   const is = `${nameOf(node, machine)} is deployed by ${machine.owner ?? "nobody"} in MAAS instead of ${node.machineOwner}`;
   const finding = { rule: "redeployed_outside", severity: "critical", expected: "Deployed" } as const;
-  if (machine.owner !== null && machine.owner === maasUser && node.agentConnected)
+  if (machine.owner !== null && machine.owner === maasUser?.name && node.agentConnected)
     return {
       ...finding,
       action: "none",
@@ -269,7 +276,9 @@ function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): F
   const none = (message: string): Finding[] => [{ ...finding, action: "none", message }];
   if (machine.locked)
     return none(`${name} of the retired node is locked in MAAS, so it stays. Unlock it there to have it released.`);
-  const isOurs = policy.maasUser !== null && machine.owner === policy.maasUser && machine.owner === node.machineOwner;
+  const { maasUser } = policy;
+  const isOurs =
+    maasUser !== null && machine.owner === maasUser.name && isSameOwner(node.machineOwner, machine.owner, maasUser);
   if (!isOurs)
     return none(
       `${name} of the retired node is deployed by ${machine.owner ?? "nobody"} in MAAS and not known to be what the node was, so it stays. Release it when you are sure, or remove the node.`,

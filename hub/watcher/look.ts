@@ -1,13 +1,16 @@
 import type { SiteId } from "../../shared/ids.ts";
 import { databaseClock } from "../db/queries/clock.ts";
+import { doubtfulMachines } from "../db/queries/doubtful-machines.ts";
 import { type HeldWatch, recordLook, waitedOnSystemIds } from "../db/queries/maas-site-watches.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import type { MaasPort, MachineList } from "../maas/port.ts";
 import { type Confirmed, confirmGone } from "./confirm.ts";
+import { Doubts } from "./doubts.ts";
 import { type Feed, readFeedOf } from "./feed.ts";
 import { keepObserved, type Seen } from "./observe.ts";
 import { breatherMs, LOOKS_PER_WAITED_READ, queryFrom, sweepIsDue, toRead, wordOf } from "./plan.ts";
+import { ROLL_CALL_MS, RollCall } from "./roll-call.ts";
 import { missingFrom, Sweep, type SweptList } from "./sweep.ts";
 
 export interface LookDependencies {
@@ -17,6 +20,8 @@ export interface LookDependencies {
   readonly sweepIntervalMs: number;
   /** How long a look waits for a sweep that it has begun. */
   readonly sweepPatienceMs?: number;
+  /** How long after a list of machines, or of their ids, the next list of ids is asked for. */
+  readonly rollCallMs?: number;
   /** Called when a sweep has ended that went on beside the looks: the next one will keep it. */
   readonly onSweepEnded?: () => void;
 }
@@ -37,9 +42,21 @@ export interface LookMemory {
   sweepFailed: boolean;
   /** Machines of which the log has been told that they cannot be read. */
   readonly unreadable: Set<string>;
+  /** Machines that are read again without an event. */
+  readonly doubts: Doubts;
+  /** A list of ids that was asked for and is not used yet. */
+  rollCall: RollCall | null;
+  /** When all machines, or all their ids, were last asked for. */
+  calledAt: number;
+  /** Machines that the last list of ids has not, and that are still to be asked for. */
+  unanswered: readonly string[];
 }
 export const emptyMemory = (): LookMemory => ({
   seen: new Map(),
+  doubts: new Doubts(),
+  rollCall: null,
+  calledAt: performance.now(),
+  unanswered: [],
   waitedNotBefore: 0,
   waited: new Set(),
   looksSinceWaited: 0,
@@ -79,11 +96,14 @@ export async function lookAtSite(
   const list = end !== null && "list" in end ? end.list : null;
   const some = begins && list !== null ? NOTHING_READ : await readSome(deps, { siteId, maas, watch }, feed, memory);
   const sweptMissing = list?.missing ?? memory.sweep?.toConfirm ?? [];
-  const confirmed = await confirmGone(deps.db, siteId, maas, { now: some.missing, inTurn: sweptMissing });
+  const unanswered = await callTheRoll(deps, siteId, maas, memory);
+  const inTurn = [...sweptMissing, ...unanswered];
+  const confirmed = await confirmGone(deps.db, siteId, maas, { now: some.missing, inTurn });
   const failed = end !== null && "error" in end;
   const kept = await keep(deps, siteId, watch, { feed, list, some, confirmed, failed, memory });
   if (!kept) return "lost";
-  remember(memory, feed, some);
+  remember(memory, feed, some, list);
+  memory.unanswered = confirmed.left;
   tellUnreadable(deps.log, siteId, memory.unreadable, list ?? some.list, list !== null);
   settleSweep(memory, list, confirmed, failed);
   return {
@@ -104,6 +124,7 @@ export interface Looked {
 }
 
 interface ReadSome {
+  readonly asked: readonly string[];
   readonly list: MachineList;
   readonly missing: readonly string[];
   readonly readSince: string | null;
@@ -111,6 +132,7 @@ interface ReadSome {
   readonly waited: { readonly ids: readonly string[]; readonly all: boolean } | null;
 }
 const NOTHING_READ: ReadSome = {
+  asked: [],
   list: { machines: [], unreadable: [] },
   missing: [],
   readSince: null,
@@ -132,6 +154,10 @@ async function readSome(
   // Without events, reading is all that tells.
   const waited = await askWaited(db, siteId, watch.wakeRequestedAt !== null || feed.error !== null, memory);
   const fresh = waited === null ? [] : waited.ids.filter((id) => waited.all || !memory.waited.has(id));
+  if (waited !== null) {
+    memory.doubts.record(await doubtfulMachines(db, siteId));
+    fresh.push(...memory.doubts.due(performance.now()));
+  }
   const ids = toRead(feed.changed, fresh);
   if (ids.length === 0) return { ...NOTHING_READ, waited };
   const readSince = await databaseClock(db);
@@ -139,13 +165,32 @@ async function readSome(
   const list = await maas.readMachines(ids);
   const ended = performance.now();
   if (fresh.length > 0) memory.waitedNotBefore = ended + breatherMs(ended - began);
-  return { list, missing: missingFrom(ids, list), readSince, waited };
+  return { asked: ids, list, missing: missingFrom(ids, list), readSince, waited };
 }
 
 async function askWaited(db: Db, siteId: SiteId, each: boolean, memory: LookMemory): Promise<ReadSome["waited"]> {
   if (performance.now() < memory.waitedNotBefore) return null;
   const ids = await waitedOnSystemIds(db, siteId);
   return { ids, all: each || memory.looksSinceWaited + 1 >= LOOKS_PER_WAITED_READ };
+}
+
+/** Machines that MAAS has not any more by its list of ids, which is asked for where no list of machines was for a while. */
+async function callTheRoll(
+  { db, log, rollCallMs = ROLL_CALL_MS }: LookDependencies,
+  siteId: SiteId,
+  maas: MaasPort,
+  memory: LookMemory,
+): Promise<readonly string[]> {
+  if (memory.rollCall === null && memory.sweep === null && performance.now() - memory.calledAt >= rollCallMs) {
+    memory.calledAt = performance.now();
+    memory.rollCall = await RollCall.begin(db, siteId, maas);
+  }
+  const end = memory.rollCall?.end ?? null;
+  if (end === null) return memory.unanswered;
+  memory.rollCall = null;
+  if ("missing" in end) return end.missing;
+  log.warn("MAAS did not say which machines it has; the next sweep tells", { site_id: siteId, error: end.error });
+  return memory.unanswered;
 }
 
 interface Saw {
@@ -207,10 +252,14 @@ function onceEach(readings: readonly Seen[]): Seen[] {
 }
 
 /** Only once a look was kept: one that failed, or that another hub's replaced, must act on the same events again. */
-function remember(memory: LookMemory, feed: Feed, some: ReadSome): void {
+function remember(memory: LookMemory, feed: Feed, some: ReadSome, swept: SweptList | null): void {
   const { seen } = memory;
   // Ids that MAAS gives out a second time are new events.
   if (feed.reset) seen.clear();
+  const news = feed.events.filter((event) => seen.get(event.id) !== wordOf(event)).toSorted((a, b) => a.id - b.id);
+  const machines = [...some.list.machines, ...(swept?.machines ?? [])];
+  memory.doubts.looked(news, { asked: some.asked, machines }, performance.now());
+  if (swept !== null) memory.calledAt = performance.now();
   for (const event of feed.events) seen.set(event.id, wordOf(event));
   const oldest = queryFrom(feed.place?.cursor ?? 0);
   for (const id of seen.keys()) if (id <= oldest) seen.delete(id);

@@ -20,6 +20,7 @@ const asObserved = (machine: MaasMachine): ObservedMachine => ({
   owner: machine.owner,
   locked: machine.locked,
   ipAddresses: [...machine.ipAddresses],
+  interfaceAddresses: [...machine.interfaceAddresses],
   enableHwSync: machine.enableHwSync,
   lastSync: machine.lastSync,
   nextSync: machine.nextSync,

@@ -22,6 +22,8 @@ export interface WatcherOptions {
   readonly log: Log;
   readonly pollIntervalMs: number;
   readonly sweepIntervalMs: number;
+  /** How long after a list of machines the next list of their ids is asked for; four minutes if left out. */
+  readonly rollCallMs?: number;
   /** Called after each look that was kept, while the site is this hub's. */
   readonly onLooked?: (look: SiteLooked) => Promise<void>;
 }

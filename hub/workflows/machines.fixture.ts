@@ -11,6 +11,7 @@ export const machine = (fields: Partial<MaasMachine> = {}): MaasMachine => ({
   owner: null,
   locked: false,
   ipAddresses: [],
+  interfaceAddresses: [],
   macAddresses: [],
   osystem: "",
   distroSeries: "",

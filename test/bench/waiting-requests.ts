@@ -3,6 +3,7 @@ import { sql } from "../../hub/db/orm.ts";
 import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";
 import { workflows } from "../../hub/db/schema/index.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
+import { ROLL_CALL_MS } from "../../hub/watcher/roll-call.ts";
 import { startWatcher } from "../../hub/watcher/watcher.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
@@ -19,8 +20,8 @@ const MACHINES = 500;
 /** The hub's own default is 5,000 ms; faster here, so that a minute of a site's looks passes in six seconds. */
 const INTERVAL_MS = 500;
 const DEFAULT_INTERVAL_MS = 5_000;
-/** Five minutes of a site at the default interval. */
-const LOOKS = 60;
+/** Eight minutes of a site at the default interval: two lists of ids. */
+const LOOKS = 96;
 
 /** Requests that MAAS gets in a minute while so many nodes wait: three sites in one hub, in the same minute. */
 export async function measureWaitingRequests(stateDir: string): Promise<Figure[]> {
@@ -50,6 +51,7 @@ async function watchAll(bench: Bench, regions: readonly FleetRegion[]): Promise<
     log: quietLog,
     pollIntervalMs: INTERVAL_MS,
     sweepIntervalMs: 3_600_000,
+    rollCallMs: (ROLL_CALL_MS * INTERVAL_MS) / DEFAULT_INTERVAL_MS,
   });
   try {
     const counts = await Promise.all(regions.map(requestsPerLook));

@@ -164,7 +164,7 @@ export default {
       [
         "^hub/workflows/(engine|stages)/",
         "^hub/workflows/(?!registry)[^/]+[.]ts$", // What several stages share; a list of stages there would be a cycle.
-        "^hub/maas/(port|boot-images|power-address|status|schemas)[.]ts$",
+        "^hub/maas/(port|boot-images|power-address|host-address|same-owner|status|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
         "^hub/(node|tasks|readiness)/",
         "^hub/db/",
@@ -249,7 +249,7 @@ export default {
       "^hub/(watcher|reconciler|repair|readiness)/",
       [
         "^hub/(watcher|reconciler|repair|readiness|node|tasks|db)/",
-        "^hub/maas/(port|power-address|status|schemas)[.]ts$",
+        "^hub/maas/(port|power-address|host-address|same-owner|status|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
         "^hub/workflows/(registry|[^/]+)[.]ts$",
         "^hub/workflows/engine/",
@@ -263,7 +263,7 @@ export default {
     only(
       "rules-are-pure",
       "^hub/(reconciler/(rules|breaker)|repair/policy|readiness/evaluate|workflows/engine/(retry|timeout))[.]ts$",
-      ["^shared/", "^hub/workflows/engine/(stage|workflow|retry|timeout)[.]ts$"],
+      ["^shared/", "^hub/workflows/engine/(stage|workflow|retry|timeout)[.]ts$", "^hub/maas/same-owner[.]ts$"],
       "Verdicts are functions of values, so that they can be tested as tables.",
     ),
   ],

@@ -70,6 +70,9 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     expect(created.status).toBe(0);
     expect((await maas.findByHostname("c07u41")).map((machine) => machine.systemId)).toEqual([systemId]);
     expect((await maas.powerAddresses()).get(systemId)).toBe(power.address);
+    expect(await maas.systemIds()).toEqual(
+      new Set(simulator.sim.region.state.machines.map((machine) => machine.systemId)),
+    );
     expect(await maas.getMachineToken(systemId)).toBeNull();
     const again = await failed(maas.createMachine({ hostname: "c07u41", architecture: "amd64/generic", power }));
     expect(again).toMatchObject({ code: "rejected_input", httpStatus: 400 });

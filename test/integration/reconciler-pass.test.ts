@@ -7,7 +7,7 @@ import { bindNodeToMachine, unbindNode } from "../../hub/db/queries/node-machine
 import { lockNode } from "../../hub/db/queries/nodes.ts";
 import { listBreakers } from "../../hub/db/queries/reconciler-breakers.ts";
 import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";
-import { maasSiteProfiles, nodes, tasks, workflows } from "../../hub/db/schema/index.ts";
+import { maasCredentialUses, maasSiteProfiles, nodes, tasks, workflows } from "../../hub/db/schema/index.ts";
 import { createLog } from "../../hub/log.ts";
 import { MaasError, type MaasPort } from "../../hub/maas/port.ts";
 import { Reconciler } from "../../hub/reconciler/reconcile.ts";
@@ -228,7 +228,9 @@ describe("a pass of the reconciler", () => {
     expect((await listCredentials(fleet.db, fleet.siteId)).map(({ warnedOf }) => warnedOf)).toEqual([null, null]);
   });
 
-  it("moves nobody and trips nothing when the owner of all machines is renamed in MAAS, and knows the new name once the agents are heard of", async () => {
+  it("moves nobody and trips nothing when the owner of all machines is renamed under a new token, and knows the new name once the agents are heard of", async () => {
+    // A token that was written anew says nothing of what its user was called.
+    await fleet.db.update(maasCredentialUses).set({ userNames: [] });
     const { region } = fleet.rig.maas.sim;
     const [user] = region.state.users;
     if (user === undefined) throw new Error("the region has no user");

@@ -72,29 +72,37 @@ describe("a node in service", () => {
     expect(await fleet.becomes(nodeId, "quarantined")).toMatchObject({ driftDetails: { rule: "redeployed_outside" } });
   });
 
-  it("stays when its owner is renamed in MAAS, once its agent is heard of since, and the new name is what it is compared with", async () => {
-    const { nodeId, machine } = await fleet.nodeInService();
+  it("stays when our own user is renamed in MAAS, and is no drift, though its agent is not heard of", async () => {
+    const some = [await fleet.nodeInService(), await fleet.nodeInService()];
     await fleet.sweep();
-    fleet.change(machine, (one) => {
-      one.owner = "renamed";
-    });
+    const machines = some.map(({ machine }) => machine);
+    const owner = (name: string): void => {
+      for (const machine of machines)
+        fleet.change(machine, (one) => {
+          one.owner = name;
+        });
+    };
     const [user] = fleet.rig.maas.sim.region.state.users;
     if (user === undefined) throw new Error("the region has no user");
     const before = user.username;
-    user.username = "renamed";
+    user.username = "muster-dc1";
+    owner("muster-dc1");
     try {
-      const waiting = await fleet.drifted(nodeId, "redeployed_outside");
-      expect(waiting).toMatchObject({ status: "active", driftDetails: { action: "none", severity: "critical" } });
-      await fleet.setConnected(nodeId, true);
       await fleet.sweep();
-      expect(await fleet.node(nodeId)).toMatchObject({ status: "active", driftDetected: false, maasOwner: "renamed" });
+      for (const { nodeId } of some) {
+        const node = await fleet.node(nodeId);
+        expect(node).toMatchObject({ status: "active", driftDetected: false, maasOwner: "muster-dc1" });
+        const rules = (await fleet.events(`nodes/${nodeId}`)).map(({ data }) => data["rule"]);
+        expect(rules).not.toContain("redeployed_outside");
+      }
+      owner("bob");
+      for (const { nodeId } of some)
+        expect(await fleet.becomes(nodeId, "quarantined")).toMatchObject({
+          driftDetails: { rule: "redeployed_outside" },
+        });
     } finally {
       user.username = before;
     }
-    fleet.change(machine, (one) => {
-      one.owner = "bob";
-    });
-    expect(await fleet.becomes(nodeId, "quarantined")).toMatchObject({ driftDetails: { rule: "redeployed_outside" } });
   });
 
   it("stays while its machine is commissioned, and the drift heals by itself", async () => {
@@ -120,6 +128,32 @@ describe("a node in service", () => {
     fleet.change(machine, () => fleet.address(machine, "10.99.1.7"));
     await until("the address", async () => ((await fleet.node(nodeId)).host === "10.99.1.7" ? true : undefined));
     expect(await fleet.node(nodeId)).toMatchObject({ driftDetected: false, status: "active" });
+  });
+
+  it("never has the address of a RoCE link, though MAAS lists that one first", async () => {
+    const { nodeId, machine } = await fleet.nodeInService();
+    await fleet.sweep();
+    const { host } = await fleet.node(nodeId);
+    const [boot] = machine.interfaces;
+    if (boot === undefined) throw new Error("the machine has no interface");
+    // Its RoCE interface was made before the one that boots.
+    const roce = {
+      ...structuredClone(boot),
+      name: "enp25s0np0",
+      links: [{ id: 91_000, mode: "static" as const, subnetId: null, ipAddress: "172.30.0.1" }],
+    };
+    boot.id = fleet.rig.maas.sim.region.next("interface");
+    machine.bootInterfaceId = boot.id;
+    fleet.change(machine, (one) => one.interfaces.unshift(roce));
+    await until("MAAS's list", async () =>
+      (await fleet.node(nodeId)).lastMaasIps?.[0] === "172.30.0.1" ? true : undefined,
+    );
+    await fleet.sweep();
+    expect(await fleet.node(nodeId)).toMatchObject({ host, driftDetected: false });
+    fleet.change(machine, () => {
+      for (const link of boot.links) link.ipAddress = "10.99.1.8";
+    });
+    await until("the address", async () => ((await fleet.node(nodeId)).host === "10.99.1.8" ? true : undefined));
   });
 
   it("is told of when it is switched off", async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { eq, sql } from "../../hub/db/orm.ts";
-import { domainEvents, maasSiteWatches, nodeMaasState, nodes } from "../../hub/db/schema/index.ts";
+import { agentSessions, domainEvents, maasSiteWatches, nodeMaasState, nodes } from "../../hub/db/schema/index.ts";
 import { Reconciler } from "../../hub/reconciler/reconcile.ts";
 import { startWatcher, type Watcher } from "../../hub/watcher/watcher.ts";
 import type { NodeId } from "../../shared/ids.ts";
@@ -45,7 +45,7 @@ export class FleetRig {
   }
 
   /** A hub's watching and reconciling; more than one may be started. */
-  watch(): Watcher {
+  watch({ rollCallMs }: { rollCallMs?: number } = {}): Watcher {
     const { db, inTx } = this;
     const reconciler = new Reconciler({ db, inTx, log: quietLog });
     const watcher = startWatcher({
@@ -56,6 +56,7 @@ export class FleetRig {
       log: quietLog,
       pollIntervalMs: 30,
       sweepIntervalMs: 3_600_000,
+      ...(rollCallMs === undefined ? {} : { rollCallMs }),
       onLooked: (look) => reconciler.reconcile(look),
     });
     this.#watchers.push(watcher);
@@ -111,6 +112,16 @@ export class FleetRig {
     this.change(machine, () => this.rig.maas.sim.region.forceStatus(machine, STATUS[status]));
 
   setConnected = (nodeId: NodeId, open: boolean): Promise<void> => setConnected(this.rig, nodeId, open);
+
+  /** As when its agent went away so long ago. */
+  async goneFor(nodeId: NodeId, ago: string): Promise<void> {
+    await this.setConnected(nodeId, false);
+    const then = sql`now() - ${ago}::interval`;
+    await this.db
+      .update(agentSessions)
+      .set({ closedAt: then, lastSeenAt: then })
+      .where(eq(agentSessions.nodeId, nodeId));
+  }
 
   async requestSweep(): Promise<void> {
     const now = { wakeRequestedAt: sql`now()`, sweepRequestedAt: sql`now()` };

@@ -3,7 +3,7 @@ import type { MaasError, MaasEvent, MaasMachine, MaasPort, UnreadableMachine } f
 export function machine(systemId: string, status = 4): MaasMachine {
   const texts = { statusName: "Ready", statusMessage: "", errorDescription: "", osystem: "", distroSeries: "" };
   const sync = { enableHwSync: null, lastSync: null, nextSync: null, syncIntervalSeconds: null };
-  const lists = { ipAddresses: [], macAddresses: [] };
+  const lists = { ipAddresses: [], interfaceAddresses: [], macAddresses: [] };
   const rest = { powerState: "on", owner: null, locked: false, hardwareUuid: null };
   return { systemId, hostname: systemId, status, ...texts, ...sync, ...lists, ...rest };
 }
@@ -54,6 +54,10 @@ export class Region {
         machines: this.machines.filter(({ systemId }) => wanted.has(systemId)),
         unreadable: this.unreadable.filter(({ systemId }) => wanted.has(systemId)),
       };
+    },
+    systemIds: async () => {
+      this.asked.push("ids");
+      return new Set([...this.machines, ...this.unlisted].map(({ systemId }) => systemId));
     },
     readMachine: async (id: string) => {
       this.asked.push(`one ${id}`);

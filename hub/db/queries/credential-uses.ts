@@ -48,6 +48,35 @@ export async function recordTokenRights(tx: Tx, siteId: SiteId, isAdministrator:
 }
 export const NOT_ADMINISTRATOR = "not_administrator";
 
+/** Names of one user that are remembered. */
+const NAMES_KEPT = 8;
+
+/**
+ * Remembers how the user of the site's token is called now, and answers the names under which he was seen before since the token was written: a token is
+ * one user's, so another name is that user renamed.
+ */
+export async function recordTokenUser(tx: Tx, siteId: SiteId, username: string): Promise<string[]> {
+  const [site] = await tx.select({ path: maasSites.apiTokenVaultPath }).from(maasSites).where(eq(maasSites.id, siteId));
+  if (site === undefined || site.path === null) return [];
+  const [known] = await tx
+    .select({ names: maasCredentialUses.userNames })
+    .from(maasCredentialUses)
+    .where(eq(maasCredentialUses.path, site.path));
+  const before = known?.names ?? [];
+  const formerly = before.filter((name) => name !== username);
+  if (before.at(-1) !== username) {
+    await tx
+      .insert(maasCredentialUses)
+      .values({ siteId, path: site.path })
+      .onConflictDoNothing({ target: maasCredentialUses.path });
+    await tx
+      .update(maasCredentialUses)
+      .set({ userNames: [...formerly, username].slice(-NAMES_KEPT) })
+      .where(eq(maasCredentialUses.path, site.path));
+  }
+  return formerly;
+}
+
 async function note(tx: Tx, place: Place, set: Readonly<Record<string, SQL | string>>): Promise<void> {
   await tx.insert(maasCredentialUses).values(place).onConflictDoNothing({ target: maasCredentialUses.path });
   await tx.update(maasCredentialUses).set(set).where(eq(maasCredentialUses.path, place.path));
@@ -58,7 +87,7 @@ export async function forgetCredentialFailures(tx: Tx, paths: readonly string[])
   if (paths.length === 0) return;
   await tx
     .update(maasCredentialUses)
-    .set({ lastFailedAt: null, lastFailureCode: null, lastFailureMessage: null })
+    .set({ lastFailedAt: null, lastFailureCode: null, lastFailureMessage: null, userNames: [] })
     .where(inArray(maasCredentialUses.path, [...paths]));
 }
 

@@ -1,5 +1,5 @@
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
-import { and, eq, inArray, isNotNull, sql } from "../orm.ts";
+import { and, eq, inArray, isNotNull, or, sql } from "../orm.ts";
 import {
   type AgentSession,
   agentSessions,
@@ -30,10 +30,14 @@ export interface DriftRow {
   readonly policy: { requireHwSync: boolean; hardwareSyncIntervalSeconds: number } | null;
   readonly maasUrl: string;
   readonly siteStatus: MaasSite["status"];
+  readonly hostInterface: string;
   /** When the last sweep began that has read the machine; null where it could not. */
   readonly lastSweepAt: Date | null;
   readonly heldBy: string | null;
 }
+
+/** What a contact of the agent disproves, which marks no record as changed: few, and judged with every look. */
+const DISPROVED_BY_CONTACT = sql`${nodeMaasState.driftDetails} ->> 'rule' = 'powered_off'`;
 
 /** The nodes of a site that are bound to a machine: those whose facts have changed since they were judged, or all. One statement. */
 export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | "all" | NodeId): Promise<DriftRow[]> {
@@ -48,8 +52,8 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
     .where(eq(nodeOnboardings.siteId, siteId))
     .orderBy(nodeOnboardings.nodeId, sql`${nodeOnboardings.createdAt} desc`)
     .as("profiles");
-  const which =
-    scope === "all" ? undefined : scope === "due" ? isNotNull(nodeMaasState.reconcileDueAt) : eq(nodes.id, scope);
+  const due = or(isNotNull(nodeMaasState.reconcileDueAt), and(nodeMaasState.driftDetected, DISPROVED_BY_CONTACT));
+  const which = scope === "all" ? undefined : scope === "due" ? due : eq(nodes.id, scope);
   return db
     .select({
       state: nodeMaasState,
@@ -62,6 +66,7 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
       },
       maasUrl: maasSites.apiBaseUrl,
       siteStatus: maasSites.status,
+      hostInterface: maasSites.deploySshIface,
       lastSweepAt:
         sql<Date | null>`case when ${maasMachines.systemId} = any(${maasSiteWatches.unreadableSystemIds}) then null else ${maasSiteWatches.lastSweepAt} end`.mapWith(
           maasSiteWatches.lastSweepAt,
@@ -83,16 +88,20 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
 }
 
 /**
- * Remembers who owns the machines of nodes that have come into service since, and follows an owner who was renamed: the agent of the node's own
- * installation was heard of since the machine changed. One statement for any number of them.
+ * Remembers who owns the machines of nodes that have come into service since, and follows an owner who was renamed: it is our own user, who is known to
+ * have had the other name, or the agent of the node's own installation was heard of since the machine changed. One statement for any number of them.
  */
-export async function rememberOwners(tx: Tx, siteId: SiteId): Promise<void> {
+export async function rememberOwners(
+  tx: Tx,
+  siteId: SiteId,
+  user: { readonly name: string; readonly formerNames: readonly string[] },
+): Promise<void> {
   await tx.execute(sql`
     update node_maas_state s set maas_owner = m.owner
     from nodes n, maas_machines m
     where s.site_id = ${siteId} and s.maas_owner is distinct from m.owner and n.id = s.node_id and n.status in ('active', 'offline')
       and m.site_id = s.site_id and m.system_id = s.maas_system_id and m.status = 6 and not m.absent and m.owner is not null
-      and (s.maas_owner is null or exists (select from agent_sessions a
+      and (s.maas_owner is null or (m.owner = ${user.name} and s.maas_owner = any(${sql.param([...user.formerNames])}::text[])) or exists (select from agent_sessions a
         where a.node_id = n.id and a.generation = n.generation and a.last_seen_at > m.observed_at))`);
 }
 

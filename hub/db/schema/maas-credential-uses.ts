@@ -1,5 +1,5 @@
 import type { SiteId } from "../../../shared/ids.ts";
-import { check, pgTable, text, uuid } from "../orm.ts";
+import { check, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, oneOf } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
@@ -23,6 +23,8 @@ export const maasCredentialUses = pgTable(
     lastFailedAt: at("last_failed_at"),
     lastFailureCode: text("last_failure_code"),
     lastFailureMessage: text("last_failure_message"),
+    /** Of a MAAS token: the names under which its user was seen since it was written, the present one last. More than one: he was renamed. */
+    userNames: text("user_names").array().notNull().default(sql`'{}'::text[]`),
     /** What operators were last told of it; null where nothing is wrong. */
     warnedOf: text("warned_of", { enum: ["unused", "failing"] }),
     warnedAt: at("warned_at"),

@@ -18,6 +18,11 @@ export const maasMachines = pgTable(
     owner: text("owner"),
     locked: boolean("locked").notNull(),
     ipAddresses: text("ip_addresses").array().notNull(),
+    /** What has which address; empty where it was not read yet. */
+    interfaceAddresses: jsonb("interface_addresses")
+      .$type<{ interface: string; boots: boolean; address: string }[]>()
+      .notNull()
+      .default([]),
     enableHwSync: boolean("enable_hw_sync"),
     lastSync: at("last_sync"),
     nextSync: at("next_sync"),

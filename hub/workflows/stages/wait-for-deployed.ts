@@ -1,7 +1,7 @@
 import { releaseDeploySlot } from "../../db/queries/onboarding-work.ts";
-import { MaasError, type MaasMachine } from "../../maas/port.ts";
-import { isAway } from "../classify-error.ts";
-import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, systemIdOf, WAIT_RETRY } from "../context.ts";
+import { hostAddresses } from "../../maas/host-address.ts";
+import type { MaasMachine } from "../../maas/port.ts";
+import { type OnboardContext, type OnboardStage, profileTimeout, WAIT_RETRY } from "../context.ts";
 import type { Done, Observation, Wait } from "../engine/stage.ts";
 import { freshMachine, judgeMachine, judgeSeen, waitForMachine, watchedMachine } from "../machine.ts";
 import type { OnboardState } from "../onboard-state.ts";
@@ -32,7 +32,7 @@ const waitForDeploy = (context: OnboardContext): Wait<OnboardState> =>
   waitForMachine(context, "MAAS to deploy the machine");
 
 async function deployed(context: OnboardContext, machine: MaasMachine): Promise<Done<OnboardState>> {
-  const addresses = await preferredFirst(context, machine);
+  const addresses = await addressesOf(context, machine);
   return {
     kind: "done",
     message: "MAAS says Deployed: the new system has fetched its first boot",
@@ -48,18 +48,11 @@ async function deployed(context: OnboardContext, machine: MaasMachine): Promise<
   };
 }
 
-/** The address on the site's preferred interface comes first (lifecycle 4.3); an interface list that MAAS refuses changes nothing. */
-async function preferredFirst(context: OnboardContext, machine: MaasMachine): Promise<string[]> {
-  const all = [...machine.ipAddresses];
-  try {
-    const interfaces = await (await maasOf(context)).interfaces(systemIdOf(context));
-    const preferred = interfaces.find((one) => one.name === context.site.deploySshIface);
-    const addresses = (preferred?.links ?? []).map((link) => link.ipAddress).filter((address) => address !== null);
-    return [...new Set([...addresses.filter((address) => all.includes(address)), ...all])];
-  } catch (error) {
-    if (!(error instanceof MaasError) || isAway(error)) throw error;
-    return all;
-  }
+/** The host's own address comes first (lifecycle 4.3), by the rule that the reconciler follows too; what was seen before that was kept is read once more. */
+async function addressesOf(context: OnboardContext, machine: MaasMachine): Promise<string[]> {
+  const { ipAddresses, interfaceAddresses } =
+    machine.interfaceAddresses.length > 0 ? machine : await freshMachine(context);
+  return [...new Set([...hostAddresses(interfaceAddresses, context.site.deploySshIface), ...ipAddresses])];
 }
 
 function failed(machine: MaasMachine, reason: "failed" | "timeout", message: string): Done<OnboardState> {

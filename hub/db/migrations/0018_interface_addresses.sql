@@ -1,0 +1,2 @@
+ALTER TABLE "maas_credential_uses" ADD COLUMN "user_names" text[] DEFAULT '{}'::text[] NOT NULL;--> statement-breakpoint
+ALTER TABLE "maas_machines" ADD COLUMN "interface_addresses" jsonb DEFAULT '[]'::jsonb NOT NULL;

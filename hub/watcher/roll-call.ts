@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SiteId } from "../../shared/ids.ts";
+import { knownSystemIds } from "../db/queries/maas-machines.ts";
+import type { Db } from "../db/tx.ts";
+import type { MaasPort } from "../maas/port.ts";
+
+/**
+ * Who is there: a machine that is deleted in MAAS takes its events with it, so no event tells (lifecycle 6.4). A list of ids costs a hundredth of a list
+ * of machines, and one request whatever the fleet.
+ */
+export const ROLL_CALL_MS = 240_000;
+/** How long a look waits for the answer; one that takes longer is taken up by a later look. */
+const PATIENCE_MS = 2_000;
+
+type End = { readonly missing: readonly string[] } | { readonly error: unknown };
+
+export class RollCall {
+  readonly #ended: Promise<void>;
+  #end: End | null = null;
+
+  private constructor(missing: Promise<readonly string[]>) {
+    this.#ended = missing.then(
+      (ids) => {
+        this.#end = { missing: ids };
+      },
+      (error: unknown) => {
+        this.#end = { error };
+      },
+    );
+  }
+
+  static async begin(db: Db, siteId: SiteId, maas: MaasPort): Promise<RollCall> {
+    const call = new RollCall(missingNow(db, siteId, maas));
+    const patience = new AbortController();
+    await Promise.race([call.#ended, sleep(PATIENCE_MS, undefined, patience).catch(() => undefined)]);
+    patience.abort();
+    return call;
+  }
+
+  /** Null while it is under way. */
+  get end(): End | null {
+    return this.#end;
+  }
+}
+
+/** Machines that were known before MAAS was asked, and that it has not: each is still to be asked for. */
+async function missingNow(db: Db, siteId: SiteId, maas: MaasPort): Promise<readonly string[]> {
+  const known = await knownSystemIds(db, siteId);
+  if (known.length === 0) return [];
+  const present = await maas.systemIds();
+  return known.filter((systemId) => !present.has(systemId));
+}
