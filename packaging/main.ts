@@ -1,5 +1,5 @@
 /** `npm run package`: the Debian packages of agent and hub, with checksums and a signature. Needs dpkg-deb. */
-import { chmod, mkdir, mkdtemp, rm, stat } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -8,7 +8,8 @@ import { HUB_VERSION } from "../hub/version.ts";
 import { COMPRESSIONS, type Compression, packDeb } from "./deb.ts";
 import { ARCHITECTURES, type Architecture } from "./package-spec.ts";
 import { PACKAGES } from "./packages.ts";
-import { signPackages } from "./sign.ts";
+import { sbomName, sbomOf } from "./sbom.ts";
+import { RELEASE_KEYS, signPackages } from "./sign.ts";
 import { stageFiles } from "./stage-files.ts";
 
 const USAGE = `Usage: npm run package -- [options]
@@ -16,6 +17,7 @@ const USAGE = `Usage: npm run package -- [options]
   --arch ARCH        ${Object.keys(ARCHITECTURES).join(" or ")} (default this machine's; another needs its npm packages installed)
   --only NAME        one package alone
   --compress HOW     ${Object.keys(COMPRESSIONS).join(" or ")} (default xz; zstd is quick and larger)
+  --release          fails unless the key's fingerprint is committed in packaging/${RELEASE_KEYS}
   --signing-key FILE Ed25519 key in PEM (default .muster/packages-key.pem, made when there is none)`;
 
 const REPOSITORY = resolve(new URL("..", import.meta.url).pathname);
@@ -27,6 +29,12 @@ async function commitTime(): Promise<number> {
   const { stdout } = await execa("git", ["-C", REPOSITORY, "log", "-1", "--format=%ct"]);
   return Number(stdout);
 }
+
+const releaseKeys = async (): Promise<string[]> =>
+  (await readFile(join(REPOSITORY, "packaging", RELEASE_KEYS), "utf8"))
+    .split("\n")
+    .map((line) => line.split("#")[0]?.trim() ?? "")
+    .filter((line) => line !== "");
 
 const oneOf = <T extends string>(flag: string, value: string, known: Readonly<Record<T, unknown>>): T => {
   if (Object.hasOwn(known, value)) return value as T;
@@ -41,6 +49,7 @@ async function build(): Promise<void> {
       only: { type: "string" },
       compress: { type: "string", default: "xz" },
       "signing-key": { type: "string", default: ".muster/packages-key.pem" },
+      release: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
@@ -60,6 +69,10 @@ async function build(): Promise<void> {
       await chmod(root, 0o755);
       const stage = { repository: REPOSITORY, root, spec, architecture, version: HUB_VERSION };
       await stageFiles(stage, made);
+      const about = { ...stage, sourceDateEpoch };
+      const sbom = `${JSON.stringify(sbomOf(about), null, 1)}\n`;
+      await writeFile(join(root, "usr/share/doc", spec.name, "sbom.cdx.json"), sbom, { mode: 0o644 });
+      await writeFile(join(out, sbomName(about)), sbom);
       const file = await packDeb({ ...stage, sourceDateEpoch, compression }, out);
       process.stdout.write(`${file} (${((await stat(file)).size / 2 ** 20).toFixed(1)} MiB)\n`);
       made.push(file);
@@ -67,7 +80,12 @@ async function build(): Promise<void> {
       await rm(root, { recursive: true, force: true });
     }
   }
-  await signPackages(out, resolve(values["signing-key"]));
+  const { fingerprint } = await signPackages(out, resolve(values["signing-key"]));
+  if (values.release && !(await releaseKeys()).includes(fingerprint))
+    throw new Error(
+      `${fingerprint} is in no line of packaging/${RELEASE_KEYS}, by which others know a release's key. Name the release's key by --signing-key, or commit its fingerprint first.`,
+    );
+  process.stdout.write(`Signed by the key ${fingerprint}\n`);
 }
 
 try {

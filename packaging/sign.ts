@@ -2,18 +2,21 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, typ
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
+/** Fingerprints of the keys that releases are signed with; in git and in the hub's package, so elsewhere than beside a download. */
+export const RELEASE_KEYS = "release-keys.txt";
+
 /** The checksums file, its signature, and the key that proves it. */
 const CHECKSUMS = "SHA256SUMS";
 const SIGNATURE = `${CHECKSUMS}.sig`;
 const PUBLIC_KEY = "muster-release.pub.pem";
 
 /**
- * Writes the SHA-256 sums of all packages in the folder, also those of an earlier build, and an Ed25519 signature over them. To check with OpenSSL 3:
+ * Writes the SHA-256 sums of all packages and their bills of materials in the folder, also those of an earlier build, and an Ed25519 signature over them. To check with OpenSSL 3:
  * `openssl pkeyutl -verify -pubin -inkey muster-release.pub.pem -rawin -in SHA256SUMS -sigfile SHA256SUMS.sig && sha256sum -c SHA256SUMS`.
  */
-export async function signPackages(out: string, keyFile: string): Promise<void> {
+export async function signPackages(out: string, keyFile: string): Promise<{ fingerprint: string }> {
   const lines: string[] = [];
-  for (const name of (await readdir(out)).filter((one) => one.endsWith(".deb")).sort()) {
+  for (const name of (await readdir(out)).filter((one) => /[.](deb|cdx[.]json)$/.test(one)).sort()) {
     const sum = createHash("sha256")
       .update(await readFile(join(out, name)))
       .digest("hex");
@@ -23,7 +26,10 @@ export async function signPackages(out: string, keyFile: string): Promise<void> 
   const key = await signingKey(keyFile);
   await writeFile(join(out, CHECKSUMS), text);
   await writeFile(join(out, SIGNATURE), sign(null, Buffer.from(text), key));
-  await writeFile(join(out, PUBLIC_KEY), createPublicKey(key).export({ type: "spki", format: "pem" }));
+  const publicKey = createPublicKey(key);
+  await writeFile(join(out, PUBLIC_KEY), publicKey.export({ type: "spki", format: "pem" }));
+  const der = publicKey.export({ type: "spki", format: "der" });
+  return { fingerprint: createHash("sha256").update(der).digest("hex") };
 }
 
 /** The key in the file; made there, for its owner alone, when there is none yet. A release names its own. */

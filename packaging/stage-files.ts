@@ -2,6 +2,7 @@ import { chmod, cp, mkdir, readdir, readFile, rm, stat, symlink, writeFile } fro
 import { basename, dirname, extname, join } from "node:path";
 import { npmClosure } from "./npm-closure.ts";
 import { ARCHITECTURES, type Architecture, type PackageSpec } from "./package-spec.ts";
+import { RELEASE_KEYS } from "./sign.ts";
 import { strippedName, stripTypes } from "./strip-types.ts";
 
 const NOT_SHIPPED = /[.](test|fixture)[.]ts$/;
@@ -101,6 +102,7 @@ async function writeDocs({ repository, root, spec }: Stage): Promise<void> {
   await writeFile(join(folder, "copyright"), text);
   await symlink("copyright", join(folder, "LICENSE"));
   for (const file of spec.docs) await cp(join(repository, "docs", file), join(folder, file));
+  await cp(join(repository, "packaging", RELEASE_KEYS), join(folder, RELEASE_KEYS));
 }
 
 /** What a checkout's umask made of the modes must not decide what the host gets. */

@@ -40,6 +40,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   "npm ci && npm run demo": ".ci/run",
   "npm ci && npm test": ".ci/run",
   "openssl pkeyutl -verify": "test/packages/packages.test.ts",
+  "openssl pkey -pubin": "test/packages/packages.test.ts",
   "npm run hub -- copy-secrets": "test/integration/copy-secrets.test.ts",
   "systemd-run --pipe --wait": "test/integration/copy-secrets.test.ts",
   'path "kv/data/*"': "test/fakes/vault/vault.test.ts",

@@ -1,0 +1,72 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { npmClosure } from "./npm-closure.ts";
+import { ARCHITECTURES, type Architecture, type PackageSpec } from "./package-spec.ts";
+
+/** Old packages have a list of them. */
+const License = z.union([
+  z.string(),
+  z.array(z.object({ type: z.string() })).transform((all) => all.map(({ type }) => type).join(" OR ")),
+]);
+const Lockfile = z.object({
+  packages: z.record(
+    z.string(),
+    z.object({ version: z.string().optional(), license: License.optional(), integrity: z.string().optional() }),
+  ),
+});
+
+export interface SbomOf {
+  readonly repository: string;
+  readonly spec: PackageSpec;
+  readonly architecture: Architecture;
+  readonly version: string;
+  /** Of the last commit, so that the same commit gives the same bytes. */
+  readonly sourceDateEpoch: number;
+}
+
+export const sbomName = ({ spec, version, architecture }: SbomOf): string =>
+  `${spec.name}_${version}_${architecture}.cdx.json`;
+
+const debOf = (name: string, { version, architecture }: SbomOf) => ({
+  type: "application",
+  "bom-ref": `pkg:deb/muster/${name}@${version}?arch=${architecture}`,
+  name,
+  version,
+  purl: `pkg:deb/muster/${name}@${version}?arch=${architecture}`,
+});
+
+/** What a package brings that others made, by the lock file: CycloneDX 1.6. */
+export function sbomOf(about: SbomOf): object {
+  const { repository, spec, architecture, sourceDateEpoch } = about;
+  const { packages } = Lockfile.parse(JSON.parse(readFileSync(join(repository, "package-lock.json"), "utf8")));
+  const binaries = [...spec.binaries[architecture], `node-linux-${ARCHITECTURES[architecture]}`];
+  const component = (path: string) => {
+    const { version, license, integrity } = packages[path] ?? {};
+    if (version === undefined) throw new Error(`package-lock.json has no version of ${path}; run npm install`);
+    const name = path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
+    const sha512 = /^sha512-(\S+)$/.exec(integrity ?? "")?.[1];
+    return {
+      type: "library",
+      "bom-ref": path,
+      name,
+      version,
+      purl: `pkg:npm/${name.replace("@", "%40")}@${version}`,
+      ...(sha512 === undefined
+        ? {}
+        : { hashes: [{ alg: "SHA-512", content: Buffer.from(sha512, "base64").toString("hex") }] }),
+      ...(license === undefined ? {} : { licenses: [{ expression: license }] }),
+    };
+  };
+  const paths = [...npmClosure(repository, spec.npm), ...binaries.map((name) => `node_modules/${name}`)];
+  return {
+    bomFormat: "CycloneDX",
+    specVersion: "1.6",
+    version: 1,
+    metadata: {
+      timestamp: new Date(sourceDateEpoch * 1000).toISOString(),
+      component: debOf(spec.name, about),
+    },
+    components: [...paths.map(component), ...spec.carries.map((name) => debOf(name, about))],
+  };
+}
