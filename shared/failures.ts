@@ -161,7 +161,7 @@ export const FAILURES = {
     compensate: false,
     nextVerb: "resume",
     nextAction: "Check PXE boot order, the PXE VLAN and the rack controller's DHCP, then resume.",
-    codes: ["discovery_timeout", "commissioning_failed", "commissioning_timeout", "testing_failed"],
+    codes: ["discovery_timeout", "commissioning_failed", "commissioning_timeout"],
   },
   hardware_mismatch: {
     retry: "never",
@@ -170,7 +170,13 @@ export const FAILURES = {
     nextVerb: "resume",
     nextAction:
       "Compare the machine's inventory in MAAS with what the profile and SKU expect; correct either, then resume.",
-    codes: ["boss_disk_missing", "boss_disk_ambiguous", "pxe_interface_missing"],
+    codes: ["boss_disk_missing", "boss_disk_ambiguous", "pxe_interface_missing", "testing_failed"],
+    exceptions: {
+      testing_failed: {
+        nextAction:
+          "Read the test results in MAAS. Where the hardware is good enough, override the failed testing there; else mend it. Then resume: an overridden machine goes on, and one that still is Failed testing is tested again.",
+      },
+    },
   },
   deploy_cloud_init_failure: {
     retry: "bounded",
@@ -335,14 +341,6 @@ export function ruleOf(
 
 /** Bounded, sanitized facts for the operator (lifecycle 4.12): never a secret, never a raw upstream body. */
 export type Evidence = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
-
-/** What is still there outside although a workflow is over: no end says more than is true. */
-export interface Leftover {
-  /** What it is, and in which state. */
-  readonly message: string;
-  readonly nextAction: string;
-  readonly evidence: Evidence;
-}
 
 export type Failure = {
   [C in FailureClass]: {

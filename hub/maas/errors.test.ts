@@ -61,6 +61,21 @@ const CASES: readonly (readonly [string, BadAnswer, MaasErrorCode])[] = [
     "power_failure",
   ],
   [
+    "a BMC that does not know the user",
+    answer(500, "Incorrect username.  Check BMC configuration and try again."),
+    "power_login_refused",
+  ],
+  [
+    "a BMC that refuses the password",
+    answer(500, "Incorrect password.  Check BMC configuration and try again."),
+    "power_login_refused",
+  ],
+  [
+    "a BMC whose user may not power",
+    answer(500, "Access denied while performing power action.  Check BMC configuration and try again."),
+    "power_login_refused",
+  ],
+  [
     "a BMC that does not move",
     answer(500, "Failed to power on. BMC never transitioned from off to on."),
     "power_failure",

@@ -20,6 +20,9 @@ const FieldErrors = z.record(z.string(), z.union([z.array(z.coerce.string()), z.
 const LOOKED_AT = 10_000;
 const FIELD_LIMIT = 20;
 const BMC_TEXT = /\bBMC\b|power action|power.*(query|fail)|ipmi/i;
+/** The BMC is there and refuses who asks (IPMI's and Redfish's drivers of MAAS). Each try counts for a BMC that locks accounts. */
+const BMC_LOGIN_TEXT =
+  /\bincorrect (user ?name|password|k_g key)\b|\baccess denied\b|\b(un|not )authorized\b|\bauthentication failed\b/i;
 /** "BMC task queue": no rack is known to reach that BMC (3.6 and later). */
 const RACK_TEXT = /rack controller|BMC task queue/i;
 
@@ -47,6 +50,7 @@ export function errorOf(answer: BadAnswer): MaasError {
 const HINTS: Partial<Record<MaasErrorCode, string>> = {
   unauthorized: " (token refused). Write the site's MAAS token again, and check the hub's clock",
   forbidden: " (not allowed: the token's user is no administrator, or the machine is locked)",
+  power_login_refused: ". The BMC refuses the login that the site has for it",
   no_rack: ". Connect a rack controller that reaches the BMC",
 };
 
@@ -71,7 +75,7 @@ function codeOf(answer: BadAnswer): MaasErrorCode {
   if (status < 500) return "bad_answer";
   const plain = isHtml(answer) ? "" : body;
   if (RACK_TEXT.test(plain)) return "no_rack";
-  if (BMC_TEXT.test(plain)) return "power_failure";
+  if (BMC_TEXT.test(plain)) return BMC_LOGIN_TEXT.test(plain) ? "power_login_refused" : "power_failure";
   return status === 503 ? "unavailable" : "server_error";
 }
 

@@ -204,6 +204,7 @@ export const MAAS_ERRORS = [
   "conflict_transient",
   "unavailable",
   "power_failure",
+  "power_login_refused",
   "no_rack",
   "server_error",
   "bad_answer",

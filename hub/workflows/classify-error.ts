@@ -23,6 +23,7 @@ const MAAS: Readonly<Record<MaasErrorCode, Target>> = {
   conflict_transient: ["upstream_transient", "maas_conflict_transient"],
   unavailable: ["upstream_transient", "maas_unavailable"],
   power_failure: ["bmc_power_failure", "power_action_failed"],
+  power_login_refused: ["bmc_power_failure", "bmc_login_refused"],
   no_rack: ["bmc_power_failure", "bmc_unreachable"],
   server_error: ["upstream_transient", "maas_server_error"],
   bad_answer: ["upstream_transient", "maas_bad_answer"],

@@ -10,8 +10,8 @@ export type LoginOutcome =
   | { readonly kind: "failed"; readonly path: string };
 
 /**
- * A power action that failed is held against the login, since MAAS does not tell a refused password from a dead BMC; so is a secret that
- * cannot be read. A deploy that got through is word that MAAS logged in. Everything else says nothing of it.
+ * A power action that failed is held against the login, even where MAAS names no refused password, since drivers differ in what they tell; so is a
+ * secret that cannot be read. A deploy that got through is word that MAAS logged in. Everything else says nothing of it.
  */
 export function loginOutcome(state: Partial<OnboardState>, failure: Failure | null): LoginOutcome | null {
   const { power_credentials_path: path, deployed_at: deployedAt } = state;

@@ -68,6 +68,7 @@ describe("what an onboarding's end says of its BMC login", () => {
   const state = { power_credentials_path: "kv/power" };
   it.each([
     ["a failed power action", state, failure("bmc_power_failure", "power_action_failed", "x"), "failed"],
+    ["a refused BMC login", state, failure("bmc_power_failure", "bmc_login_refused", "x"), "failed"],
     ["no rack for the BMC", state, failure("bmc_power_failure", "bmc_unreachable", "x"), undefined],
     ["a lost secret", {}, failure("site_capability_missing", "secret_missing", "x", { secret_path: "kv/p" }), "failed"],
     ["a lost secret without its path", state, failure("site_capability_missing", "secret_missing", "x"), undefined],

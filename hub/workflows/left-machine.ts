@@ -1,4 +1,4 @@
-import type { Leftover } from "../../shared/failures.ts";
+import type { Leftover } from "../../shared/leftover.ts";
 import type { MaasMachine } from "../maas/port.ts";
 import type { OnboardContext } from "./context.ts";
 import { machineEvidence } from "./verdict-table.ts";

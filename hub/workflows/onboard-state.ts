@@ -36,6 +36,8 @@ export const OnboardState = z.object({
   power_credentials_selector: fact(z.enum(["pxe_mac", "ipmi_ip", "hostname", "default"])),
   maas_system_id: fact(z.string()),
   machine_created: fact(z.boolean()),
+  /** It has failed its hardware tests, and is to be tested again whatever it is by now. */
+  commission_again: fact(z.boolean()),
   create_rejections: fact(z.number()),
   /** Creates that MAAS took and no machine came of. */
   create_unusable: fact(z.number()),

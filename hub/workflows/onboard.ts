@@ -52,6 +52,8 @@ const ONBOARD_STAGES: readonly OnboardStage[] = [
 const RESTART: Readonly<Record<"retry" | "resume", Readonly<Record<string, string>>>> = {
   // A failed deploy was released to Ready: waiting for it again would wait for nothing.
   retry: {
+    // What failed there fails again until it is commissioned or tested again.
+    wait_for_ready: "commission_node",
     deploy_via_maas: "render_cloud_init",
     wait_for_deployed: "render_cloud_init",
     classify_deploy_failure: "render_cloud_init",

@@ -42,8 +42,23 @@ describe("the verdict table", () => {
     for (const at of JUDGING) for (const status of [6, 9, 10, 11]) expect(kind(at, status), at).toBe("failed");
   });
 
-  it("commissions directly what is New or failed commissioning, and nothing else", () => {
-    expect(CODES.filter((status) => kind("commission_node", status, true) === "act")).toEqual([0, 2]);
+  it("commissions directly what is New or failed commissioning, tests again what failed its tests, and does nothing else", () => {
+    expect(CODES.filter((status) => kind("commission_node", status, true) === "act")).toEqual([0, 2, 22]);
+  });
+
+  it("calls failed tests a matter of the hardware, and says which verbs help", () => {
+    const verdict = judge("wait_for_ready", machine({ status: 22 }), false);
+    if (verdict.kind !== "failed") throw new Error(verdict.kind);
+    expect(verdict.failure).toMatchObject({ class: "hardware_mismatch", code: "testing_failed" });
+    expect(ruleOf(verdict.failure)).toMatchObject({ retry: "never", nextVerb: "resume" });
+    expect(ruleOf(verdict.failure).nextAction).toMatch(/override.*tested again/);
+  });
+
+  it("names who holds a machine that nothing of ours explains", () => {
+    for (const status of [3, 5, 10, 8, 16])
+      expect(judge("commission_node", machine({ status, owner: "bob" }), false), String(status)).toMatchObject({
+        failure: { message: expect.stringContaining("bob owns it"), evidence: { maas_owner: "bob" } },
+      });
   });
 
   it("deploys only from Ready, and from an Allocated of our own", () => {

@@ -109,10 +109,11 @@ export const VERDICTS = {
   /* Exiting rescue mode */ 19: row(A, A, A, A, A, A, A, A),
   /* Failed to exit rescue mode */ 20: row(A, A, A, A, A, A, A, A),
   /* Testing */ 21: row("go_on", W, W, W, A, A, A, A),
-  /* Failed testing */ 22: row("testing_failed", "testing_failed", A, A, A, A, A, A),
+  /* Failed testing */ 22: row("act", "testing_failed", A, A, A, A, A, A),
 } as const satisfies Record<number, Row>;
 
 export const READY = 4;
+export const FAILED_TESTING = 22;
 export const DEPLOYED = 6;
 
 const TABLE: Readonly<Record<number, Row>> = VERDICTS;
@@ -153,8 +154,9 @@ export function judge(stage: Judging, machine: JudgedMachine, ours: boolean): Ju
     case "deploy_failed_if_ours":
       return ours ? { kind: "deploy_failed" } : ambiguous(stage, machine, "unexpected_maas_status");
     case "commissioning_failed":
+      return commissioningFailed(machine);
     case "testing_failed":
-      return scriptsFailed(machine, verdict);
+      return testingFailed(machine);
     case "power_failed": {
       const message = `MAAS could not power off ${nameOf(machine)} to release it: ${whyOf(machine)}. Check the BMC, then resume.`;
       return {
@@ -167,10 +169,17 @@ export function judge(stage: Judging, machine: JudgedMachine, ours: boolean): Ju
   }
 }
 
-function scriptsFailed(machine: JudgedMachine, code: "commissioning_failed" | "testing_failed"): Judgement {
-  const what = code === "testing_failed" ? "its hardware tests" : "commissioning";
-  const message = `${nameOf(machine)} failed ${what} in MAAS: ${whyOf(machine)}. Read the script results in MAAS, then resume.`;
-  return { kind: "failed", failure: failure("pxe_discovery_failure", code, message, machineEvidence(machine)) };
+function commissioningFailed(machine: JudgedMachine): Judgement {
+  const message = `${nameOf(machine)} failed commissioning in MAAS: ${whyOf(machine)}. Read the script results in MAAS, then resume.`;
+  const evidence = machineEvidence(machine);
+  return { kind: "failed", failure: failure("pxe_discovery_failure", "commissioning_failed", message, evidence) };
+}
+
+/** The host is there and was looked at: it is its hardware that is not as it should be, and no PXE or DHCP. */
+function testingFailed(machine: JudgedMachine): Judgement {
+  const message = `${nameOf(machine)} failed its hardware tests in MAAS: ${whyOf(machine)}. Override the failed testing there or mend the hardware, then resume.`;
+  const evidence = machineEvidence(machine);
+  return { kind: "failed", failure: failure("hardware_mismatch", "testing_failed", message, evidence) };
 }
 
 const TODO = {
@@ -183,10 +192,14 @@ const TODO = {
 type AmbiguityCode = "unknown_maas_status" | "unexpected_maas_status" | "machine_locked" | "machine_owned_by_other";
 
 function ambiguous(at: Judging, machine: JudgedMachine, code: AmbiguityCode): Judgement {
-  const owner = machine.owner === null ? ", and nobody owns it" : `, and ${machine.owner.slice(0, 64)} owns it`;
-  const besides = code === "machine_locked" ? ", and it is locked" : code === "machine_owned_by_other" ? owner : "";
+  const besides = code === "machine_locked" ? ", and it is locked" : ownerOf(machine, code);
   const message = `${nameOf(machine)} is '${machine.statusName}' (${machine.status}) in MAAS${besides}, which nothing of this onboarding explains at "${at}". ${TODO[code]}`;
   return { kind: "failed", failure: failure("state_ambiguity", code, message, machineEvidence(machine)) };
+}
+
+function ownerOf({ owner }: JudgedMachine, code: AmbiguityCode): string {
+  if (owner !== null) return `, and ${owner.slice(0, 64)} owns it`;
+  return code === "machine_owned_by_other" ? ", and nobody owns it" : "";
 }
 
 const nameOf = (machine: JudgedMachine): string => `Machine ${machine.hostname} (${machine.systemId})`;

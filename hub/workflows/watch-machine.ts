@@ -12,6 +12,8 @@ import { machineEvidence } from "./verdict-table.ts";
 
 /** A watcher that has not asked MAAS for this long is away: the stage looks itself. */
 const SILENT_SECONDS = 90;
+/** MAAS refuses our token: whoever waits asks by himself, and says so in his own name. */
+const isRefused = (code: string | null): boolean => code === "unauthorized" || code === "forbidden";
 /** How long a stage waits for the watcher's word before it looks again. */
 const LOOK_AGAIN_SECONDS = 15;
 
@@ -39,9 +41,9 @@ export async function watchMachine(
   if (sight.now >= sight.deadline) return lookAndTell(sight);
   const row = await readObservedMachine(sight.db, sight.siteId, sight.systemId);
   if (row !== null && !row.absent && !concludes(row)) {
-    const polledAt = await readLastPoll(sight.db, sight.siteId);
-    const silentMs = polledAt === null ? Number.POSITIVE_INFINITY : sight.now.getTime() - polledAt.getTime();
-    if (silentMs <= SILENT_SECONDS * 1000) return null;
+    const { at, errorCode } = await readLastPoll(sight.db, sight.siteId);
+    const silentMs = at === null ? Number.POSITIVE_INFINITY : sight.now.getTime() - at.getTime();
+    if (silentMs <= SILENT_SECONDS * 1000 && !isRefused(errorCode)) return null;
   }
   return lookAndTell(sight);
 }

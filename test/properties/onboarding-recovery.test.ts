@@ -1,9 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq, inArray, sql } from "../../hub/db/orm.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
-import { enrollmentTokens, tasks, type Workflow as WorkflowRow, workflows } from "../../hub/db/schema/index.ts";
+import {
+  enrollmentTokens,
+  maasSiteWatches,
+  tasks,
+  type Workflow as WorkflowRow,
+  workflows,
+} from "../../hub/db/schema/index.ts";
+import { observeMachine } from "../../hub/watcher/observe.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { ProfileId, WorkflowId } from "../../shared/ids.ts";
+import type { Machine } from "../fakes/maas/state/model.ts";
+import { STATUS } from "../fakes/maas/state/statuses.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { Driver } from "./drive.ts";
 import { machineOf } from "./scenarios.ts";
@@ -46,6 +55,68 @@ async function playWithoutSync(row: WorkflowRow): Promise<void> {
   await rig.playAgent(row.id);
   if (machine !== undefined && before !== undefined) machine.lastSync = before;
 }
+
+describe("a machine that failed its hardware tests", () => {
+  const failTests = async (): Promise<{ id: WorkflowId; driver: Driver; machine: Machine }> => {
+    const { id } = await start();
+    let failed: Machine | undefined;
+    const driver = driverWith(async (row) => {
+      const machine = machineOf(rig, row);
+      if (row.stage === "wait_for_ready" && machine !== undefined && failed === undefined) {
+        failed = machine;
+        rig.maas.sim.region.forceStatus(machine, STATUS.failed_testing);
+      }
+      await rig.playAgent(row.id);
+    });
+    expect(await driver.drive(id)).toMatchObject({ failureClass: "hardware_mismatch", failureCode: "testing_failed" });
+    if (failed === undefined) throw new Error("no machine failed");
+    return { id, driver, machine: failed };
+  };
+  const commissioned = ({ systemId }: Machine) => rig.maas.sim.region.state.counters[systemId]?.["commission"];
+  const testedAgain = async (id: WorkflowId, driver: Driver) =>
+    (await driver.story(id)).includes("Commissioning started again");
+
+  it.each(["resume", "retry", "rerun", "restart_clean"] as const)("is tested again after %s", async (verb) => {
+    const { id, driver, machine } = await failTests();
+    await driver.verb(id, verb);
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+    expect([commissioned(machine), await testedAgain(id, driver)]).toEqual([2, true]);
+  });
+
+  it("goes on where a person has overridden that in MAAS", async () => {
+    const { id, driver, machine } = await failTests();
+    rig.maas.sim.region.forceStatus(machine, STATUS.ready);
+    await driver.verb(id, "resume");
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+    expect([commissioned(machine), await testedAgain(id, driver)]).toEqual([1, false]);
+  });
+});
+
+describe("a site whose MAAS refuses the token", () => {
+  it("is told by each onboarding that waits, though the watcher looked a moment ago", async () => {
+    const { id } = await start();
+    let refuses = false;
+    const driver = driverWith(async (row) => {
+      const machine = machineOf(rig, row);
+      if (row.stage !== "wait_for_ready" || machine === undefined || refuses) return;
+      refuses = true;
+      rig.maas.sim.region.forceStatus(machine, STATUS.commissioning);
+      const seen = await (await rig.services.maas(rig.siteId)).readMachine(machine.systemId);
+      if (seen !== null) await observeMachine(rig.services.inTx, rig.siteId, seen);
+      const refused = { lastPollAt: new Date(), lastErrorCode: "unauthorized" };
+      await db()
+        .insert(maasSiteWatches)
+        .values({ siteId: rig.siteId, ...refused })
+        .onConflictDoUpdate({ target: maasSiteWatches.siteId, set: refused });
+      rig.maas.sim.faults.add({ match: {}, kind: "status", code: 401, body: "Authorization Error", times: 1e6 });
+    });
+    const end = await driver.drive(id);
+    rig.maas.sim.faults.clear();
+    expect(end).toMatchObject({ stage: "wait_for_ready", failureCode: "maas_token_rejected" });
+    expect(end.nextAction).toContain("credentials");
+    await db().delete(maasSiteWatches).where(eq(maasSiteWatches.siteId, rig.siteId));
+  });
+});
 
 describe("seeding hardware sync", () => {
   const SEED = "ensure_hardware_sync_configured";

@@ -59,6 +59,32 @@ const ROWS: readonly Row[] = [
     },
   },
   {
+    stage: "commission_node",
+    mode: "the BMC refuses the login: asked once, since BMCs lock accounts",
+    before: () => {
+      for (const box of rig.maas.sim.region.state.hardware.slice(boxes - 1, boxes)) box.bmcPass = "another";
+    },
+    ends: {
+      tries: 1,
+      failure: "bmc_power_failure/bmc_login_refused",
+      status: "failed_manual_intervention",
+      machine: STATUS.new,
+    },
+  },
+  {
+    stage: "wait_for_ready",
+    mode: "the hardware tests fail",
+    before: (machine) => {
+      if (machine !== undefined) rig.maas.sim.region.forceStatus(machine, STATUS.failed_testing);
+    },
+    ends: {
+      tries: 1,
+      failure: "hardware_mismatch/testing_failed",
+      status: "failed_manual_intervention",
+      machine: STATUS.failed_testing,
+    },
+  },
+  {
     stage: "configure_storage",
     mode: "there is no boot disk",
     profile: { boot_disk_pattern: "no such model" },

@@ -152,12 +152,15 @@ export async function listRoceOfHost(db: Db, siteId: SiteId, hostname: string): 
 }
 
 /** When the site's watcher last asked MAAS; null before its first time. */
-export async function readLastPoll(db: Db, siteId: SiteId): Promise<Date | null> {
+export async function readLastPoll(
+  db: Db,
+  siteId: SiteId,
+): Promise<{ readonly at: Date | null; readonly errorCode: string | null }> {
   const [watch] = await db
-    .select({ at: maasSiteWatches.lastPollAt })
+    .select({ at: maasSiteWatches.lastPollAt, errorCode: maasSiteWatches.lastErrorCode })
     .from(maasSiteWatches)
     .where(eq(maasSiteWatches.siteId, siteId));
-  return watch?.at ?? null;
+  return watch ?? { at: null, errorCode: null };
 }
 
 /** Begins a new provisioning attempt of the node; older tokens, certificates and signals belong to older generations. */

@@ -1,6 +1,7 @@
 import type { Failure } from "../../../shared/failures.ts";
-import { FAILURES, type Leftover, type NEXT_VERBS, ruleOf } from "../../../shared/failures.ts";
+import { FAILURES, type NEXT_VERBS, ruleOf } from "../../../shared/failures.ts";
 import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
+import type { Leftover } from "../../../shared/leftover.ts";
 import type { StopVerb, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
 import { and, count, eq, getTableColumns, notInArray, sql } from "../orm.ts";

@@ -1,5 +1,6 @@
-import type { Evidence, Failure, FailureClass, Leftover } from "../../../shared/failures.ts";
+import type { Evidence, Failure, FailureClass } from "../../../shared/failures.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
+import type { Leftover } from "../../../shared/leftover.ts";
 import type { Tx } from "../../db/tx.ts";
 
 /**
