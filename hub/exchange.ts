@@ -1,5 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
+import type { LookupFunction } from "node:net";
+import { hostOf, isForbidden } from "./forbidden-address.ts";
 
 export interface Call {
   readonly url: URL;
@@ -13,6 +15,8 @@ export interface Call {
   readonly anyCertificate?: true;
   /** The longest body that is taken. */
   readonly maxBytes?: number;
+  /** What the host's name stands for. Given, an address that is forbidden is not asked either. */
+  readonly lookup?: LookupFunction;
   /** Given the parts of a success's body as they arrive; the answer then has none. What it throws is thrown on. */
   readonly consume?: (part: Buffer) => void;
 }
@@ -52,12 +56,16 @@ const MAX_ANSWER_BYTES = 400 * 1024 * 1024;
  */
 export function exchange(call: Call): Promise<Answer> {
   const secure = call.url.protocol === "https:";
+  // An address is not looked up.
+  if (call.lookup !== undefined && isForbidden(hostOf(call.url)))
+    return Promise.reject(new NoAnswer("forbidden_address", false));
   return new Promise((resolve, reject) => {
     let sent = false;
     const fail = (error: unknown): void =>
       reject(error instanceof Refused ? error.cause : new NoAnswer(reasonOf(error), sent));
-    const { method, headers, signal, ca } = call;
-    const options = { method, headers, signal, agent: false, ca, rejectUnauthorized: call.anyCertificate !== true };
+    const { method, headers, signal, ca, lookup } = call;
+    const trusted = { ca, rejectUnauthorized: call.anyCertificate !== true };
+    const options = { method, headers, signal, agent: false, lookup, ...trusted };
     const request = (secure ? httpsRequest : httpRequest)(call.url, options, (response) =>
       readBody(response, isSuccess(response.statusCode) ? call : { maxBytes: call.maxBytes }).then(
         (body) =>

@@ -1,26 +1,10 @@
 import { lookup } from "node:dns";
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import type { LookupFunction } from "node:net";
+import { ForbiddenAddressError, hostOf, isForbidden, refusing } from "../forbidden-address.ts";
 import { type Attempted, retryAfterSeconds } from "./delivery-policy.ts";
-import { hostOf, isLinkLocal } from "./webhook-address.ts";
 
 const ANSWER_WITHIN_MS = 15_000;
-
-class RefusedAddressError extends Error {}
-
-/** Refuses at each connection: a name that stood for a receiver yesterday may stand for a link-local address today. */
-const refusing =
-  (resolve: typeof lookup): LookupFunction =>
-  (hostname, options, done) => {
-    resolve(hostname, { ...options, all: true }, (error, addresses) => {
-      const [first] = addresses ?? [];
-      if (error !== null || first === undefined) return done(error ?? new RefusedAddressError(), "");
-      if (addresses.some(({ address }) => isLinkLocal(address))) return done(new RefusedAddressError(), "");
-      if (options.all === true) return done(null, addresses);
-      done(null, first.address, first.family);
-    });
-  };
 
 /** Asks receivers. Connections are kept for the next delivery; `close` ends them. */
 export class WebhookClient {
@@ -43,7 +27,7 @@ export class WebhookClient {
     const withinTime = AbortSignal.timeout(ANSWER_WITHIN_MS);
     try {
       const target = new URL(url);
-      if (isLinkLocal(hostOf(target))) throw new RefusedAddressError();
+      if (isForbidden(hostOf(target))) throw new ForbiddenAddressError();
       const answer = await this.#ask(target, body, { headers, signal: AbortSignal.any([withinTime, signal]) });
       const after = retryAfterSeconds(answer.headers["retry-after"], new Date());
       return { answered: true, status: answer.statusCode ?? 0, retryAfterSeconds: after };
@@ -79,8 +63,8 @@ export class WebhookClient {
 
 /** By the system's own code alone: its text names addresses, and nothing that was sent may be in it. */
 function whyNot(error: unknown): string {
-  if (error instanceof RefusedAddressError)
-    return "The receiver's name stands for a link-local address, which the hub does not ask. Change the webhook's URL.";
+  if (error instanceof ForbiddenAddressError)
+    return "The receiver's name stands for a link-local address or one like it, which the hub does not ask. Change the webhook's URL.";
   const code = error instanceof Error && "code" in error && typeof error.code === "string" ? ` (${error.code})` : "";
   return `The receiver could not be asked${code}`;
 }

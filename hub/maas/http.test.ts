@@ -40,6 +40,25 @@ const POWER = { method: "POST", path: "machines/abc123/", op: "power_on", form: 
 const SHORT = { quickMs: 200, slowMs: 200 };
 
 describe("a request to MAAS", () => {
+  it("carries the token to no metadata service, by address or by a name that stands for one today", async () => {
+    const heard: string[] = [];
+    const url = await region((request, response) => {
+      heard.push(request.url ?? "");
+      response.end("{}");
+    });
+    const resolve = ((_name: string, _options: object, done: (error: null, found: object[]) => void) =>
+      done(null, [{ address: "169.254.169.254", family: 4 }])) as unknown as NonNullable<TransportOptions["resolve"]>;
+    for (const asked of [
+      transport(url.replace("127.0.0.1", "region.example"), { resolve }),
+      transport("http://169.254.169.254/MAAS"),
+      transport("http://[64:ff9b::a9fe:a9fe]/MAAS"),
+    ]) {
+      const error = await failed(asked.json(READ, z.object({})));
+      expect([error.code, error.message]).toEqual(["unreachable", expect.stringContaining("forbidden_address")]);
+    }
+    expect(heard).toEqual([]);
+  });
+
   it("is a form with a header of its own, and is reported under a name without ids", async () => {
     const seen: { url: string | undefined; nonce: string | undefined; body: string; type: string | undefined }[] = [];
     const url = await region(async (request, response) => {

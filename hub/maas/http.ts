@@ -1,7 +1,9 @@
+import { lookup } from "node:dns";
 import type { z } from "zod";
 import { apiBase } from "../../shared/region-address.ts";
 import { Secret } from "../../shared/secret.ts";
 import { type Answer, type Call, exchange, isSuccess, NoAnswer } from "../exchange.ts";
+import { refusing } from "../forbidden-address.ts";
 import { ArrayElements, BrokenArray } from "./array-elements.ts";
 import { errorOf } from "./errors.ts";
 import { RequestLimiter } from "./limiter.ts";
@@ -30,6 +32,8 @@ export interface RequestReport {
 }
 
 export interface TransportOptions {
+  /** As the system resolves names. */
+  readonly resolve?: typeof lookup;
   readonly baseUrl: string;
   readonly apiKey: Secret;
   readonly limiter?: RequestLimiter;
@@ -91,7 +95,7 @@ export function createTransport(options: TransportOptions): Transport {
       authorization: authorization(key, new Date()).reveal(),
       ...(body === null ? {} : formHeaders(body)),
     };
-    const call = { url: urlOf(base, request), method: request.method, headers, body, signal };
+    const call = { ...placeOf(base, request, options.resolve), method: request.method, headers, body, signal };
     const answer = await (take === undefined ? exchange(call) : exchangeArray(call, take)).catch((error: unknown) => {
       throw noAnswer(error, { operation, request, base, timedOut: deadline.aborted });
     });
@@ -135,6 +139,12 @@ export function createTransport(options: TransportOptions): Transport {
     clockAheadSeconds: (request) => send(request, ({ date }) => secondsAhead(date, Date.now())),
   };
 }
+
+/** The token goes with each request: a name that stands for another place today does not get it. */
+const placeOf = (base: URL, request: MaasRequest, resolve = lookup) => ({
+  url: urlOf(base, request),
+  lookup: refusing(resolve),
+});
 
 const formHeaders = (body: string) => ({
   "content-type": "application/x-www-form-urlencoded",

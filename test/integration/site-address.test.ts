@@ -154,6 +154,22 @@ describe("a site that moves to another address", () => {
     expect(await seenMachines(neighbour)).toBe(1);
   });
 
+  it("is none of a metadata service or a link, at its making, at a change and at a move", async () => {
+    const siteId = await withToken("forbidden");
+    const there = "http://169.254.169.254/MAAS";
+    const moved = await api.ask("POST", `${SITES}/${siteId}/move`, {
+      api_base_url: there,
+      maas_token: "a:b:c",
+      reason: "r",
+    });
+    expect(moved.status).toBeGreaterThanOrEqual(400);
+    for (const refused of [
+      await patch(siteId, { api_base_url: there }),
+      await api.ask("POST", SITES, { ...siteBody("link"), api_base_url: "http://[fe80::1]:5240/MAAS" }),
+    ])
+      expect(refused.problem).toMatchObject({ code: "validation_failed", errors: [{ pointer: "/api_base_url" }] });
+  });
+
   it("keeps everything where the address is the one that it has", async () => {
     const siteId = await withToken("stays");
     await watched(siteId);

@@ -5,6 +5,7 @@ import { lockUntilCommit } from "../../db/advisory-locks.ts";
 import { type RegionInUse, regionsInUse } from "../../db/queries/maas-regions.ts";
 import type { MaasSite } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
+import { FORBIDDEN_WORDS, hostOf, isForbidden } from "../../forbidden-address.ts";
 import type { ApiDependencies } from "../deps.ts";
 
 /**
@@ -24,6 +25,10 @@ export async function mustBeSoleAtAddress(
   { id, apiBaseUrl }: Pick<MaasSite, "id" | "apiBaseUrl">,
   pointer: string,
 ): Promise<void> {
+  if (isForbidden(hostOf(new URL(apiBaseUrl))))
+    throw new ApiError("validation_failed", `A region's address must not be ${FORBIDDEN_WORDS}.`, {
+      errors: [{ pointer, message: `must not be ${FORBIDDEN_WORDS}` }],
+    });
   await lockUntilCommit(tx, "site_addresses");
   const other = (await regionsInUse(tx, id)).find(({ site }) => sameAddress(site.apiBaseUrl, apiBaseUrl));
   if (other !== undefined) throw isOthers(other.site, pointer);

@@ -28,6 +28,7 @@ export const configureStorage: OnboardStage = {
     const disks = await maas.blockDevices(systemId);
     const search = findBootDisk(disks, context.profile.bootDiskPattern);
     if (search.kind === "missing") return noBootDisk(context, disks);
+    if (search.kind === "endless") return endlessPattern(context, disks);
     if (search.kind === "ambiguous") return manyBootDisks(context, search.disks);
     await maas.setBootDisk(systemId, search.disk.id);
     await maas.setFlatStorageLayout(systemId, search.disk.id);
@@ -44,6 +45,15 @@ const describe = (disk: MaasBlockDevice): string => `${disk.name} (${disk.model 
 
 function noBootDisk({ profile, onboarding }: OnboardContext, disks: readonly MaasBlockDevice[]): Failed<OnboardState> {
   const message = `No disk of ${onboarding.hostname} matches the boot disk pattern "${profile.bootDiskPattern}". Look at the disks in MAAS; correct the hardware or the profile, then resume.`;
+  const evidence = { pattern: profile.bootDiskPattern, disks: disks.slice(0, 32).map(describe) };
+  return { kind: "failed", failure: failure("hardware_mismatch", "boss_disk_missing", message, evidence) };
+}
+
+function endlessPattern(
+  { profile, onboarding }: OnboardContext,
+  disks: readonly MaasBlockDevice[],
+): Failed<OnboardState> {
+  const message = `The boot disk pattern "${profile.bootDiskPattern}" was not done with the disks of ${onboarding.hostname} in time: it repeats within a repetition. Write it simpler in the profile, then resume.`;
   const evidence = { pattern: profile.bootDiskPattern, disks: disks.slice(0, 32).map(describe) };
   return { kind: "failed", failure: failure("hardware_mismatch", "boss_disk_missing", message, evidence) };
 }
