@@ -6,7 +6,7 @@ import type { ReadinessSignal } from "../shared/readiness.ts";
 import { attemptPlan, edgeJitterMs, heartbeatPauseMs, renewAt } from "./backoff.ts";
 import { type Channel, type ChannelEnd, ChannelRefused } from "./channel.ts";
 import type { Config } from "./config.ts";
-import { HubRefusal } from "./https.ts";
+import { HubRefusal, isOtherCa } from "./https.ts";
 import type { Identity, IdentityStore } from "./identity.ts";
 import type { Journal } from "./journal.ts";
 import type { Log } from "./log.ts";
@@ -16,12 +16,14 @@ import type { Runner } from "./runner.ts";
 import { openSocket } from "./socket.ts";
 import type { System } from "./system/system.ts";
 import { Transports } from "./transports.ts";
+import type { TrustStore } from "./trust.ts";
 import { AGENT_VERSION } from "./version.ts";
 
 export interface AgentParts {
   readonly config: Config;
   readonly system: System;
   readonly identities: IdentityStore;
+  readonly trust: TrustStore;
   readonly journal: Journal;
   readonly log: Log;
 }
@@ -60,6 +62,7 @@ export class Agent {
   #renewNextAt = 0;
   #lastSignal: ReadinessSignal | null = null;
   #signalPending = false;
+  #trusting: Promise<void> = Promise.resolve();
   #ttlMs = 10_000;
   /** The hub's time at the last welcome, and when that was by a clock that nobody sets; null before the first. */
   #welcomed: { readonly hubMs: number; readonly at: number } | null = null;
@@ -147,6 +150,7 @@ export class Agent {
       return end;
     } catch (error) {
       log.warn("no connection to the hub", { error, attempt: failures + 1 });
+      await this.#askForTrust(error);
       if (error instanceof ChannelRefused && this.#identity !== null && isAboutIdentity(error.code))
         await this.#afterRefusal(this.#identity);
       else if (error instanceof ChannelRefused && error.code === "protocol_unsupported") await this.#pauseLong();
@@ -165,6 +169,7 @@ export class Agent {
     } catch (error) {
       const code = error instanceof HubRefusal ? error.code : null;
       log.warn("enrollment was refused or did not get through", { code, error });
+      await this.#askForTrust(error);
       // The hub renews an expired token while the onboarding waits; the others need a person, so asking slowly is enough.
       if (code === "token_expired" || code === "unavailable" || code === "internal_error") await this.#pause(5_000);
       else if (code !== null) await this.#pauseLong();
@@ -182,10 +187,22 @@ export class Agent {
       return (await identities.hasToken()) ? await identities.enroll() : await identities.renew(identity);
     } catch (error) {
       log.warn("the identity could not be made good", { error });
+      await this.#askForTrust(error);
       if (error instanceof HubRefusal && error.code === NODE_DELETED && (await this.#runner?.nodeDeleted()))
         return null;
       if (error instanceof HubRefusal) await this.#pauseLong();
       return null;
+    }
+  }
+
+  /** The hub shows a CA that this host does not believe: it may have been off while the CA was rotated (decision I2). */
+  async #askForTrust(error: unknown): Promise<void> {
+    if (!isOtherCa(error)) return;
+    const { trust, log } = this.#parts;
+    try {
+      if (await trust.askAnew()) log.info("the hub has another CA, by its old key's word");
+    } catch (failure) {
+      log.warn("the hub's own word on its CA could not be had", { error: failure });
     }
   }
 
@@ -299,7 +316,14 @@ export class Agent {
         if (this.#lastSignal?.signal_id === frame.signal_id) this.#signalPending = false;
         return;
       case "task.offer":
-        runner?.offer(frame.order).catch(failed);
+        // An order may be signed by a key that the hub has told of just before it.
+        this.#trusting.then(() => runner?.offer(frame.order)).catch(failed);
+        return;
+      case "trust.update":
+        this.#trusting = this.#parts.trust
+          .take(frame.statements)
+          .then((sequence) => this.send({ type: "trust.known", sequence }))
+          .catch(failed);
         return;
       case "task.result_ack":
         runner?.acknowledged(frame.task_id, frame.epoch, frame.accepted).catch(failed);

@@ -62,16 +62,39 @@ export async function askHub<T>(hub: URL, tls: TlsIdentity, ask: HubRequest, sch
   throw new HubRefusal(status, problem.data.code, problem.data.detail);
 }
 
-function exchange(hub: URL, tls: TlsIdentity, ask: HubRequest): Promise<{ status: number; text: string }> {
+/** Asks whoever answers at the hub's address, without a certificate on either side: for what proves itself. */
+export async function askUnproven<T>(hub: URL, path: string, schema: z.ZodType<T>): Promise<T> {
+  const { text } = await exchange(hub, null, { method: "GET", path }).catch((error: unknown) => {
+    throw new HubUnreachable(explain(error), { cause: error });
+  });
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch (error) {
+    throw new HubUnreachable(
+      `The answer to GET ${path} is not understood. Is it the hub that answers, and a newer one?`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+/** True when what came back was of a CA that this host does not believe. */
+export function isOtherCa(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause)
+    if ("code" in at && EXPLANATIONS[String(at.code)] === OTHER_CA) return true;
+  return false;
+}
+
+/** `tls` null: the other side is not believed, and is told nothing. */
+function exchange(hub: URL, tls: TlsIdentity | null, ask: HubRequest): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const body = ask.body === undefined ? null : JSON.stringify(ask.body);
     const outgoing = request(
       new URL(ask.path, hub),
       {
         method: ask.method,
-        ca: tls.ca,
-        ...(tls.cert === undefined ? {} : { cert: tls.cert }),
-        ...(tls.key === undefined ? {} : { key: tls.key }),
+        ...(tls ?? { rejectUnauthorized: false }),
         agent: false,
         timeout: ask.timeoutMs ?? 30_000,
         ...(ask.signal === undefined ? {} : { signal: ask.signal }),

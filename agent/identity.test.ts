@@ -5,6 +5,7 @@ import { newNodeId } from "../test/fakes/hub/orders.ts";
 import { ScriptedHub } from "../test/fakes/hub/scripted-hub.ts";
 import { loadConfig } from "./config.ts";
 import { type Identity, IdentityStore } from "./identity.ts";
+import { TrustStore } from "./trust.ts";
 
 const STATE = "var/lib/muster/agent";
 const TOKEN = "etc/muster/enrollment-token";
@@ -26,7 +27,9 @@ beforeEach(async () => {
     task_signing_public_key: hub.signer.publicKey,
   };
   host.write("etc/muster/agent.json", JSON.stringify(config));
-  identities = new IdentityStore(loadConfig([], { MUSTER_ROOT: host.root }), host.system, quietAgentLog);
+  const own = loadConfig([], { MUSTER_ROOT: host.root });
+  const trust = new TrustStore(own, host.system, quietAgentLog);
+  identities = new IdentityStore(own, host.system, trust, quietAgentLog);
 });
 afterEach(async () => {
   await hub.close();

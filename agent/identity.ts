@@ -9,6 +9,7 @@ import type { Config } from "./config.ts";
 import { askHub, type TlsIdentity } from "./https.ts";
 import type { Log } from "./log.ts";
 import type { System } from "./system/system.ts";
+import type { TrustStore } from "./trust.ts";
 import { AGENT_VERSION } from "./version.ts";
 
 /** What the bootstrap part reads too: with the same node and generation it leaves configuration and token alone. */
@@ -34,7 +35,9 @@ export class IdentityStore {
   readonly #config: Config;
   readonly #system: System;
   readonly #log: Log;
-  constructor(config: Config, system: System, log: Log) {
+  readonly #trust: TrustStore;
+  constructor(config: Config, system: System, trust: TrustStore, log: Log) {
+    this.#trust = trust;
     this.#config = config;
     this.#system = system;
     this.#log = log;
@@ -51,7 +54,7 @@ export class IdentityStore {
       this.#system.read(this.#path("key.pem")),
       this.#system.read(this.#path(NEXT_KEY)),
       this.#system.read(this.#path("certificate.pem")),
-      this.ca(),
+      this.#trust.caBundle(),
     ]);
     if (identity === null || cert === null) return null;
     const parsed = IdentityFile.safeParse(parseJson(identity));
@@ -80,12 +83,6 @@ export class IdentityStore {
     return token !== null && token.trim() !== "";
   }
 
-  async ca(): Promise<string> {
-    const ca = await this.#system.read(`/${relative(this.#config.root, this.#config.caFile)}`);
-    if (ca === null) throw new Error("The hub's CA bundle is missing. Run the bootstrap part again.");
-    return ca;
-  }
-
   /**
    * Turns the one-time token into a certificate. The key is on disk before it is asked with, so that the same request can be made again when the
    * answer was lost. Throws HubRefusal and HubUnreachable.
@@ -103,7 +100,7 @@ export class IdentityStore {
     await this.#system.write(keyPath, key, 0o600);
     const answer = await askHub(
       this.#config.hubUrl,
-      { ca: await this.ca() },
+      { ca: await this.#trust.caBundle() },
       {
         method: "POST",
         path: "/internal/v1/nodes/enroll",
@@ -138,7 +135,8 @@ export class IdentityStore {
     await this.#system.write(this.#path(NEXT_KEY), key, 0o600);
     const answer = await askHub(
       this.#config.hubUrl,
-      identity.tls,
+      // The hub may show another CA by now than when this identity was read.
+      { ...identity.tls, ca: await this.#trust.caBundle() },
       {
         method: "POST",
         path: `/internal/v1/nodes/${identity.nodeId}/certificate`,

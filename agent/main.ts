@@ -8,10 +8,10 @@ import { type Config, ConfigError, loadConfig, rootOf } from "./config.ts";
 import { IdentityStore } from "./identity.ts";
 import { Journal } from "./journal.ts";
 import { createLog } from "./log.ts";
-import { signingKey } from "./orders.ts";
 import { Runner } from "./runner.ts";
 import { type System, systemAt } from "./system/system.ts";
 import { handlersFor } from "./tasks/index.ts";
+import { TrustStore } from "./trust.ts";
 import { isUninstalling, markUninstalling, removeFootprint, UNINSTALLED_STATUS } from "./uninstall.ts";
 import { AGENT_VERSION } from "./version.ts";
 
@@ -39,12 +39,15 @@ const config = configOrExit();
 const system = systemAt(config.root, log);
 await uninstallIfMarked(system);
 const journal = await Journal.open(join(config.stateDir, "journal"));
-const agent = new Agent({ config, system, journal, log, identities: new IdentityStore(config, system, log) });
+const trust = new TrustStore(config, system, log);
+await trust.load();
+const identities = new IdentityStore(config, system, trust, log);
+const agent = new Agent({ config, system, journal, log, identities, trust });
 agent.use(
   new Runner({
     journal,
     handlers: handlersFor(system),
-    key: signingKey(config.taskSigningPublicKey),
+    keys: () => trust.orderKeys(),
     nodeId: config.nodeId,
     now: agent.now,
     send: agent.send,

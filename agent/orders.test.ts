@@ -5,7 +5,7 @@ import { judgeOrder, signingKey } from "./orders.ts";
 
 const nodeId = newNodeId();
 const signer = new OrderSigner();
-const context = { key: signingKey(signer.publicKey), nodeId, highestEpoch: 0, now: new Date() };
+const context = { keys: [signingKey(signer.publicKey)], nodeId, highestEpoch: 0, now: new Date() };
 const check = { type: "node.heartbeat_check", input: { nonce: "n" } } as const;
 const verdict = (order: Parameters<typeof judgeOrder>[0], more: Partial<typeof context> = {}) =>
   judgeOrder(order, { ...context, ...more })?.reason ?? "accepted";
@@ -15,7 +15,7 @@ describe("an order", () => {
     const order = signer.sign(nodeId, check);
     expect(verdict(order)).toBe("accepted");
     const pem = signingKey(signer.key.export({ type: "spki", format: "pem" }).toString());
-    expect(verdict(order, { key: pem })).toBe("accepted");
+    expect(verdict(order, { keys: [pem] })).toBe("accepted");
   });
 
   it("of another key is refused", () => {

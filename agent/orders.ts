@@ -27,7 +27,8 @@ export function isSigningKey(text: string): boolean {
 }
 
 export interface OrderContext {
-  readonly key: KeyObject;
+  /** By any of which it may be signed: during a rotation two are believed. */
+  readonly keys: readonly KeyObject[];
   readonly nodeId: NodeId;
   readonly highestEpoch: number;
   readonly now: Date;
@@ -40,7 +41,8 @@ export function judgeOrder(
 ): { reason: OrderRejection; message: string } | null {
   const reject = (reason: OrderRejection, message: string) => ({ reason, message });
   const { signature, ...unsigned } = order;
-  if (!verify(null, Buffer.from(orderSigningText(unsigned)), context.key, Buffer.from(signature, "base64url")))
+  const [text, signed] = [Buffer.from(orderSigningText(unsigned)), Buffer.from(signature, "base64url")];
+  if (!context.keys.some((key) => verify(null, text, key, signed)))
     return reject("bad_signature", "The order is not signed with this hub's task key.");
   if (order.node_id !== context.nodeId) return reject("wrong_node", "The order is for another node.");
   if (new Date(order.not_after).getTime() + CLOCK_TOLERANCE_MS < context.now.getTime())

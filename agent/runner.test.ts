@@ -58,7 +58,7 @@ async function runner(): Promise<{ runner: Runner; journal: Journal }> {
   const made = new Runner({
     journal,
     handlers,
-    key: signer.key,
+    keys: () => [signer.key],
     nodeId,
     now: () => new Date(),
     send: (frame) => void sent.push(frame),

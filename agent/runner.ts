@@ -22,7 +22,7 @@ import { TaskCancelled } from "./tasks/cancelled.ts";
 export interface RunnerOptions {
   readonly journal: Journal;
   readonly handlers: TaskHandlers;
-  readonly key: KeyObject;
+  readonly keys: () => readonly KeyObject[];
   readonly nodeId: NodeId;
   /** The hub's time, as far as the host knows it. */
   readonly now: () => Date;
@@ -91,10 +91,10 @@ export class Runner {
   }
 
   async #take(order: SignedOrder): Promise<void> {
-    const { journal, key, nodeId, now, send, log } = this.#options;
+    const { journal, keys, nodeId, now, send, log } = this.#options;
     const ref = { task_id: order.task_id, epoch: order.epoch };
     const highestEpoch = journal.highestEpoch(order.task_id);
-    const refusal = judgeOrder(order, { key, nodeId, highestEpoch, now: now() });
+    const refusal = judgeOrder(order, { keys: keys(), nodeId, highestEpoch, now: now() });
     if (refusal?.reason === "replayed" && order.epoch === highestEpoch) return this.#offeredAgain(ref);
     if (refusal !== null || !isTaskType(order.type)) {
       log.warn("order refused", { ...ref, type: order.type, ...refusal });

@@ -6,6 +6,7 @@ import { ScriptedHub } from "../test/fakes/hub/scripted-hub.ts";
 import { loadConfig } from "./config.ts";
 import { type Identity, IdentityStore } from "./identity.ts";
 import { openSocket } from "./socket.ts";
+import { TrustStore } from "./trust.ts";
 
 const nodeId = newNodeId();
 let hub: ScriptedHub;
@@ -25,7 +26,9 @@ beforeEach(async () => {
     task_signing_public_key: hub.signer.publicKey,
   };
   host.write("etc/muster/agent.json", JSON.stringify(config));
-  identity = await new IdentityStore(loadConfig([], { MUSTER_ROOT: host.root }), host.system, quietAgentLog).enroll();
+  const own = loadConfig([], { MUSTER_ROOT: host.root });
+  const trust = new TrustStore(own, host.system, quietAgentLog);
+  identity = await new IdentityStore(own, host.system, trust, quietAgentLog).enroll();
 });
 afterEach(async () => {
   vi.useRealTimers();

@@ -4,7 +4,8 @@ import type { Database } from "./db/client.ts";
 import { type AgentListener, startAgentListener } from "./gateway/agent-listener.ts";
 import { agentPackageUrl } from "./gateway/agent-package-route.ts";
 import { AgentPackages } from "./gateway/agent-packages.ts";
-import type { HubIdentity, HubKeys } from "./identity.ts";
+import type { HubAuthority } from "./gateway/hub-authority.ts";
+import type { HubIdentity } from "./identity.ts";
 import type { Log } from "./log.ts";
 import type { MaasPort } from "./maas/port.ts";
 import { inputResolvers } from "./services.ts";
@@ -45,7 +46,7 @@ export async function startHosts(options: HostsOptions): Promise<Hosts> {
     if (keys !== null) agents = await listen(options, packages, keys);
   });
   const close = async (): Promise<void> => {
-    identity.close();
+    await identity.close();
     await listening.catch(() => undefined);
     await agents?.close();
   };
@@ -71,8 +72,9 @@ export async function startHosts(options: HostsOptions): Promise<Hosts> {
 function listen(
   { at, agentUrl, heartbeatMinTtlMs, hubId, database, databaseUrl, maas, log }: HostsOptions,
   packages: AgentPackages,
-  { ca, signer }: HubKeys,
+  authority: HubAuthority,
 ): Promise<AgentListener> {
+  const { ca, signer } = authority;
   return startAgentListener({
     db: database.db,
     inTx: database.inTx,
@@ -81,6 +83,7 @@ function listen(
     hubVersion: HUB_VERSION,
     ca,
     signer,
+    trustChain: () => authority.chain,
     serverNames: [...new Set([new URL(agentUrl).hostname.replace(/^\[|\]$/g, ""), "localhost", "127.0.0.1"])],
     ...at,
     heartbeatMinTtlMs,

@@ -95,6 +95,7 @@ async function start(
     at: config.http,
     agentUrl,
     caBundlePem: () => identity.keys().ca.caPem,
+    authority: () => identity.keys(),
     db,
     inTx,
     secrets,

@@ -10,7 +10,7 @@ import { openTlsFiles, type TlsPaths } from "./http/tls-files.ts";
 
 type Api = Pick<
   ApiDependencies,
-  "agentUrl" | "caBundlePem" | "db" | "inTx" | "secrets" | "workflows" | "log" | "probe" | "compareRegion"
+  "agentUrl" | "caBundlePem" | "authority" | "db" | "inTx" | "secrets" | "workflows" | "log" | "probe" | "compareRegion"
 >;
 export type Facts = Omit<HubFacts, "eventLoop">;
 

@@ -193,6 +193,15 @@ export const EVENTS = {
       message: z.string(),
     }),
   },
+  "authority.rotation.changed": {
+    subject: "authority",
+    meaning: "A rotation of the hub's CA and order key was announced to hosts, came into force, or was aborted.",
+    data: z.strictObject({
+      generation: z.int(),
+      sequence: z.int(),
+      phase: z.enum(["announced", "in_force", "aborted"]),
+    }),
+  },
   "webhook.tested": {
     subject: "webhooks/{webhook_id}",
     meaning: "An operator asked for a test delivery; only that webhook gets it.",

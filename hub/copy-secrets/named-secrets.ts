@@ -1,4 +1,5 @@
 import { type AnyPgColumn, eq, isNotNull } from "../db/orm.ts";
+import { readStatements } from "../db/queries/authority-statements.ts";
 import { maasPowerCredentialOverrides, maasSites, nodes, webhooks } from "../db/schema/index.ts";
 import type { Db } from "../db/tx.ts";
 import { SECRET_PATHS } from "../secrets/port.ts";
@@ -16,6 +17,17 @@ const always =
   (path: string): Find =>
   async () => [{ path, needed: true }];
 
+/** What was aborted signs nothing any more. */
+const later =
+  (pathOf: (generation: number) => string): Find =>
+  async (db) => {
+    const statements = (await readStatements(db)).map(({ statement }) => statement);
+    const aborted = statements.filter(({ kind }) => kind === "abort").map(({ generation }) => generation);
+    return statements
+      .filter(({ kind }) => kind === "announce")
+      .map(({ generation }) => ({ path: pathOf(generation), needed: !aborted.includes(generation) }));
+  };
+
 /** Null: it was never written, or the site has disowned it, as it does with a token for another address. */
 const ofSites =
   (column: AnyPgColumn<{ data: string; notNull: false }>): Find =>
@@ -31,6 +43,8 @@ const ofSites =
 const KINDS: Readonly<Record<Exclude<Kind, "storeId">, Find>> = {
   certificateAuthority: always(SECRET_PATHS.certificateAuthority),
   taskSigningKey: always(SECRET_PATHS.taskSigningKey),
+  laterCertificateAuthority: later(SECRET_PATHS.laterCertificateAuthority),
+  laterTaskSigningKey: later(SECRET_PATHS.laterTaskSigningKey),
   maasToken: ofSites(maasSites.apiTokenVaultPath),
   defaultPower: ofSites(maasSites.defaultPowerCredsVaultPath),
   deployPassword: ofSites(maasSites.deployPasswordVaultPath),

@@ -23,6 +23,8 @@ export const LOCK_CLASSES = {
   idempotency_key: 74_108,
   /** The addresses of sites: a region is one site, and no index can tell how an address is spelt. */
   site_addresses: 74_109,
+  /** The chain of statements about the hub's keys: each is signed by what the one before left in force. */
+  authority_statements: 74_110,
 } as const;
 
 /** Waits for whoever holds the lock, then holds it until the transaction ends. `of`: which one of its class; none where there is only one. */

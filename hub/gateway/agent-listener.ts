@@ -6,6 +6,7 @@ import { WebSocketServer } from "ws";
 import { API_ERRORS, ApiError } from "../../shared/api/errors.ts";
 import { NodeId } from "../../shared/ids.ts";
 import { CLOSE_CODES, MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
+import type { TrustChain } from "../../shared/trust.ts";
 import { type Listener, listen } from "../db/listen.ts";
 import { SESSION_CHANNEL } from "../db/queries/agent-sessions.ts";
 import type { Db, InTx } from "../db/tx.ts";
@@ -32,6 +33,8 @@ export interface AgentListenerOptions {
   readonly hubVersion: string;
   readonly ca: CertificateAuthority;
   readonly signer: TaskSigner;
+  /** The statements about the hub's keys that hosts are to know. */
+  readonly trustChain: () => TrustChain;
   /** Host names and addresses under which agents reach this listener. */
   readonly serverNames: readonly string[];
   readonly host: string;
@@ -61,7 +64,8 @@ const CLOSE_WITHIN_MS = 3_000;
 const CHECK_SESSIONS_EVERY_TICKS = 5;
 const CONNECT_PATH = /^\/internal\/v1\/nodes\/([0-9a-f-]{36})\/connect$/;
 const TICK_MS = 1_000;
-const CERTIFICATE_CHECK_MS = 3_600_000;
+/** A look at two values, unless the hub's CA was rotated or the certificate is old. */
+const CERTIFICATE_CHECK_MS = 1_000;
 
 /** TLS with the hub's own CA. The client's certificate is asked for and checked here, not by TLS: enrollment has none, renewal an expired one. */
 export async function startAgentListener(options: AgentListenerOptions): Promise<AgentListener> {
@@ -83,6 +87,7 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
     for (const { nodeId } of sessions.dropSilent(performance.now()))
       log.warn("silent agent dropped", { node_id: nodeId });
     await polls.sweep();
+    for (const session of sessions.all()) if (session.settled) gateway.tellTrust(session);
     if (++ticks % CHECK_SESSIONS_EVERY_TICKS === 0) await gateway.closeVoid(sessions.all());
     await dispatcher.lapse();
     await dispatcher.offer(sessions.nodeIds);

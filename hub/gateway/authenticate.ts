@@ -1,4 +1,4 @@
-import { X509Certificate } from "node:crypto";
+import { createHash, X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { nodeUri } from "../../shared/api/enroll.ts";
 import { ApiError } from "../../shared/api/errors.ts";
@@ -64,6 +64,9 @@ export async function authenticate(
   const serial = serialOf(certificate.serialNumber);
   const known = await readCertificate(deps.db, serial);
   if (known === null || known.node.id !== nodeId) throw reject("its node is not known any more.");
+  // Whoever has a CA's key, be it an old one's, has none of a certificate that the hub has signed.
+  if (known.certificate.publicKeySha256 !== spkiSha256(certificate))
+    throw reject("its key is not the one it was given for.");
   if (known.node.status === "deleted") throw nodeDeleted();
   const late = Date.now() - certificate.validToDate.getTime();
   if (late > (use === "renewal" ? RENEW_AFTER_EXPIRY_MS : 0))
@@ -85,6 +88,11 @@ export async function authenticate(
     throw await judgeReplaced(deps, caller, "channel");
   return { ...caller, replaced: false };
 }
+
+const spkiSha256 = ({ publicKey }: X509Certificate): string =>
+  createHash("sha256")
+    .update(publicKey.export({ type: "spki", format: "der" }))
+    .digest("hex");
 
 type Caller = Omit<AuthenticatedNode, "replaced">;
 

@@ -34,7 +34,10 @@ export interface CheckedRequest {
 }
 
 export interface CertificateAuthority {
+  /** What hosts are to trust; during a rotation the next CA too. */
   readonly caPem: string;
+  /** Whose certificates it gives out. */
+  readonly issuerPem: string;
   /** Throws `csr_invalid` or `csr_name_mismatch`. */
   checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequest>;
   signNode(nodeId: NodeId, request: CheckedRequest): Promise<SignedNodeCertificate>;
@@ -43,9 +46,15 @@ export interface CertificateAuthority {
   issued(certificate: X509Certificate): boolean;
 }
 
-/** Opens the hub's CA from the secret store; the first hub makes it. */
-export async function openCertificateAuthority(secrets: SecretStore): Promise<CertificateAuthority> {
-  const stored = await readOrMake(secrets);
+/** Whether a certificate was signed by this CA, whatever its dates. */
+export function authorityOf(caPem: string): (certificate: X509Certificate) => boolean {
+  const { publicKey } = new X509Certificate(caPem);
+  return (certificate) => certificate.verify(publicKey);
+}
+
+/** Opens the CA of a generation from the secret store; the first hub that asks makes it. */
+export async function openCertificateAuthority(secrets: SecretStore, generation = 1): Promise<CertificateAuthority> {
+  const stored = await readOrMake(secrets, generation);
   const privateKey = await webcrypto.subtle.importKey(
     "pkcs8",
     x509.PemConverter.decode(stored.privateKeyPem)[0] ?? new ArrayBuffer(0),
@@ -54,7 +63,6 @@ export async function openCertificateAuthority(secrets: SecretStore): Promise<Ce
     ["sign"],
   );
   const certificate = new x509.X509Certificate(stored.certificatePem);
-  const authorityKey = new X509Certificate(stored.certificatePem).publicKey;
   const sign = (
     publicKey: webcrypto.CryptoKey,
     { life, backdate }: { life: number; backdate: number },
@@ -74,6 +82,7 @@ export async function openCertificateAuthority(secrets: SecretStore): Promise<Ce
     });
   return {
     caPem: stored.certificatePem,
+    issuerPem: stored.certificatePem,
     checkRequest,
     signNode: async (nodeId, request) => {
       const signed = await sign(request.publicKey, NODE_LIFE, `CN=${nodeId}`, [
@@ -104,7 +113,7 @@ export async function openCertificateAuthority(secrets: SecretStore): Promise<Ce
         notAfter: signed.notAfter,
       };
     },
-    issued: (candidate) => candidate.verify(authorityKey),
+    issued: authorityOf(stored.certificatePem),
   };
 }
 
@@ -139,8 +148,12 @@ async function checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequ
   };
 }
 
-async function readOrMake(secrets: SecretStore): Promise<{ certificatePem: string; privateKeyPem: string }> {
-  const path = SECRET_PATHS.certificateAuthority;
+async function readOrMake(
+  secrets: SecretStore,
+  generation: number,
+): Promise<{ certificatePem: string; privateKeyPem: string }> {
+  const path =
+    generation === 1 ? SECRET_PATHS.certificateAuthority : SECRET_PATHS.laterCertificateAuthority(generation);
   const { certificate_pem: certificatePem, private_key_pem: privateKeyPem } = await readOrCreate(secrets, path, make);
   if (certificatePem === undefined || privateKeyPem === undefined)
     throw new SecretError(

@@ -1,6 +1,7 @@
 import type { NodeId } from "../../shared/ids.ts";
 import type { AgentFrame, Hello, Welcome } from "../../shared/protocol/frames.ts";
 import { AGENT_COMES_BACK, CLOSE_CODES, PROTOCOL_VERSION } from "../../shared/protocol/version.ts";
+import type { TrustChain } from "../../shared/trust.ts";
 import {
   closeSession,
   findVoidSessions,
@@ -9,6 +10,7 @@ import {
   readDisplacing,
   recordContacts,
 } from "../db/queries/agent-sessions.ts";
+import { recordTrust } from "../db/queries/authority-statements.ts";
 import { knowsBoot, recordNodeEvent } from "../db/queries/node-events.ts";
 import { keepInventory } from "../db/queries/node-inventories.ts";
 import { readNode } from "../db/queries/nodes.ts";
@@ -40,6 +42,7 @@ export interface GatewayDependencies {
   readonly heartbeatMinTtlMs: number;
   readonly sessions: Sessions;
   readonly dispatcher: Dispatcher;
+  readonly trustChain: () => TrustChain;
   readonly log: Log;
 }
 
@@ -99,6 +102,7 @@ export class Gateway {
       heardAt: performance.now(),
       settled: false,
       bootReturned,
+      trustTold: 0,
     };
     sessions.add(session);
     const welcome: Welcome = {
@@ -128,7 +132,16 @@ export class Gateway {
 
   /** After the welcome was sent: only now may tasks be offered. */
   async welcomed(session: Session, hello: Hello): Promise<void> {
+    this.tellTrust(session);
     await this.#deps.dispatcher.welcomed(session, hello.journal);
+  }
+
+  /** The agent is told of the hub's keys before any order by them, and again once the chain has grown. */
+  tellTrust(session: Session): void {
+    const chain = this.#deps.trustChain();
+    if (chain.length <= session.trustTold) return;
+    session.trustTold = chain.length;
+    session.channel.send({ type: "trust.update", statements: [...chain] });
   }
 
   /** Frames of a session that is over are dropped: what mattered in them is said again on the newest one, if that is the same host. */
@@ -152,6 +165,9 @@ export class Gateway {
           await admitManualNode(tx, node, frame.signal);
         });
         session.channel.send({ type: "readiness.ack", signal_id: frame.signal.signal_id });
+        return;
+      case "trust.known":
+        await recordTrust(db, session.nodeId, session.epoch, frame.sequence);
         return;
       case "inventory":
         await keepInventory(db, session.nodeId, frame.inventory);

@@ -7,6 +7,7 @@ import { EnrollRequest, RenewRequest } from "../../shared/api/enroll.ts";
 import { API_ERRORS, ApiError, type Problem } from "../../shared/api/errors.ts";
 import { NodeId } from "../../shared/ids.ts";
 import { AgentFrame, Hello } from "../../shared/protocol/frames.ts";
+import { TRUST_PATH, type TrustChain } from "../../shared/trust.ts";
 import type { Log } from "../log.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
 import { PACKAGES_PATH, type PackageSource, sendAgentPackage } from "./agent-package-route.ts";
@@ -24,6 +25,7 @@ import { bodyWithin } from "./request-body.ts";
 export interface AgentRouteDependencies extends EnrollDependencies, PackageSource {
   readonly polls: PollChannels;
   readonly attempts: ConnectionAttempts;
+  readonly trustChain: () => TrustChain;
   readonly bootstrapScript: RenderBootstrapScript;
   readonly log: Log;
 }
@@ -51,6 +53,8 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
     identify(deps, c.env.incoming, c.req.param("id") ?? "", use);
 
   app.get("/healthz", (c) => c.json({ status: "ok" }));
+  // For hosts that were off while the hub's CA was changed: whoever reads it believes its signatures alone.
+  app.get(TRUST_PATH, (c) => c.json({ statements: deps.trustChain() }));
   app.get(`${PACKAGES_PATH}/:sha256`, (c) =>
     noted(deps, c, bearerToken(c.req.header("authorization")), (token) =>
       sendAgentPackage(deps, c.env.outgoing as ServerResponse, token, c.req.param("sha256")),

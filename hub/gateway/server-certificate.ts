@@ -11,16 +11,14 @@ export class ServerCertificate {
   readonly #names: readonly string[];
   #context: SecureContextOptions;
   #notAfter: Date;
+  #issuerPem: string;
 
-  private constructor(
-    ca: CertificateAuthority,
-    names: readonly string[],
-    first: { context: SecureContextOptions; notAfter: Date },
-  ) {
+  private constructor(ca: CertificateAuthority, names: readonly string[], first: Issued) {
     this.#ca = ca;
     this.#names = names;
     this.#context = first.context;
     this.#notAfter = first.notAfter;
+    this.#issuerPem = first.issuerPem;
   }
 
   static async issue(ca: CertificateAuthority, names: readonly string[]): Promise<ServerCertificate> {
@@ -31,28 +29,36 @@ export class ServerCertificate {
     return this.#context;
   }
 
-  /** True when it was due and has been replaced. */
+  /** True when it was due, or the CA is another one now, and it has been replaced. */
   async renewWhenDue(server: { setSecureContext(context: SecureContextOptions): void }, now: Date): Promise<boolean> {
-    if (this.#notAfter.getTime() - now.getTime() > RENEW_BEFORE_MS) return false;
+    const isYoung = this.#notAfter.getTime() - now.getTime() > RENEW_BEFORE_MS;
+    if (isYoung && this.#issuerPem === this.#ca.issuerPem) return false;
     const next = await newContext(this.#ca, this.#names);
     this.#context = next.context;
     this.#notAfter = next.notAfter;
+    this.#issuerPem = next.issuerPem;
     server.setSecureContext(next.context);
     return true;
   }
 }
 
-async function newContext(
-  ca: CertificateAuthority,
-  names: readonly string[],
-): Promise<{ context: SecureContextOptions; notAfter: Date }> {
+interface Issued {
+  readonly context: SecureContextOptions;
+  readonly notAfter: Date;
+  readonly issuerPem: string;
+}
+
+async function newContext(ca: CertificateAuthority, names: readonly string[]): Promise<Issued> {
+  // Read before: one that changes meanwhile is seen by the next look.
+  const { issuerPem } = ca;
   const issued = await ca.issueServer(names);
   return {
     notAfter: issued.notAfter,
+    issuerPem,
     context: {
-      cert: `${issued.certificatePem}\n${ca.caPem}\n`,
+      cert: `${issued.certificatePem}\n${issuerPem}\n`,
       key: issued.privateKeyPem.reveal(),
-      ca: ca.caPem,
+      ca: issuerPem,
       minVersion: "TLSv1.2",
     },
   };

@@ -22,6 +22,7 @@ const session = (epoch: number, more: Partial<Session> = {}): Session & { channe
   bootId: "boot-1",
   address: null,
   bootReturned: false,
+  trustTold: 0,
   heartbeatTtlMs: 10_000,
   heardAt: 0,
   settled: true,

@@ -25,6 +25,8 @@ export interface Session {
   heardAt: number;
   /** Whether what the agent's journal says has settled its earlier deliveries: a task offered before that would be taken for one that it lost. */
   settled: boolean;
+  /** How many statements about the hub's keys it was told. */
+  trustTold: number;
   /** Of a boot that came back after another one: what its first frame shows to live is a second user. */
   bootReturned: boolean;
 }

@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
 import { orderSigningText, type SignedOrder, type UnsignedOrder } from "../../shared/tasks/order.ts";
+import { type TrustStatement, trustSigningText, type UnsignedStatement } from "../../shared/trust.ts";
 import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts";
 import { readOrCreate } from "../secrets/read-or-create.ts";
 
@@ -7,29 +8,30 @@ export interface TaskSigner {
   /** Base64url of the raw 32 bytes; hosts get it with their user-data. */
   readonly publicKey: string;
   sign(order: UnsignedOrder): SignedOrder;
+  /** Of the chain by which hosts come to trust the next keys (decision I2). */
+  signStatement(statement: UnsignedStatement): TrustStatement;
 }
 
-/** Opens the key that signs task orders; the first hub makes it. */
-export async function openTaskSigner(secrets: SecretStore): Promise<TaskSigner> {
-  const privateKey = createPrivateKey(await readOrMake(secrets));
+/** Opens the key of a generation that signs task orders; the first hub that asks makes it. */
+export async function openTaskSigner(secrets: SecretStore, generation = 1): Promise<TaskSigner> {
+  const path = generation === 1 ? SECRET_PATHS.taskSigningKey : SECRET_PATHS.laterTaskSigningKey(generation);
+  const privateKey = createPrivateKey(await readOrMake(secrets, path));
+  const signed = (text: string): string => sign(null, Buffer.from(text), privateKey).toString("base64url");
   const { x } = createPublicKey(privateKey).export({ format: "jwk" });
   if (x === undefined)
     throw new SecretError(
       "secret_corrupt",
-      SECRET_PATHS.taskSigningKey,
+      path,
       "The task signing key is no Ed25519 key. Restore the secret store from a backup",
     );
   return {
     publicKey: x,
-    sign: (order) => ({
-      ...order,
-      signature: sign(null, Buffer.from(orderSigningText(order)), privateKey).toString("base64url"),
-    }),
+    sign: (order) => ({ ...order, signature: signed(orderSigningText(order)) }),
+    signStatement: (statement) => ({ ...statement, signature: signed(trustSigningText(statement)) }),
   };
 }
 
-async function readOrMake(secrets: SecretStore): Promise<string> {
-  const path = SECRET_PATHS.taskSigningKey;
+async function readOrMake(secrets: SecretStore, path: string): Promise<string> {
   const { private_key_pem: pem } = await readOrCreate(secrets, path, async () => ({
     private_key_pem: generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
   }));

@@ -5,6 +5,7 @@ import type { MaasSite, MaasSiteProfile } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Diagnostics } from "../diagnostics/take.ts";
 import type { EventFeed } from "../events/event-feed.ts";
+import type { HubAuthority } from "../gateway/hub-authority.ts";
 import type { Log } from "../log.ts";
 import type { SecretStore } from "../secrets/port.ts";
 import type { StoreState } from "../secrets/store-watch.ts";
@@ -37,6 +38,8 @@ export interface ApiDependencies {
   readonly agentUrl: string;
   /** Throws `SecretError` while the secret store has not given it. */
   readonly caBundlePem: () => string;
+  /** Likewise. */
+  readonly authority: () => HubAuthority;
   readonly log: Log;
   readonly secretStore: () => StoreState;
   readonly takeDiagnostics: () => Promise<Diagnostics>;

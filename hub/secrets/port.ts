@@ -74,6 +74,9 @@ export const SECRET_PATHS = {
   userData: (nodeId: string) => `kv/nodes/${nodeId}/user-data`,
   certificateAuthority: "kv/muster/certificate-authority",
   taskSigningKey: "kv/muster/task-signing-key",
+  /** Of generations after the first, by number (decision I2). */
+  laterCertificateAuthority: (generation: number) => `kv/muster/certificate-authority-${generation}`,
+  laterTaskSigningKey: (generation: number) => `kv/muster/task-signing-key-${generation}`,
   webhookSecret: (webhookId: string) => `kv/muster/webhooks/${webhookId}`,
   /** Id of this store, which the database knows too. */
   storeId: "kv/muster/store-id",

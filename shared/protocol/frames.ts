@@ -5,6 +5,7 @@ import { Inventory } from "../inventory.ts";
 import { boundedJson } from "../json.ts";
 import { ReadinessSignal } from "../readiness.ts";
 import { SignedOrder } from "../tasks/order.ts";
+import { MOST_STATEMENTS, TrustChain } from "../trust.ts";
 
 /**
  * Every message on the agent channel. The same frames go over the WebSocket and over the long-poll fallback.
@@ -54,6 +55,8 @@ export type Hello = z.output<typeof Hello>;
 export const AgentFrame = z.discriminatedUnion("type", [
   Hello,
   z.strictObject({ type: z.literal("heartbeat"), seq: Int4 }),
+  /** Up to which statement the agent believes the chain of the hub's keys; only in answer to `trust.update`. */
+  z.strictObject({ type: z.literal("trust.known"), sequence: z.int().min(0).max(MOST_STATEMENTS) }),
   z.strictObject({ type: z.literal("readiness"), signal: ReadinessSignal }),
   z.strictObject({ type: z.literal("inventory"), inventory: Inventory }),
   z.strictObject({ type: z.literal("task.ack"), ...taskRef, state: z.enum(JOURNAL_STATES) }),
@@ -83,6 +86,7 @@ export type Welcome = z.output<typeof Welcome>;
 export const HubFrame = z.discriminatedUnion("type", [
   Welcome,
   z.strictObject({ type: z.literal("heartbeat.ack"), seq: z.int().min(0), heartbeat_ttl_ms: z.int().min(100) }),
+  z.strictObject({ type: z.literal("trust.update"), statements: TrustChain }),
   z.strictObject({ type: z.literal("readiness.ack"), signal_id: z.uuid() }),
   z.strictObject({ type: z.literal("task.offer"), order: SignedOrder }),
   /** `accepted` only for tasks whose effect waits for it (`effectOnceAccepted`): false when the delivery was over or cancelled before. */

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { and, eq } from "../../hub/db/orm.ts";
 import { revokeCertificates } from "../../hub/db/queries/node-certificates.ts";
-import { agentSessions, nodeConditions, nodeInventories, nodes } from "../../hub/db/schema/index.ts";
+import { agentSessions, nodeCertificates, nodeConditions, nodeInventories, nodes } from "../../hub/db/schema/index.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { CLOSE_CODES, MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 import type { ReadinessSignal } from "../../shared/readiness.ts";
@@ -76,6 +76,15 @@ describe("the upgrade is refused, and nothing changes, for", () => {
 
   it("an expired certificate", async () => {
     await expectRefused(await rig.expired(await rig.enrolled(), 1), "HTTP 403 certificate_rejected");
+  });
+
+  it("a certificate of the hub's CA with another key than the hub signed, as whoever stole an old CA can make", async () => {
+    const identity = await rig.enrolled();
+    await rig.db
+      .update(nodeCertificates)
+      .set({ publicKeySha256: "0".repeat(64) })
+      .where(eq(nodeCertificates.nodeId, identity.nodeId));
+    await expectRefused(identity, "HTTP 403 certificate_rejected");
   });
 
   it("the system of before a reimage", async () => {

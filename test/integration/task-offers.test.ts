@@ -26,6 +26,7 @@ it("a task is not offered before the agent's journal was heard, or it would be o
     bootId: "boot-1",
     address: null,
     bootReturned: false,
+    trustTold: 0,
     channel: { send: (frame) => sent.push(frame), close: () => undefined, drop: () => undefined },
     heartbeatTtlMs: 30_000,
     heardAt: 0,

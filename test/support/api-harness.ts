@@ -8,6 +8,7 @@ import { type HubFacts, watchEventLoop } from "../../hub/diagnostics/facts.ts";
 import { createKeptLog, type LogRing } from "../../hub/diagnostics/log-ring.ts";
 import { diagnosticsOf, type Patience } from "../../hub/diagnostics/take.ts";
 import { EventFeed } from "../../hub/events/event-feed.ts";
+import { HubAuthority } from "../../hub/gateway/hub-authority.ts";
 import { ensureAdminToken, isAdminToken } from "../../hub/http/admin-token.ts";
 import { createAdminApp } from "../../hub/http/app.ts";
 import type { ProbeMaas } from "../../hub/http/deps.ts";
@@ -167,6 +168,7 @@ export async function startApi(
       rmSync(folder, { recursive: true, force: true });
     },
   };
+  const authority = await HubAuthority.open({ db, secrets, settleMs: 0 });
   const events = new EventFeed(db, quietLog);
   closers.push(async () => events.close());
   closers.push(async () => facts.eventLoop.close());
@@ -174,6 +176,7 @@ export async function startApi(
   const app = createAdminApp({
     events,
     ...HUB,
+    authority: () => authority,
     db,
     inTx,
     secrets,

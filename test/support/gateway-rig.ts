@@ -1,5 +1,5 @@
 /** An agent listener on a real database, and the pieces of a host that tests put together in right and wrong ways. */
-import { createPublicKey, randomBytes, randomUUID, verify, webcrypto } from "node:crypto";
+import { createHash, createPublicKey, randomBytes, randomUUID, verify, webcrypto } from "node:crypto";
 import { request as httpsRequest } from "node:https";
 import { eq, sql } from "../../hub/db/orm.ts";
 import { nodeCertificates, nodes, workflows } from "../../hub/db/schema/index.ts";
@@ -71,7 +71,16 @@ const WATCHED = [
 export type HubOptions = Partial<
   Pick<
     AgentListenerOptions,
-    "resolveInput" | "heartbeatMinTtlMs" | "hubId" | "log" | "packages" | "packageWithinMs" | "bootstrapScript"
+    | "resolveInput"
+    | "heartbeatMinTtlMs"
+    | "hubId"
+    | "log"
+    | "packages"
+    | "packageWithinMs"
+    | "bootstrapScript"
+    | "ca"
+    | "signer"
+    | "trustChain"
   >
 >;
 
@@ -104,7 +113,8 @@ export class GatewayRig {
   static async start(more: HubOptions = {}, given?: TestDatabase): Promise<GatewayRig> {
     const database = given ?? (await createTestDatabase());
     const secrets = new MemorySecrets();
-    const [ca, signer] = [await openCertificateAuthority(secrets), await openTaskSigner(secrets)];
+    const ca = more.ca ?? (await openCertificateAuthority(secrets));
+    const signer = more.signer ?? (await openTaskSigner(secrets));
     const options: AgentListenerOptions = {
       db: database.database.db,
       inTx: database.database.inTx,
@@ -117,6 +127,7 @@ export class GatewayRig {
       host: "127.0.0.1",
       port: 0,
       heartbeatMinTtlMs: 60_000,
+      trustChain: () => [],
       resolveInput: {},
       packages: new AgentPackages("/nonexistent", quietLog),
       bootstrapScript: () => Promise.reject(new Error("this rig renders no script")),
@@ -241,7 +252,7 @@ export class GatewayRig {
       serial: serialOf(certificate.serialNumber),
       nodeId: identity.nodeId,
       generation: identity.generation,
-      publicKeySha256: "0".repeat(64),
+      publicKeySha256: createHash("sha256").update(new Uint8Array(certificate.publicKey.rawData)).digest("hex"),
       notBefore: certificate.notBefore,
       notAfter: certificate.notAfter,
     });

@@ -20,6 +20,8 @@ export const agentSessions = pgTable("agent_sessions", {
   connectedAt: at("connected_at").notNull().default(sql`now()`),
   lastSeenAt: at("last_seen_at").notNull().default(sql`now()`),
   closedAt: at("closed_at"),
+  /** Up to which statement the agent says that it believes the chain of the hub's keys; null: it has said nothing. */
+  trustSequence: integer("trust_sequence"),
   /** When a session that gave way last answered as a living host does, though the newer one came from the same boot and address. */
   displacedAt: at("displaced_at"),
 });

@@ -1,6 +1,7 @@
 export * from "./agent-sessions.ts";
 export * from "./api-tokens.ts";
 export * from "./audit-logs.ts";
+export * from "./authority-statements.ts";
 export * from "./condition-watch.ts";
 export * from "./connection-attempts.ts";
 export * from "./domain-events.ts";

@@ -1,5 +1,6 @@
 import type { Section } from "../section.ts";
 import { agents } from "./agents.ts";
+import { authority } from "./authority.ts";
 import { credentials } from "./credentials.ts";
 import { database } from "./database.ts";
 import { hub } from "./hub.ts";
@@ -23,6 +24,7 @@ export const SECTIONS: readonly Section[] = [
   database,
   tables,
   hubs,
+  authority,
   sites,
   credentials,
   reconciliation,

@@ -1,4 +1,5 @@
 import type { Route } from "../route.ts";
+import { authorityRoutes } from "./authority.ts";
 import { decommissionRoutes } from "./decommissions.ts";
 import { diagnosticsRoutes } from "./diagnostics.ts";
 import { eventRoutes } from "./events.ts";
@@ -35,6 +36,7 @@ export const ROUTES: readonly Route[] = [
   ...nodeRoutes,
   ...manualNodeRoutes,
   ...nodeOperationRoutes,
+  ...authorityRoutes,
   ...readinessRoutes,
   ...reconciliationRoutes,
   ...eventRoutes,

@@ -1,0 +1,126 @@
+import { type KeyObject, verify, X509Certificate } from "node:crypto";
+import { relative } from "node:path";
+import { z } from "zod";
+import { followTrust, sequenceOf, type Trust, TrustChain, TrustedKeys, type VerifyText } from "../shared/trust.ts";
+import type { Config } from "./config.ts";
+import { askUnproven } from "./https.ts";
+import type { Log } from "./log.ts";
+import { signingKey } from "./orders.ts";
+import type { System } from "./system/system.ts";
+
+/** As it lies on disk: worth nothing for a host that was given another key since, e.g. by a new bootstrap command. */
+const TrustFile = z.object({
+  given_key: z.string(),
+  sequence: z.int().min(0),
+  current: TrustedKeys,
+  next: TrustedKeys.extend({ generation: z.int() }).nullable(),
+});
+
+const verifyText: VerifyText = (key, text, signature) =>
+  verify(null, Buffer.from(text), signingKey(key), Buffer.from(signature, "base64url"));
+
+/**
+ * Which CAs and order keys this host believes: those of its bootstrap, and what the chain of signed statements has made of them since (decision I2). Durable
+ * before it is used, and never followed backwards.
+ */
+export class TrustStore {
+  readonly #config: Config;
+  readonly #system: System;
+  readonly #log: Log;
+  readonly #givenKey: string;
+  /** Null until a chain was followed: then what the bootstrap gave counts. */
+  #trust: Trust | null = null;
+  #taking: Promise<unknown> = Promise.resolve();
+
+  constructor(config: Config, system: System, log: Log) {
+    this.#config = config;
+    this.#system = system;
+    this.#log = log;
+    this.#givenKey = signingKey(config.taskSigningPublicKey).export({ format: "jwk" }).x ?? "";
+  }
+
+  get #path(): string {
+    return `/${relative(this.#config.root, this.#config.stateDir)}/trust.json`;
+  }
+
+  /** Before anything is asked of the hub. A damaged file is none: the chain is followed anew from what the bootstrap gave. */
+  async load(): Promise<void> {
+    const text = await this.#system.read(this.#path);
+    if (text === null) return;
+    try {
+      const { given_key, ...trust } = TrustFile.parse(JSON.parse(text));
+      if (given_key === this.#givenKey) this.#trust = trust;
+    } catch (error) {
+      this.#log.warn("what is kept of the hub's keys cannot be read; it is followed anew", { error });
+    }
+  }
+
+  /** PEM of every CA that the hub may show. */
+  async caBundle(): Promise<string> {
+    if (this.#trust !== null) return pemOf(this.#trust);
+    const given = await this.#system.read(`/${relative(this.#config.root, this.#config.caFile)}`);
+    if (given === null) throw new Error("The hub's CA bundle is missing. Run the bootstrap part again.");
+    return given;
+  }
+
+  /** By any of which an order may be signed. */
+  orderKeys(): readonly KeyObject[] {
+    const keys = [this.#trust?.current.order_key ?? this.#givenKey, this.#trust?.next?.order_key];
+    return keys.filter((key) => key !== undefined).map(signingKey);
+  }
+
+  /** Follows the chain; answers the sequence that is believed and on disk. */
+  take(chain: TrustChain): Promise<number> {
+    const taken = this.#taking.then(() => this.#take(chain));
+    this.#taking = taken.catch(() => undefined);
+    return taken;
+  }
+
+  async #take(chain: TrustChain): Promise<number> {
+    const before = this.#trust ?? {
+      sequence: sequenceOf(chain, this.#givenKey),
+      current: { ca_pem: await this.caBundle(), order_key: this.#givenKey },
+      next: null,
+    };
+    const { trust, fault } = followTrust(before, chain.filter(holdsAuthority), verifyText);
+    if (fault !== null)
+      this.#log.error("the hub's new keys are not believed; ask an operator to re-enroll the node (re-enroll-node)", {
+        fault,
+      });
+    if (trust.sequence > before.sequence) {
+      const text = `${JSON.stringify({ given_key: this.#givenKey, ...trust })}\n`;
+      await this.#system.write(this.#path, text, 0o644);
+      this.#trust = trust;
+      this.#log.info("the hub's keys have changed", { sequence: trust.sequence, announced: trust.next !== null });
+    }
+    return trust.sequence;
+  }
+
+  /**
+   * For a host that was off while the hub's CA was changed, and that believes none that the hub shows now: asks for the chain without believing who
+   * answers. Nothing is told to whoever that is, and nothing of the answer counts but its signatures. True when another CA is believed by it.
+   */
+  async askAnew(): Promise<boolean> {
+    const before = await this.caBundle();
+    const { statements } = await askUnproven(
+      this.#config.hubUrl,
+      "/internal/v1/trust",
+      z.object({ statements: TrustChain }),
+    );
+    await this.take(statements);
+    return (await this.caBundle()) !== before;
+  }
+}
+
+const pemOf = ({ current, next }: Trust): string =>
+  [current.ca_pem, next?.ca_pem ?? ""].map((pem) => pem.trim()).join("\n");
+
+/** A statement without a CA's certificate in it would leave the host without a hub: the chain ends before it. */
+function holdsAuthority({ ca_pem }: TrustChain[number]): boolean {
+  try {
+    return new X509Certificate(ca_pem).ca;
+  } catch {
+    // No certificate at all.
+    return false;
+  }
+}

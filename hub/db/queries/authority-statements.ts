@@ -1,0 +1,90 @@
+import type { NodeId } from "../../../shared/ids.ts";
+import type { NodeStatus } from "../../../shared/node-status.ts";
+import type { TrustStatement } from "../../../shared/trust.ts";
+import { lockUntilCommit } from "../advisory-locks.ts";
+import { asc, sql } from "../orm.ts";
+import {
+  type AuthorityStatementRow,
+  agentSessions,
+  authorityStatements,
+  nodeCertificates,
+  nodes,
+} from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+export interface KeptStatement {
+  readonly statement: TrustStatement;
+  readonly createdAt: Date;
+  readonly ageMs: number;
+}
+
+/** All of them, in order. */
+export async function readStatements(db: Db | Tx): Promise<KeptStatement[]> {
+  const rows = await db
+    .select({
+      row: authorityStatements,
+      ageMs: sql<number>`(extract(epoch from clock_timestamp() - ${authorityStatements.createdAt}) * 1000)::float8`,
+    })
+    .from(authorityStatements)
+    .orderBy(asc(authorityStatements.sequence));
+  return rows.map(({ row, ageMs }) => ({ statement: toStatement(row), createdAt: row.createdAt, ageMs }));
+}
+
+const toStatement = (row: AuthorityStatementRow): TrustStatement => ({
+  sequence: row.sequence,
+  kind: row.kind,
+  generation: row.generation,
+  ca_pem: row.caPem,
+  order_key: row.orderKey,
+  signature: row.signature,
+});
+
+/** As `readStatements`; no other statement is added until the transaction ends. */
+export async function lockStatements(tx: Tx): Promise<KeptStatement[]> {
+  await lockUntilCommit(tx, "authority_statements");
+  return readStatements(tx);
+}
+
+export async function addStatement(tx: Tx, statement: TrustStatement): Promise<void> {
+  const { ca_pem: caPem, order_key: orderKey, ...same } = statement;
+  await tx.insert(authorityStatements).values({ ...same, caPem, orderKey });
+}
+
+/** An agent's word: it believes the chain up to there, and has it on disk. */
+export async function recordTrust(db: Db, nodeId: NodeId, epoch: number, sequence: number): Promise<void> {
+  await db.execute(sql`
+    update ${agentSessions} set trust_sequence = ${sequence} where node_id = ${nodeId} and session_epoch = ${epoch}`);
+}
+
+export interface TrustCounts {
+  readonly hosts: number;
+  readonly informed: number;
+  readonly missing: { id: NodeId; hostname: string; status: NodeStatus; last_seen_at: string }[];
+}
+
+/** Whose certificate ended longer ago comes back by an enrollment alone, which gives it the keys in force. */
+const RENEWABLE_DAYS = 7;
+
+/** How many enrolled hosts believe the chain up to a statement, and some of those that do not, the ones that were heard of last first. */
+export async function countTrust(db: Db | Tx, sequence: number, most: number): Promise<TrustCounts> {
+  const { rows } = await db.execute<
+    TrustCounts["missing"][number] & { hosts: number; informed: number; knows: boolean }
+  >(sql`
+    select n.id, n.hostname, n.status, to_char(a.last_seen_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as last_seen_at,
+      coalesce(a.trust_sequence, 0) >= ${sequence} as knows,
+      (count(*) over ())::int as hosts,
+      (count(*) filter (where coalesce(a.trust_sequence, 0) >= ${sequence}) over ())::int as informed
+    from ${agentSessions} a join ${nodes} n on n.id = a.node_id and n.generation = a.generation
+    where n.status <> 'deleted' and exists (
+      select from ${nodeCertificates} c where c.node_id = n.id and c.generation = n.generation and c.revoked_at is null
+        and c.replaced_at is null and c.not_after > now() - make_interval(days => ${RENEWABLE_DAYS}))
+    order by knows, a.last_seen_at desc, n.id limit ${most}`);
+  const [first] = rows;
+  return {
+    hosts: first?.hosts ?? 0,
+    informed: first?.informed ?? 0,
+    missing: rows
+      .filter((row) => !row.knows)
+      .map(({ id, hostname, status, last_seen_at }) => ({ id, hostname, status, last_seen_at })),
+  };
+}

@@ -1,0 +1,22 @@
+import { TRUST_KINDS } from "../../../shared/trust.ts";
+import { check, integer, pgTable, sql, text } from "../orm.ts";
+import { createdAt } from "./columns.ts";
+
+/**
+ * The chain of signed statements by which hosts come to trust the hub's next CA and order key (decision I2). Append-only, public, and without a gap; which
+ * keys are in force follows from it, on every hub.
+ */
+export const authorityStatements = pgTable(
+  "authority_statements",
+  {
+    sequence: integer("sequence").primaryKey(),
+    kind: text("kind", { enum: TRUST_KINDS }).notNull(),
+    generation: integer("generation").notNull(),
+    caPem: text("ca_pem").notNull(),
+    orderKey: text("order_key").notNull(),
+    signature: text("signature").notNull(),
+    createdAt: createdAt(),
+  },
+  () => [check("authority_statements_sequence_check", sql.raw(`"sequence" > 0`))],
+);
+export type AuthorityStatementRow = typeof authorityStatements.$inferSelect;

@@ -1,0 +1,34 @@
+import { z } from "zod";
+import { NodeId } from "../ids.ts";
+import { NodeStatus } from "../node-status.ts";
+import { Reason } from "./decommissions.ts";
+import { Timestamp } from "./values.ts";
+
+const keys = {
+  ca_sha256: z.string(),
+  ca_not_after: Timestamp,
+  /** Base64url of the raw Ed25519 key. */
+  order_key: z.string(),
+};
+
+export const Authority = z.strictObject({
+  generation: z.int(),
+  /** Of the newest statement that hosts are told. */
+  sequence: z.int(),
+  current: z.strictObject(keys),
+  /** Announced, and not in force yet. */
+  next: z.strictObject({ generation: z.int(), ...keys }).nullable(),
+  /** Enrolled hosts, and how many of them say that they believe the newest statement. */
+  hosts: z.int(),
+  informed: z.int(),
+  /** Some of the others, those that were heard of last first. */
+  missing: z.array(z.strictObject({ id: NodeId, hostname: z.string(), status: NodeStatus, last_seen_at: Timestamp })),
+});
+
+export const AuthorityRotation = z.strictObject({
+  generation: z.int(),
+  sequence: z.int(),
+  phase: z.enum(["announced", "in_force", "aborted"]),
+});
+export const AuthorityRotationStart = z.strictObject({ reason: Reason });
+export const AuthorityRotationFinish = z.strictObject({ reason: Reason, force: z.boolean().default(false) });
