@@ -71,12 +71,7 @@ async function node(id) {
       make("td", event.message, "why"),
     ]);
   return [
-    section(
-      `Node ${one.hostname}`,
-      make("p", tag(one.status)),
-      verbs(nodeActions(one), returnButton(one, maas)),
-      facts(one),
-    ),
+    section(`Node ${one.hostname}`, make("p", tag(one.status)), verbs(nodeActions(one)), facts(one)),
     ...drift,
     section("Conditions", table(["Condition", "Status", "Why", "Observed"], conditions.map(conditionRow))),
     section("As MAAS sees it", facts(maas ?? { machine: "not bound to one" })),

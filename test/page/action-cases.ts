@@ -84,7 +84,13 @@ export function actionCases(stage: () => Stage): void {
   it("drains a host and brings it back, with a way to the operation that does it", async () => {
     const visit = await stage().operator();
     await toNode(visit, LIVE.good);
-    expect(await visit.buttons()).toEqual([`drain ${LIVE.good}`]);
+    expect(await visit.buttons()).toEqual(["drain", "cordon", "quarantine"].map((verb) => `${verb} ${LIVE.good}`));
+    await visit.act(`cordon ${LIVE.good}`, "a fan is loud");
+    await visit.act(`uncordon ${LIVE.good}`, "it is quiet");
+    await visit.button(`cordon ${LIVE.good}`).waitFor();
+    await visit.act(`quarantine ${LIVE.good}`, "it burns");
+    await visit.act(`lift quarantine ${LIVE.good}`, "it does not");
+    await visit.button(`quarantine ${LIVE.good}`).waitFor();
     await visit.act(`drain ${LIVE.good}`, "a new rack");
     await visit.page.getByRole("link", { name: "See how it goes" }).click();
     await visit.heading(`Decommission of ${LIVE.good}`).waitFor();

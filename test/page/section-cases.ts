@@ -118,7 +118,7 @@ export function sectionCases(stage: () => Stage): void {
       "Acknowledged by ann",
       MARKUP,
     );
-    expect(await visit.buttons()).toEqual([`drain ${DARK.known}`]);
+    expect(await visit.buttons()).toEqual(["drain", "cordon", "quarantine"].map((verb) => `${verb} ${DARK.known}`));
     await visit.says(visit.section("As MAAS sees it"), "Deployed", "10.9.1.1");
 
     await visit.at("#/", "Sites");
