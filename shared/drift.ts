@@ -12,6 +12,7 @@ const DRIFT_RULES = [
   "powered_off",
   "agent_offline",
   "hardware_sync_stopped",
+  "hardware_sync_interval",
   "host_changed",
   "retired_but_deployed",
 ] as const;

@@ -5,6 +5,7 @@ import { hwSyncReseed } from "./hw-sync-reseed.ts";
 
 const CREDENTIALS = "etc/maas/maas-machine-creds.yml";
 const SERVICE = "lib/systemd/system/maas_hardware_sync.service";
+const INTERVAL = "etc/systemd/system/maas_hardware_sync.timer.d/50-muster-interval.conf";
 const TIMER = "lib/systemd/system/maas_hardware_sync.timer";
 const token = { consumer_key: "12345678", token_key: "key: {of} 'yaml'", token_secret: "s3cret" };
 const input = {
@@ -34,7 +35,7 @@ describe("hardware-sync reseed", () => {
     const endpoint = "http://region:5240/MAAS/metadata/status/x7k2pq";
     expect(await reseed()).toEqual({
       ok: true,
-      result: { credentials_written: true, timer_active: true, sync_started: true, endpoint },
+      result: { credentials_written: true, timer_active: true, sync_started: true, endpoint, interval_seconds: 900 },
     });
     // JSON strings are YAML strings: nothing in a token can become structure, and a number stays text.
     expect(host.read(CREDENTIALS)).toBe(
@@ -45,7 +46,8 @@ describe("hardware-sync reseed", () => {
     expect(host.read(TIMER)).toContain("OnUnitActiveSec=900s");
     expect(host.calls()).toEqual([
       "systemctl daemon-reload",
-      "systemctl enable --now maas_hardware_sync.timer",
+      "systemctl enable maas_hardware_sync.timer",
+      "systemctl restart maas_hardware_sync.timer",
       "systemctl is-active maas_hardware_sync.timer",
       "systemctl start maas_hardware_sync.service",
     ]);
@@ -66,6 +68,20 @@ describe("hardware-sync reseed", () => {
         result: { endpoint: "http://rack-7:5248/MAAS/metadata/status/x7k2pq" },
       });
     expect([host.read(SERVICE), host.read(TIMER)]).toEqual([service, timer]);
+  });
+
+  it("has MAAS's timer fire as often as the order says, and no more at the times that MAAS has written into it", async () => {
+    host.write(TIMER, "[Timer]\nOnCalendar=*-*-* *:00/15:00\n");
+    expect(await reseed({ interval_seconds: 300 })).toMatchObject({ ok: true, result: { interval_seconds: 300 } });
+    expect(host.read(INTERVAL)).toMatch(/\[Timer\]\nOnCalendar=\n(.*\n)*OnUnitActiveSec=300s\n$/);
+    await reseed({ interval_seconds: 3_600 });
+    expect(host.read(INTERVAL)).toContain("OnUnitActiveSec=3600s");
+  });
+
+  it("leaves an operator's own timer, and says that it did", async () => {
+    host.write("etc/systemd/system/maas_hardware_sync.timer", "[Timer]\nOnCalendar=daily\n");
+    expect(await reseed({ interval_seconds: 300 })).toMatchObject({ ok: true, result: { interval_seconds: null } });
+    expect(host.has(INTERVAL)).toBe(false);
   });
 
   it("else takes the rack from which the host was installed", async () => {

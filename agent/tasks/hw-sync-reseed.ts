@@ -9,6 +9,9 @@ const TIMER = "maas_hardware_sync.timer";
 /** Where MAAS puts its units, and where ours go; in the order in which systemd prefers one to the other. */
 const UNIT_FOLDERS = ["/etc/systemd/system", "/run/systemd/system", "/lib/systemd/system", "/usr/lib/systemd/system"];
 const OWN_UNIT_FOLDER = "/lib/systemd/system";
+const OPERATORS_FOLDER = "/etc/systemd/system";
+/** What is said here counts instead of what MAAS's unit says, and stays when MAAS's is written anew. */
+const INTERVAL_DROP_IN = `${OPERATORS_FOLDER}/${TIMER}.d/50-muster-interval.conf`;
 const CLOUD_CONFIG = "/etc/cloud/cloud.cfg.d";
 const RELOAD_TIMEOUT_MS = 30_000;
 /** One sync runs commissioning-like scripts; one that takes longer goes on by itself. */
@@ -29,7 +32,8 @@ export const hwSyncReseed =
 
 /**
  * Rewrites the credentials of MAAS's hardware sync, makes sure that its timer runs, and starts one sync at once (decision M3). MAAS's own units
- * are left as they are; they are written only where they are missing or cannot do their work. Harmless to repeat.
+ * are left as they are; they are written only where they are missing or cannot do their work. How often the timer fires is what the order says, by a
+ * file of our own beside the unit: MAAS computes its times of day once, at the deploy, and never again. Harmless to repeat.
  */
 const reseed =
   (system: System): Reseed =>
@@ -41,6 +45,7 @@ const reseed =
         message: "The order carries no machine token: MAAS gives one only once the machine is deployed.",
       };
     let endpoint: string;
+    let interval: number | null;
     try {
       run.progress({ step: "credentials" });
       endpoint = await endpointOf(system, input);
@@ -48,6 +53,7 @@ const reseed =
       run.progress({ step: "units" });
       await ensureUnit(system, SERVICE, isServiceUsable, serviceUnit(new URL(endpoint).origin));
       await ensureUnit(system, TIMER, isTimerUsable, timerUnit(input.interval_seconds));
+      interval = await ensureInterval(system, input.interval_seconds);
     } catch (error) {
       return {
         ok: false,
@@ -58,14 +64,17 @@ const reseed =
     run.progress({ step: "timer" });
     const failed =
       (await systemctl(system, ["daemon-reload"], RELOAD_TIMEOUT_MS)) ??
-      (await systemctl(system, ["enable", "--now", TIMER], RELOAD_TIMEOUT_MS)) ??
+      (await systemctl(system, ["enable", TIMER], RELOAD_TIMEOUT_MS)) ??
+      // A timer that runs goes on at its old times.
+      (await systemctl(system, ["restart", TIMER], RELOAD_TIMEOUT_MS)) ??
       (await systemctl(system, ["is-active", TIMER], RELOAD_TIMEOUT_MS));
     if (failed !== null) return { ok: false, error: "systemd_failed", message: failed };
     run.progress({ step: "sync" });
     const syncFailed = await systemctl(system, ["start", SERVICE], SYNC_TIMEOUT_MS);
     if (syncFailed !== null && !(await isStillRunning(system)))
       return { ok: false, error: "sync_failed", message: syncFailed };
-    return { ok: true, result: { credentials_written: true, timer_active: true, sync_started: true, endpoint } };
+    const done = { credentials_written: true, timer_active: true, sync_started: true } as const;
+    return { ok: true, result: { ...done, endpoint, interval_seconds: interval } };
   };
 
 /** The host's own files know the rack that this host reaches; the hub knows only the region (contract 4.4). */
@@ -91,10 +100,18 @@ async function ensureUnit(
   for (const folder of UNIT_FOLDERS) {
     const present = await system.read(`${folder}/${name}`);
     if (present === null) continue;
-    if (folder === "/etc/systemd/system" || isUsable(present)) return;
+    if (folder === OPERATORS_FOLDER || isUsable(present)) return;
     break;
   }
   await system.write(`${OWN_UNIT_FOLDER}/${name}`, ours, 0o644);
+}
+
+/** Null: an operator's own timer stays as it is. */
+async function ensureInterval(system: System, seconds: number): Promise<number | null> {
+  if ((await system.read(`${OPERATORS_FOLDER}/${TIMER}`)) !== null) return null;
+  const wanted = intervalDropIn(seconds);
+  if ((await system.read(INTERVAL_DROP_IN)) !== wanted) await system.write(INTERVAL_DROP_IN, wanted, 0o644);
+  return seconds;
 }
 
 const isServiceUsable = (text: string): boolean => /^ExecStart=.*report-results.*maas-machine-creds\.yml/m.test(text);
@@ -142,6 +159,14 @@ OnUnitActiveSec=${intervalSeconds}s
 
 [Install]
 WantedBy=timers.target
+`;
+
+/** The empty setting forgets all times that the unit itself names. */
+const intervalDropIn = (seconds: number): string => `# Written by muster-agent: as often as the node's profile says.
+[Timer]
+OnCalendar=
+OnBootSec=60s
+OnUnitActiveSec=${seconds}s
 `;
 
 /** Null when it went well; else what happened, in words. */

@@ -17,6 +17,7 @@ export interface MaasPort {
   scripts(type: "commissioning" | "testing"): Promise<ReadonlySet<string>>;
   bootResources(): Promise<readonly { name: string; architecture: string; type: string }[]>;
   getConfig(name: string): Promise<unknown>;
+  setConfig(name: string, value: string): Promise<void>;
 
   /** Null on 404. */
   readMachine(systemId: string): Promise<MaasMachine | null>;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hasBootImage, missingScripts } from "./boot-images.ts";
-import { dnsCheck, secondsOf } from "./probe.ts";
+import { dnsCheck } from "./probe.ts";
+import { durationOf, secondsOf } from "./sync-interval.ts";
 
 describe("a duration as MAAS keeps it", () => {
   it.each([
@@ -10,6 +11,9 @@ describe("a duration as MAAS keeps it", () => {
     ["2d4h5s", 187_205],
     ["90s", 90],
   ])("%s is %i seconds", (text, seconds) => expect(secondsOf(text)).toBe(seconds));
+  it.each([60, 90, 900, 3_600, 5_400, 86_400])("%i s can be written so that they are read again", (seconds) =>
+    expect(secondsOf(durationOf(seconds))).toBe(seconds),
+  );
   it.each(["", "15", "m", "15 minutes", "-5m"])("'%s' is none", (text) => expect(secondsOf(text)).toBeNull());
 });
 

@@ -2,6 +2,7 @@ import type { SiteProbe } from "../../shared/api/sites.ts";
 import { hasBootImage, missingScripts } from "./boot-images.ts";
 import { MaasError, type MaasPort, type MaasRack, type MaasScripts } from "./port.ts";
 import { sameAddress } from "./power-address.ts";
+import { secondsOf } from "./sync-interval.ts";
 
 type Check = SiteProbe["checks"][number];
 
@@ -184,7 +185,7 @@ async function eraseCheck(maas: MaasPort): Promise<Check> {
     : check("enable_disk_erasing_on_release", "ok", "Releases erase only when asked to.");
 }
 
-/** MAAS alone decides how often its hosts sync (contract 4.2); a profile that waits for less would call a well host unhealthy. */
+/** MAAS has one interval for all hosts of a region (contract 4.2). The hub sets it to the default profile's; what other profiles say, the agents set. */
 async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Promise<Check> {
   const value = await maas.getConfig("hardware_sync_interval");
   const seconds = typeof value === "string" ? secondsOf(value) : null;
@@ -198,7 +199,7 @@ async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Pr
     : check(
         "hardware_sync_interval",
         "warning",
-        `MAAS has hosts sync their hardware every ${seconds} s, and ${differ.map(({ name, hardwareSyncSeconds }) => `profile ${name} expects ${hardwareSyncSeconds} s`).join(", ")}. Set hardware_sync_interval in MAAS, or the profile's hardware_sync_interval_seconds.`,
+        `MAAS has hosts sync their hardware every ${seconds} s, and ${differ.map(({ name, hardwareSyncSeconds }) => `profile ${name} expects ${hardwareSyncSeconds} s`).join(", ")}. The hub sets MAAS's hardware_sync_interval to the default profile's within minutes; hosts of other profiles sync as these say, and MAAS's own view of their sync differs.`,
       );
 }
 
@@ -222,15 +223,4 @@ export function dnsCheck(setting: unknown, wanted: readonly string[]): Check {
         "warning",
         `MAAS's DNS hands names on to ${set.join(", ")}, and not to ${missing.join(", ")} as the site says. ${advice}`,
       );
-}
-
-const UNIT_SECONDS = { d: 86_400, h: 3600, m: 60, s: 1 } as const;
-
-/** A duration as MAAS keeps it: systemd's units, largest first, e.g. `1h 30m`. Null for anything else. */
-export function secondsOf(text: string): number | null {
-  if (!/^\s*(\d+\s*[dhms]\s*)+$/.test(text)) return null;
-  return [...text.matchAll(/(\d+)\s*([dhms])/g)].reduce(
-    (sum, [, count, unit]) => sum + Number(count) * UNIT_SECONDS[unit as keyof typeof UNIT_SECONDS],
-    0,
-  );
 }

@@ -4,7 +4,14 @@ import { Anything, BootResources, Racks, Scripts, Version, WhoAmI } from "./sche
 
 type System = Pick<
   MaasPort,
-  "version" | "clockAheadSeconds" | "whoami" | "rackControllers" | "bootResources" | "scripts" | "getConfig"
+  | "version"
+  | "clockAheadSeconds"
+  | "whoami"
+  | "rackControllers"
+  | "bootResources"
+  | "scripts"
+  | "getConfig"
+  | "setConfig"
 >;
 
 export function system(http: Transport): System {
@@ -25,5 +32,8 @@ export function system(http: Transport): System {
     },
     bootResources: () => http.json({ method: "GET", path: "boot-resources/" }, BootResources),
     getConfig: (name) => http.json({ method: "GET", path: "maas/", op: "get_config", query: { name } }, Anything),
+    setConfig: async (name, value) => {
+      await http.text({ method: "POST", path: "maas/", op: "set_config", form: { name, value } });
+    },
   };
 }

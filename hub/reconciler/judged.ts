@@ -30,6 +30,7 @@ export function judge(row: DriftRow, retirement: Retirement | undefined, maasUse
     agentConnected: session?.state === "open",
     retiredForSeconds: retirement?.retiredForSeconds ?? null,
     machineReleased: retirement?.released ?? false,
+    syncSeed: row.syncSeed,
   };
   const seen: MachineFacts | null = machine && {
     ...machine,
@@ -39,6 +40,7 @@ export function judge(row: DriftRow, retirement: Retirement | undefined, maasUse
   };
   return judgeDrift(facts, seen, {
     requireHwSync: policy?.requireHwSync ?? false,
+    syncIntervalSeconds: policy?.hardwareSyncIntervalSeconds ?? null,
     retiredReleaseAfterSeconds: retirement?.retiredReleaseAfterSeconds ?? null,
     maasUser,
   });

@@ -12,14 +12,16 @@ import {
   markReconciled,
   readDriftRows,
   rememberOwners,
+  siteSyncInterval,
 } from "../db/queries/drift.ts";
 import { holdsFence } from "../db/queries/maas-site-watches.ts";
 import { retirementsOf } from "../db/queries/machine-releases.ts";
 import { type BreakerState, readBreakerState } from "../db/queries/reconciler-breakers.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
-import type { MaasPort } from "../maas/port.ts";
+import { MaasError, type MaasPort } from "../maas/port.ts";
 import type { MaasUser } from "../maas/same-owner.ts";
+import { assertSyncInterval } from "../maas/sync-interval.ts";
 import { type ApplyOptions, applyJudgement } from "./apply.ts";
 import { BREAKER_WINDOW_SECONDS, breakerTrips, moveLimit } from "./breaker.ts";
 import { isAcknowledged } from "./drift-record.ts";
@@ -58,6 +60,7 @@ export class Reconciler {
   /** Whose name our token has at each site; asked for whenever all are judged, and when a machine has another owner than it had. */
   readonly #users = new Map<SiteId, MaasUser>();
   readonly #allJudgedAt = new Map<SiteId, number>();
+  readonly #settingAssertedAt = new Map<SiteId, number>();
 
   constructor(services: ReconcilerServices) {
     this.#services = services;
@@ -72,6 +75,7 @@ export class Reconciler {
       const count = await countUnmanaged(db, siteId);
       if (count > 0) log.debug("machines that are no node's are left alone", { site_id: siteId, count });
     }
+    await this.#assertSetting(look);
     const scope = this.#allAreDue(siteId) ? "all" : "due";
     const rows = await readDriftRows(db, siteId, scope);
     if (rows.length === 0) return;
@@ -116,6 +120,27 @@ export class Reconciler {
     const user = { name: username, formerNames };
     this.#users.set(siteId, user);
     return user;
+  }
+
+  /** What a site's MAAS sets its hosts up with at a deploy (lifecycle 9.1): looked at as often as all nodes are judged. */
+  async #assertSetting({ siteId, maas }: SiteLook): Promise<void> {
+    const { db, log } = this.#services;
+    if (performance.now() - (this.#settingAssertedAt.get(siteId) ?? Number.NEGATIVE_INFINITY) <= JUDGE_ALL_EVERY_MS)
+      return;
+    this.#settingAssertedAt.set(siteId, performance.now());
+    const seconds = await siteSyncInterval(db, siteId);
+    if (seconds === null) return;
+    try {
+      const set = await assertSyncInterval(maas, seconds);
+      if (set !== null)
+        log.info("MAAS has another interval of hardware sync from now on", { site_id: siteId, seconds, ...set });
+    } catch (error) {
+      if (!(error instanceof MaasError)) throw error;
+      log.warn("MAAS's interval of hardware sync could not be set; the next pass asks again", {
+        site_id: siteId,
+        error,
+      });
+    }
   }
 
   /** Some rules are about time, which changes no record (lifecycle 6.3: every five minutes). */

@@ -18,6 +18,7 @@ const node = (facts: Partial<NodeFacts> = {}): NodeFacts => ({
   agentConnected: true,
   retiredForSeconds: null,
   machineReleased: false,
+  syncSeed: null,
   ...facts,
 });
 const machine = (facts: Partial<MachineFacts> = {}): MachineFacts => ({
@@ -38,6 +39,7 @@ const machine = (facts: Partial<MachineFacts> = {}): MachineFacts => ({
 });
 const policy = (facts: Partial<PolicyFacts> = {}): PolicyFacts => ({
   requireHwSync: true,
+  syncIntervalSeconds: 900,
   retiredReleaseAfterSeconds: 3_600,
   maasUser: US,
   ...facts,
@@ -159,6 +161,23 @@ describe("hardware sync", () => {
     expect(text({}, { enableHwSync: false })).toContain("Its agent seeds the sync again");
     expect(said({}, { enableHwSync: false }, { requireHwSync: false })).toEqual([]);
   });
+  it("the host syncs at another interval than its profile says: the agent sets it, and MAAS's word of the deploy counts no more", () => {
+    const often = { syncIntervalSeconds: 300 };
+    expect(said({}, {}, often)).toEqual(["hardware_sync_interval info reseed_hardware_sync"]);
+    expect(said({ agentConnected: false }, {}, often)).toEqual(["hardware_sync_interval info none"]);
+    expect(said({ syncSeed: { asked: 300, set: 300 } }, {}, often)).toEqual([]);
+    expect(said({ syncSeed: { asked: 300, set: 300 } })).toEqual(["hardware_sync_interval info reseed_hardware_sync"]);
+    expect(text({ syncSeed: { asked: 300, set: null } }, {}, often)).toContain("upgrade the agent");
+    expect(said({ syncSeed: { asked: 900, set: null } })).toEqual([]);
+    expect(said({}, { syncIntervalSeconds: null }, often)).toEqual([]);
+    expect(said({}, {}, { ...often, requireHwSync: false })).toEqual([]);
+    // One that is to sync more seldom than MAAS has it is not late by MAAS's interval.
+    const seldom = { syncIntervalSeconds: 3_600 };
+    expect(said({ syncSeed: { asked: 3_600, set: 3_600 } }, { lastSync: ago(2_000) }, seldom)).toEqual([]);
+    expect(said({ syncSeed: { asked: 3_600, set: 3_600 } }, { lastSync: ago(5_401) }, seldom)).toEqual([
+      "hardware_sync_stopped warning reseed_hardware_sync",
+    ]);
+  });
   it("of a MAAS that does not tell is believed", () => {
     expect(said({}, { enableHwSync: null, lastSync: null, syncIntervalSeconds: null })).toEqual([]);
     expect(said({}, { lastSync: ago(100_000), syncIntervalSeconds: null })).toEqual([]);
@@ -238,6 +257,7 @@ describe("the table", () => {
     agentConnected: fc.boolean(),
     retiredForSeconds: fc.option(fc.constantFrom(0, 10_000)),
     machineReleased: fc.boolean(),
+    syncSeed: fc.option(fc.record({ asked: fc.constantFrom(900, 300), set: fc.option(fc.constantFrom(900, 300)) })),
   });
   const anyMachine = fc.record({
     systemId: fc.constant("abc123"),
@@ -257,6 +277,7 @@ describe("the table", () => {
   });
   const anyPolicy = fc.record({
     requireHwSync: fc.boolean(),
+    syncIntervalSeconds: fc.option(fc.constantFrom(900, 300)),
     retiredReleaseAfterSeconds: fc.option(fc.constantFrom(0, 3_600)),
     maasUser: fc.option(fc.constantFrom(US, { name: "muster", formerNames: ["old"] })),
   });

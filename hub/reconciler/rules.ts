@@ -75,6 +75,8 @@ export interface NodeFacts {
   readonly retiredForSeconds: number | null;
   /** Its machine was given back once: what is deployed there now is somebody else's. */
   readonly machineReleased: boolean;
+  /** The interval at which its agent was last told to sync, and the one that it has set; null where it was never told, or could not. */
+  readonly syncSeed: { readonly asked: number; readonly set: number | null } | null;
 }
 export interface MachineFacts {
   readonly systemId: string;
@@ -96,6 +98,8 @@ export interface MachineFacts {
 }
 export interface PolicyFacts {
   readonly requireHwSync: boolean;
+  /** How often its host is to sync; null where that is not known. */
+  readonly syncIntervalSeconds: number | null;
   /** How long a retired node keeps its machine; null: until somebody releases it. */
   readonly retiredReleaseAfterSeconds: number | null;
   /** Our user in MAAS; null while he is not known. */
@@ -151,7 +155,8 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts):
       expected: "a connected agent",
       message: `${name} is deployed, but nothing is heard of its agent. Look at the host: is it up, does it reach the hub, does muster-agent run?`,
     });
-  if (policy.requireHwSync && syncStopped(machine)) findings.push(syncFinding(node, name));
+  if (policy.requireHwSync && syncStopped(machine, policy)) findings.push(syncFinding(node, name));
+  else if (policy.requireHwSync) findings.push(...otherInterval(node, machine, policy));
   const [address] = machine.hostAddresses;
   if (address !== undefined && (node.host === null || !machine.hostAddresses.includes(node.host)))
     findings.push({
@@ -308,13 +313,42 @@ function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): F
 const isSameSystem = (node: NodeFacts, machine: MachineFacts): boolean =>
   node.agentSeenAt !== null && node.agentSeenAt > machine.changedAt;
 
-/** MAAS's own rule: late by half an interval is unhealthy (decision M3). */
+/** MAAS's own rule: late by half an interval is unhealthy (decision M3). The longer one counts: MAAS keeps for a machine the one of its deploy. */
 const SYNC_TOLERANCE = 1.5;
 /** As of when the machine was read: a sync is no change that anybody is told of. A version of MAAS that does not tell is believed to sync. */
-function syncStopped({ enableHwSync, lastSync, syncIntervalSeconds, readAt }: MachineFacts): boolean {
+function syncStopped(machine: MachineFacts, policy: PolicyFacts): boolean {
+  const { enableHwSync, lastSync, syncIntervalSeconds, readAt } = machine;
   if (enableHwSync === false) return true;
   if (lastSync === null || syncIntervalSeconds === null) return false;
-  return readAt.getTime() > lastSync.getTime() + SYNC_TOLERANCE * syncIntervalSeconds * 1000;
+  const interval = Math.max(syncIntervalSeconds, policy.syncIntervalSeconds ?? 0);
+  return readAt.getTime() > lastSync.getTime() + SYNC_TOLERANCE * interval * 1000;
+}
+
+/** A host syncs as its agent was last told to, else as MAAS has set it up at the deploy. */
+function otherInterval(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding[] {
+  const wanted = policy.syncIntervalSeconds;
+  const runs = node.syncSeed?.set ?? machine.syncIntervalSeconds;
+  if (wanted === null || runs === null || runs === wanted) return [];
+  const finding = {
+    rule: "hardware_sync_interval",
+    severity: "info",
+    expected: `hardware sync every ${wanted} s`,
+  } as const;
+  const is = `${nameOf(node, machine)} syncs its hardware to MAAS every ${runs} s instead of every ${wanted} s`;
+  // Told before, and to no effect.
+  const why =
+    node.syncSeed?.asked === wanted
+      ? "Its agent could not change that: an operator's own maas_hardware_sync.timer in /etc/systemd/system stays, and an agent older than this hub leaves MAAS's. Remove that timer, or upgrade the agent."
+      : "Its agent sets the host's timer; nothing is to be done.";
+  return [
+    node.agentConnected
+      ? { ...finding, action: "reseed_hardware_sync", message: `${is}. ${why}` }
+      : {
+          ...finding,
+          action: "none",
+          message: `${is}, and its agent is away. Bring the agent back; it then sets the host's timer.`,
+        },
+  ];
 }
 
 /** Only a connected agent can seed it again. */

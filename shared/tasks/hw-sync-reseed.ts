@@ -25,6 +25,8 @@ export const hwSyncReseed = defineTask({
     timer_active: z.boolean(),
     sync_started: z.boolean(),
     endpoint: z.string(),
+    /** How often the host syncs from now on; null where an operator's own timer says otherwise. An older agent does not tell. */
+    interval_seconds: z.int().nullable().optional(),
   }),
   progress: z.strictObject({ step: z.enum(["credentials", "units", "timer", "sync"]) }),
   errors: {

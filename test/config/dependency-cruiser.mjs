@@ -249,7 +249,7 @@ export default {
       "^hub/(watcher|reconciler|repair|readiness)/",
       [
         "^hub/(watcher|reconciler|repair|readiness|node|tasks|db)/",
-        "^hub/maas/(port|power-address|host-address|same-owner|status|schemas)[.]ts$",
+        "^hub/maas/(port|power-address|host-address|same-owner|sync-interval|status|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
         "^hub/workflows/(registry|[^/]+)[.]ts$",
         "^hub/workflows/engine/",

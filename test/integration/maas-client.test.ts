@@ -62,6 +62,9 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     expect((await maas.scripts("commissioning")).has("smartctl-validate")).toBe(false);
     expect((await maas.bootResources()).map((image) => image.name)).toContain("ubuntu/noble");
     expect(await maas.getConfig("enable_disk_erasing_on_release")).toBe(false);
+    await maas.setConfig("hardware_sync_interval", "10m");
+    expect(await maas.getConfig("hardware_sync_interval")).toBe("10m");
+    await maas.setConfig("hardware_sync_interval", "15m");
   });
 
   it("creates without commissioning and finds by name and by BMC", async () => {

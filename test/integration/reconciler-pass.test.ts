@@ -7,7 +7,7 @@ import { bindNodeToMachine, unbindNode } from "../../hub/db/queries/node-machine
 import { lockNode } from "../../hub/db/queries/nodes.ts";
 import { listBreakers } from "../../hub/db/queries/reconciler-breakers.ts";
 import { waitKey } from "../../hub/db/queries/workflow-wakes.ts";
-import { maasCredentialUses, maasSiteProfiles, nodes, tasks, workflows } from "../../hub/db/schema/index.ts";
+import { maasCredentialUses, maasSiteProfiles, maasSites, nodes, tasks, workflows } from "../../hub/db/schema/index.ts";
 import { createLog } from "../../hub/log.ts";
 import { MaasError, type MaasPort } from "../../hub/maas/port.ts";
 import { Reconciler } from "../../hub/reconciler/reconcile.ts";
@@ -309,5 +309,30 @@ describe("a pass of the reconciler", () => {
     });
     await rebind("never1");
     expect(await fleet.node(one.nodeId)).toMatchObject({ lastMaasStatus: null, lastMaasIps: null });
+  });
+
+  it("has MAAS and the hosts sync as often as the profile says", async () => {
+    const { config } = fleet.rig.maas.sim.region.state;
+    const interval = (seconds: number) =>
+      fleet.db.update(maasSiteProfiles).set({ hardwareSyncIntervalSeconds: seconds });
+    const [profile] = await fleet.db.select().from(maasSiteProfiles);
+    await fleet.db.update(maasSites).set({ defaultProfileId: profile?.id ?? null });
+    const asked = () =>
+      fleet.db.$count(
+        tasks,
+        sql`${tasks.input} ->> 'interval_seconds' = '300' and ${tasks.type} = 'node.hw_sync_reseed'`,
+      );
+    reconciler = new Reconciler({ db: fleet.db, inTx: fleet.inTx, log: quietLog });
+    await interval(300);
+    // A host is told once an interval.
+    await fleet.db.update(tasks).set({ createdAt: sql`created_at - interval '1 hour'` });
+    try {
+      await pass("all");
+      expect(config["hardware_sync_interval"]).toBe("5m");
+      expect(await asked()).toBeGreaterThan(0);
+    } finally {
+      config["hardware_sync_interval"] = "15m";
+      await interval(profile?.hardwareSyncIntervalSeconds ?? 900);
+    }
   });
 });

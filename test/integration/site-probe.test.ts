@@ -121,7 +121,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
       ["hourly", "warning"],
     ]);
     const [sync] = await checks("hardware_sync_interval");
-    expect(sync.message).toMatch(/every 900 s, and profile hourly expects 3600 s\. Set/);
+    expect(sync.message).toMatch(/every 900 s, and profile hourly expects 3600 s\. The hub sets/);
   });
 
   it("warns of settings of the region that change what a release or a sync does", async () => {

@@ -28,6 +28,8 @@ export interface DriftRow {
   readonly machine: MaasMachineRow | null;
   readonly session: Pick<AgentSession, "lastSeenAt" | "state"> | null;
   readonly policy: { requireHwSync: boolean; hardwareSyncIntervalSeconds: number } | null;
+  /** What its agent was last told of the interval of hardware sync and has carried out, and what came of it. */
+  readonly syncSeed: { readonly asked: number; readonly set: number | null } | null;
   readonly maasUrl: string;
   readonly siteStatus: MaasSite["status"];
   readonly hostInterface: string;
@@ -38,6 +40,12 @@ export interface DriftRow {
 
 /** What a contact of the agent disproves, which marks no record as changed: few, and judged with every look. */
 const DISPROVED_BY_CONTACT = sql`${nodeMaasState.driftDetails} ->> 'rule' = 'powered_off'`;
+
+/** The keys of all such tasks begin so, and a node's keys are indexed. */
+const LAST_SEED = sql<DriftRow["syncSeed"]>`(
+  select jsonb_build_object('asked', t.input -> 'interval_seconds', 'set', t.result -> 'interval_seconds')
+  from tasks t where t.node_id = ${nodes.id} and t.idempotency_key like 'hw-sync-reseed/%' and t.state = 'succeeded'
+  order by t.finished_at desc limit 1)`;
 
 /** The nodes of a site that are bound to a machine: those whose facts have changed since they were judged, or all. One statement. */
 export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | "all" | NodeId): Promise<DriftRow[]> {
@@ -64,6 +72,7 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
         requireHwSync: profiles.requireHwSync,
         hardwareSyncIntervalSeconds: profiles.hardwareSyncIntervalSeconds,
       },
+      syncSeed: LAST_SEED,
       maasUrl: maasSites.apiBaseUrl,
       siteStatus: maasSites.status,
       hostInterface: maasSites.deploySshIface,
@@ -112,6 +121,16 @@ export async function forgetOwners(tx: Tx, siteId: SiteId): Promise<void> {
     from nodes n, maas_machines m
     where s.site_id = ${siteId} and s.maas_owner is not null and n.id = s.node_id and n.status = 'retired'
       and m.site_id = s.site_id and m.system_id = s.maas_system_id and (m.status <> 6 or m.absent)`);
+}
+
+/** How often hosts of the site sync by its default profile; null for a site that is disabled, or where none has to. */
+export async function siteSyncInterval(db: Db, siteId: SiteId): Promise<number | null> {
+  const [row] = await db
+    .select({ seconds: maasSiteProfiles.hardwareSyncIntervalSeconds })
+    .from(maasSites)
+    .innerJoin(maasSiteProfiles, eq(maasSiteProfiles.id, maasSites.defaultProfileId))
+    .where(and(eq(maasSites.id, siteId), eq(maasSites.status, "active"), eq(maasSiteProfiles.requireHwSync, true)));
+  return row?.seconds ?? null;
 }
 
 /** Nodes in service whose machines MAAS does not list any more, of which it was not asked yet whether they are gone. */

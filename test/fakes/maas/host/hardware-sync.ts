@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { findUnitFile, readServiceUnit } from "./unit-file.ts";
 
 export const HW_SYNC_SERVICE = "maas_hardware_sync.service";
+const DROP_INS = "etc/systemd/system/maas_hardware_sync.timer.d";
 const CREDENTIALS = "etc/maas/maas-machine-creds.yml";
 const TIMEOUT_MS = 30_000;
 
@@ -29,6 +31,16 @@ function readCredentials(yaml: string): Credentials {
     tokenKey: value("token_key"),
     tokenSecret: value("token_secret"),
   };
+}
+
+/** What somebody on the host has made of the timer, in seconds; null where it fires as the region's unit says. */
+export function ownInterval(root: string): number | null {
+  const folder = join(root, DROP_INS);
+  if (!existsSync(folder)) return null;
+  const seconds = readdirSync(folder)
+    .filter((name) => name.endsWith(".conf"))
+    .map((name) => /^OnUnitActiveSec=(\d+)s$/m.exec(readFileSync(join(folder, name), "utf8"))?.[1]);
+  return Number(seconds.findLast((one) => one !== undefined)) || null;
 }
 
 export function machineAuthorization(credentials: Omit<Credentials, "endpoint">): string {

@@ -4,7 +4,7 @@ import type { Region } from "../engine/region.ts";
 import type { UnitAction, UnitSupervisor } from "../http/control.ts";
 import type { HostRecord, Machine } from "../state/model.ts";
 import { STATUS } from "../state/statuses.ts";
-import { HW_SYNC_SERVICE, machineAuthorization, syncHardware } from "./hardware-sync.ts";
+import { HW_SYNC_SERVICE, machineAuthorization, ownInterval, syncHardware } from "./hardware-sync.ts";
 import type { UnitAnswer } from "./host.ts";
 import { SimulatedHost } from "./host.ts";
 import { installImage, newBoot, tellSupervisor } from "./image.ts";
@@ -129,7 +129,7 @@ export class HostSupervisor implements UnitSupervisor {
       environment,
       restartDelayMs: Math.max(MIN_RESTART_DELAY_MS, region.realMs(RESTART_DELAY_S)),
       timerMs: () => {
-        const interval = region.findMachine(record.systemId)?.syncInterval ?? null;
+        const interval = ownInterval(record.root) ?? region.findMachine(record.systemId)?.syncInterval ?? null;
         return interval === null ? null : region.realMs(interval);
       },
       onTimer: async (service) => {

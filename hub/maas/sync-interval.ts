@@ -1,0 +1,35 @@
+import type { MaasPort } from "./port.ts";
+
+const UNIT_SECONDS = { d: 86_400, h: 3600, m: 60, s: 1 } as const;
+
+/** A duration as MAAS keeps it: systemd's units, largest first, e.g. `1h 30m`. Null for anything else. */
+export function secondsOf(text: string): number | null {
+  if (!/^\s*(\d+\s*[dhms]\s*)+$/.test(text)) return null;
+  return [...text.matchAll(/(\d+)\s*([dhms])/g)].reduce(
+    (sum, [, count, unit]) => sum + Number(count) * UNIT_SECONDS[unit as keyof typeof UNIT_SECONDS],
+    0,
+  );
+}
+
+/** The same the other way round, e.g. `1h30m`. */
+export function durationOf(seconds: number): string {
+  const parts = [
+    [Math.floor(seconds / 3600), "h"],
+    [Math.floor((seconds % 3600) / 60), "m"],
+    [seconds % 60, "s"],
+  ] as const;
+  return parts.flatMap(([count, unit]) => (count > 0 ? [`${count}${unit}`] : [])).join("");
+}
+
+const SETTING = "hardware_sync_interval";
+
+/**
+ * Has MAAS set up machines with this interval from their next deploy on; it has one for the whole region, and keeps for each machine the one of its deploy
+ * (contract 4.6). Answers what it was before where it had to be set.
+ */
+export async function assertSyncInterval(maas: MaasPort, seconds: number): Promise<{ before: unknown } | null> {
+  const before = await maas.getConfig(SETTING);
+  if (typeof before === "string" && secondsOf(before) === seconds) return null;
+  await maas.setConfig(SETTING, durationOf(seconds));
+  return { before };
+}
