@@ -13,6 +13,8 @@ export interface ConditionRule {
   /** After so many seconds without a word the condition is stale; null: it holds until another word replaces it, as what happened stays so. */
   readonly lifeSeconds: number | null;
   readonly bars: Bars;
+  /** The reason of a word that bars nothing, whatever it says. */
+  readonly tolerates?: string;
 }
 
 /** The longest that an agent lets pass between two signals that say the same, `agent/agent.ts`. */
@@ -34,6 +36,8 @@ export const CONDITION_TYPES = {
   /** An onboarding waits for these two; a node in service is judged by its agent's health. */
   "bootstrap.site": { sources: ["agent"], lifeSeconds: null, bars: "never" },
   "bootstrap.muster": { sources: ["agent"], lifeSeconds: null, bars: "never" },
+  /** Of a provisioning, by its onboarding: whether all RoCE rows of the host are set. A profile may let the host serve without. */
+  "network.roce": { sources: ["hub"], lifeSeconds: null, bars: "not_true", tolerates: "MissingButAllowed" },
   "cloud_init.done": { sources: ["cloud-init", "external"], lifeSeconds: null, bars: "never" },
 } as const satisfies Record<string, ConditionRule>;
 

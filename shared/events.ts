@@ -147,6 +147,19 @@ export const EVENTS = {
     meaning: "The node's drift is over: `healed` by itself, or `acknowledged` or ended by a person.",
     data: z.strictObject({ ...drift, how: z.enum(["healed", "acknowledged", "returned_to_service"]) }),
   },
+  "node.roce.incomplete": {
+    subject: "nodes/{node_id}",
+    meaning: "The node was provisioned without all addresses of its host's RoCE rows.",
+    data: z.strictObject({
+      node_id: z.string(),
+      hostname: z.string(),
+      onboarding_id: z.string(),
+      assignments: z.int(),
+      applied: z.int(),
+      problems: z.array(z.string()),
+      bars_scheduling: z.boolean(),
+    }),
+  },
   "node.identity.barred": {
     subject: "nodes/{node_id}",
     meaning: "Two hosts used one node's identity; both are barred until an operator re-enrolls the node.",

@@ -8,7 +8,7 @@ import type {
   SignalOutcome,
 } from "../../shared/readiness.ts";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
-import { sql } from "../db/orm.ts";
+import { and, eq, sql } from "../db/orm.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import { nodeConditions, readinessSignals } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
@@ -121,6 +121,21 @@ export const writeConnected = (
   reason: string,
   message: string,
 ): Promise<void> => writeOwnCondition(tx, node, { type: "agent.connected", status, reason, message });
+
+/** Whether the host's RoCE rows are set in MAAS, as its provisioning found them. */
+export const writeRoce = (
+  tx: Tx,
+  node: { id: NodeId; generation: number },
+  status: "True" | "False",
+  reason: string,
+  message: string,
+): Promise<void> => writeOwnCondition(tx, node, { type: "network.roce", status, reason, message });
+
+export async function clearRoce(tx: Tx, nodeId: NodeId): Promise<void> {
+  await tx
+    .delete(nodeConditions)
+    .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, "network.roce")));
+}
 
 /** Whether one host alone uses the node's identity (decision I1). */
 export const writeIdentity = (

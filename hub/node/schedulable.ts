@@ -1,4 +1,4 @@
-import { type Bars, CONDITION_TYPES } from "../../shared/condition-types.ts";
+import { type Bars, CONDITION_TYPES, type ConditionRule } from "../../shared/condition-types.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 
 export interface SchedulingFacts {
@@ -29,8 +29,9 @@ export function schedulability(
       "its host lets nobody in since it was drained: node.undrain has not succeeded; activate it again to retry",
     );
   if (node.cordonReason !== null) reasons.push(`cordoned: ${node.cordonReason}`);
-  for (const [type, { bars }] of Object.entries(CONDITION_TYPES)) {
+  for (const [type, { bars, tolerates }] of Object.entries<ConditionRule>(CONDITION_TYPES)) {
     const said = conditions.find((one) => one.type === type);
+    if (tolerates !== undefined && said?.reason === tolerates) continue;
     const reason = barredBy(type, bars, said, node.generation);
     if (reason !== null) reasons.push(reason);
   }

@@ -46,7 +46,10 @@ export const OnboardState = z.object({
   discovery_power: fact(z.object({ off_seen: z.boolean(), booted_at: z.iso.datetime().nullable() })),
   boss_disk_id: fact(z.number()),
   roce_applied: fact(z.number()),
+  roce_assigned: fact(z.number()),
   roce_warnings: fact(z.array(z.string())),
+  /** STATIC links of others beside a row's. */
+  roce_foreign: fact(z.array(z.string())),
   pxe_interface: fact(z.string()),
   node_id: fact(NodeId),
   /** Provisioning attempt that the newest token and user-data belong to. */

@@ -164,6 +164,7 @@ const profileFields = {
     .describe("A host whose PXE wiring looks wrong is refused; without it, tried nevertheless")
     .default(true),
   enable_phase2_roce: z.boolean().describe("Give hosts the addresses of their RoCE rows").default(true),
+  roce_required: z.boolean().describe("Keep work off a node while a RoCE row of its host is not set").default(true),
   require_hw_sync: z
     .boolean()
     .describe("A host becomes active only when its hardware sync arrives in MAAS")

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eq } from "../../hub/db/orm.ts";
-import { nodeMaasState, nodes } from "../../hub/db/schema/index.ts";
+import { and, eq } from "../../hub/db/orm.ts";
+import { domainEvents, maasRoceAssignments, nodeConditions, nodeMaasState, nodes } from "../../hub/db/schema/index.ts";
+import { schedulability } from "../../hub/node/schedulable.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { startDecommission } from "../../hub/workflows/start-decommission.ts";
 import { startOnboarding } from "../../hub/workflows/start-onboarding.ts";
 import type { NodeId } from "../../shared/ids.ts";
-import { bmcAddress } from "../fakes/maas/state/site.ts";
+import { bmcAddress, ROCE_NICS } from "../fakes/maas/state/site.ts";
 import { playDecommissionedAgent } from "../support/decommission-world.ts";
 import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { until } from "../support/until.ts";
@@ -16,7 +17,7 @@ let rig: OnboardingRig;
 let arriving: Driver;
 let leaving: Driver;
 beforeAll(async () => {
-  rig = await startOnboardingRig({ machines: 6 });
+  rig = await startOnboardingRig({ machines: 9 });
   const kinds = workflowsOf(rig.services);
   arriving = new Driver(rig.test, kinds, (id) => rig.playAgent(id));
   leaving = new Driver(rig.test, kinds, (id) => playDecommissionedAgent(rig, id));
@@ -51,6 +52,80 @@ const bindingsOf = (systemId: string) =>
   db().select().from(nodeMaasState).where(eq(nodeMaasState.maasSystemId, systemId));
 const statusOf = async (nodeId: NodeId) =>
   (await db().select({ status: nodes.status }).from(nodes).where(eq(nodes.id, nodeId)))[0]?.status;
+
+describe("the RoCE addresses of a host that is onboarded again", () => {
+  const rowsOf = (hostname: string) => eq(maasRoceAssignments.hostname, hostname);
+  const staticOf = (systemId: string): string[] =>
+    (rig.maas.sim.region.findMachine(systemId)?.interfaces ?? [])
+      .flatMap((nic) =>
+        nic.links.filter((link) => link.mode === "static").map((link) => `${nic.name} ${link.ipAddress}`),
+      )
+      .toSorted();
+  const roceOf = async (nodeId: NodeId) =>
+    (
+      await db()
+        .select()
+        .from(nodeConditions)
+        .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, "network.roce")))
+    )[0];
+  const schedulable = (word: { reason: string; status: "True" | "False" | "Unknown" } | undefined) =>
+    word === undefined
+      ? []
+      : schedulability({ status: "active", cordonReason: null, generation: 1, hostClosed: false }, [
+          { ...word, type: "network.roce", generation: 1, stale: false },
+        ]).reasons.filter((reason) => reason.startsWith("network.roce"));
+  const [first, second] = ROCE_NICS;
+
+  it("are those of the rows: what a row named before is taken away, what others made stays and is told", async () => {
+    const { nodeId, hostname, systemId } = await onboarded(7);
+    expect(staticOf(systemId)).toEqual([`${first} 172.30.0.15`, `${second} 172.31.0.15`]);
+    expect(await roceOf(nodeId)).toMatchObject({ status: "True", reason: "AllSet" });
+    await removed(nodeId);
+    await releasedInMaas(systemId);
+    const maas = await rig.services.maas(rig.siteId);
+    const nic = (await maas.interfaces(systemId)).find((one) => one.name === second);
+    const subnet = (await maas.subnets()).find((one) => one.cidr === "172.31.0.14/31");
+    if (nic === undefined || subnet === undefined) throw new Error("no such interface or subnet");
+    await maas.linkSubnet(systemId, nic.id, { mode: "static", subnetId: subnet.id, ipAddress: "172.31.0.14" });
+    await db()
+      .update(maasRoceAssignments)
+      .set({ ipv4Cidr: "172.30.9.1/31" })
+      .where(and(rowsOf(hostname), eq(maasRoceAssignments.interface, first)));
+    const again = await onboarded(7);
+    expect(staticOf(systemId)).toEqual([`${first} 172.30.9.1`, `${second} 172.31.0.14`, `${second} 172.31.0.15`]);
+    const word = await roceOf(again.nodeId);
+    expect(word).toMatchObject({ status: "True" });
+    expect(word?.message).toContain(`were left: ${second} 172.31.0.14`);
+  });
+
+  it.each([
+    [true, "AddressesMissing", 1],
+    [false, "MissingButAllowed", 0],
+  ] as const)(
+    "are never a quiet part of them on a node that may be used (required: %s)",
+    async (required, reason, barred) => {
+      const n = required ? 8 : 9;
+      const profileId = await rig.addProfile(`roce-${n}`, { roce_required: required });
+      const { id, nodeId, hostname } = await rig.start(n, profileId);
+      await db()
+        .update(maasRoceAssignments)
+        .set({ interface: "ens99f9" })
+        .where(and(rowsOf(hostname), eq(maasRoceAssignments.interface, first)));
+      expect((await arriving.drive(id)).status).toBe("completed");
+      const word = await roceOf(nodeId);
+      expect(word).toMatchObject({ status: "False", reason });
+      expect(word?.message).toMatch(/^1 of 2 .* ens99f9 .*no such interface/);
+      expect(schedulable(word)).toHaveLength(barred);
+      const told = await db()
+        .select()
+        .from(domainEvents)
+        .where(and(eq(domainEvents.type, "node.roce.incomplete"), eq(domainEvents.subject, `nodes/${nodeId}`)));
+      expect(told).toMatchObject([
+        { data: { onboarding_id: id, assignments: 2, applied: 1, bars_scheduling: required } },
+      ]);
+    },
+  );
+});
 
 describe("a host that was removed", () => {
   it("is onboarded again, as a node of its own", async () => {

@@ -12,6 +12,7 @@ export * from "./maas-credential-uses.ts";
 export * from "./maas-machines.ts";
 export * from "./maas-power-credential-overrides.ts";
 export * from "./maas-roce-assignments.ts";
+export * from "./maas-roce-links.ts";
 export * from "./maas-site-profiles.ts";
 export * from "./maas-site-watches.ts";
 export * from "./maas-sites.ts";

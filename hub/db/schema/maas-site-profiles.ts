@@ -23,6 +23,7 @@ export const maasSiteProfiles = pgTable(
     testingScripts: text("testing_scripts").array().notNull().default(sql`'{}'`),
     strictPxePreflight: boolean("strict_pxe_preflight").notNull(),
     enablePhase2Roce: boolean("enable_phase2_roce").notNull(),
+    roceRequired: boolean("roce_required").notNull().default(true),
     requireHwSync: boolean("require_hw_sync").notNull(),
     hardwareSyncIntervalSeconds: integer("hardware_sync_interval_seconds").notNull(),
     releaseFallbackNoErase: boolean("release_fallback_no_erase").notNull(),

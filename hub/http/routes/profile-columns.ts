@@ -15,6 +15,7 @@ const COLUMNS = {
   testing_scripts: "testingScripts",
   strict_pxe_preflight: "strictPxePreflight",
   enable_phase2_roce: "enablePhase2Roce",
+  roce_required: "roceRequired",
   require_hw_sync: "requireHwSync",
   hardware_sync_interval_seconds: "hardwareSyncIntervalSeconds",
   release_fallback_no_erase: "releaseFallbackNoErase",

@@ -1,7 +1,9 @@
 import { listRoceOfHost } from "../../db/queries/onboarding-work.ts";
+import { forgetRoceLinks, listRoceLinks, noteRoceLinks, type RoceLink } from "../../db/queries/roce-links.ts";
 import type { MaasRoceAssignment } from "../../db/schema/index.ts";
 import { MaasError, type MaasInterface, type MaasPort, type MaasSubnet } from "../../maas/port.ts";
 import {
+  inFencedTx,
   maasOf,
   type OnboardContext,
   type OnboardStage,
@@ -11,10 +13,12 @@ import {
 } from "../context.ts";
 import { notEditable } from "../editable.ts";
 import { addressOf, networkOf } from "../ipv4.ts";
+import { type LinkPlan, planLinks } from "../roce-links.ts";
 
 /**
  * The MAAS half of the RoCE contract (lifecycle 4.3); the host's routing is the other. A row that cannot be applied is a warning: the host
- * comes up without that rail, and the stage's event says so (lifecycle 4.6).
+ * comes up without that rail (lifecycle 4.6), and its node's condition `network.roce` says so. Links that were made for rows of before are taken away,
+ * for MAAS would configure both addresses.
  */
 export const applyRocePhase2: OnboardStage = {
   name: "apply_roce_phase2",
@@ -28,21 +32,66 @@ export const applyRocePhase2: OnboardStage = {
   ),
   retry: UPSTREAM_RETRY,
   async run(context) {
-    if (!context.profile.enablePhase2Roce) return { kind: "skipped", message: "The profile does not enable RoCE" };
-    const rows = await listRoceOfHost(context.services.db, context.site.id, context.onboarding.hostname);
-    if (rows.length === 0) return { kind: "skipped", message: "The host has no RoCE assignments" };
+    if (!context.profile.enablePhase2Roce)
+      return { kind: "skipped", message: "The profile does not enable RoCE", patch: NO_ROCE };
+    const { services, site, onboarding } = context;
+    const rows = await listRoceOfHost(services.db, site.id, onboarding.hostname);
+    const place = { siteId: site.id, systemId: systemIdOf(context) };
+    const ours = await listRoceLinks(services.db, place);
+    if (rows.length === 0 && ours.length === 0)
+      return { kind: "skipped", message: "The host has no RoCE assignments", patch: NO_ROCE };
     const other = await notEditable("apply_roce_phase2", context);
     if (other !== null) return other;
+    const wanted = rows.map((row) => ({ interface: row.interface, ipAddress: addressOf(row.ipv4Cidr) }));
+    await inFencedTx(context, (tx) => noteRoceLinks(tx, place, wanted));
+    const { stale, foreign } = await takeAwayStale(context, wanted, ours);
     const warnings = await applyAll(context, rows);
     const applied = rows.length - warnings.length;
+    const removed = stale.map(inWords);
+    const left = foreign.map(inWords);
     return {
       kind: "done",
-      message: `${applied} of ${rows.length} RoCE addresses are set`,
-      patch: { roce_applied: applied, roce_warnings: warnings },
-      details: { applied, assignments: rows.length, warnings: warnings.slice(0, 32) },
+      message: `${applied} of ${rows.length} RoCE addresses are set${removed.length === 0 ? "" : `, ${removed.length} old ones taken away`}`,
+      patch: {
+        roce_assigned: rows.length,
+        roce_applied: applied,
+        roce_warnings: warnings,
+        roce_foreign: left.slice(0, 32),
+      },
+      details: {
+        applied,
+        assignments: rows.length,
+        warnings: warnings.slice(0, 32),
+        removed_links: removed.slice(0, 32),
+        foreign_links: left.slice(0, 32),
+      },
+      commit: (tx) =>
+        forgetRoceLinks(
+          tx,
+          place,
+          ours.filter(
+            (link) => !wanted.some((one) => one.interface === link.interface && one.ipAddress === link.ipAddress),
+          ),
+        ),
     };
   },
 };
+
+const NO_ROCE = { roce_assigned: 0, roce_applied: 0, roce_warnings: [], roce_foreign: [] };
+const inWords = (link: RoceLink): string => `${link.interface} ${link.ipAddress}`;
+
+/** First of all: another row may want the address by now. */
+async function takeAwayStale(
+  context: OnboardContext,
+  wanted: readonly RoceLink[],
+  ours: readonly RoceLink[],
+): Promise<LinkPlan> {
+  const maas = await maasOf(context);
+  const systemId = systemIdOf(context);
+  const plan = planLinks(await maas.interfaces(systemId), wanted, ours);
+  for (const link of plan.stale) await maas.unlinkSubnet(systemId, link.interfaceId, link.linkId);
+  return plan;
+}
 
 /** One warning for each row that could not be applied. */
 async function applyAll(context: OnboardContext, rows: readonly MaasRoceAssignment[]): Promise<string[]> {

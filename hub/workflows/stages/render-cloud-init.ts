@@ -20,6 +20,7 @@ import type { CompensationCause } from "../engine/stage.ts";
 import { renderUserData } from "../first-boot.ts";
 import { freshMachine, judgeMachine, waitForMachine } from "../machine.ts";
 import { stepBackToReady } from "../release.ts";
+import { tellRoce } from "../roce-condition.ts";
 import { StageFailure } from "../stage-failure.ts";
 import { mustBeNoOtherNode } from "../take-machine.ts";
 
@@ -109,6 +110,7 @@ async function openAttempt(tx: Tx, context: OnboardContext, macs: readonly strin
   await mustBeNoOtherNode(tx, context, { systemId: maasSystemId, bmc: onboarding.ipmiIp });
   await bindNodeToMachine(tx, { nodeId, siteId: site.id, maasSystemId, ipmiIp: onboarding.ipmiIp });
   const generation = await nextGeneration(tx, nodeId);
+  await tellRoce(tx, context, { id: nodeId, generation });
   const { token } = await issueEnrollmentToken(tx, {
     nodeId,
     workflowId: context.workflowId,
