@@ -3,7 +3,7 @@ import { machinePath } from "./machines.ts";
 import type { MaasPort } from "./port.ts";
 import { Machine } from "./schemas.ts";
 
-type Deploy = Pick<MaasPort, "commission" | "abort" | "deploy" | "release" | "markFixed" | "overrideFailedTesting">;
+type Deploy = Pick<MaasPort, "commission" | "abort" | "deploy" | "release" | "overrideFailedTesting">;
 
 /** MAAS takes one text with commas; an empty one would be a choice of its own (contract 2.5). */
 const named = (field: string, scripts: readonly string[]): Record<string, string> =>
@@ -51,7 +51,6 @@ export function deploy(http: Transport): Deploy {
               ...(input.erase === "secure" ? { secure_erase: true } : {}),
             }),
       }),
-    markFixed: (systemId) => post(systemId, "mark_fixed"),
     overrideFailedTesting: (systemId) => post(systemId, "override_failed_testing"),
   };
 }

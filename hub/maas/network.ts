@@ -1,11 +1,11 @@
 import { z } from "zod";
 import type { Transport } from "./http.ts";
 import type { MaasPort } from "./port.ts";
-import { Fabrics, Interface, Subnet } from "./schemas.ts";
+import { Interface, Subnet } from "./schemas.ts";
 
 type Network = Pick<
   MaasPort,
-  "interfaces" | "setInterfaceVlan" | "linkSubnet" | "unlinkSubnet" | "subnets" | "createSubnet" | "vlans"
+  "interfaces" | "setInterfaceVlan" | "linkSubnet" | "unlinkSubnet" | "subnets" | "createSubnet"
 >;
 
 export function network(http: Transport): Network {
@@ -41,7 +41,5 @@ export function network(http: Transport): Network {
         },
         Subnet,
       ),
-    vlans: async () =>
-      (await http.json({ method: "GET", path: "fabrics/" }, Fabrics)).flatMap((fabric) => fabric.vlans),
   };
 }

@@ -47,10 +47,8 @@ export interface MaasPort {
     input: { userDataBase64: Secret; distroSeries: string; enableHwSync: boolean; comment: string },
   ): Promise<MaasMachine>;
   release(systemId: string, input: { comment: string; erase?: "quick" | "secure" | "full" }): Promise<MaasMachine>;
-  powerOn(systemId: string): Promise<void>;
   powerOff(systemId: string): Promise<void>;
   queryPowerState(systemId: string): Promise<string>;
-  markFixed(systemId: string): Promise<MaasMachine>;
   overrideFailedTesting(systemId: string): Promise<MaasMachine>;
   /** Null before the deploy call (decision M3). */
   getMachineToken(systemId: string): Promise<MachineToken | null>;
@@ -69,7 +67,6 @@ export interface MaasPort {
   unlinkSubnet(systemId: string, interfaceId: number, linkId: number): Promise<MaasInterface>;
   subnets(): Promise<readonly MaasSubnet[]>;
   createSubnet(input: { cidr: string; name: string; vlanId: number; managed: boolean }): Promise<MaasSubnet>;
-  vlans(): Promise<readonly MaasVlan[]>;
 
   /** Newest first; with `after`, the `limit` oldest behind that id (contract 2.15). Level DEBUG. */
   events(query: { after?: number; limit: number }): Promise<readonly MaasEvent[]>;
@@ -173,13 +170,6 @@ export interface MaasSubnet {
   readonly name: string;
   readonly vlanId: number;
   readonly vlanVid: number;
-}
-
-export interface MaasVlan {
-  readonly id: number;
-  readonly vid: number;
-  readonly fabricId: number;
-  readonly name: string;
 }
 
 export interface MaasEvent {

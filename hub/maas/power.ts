@@ -3,14 +3,13 @@ import { machinePath } from "./machines.ts";
 import type { MaasPort } from "./port.ts";
 import { PowerState } from "./schemas.ts";
 
-type Power = Pick<MaasPort, "powerOn" | "powerOff" | "queryPowerState">;
+type Power = Pick<MaasPort, "powerOff" | "queryPowerState">;
 
 export function power(http: Transport): Power {
   // `null` is a legal answer to power_off (contract 2.13), so the bodies are not looked at.
   const act = async (systemId: string, op: string): Promise<void> =>
     void (await http.text({ method: "POST", path: machinePath(systemId), op, form: {}, slow: true }));
   return {
-    powerOn: (systemId) => act(systemId, "power_on"),
     powerOff: (systemId) => act(systemId, "power_off"),
     queryPowerState: async (systemId) =>
       (await http.json({ method: "GET", path: machinePath(systemId), op: "query_power_state", slow: true }, PowerState))

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
 import type { InterfaceAddress } from "./host-address.ts";
-import type { MaasBlockDevice, MaasEvent, MaasInterface, MaasMachine, MaasRack, MaasSubnet, MaasVlan } from "./port.ts";
+import type { MaasBlockDevice, MaasEvent, MaasInterface, MaasMachine, MaasRack, MaasSubnet } from "./port.ts";
 
 /** Only the fields that we use; versions add and drop others (contract 7). A field that a version lacks gets the value that means "not known". */
 const text = z
@@ -184,11 +184,6 @@ export const Interface = z
 export const Subnet = z
   .object({ id: z.int(), cidr: z.string(), name: text, vlan: z.object({ id: z.int(), vid: z.int() }) })
   .transform((s): MaasSubnet => ({ id: s.id, cidr: s.cidr, name: s.name, vlanId: s.vlan.id, vlanVid: s.vlan.vid }));
-
-const Vlan = z
-  .object({ id: z.int(), vid: z.int(), fabric_id: z.int(), name: text })
-  .transform((v): MaasVlan => ({ id: v.id, vid: v.vid, fabricId: v.fabric_id, name: v.name }));
-export const Fabrics = z.array(z.object({ vlans: z.array(Vlan) }));
 
 const Event = z.object({
   id: z.int(),

@@ -9,15 +9,13 @@ export const MOVE_OWNERS = [
   "cleanup",
   "drain",
   "remove",
-  "reimage",
   "identity",
 ] as const;
 export type MoveOwner = (typeof MOVE_OWNERS)[number];
 
 /**
- * THE table of coarse states (state model 3.2) with who may move (3.3). Absent means forbidden. `-> enrolling` from a state in service is
- * decision N2's one addition, for a reimage; `identity` bars two users of one identity (decision I1); an operator may
- * quarantine what is in service (decision N4), and retires a node whose host never came.
+ * THE table of coarse states (state model 3.2) with who may move (3.3). Absent means forbidden. `identity` bars two users of
+ * one identity (decision I1); an operator may quarantine what is in service (decision N4), and retires a node whose host never came.
  */
 export const NODE_TRANSITIONS = {
   bootstrap_issued: { enrolling: ["admin_api", "onboarding"], retired: ["operator"] },
@@ -26,15 +24,13 @@ export const NODE_TRANSITIONS = {
     offline: ["heartbeat", "reconciler"],
     quarantined: ["reconciler", "cleanup", "identity", "operator"],
     draining: ["admin_api"],
-    enrolling: ["reimage"],
   },
   offline: {
     active: ["heartbeat", "reconciler"],
     quarantined: ["reconciler", "cleanup", "identity", "operator"],
     draining: ["admin_api"],
-    enrolling: ["reimage"],
   },
-  quarantined: { active: ["operator", "reconciler", "identity"], draining: ["admin_api"], enrolling: ["reimage"] },
+  quarantined: { active: ["operator", "reconciler", "identity"], draining: ["admin_api"] },
   draining: { retired: ["drain"], offline: ["drain", "operator"] },
   retired: { active: ["operator"], removing: ["remove"] },
   removing: { retired: ["remove"], deleted: ["remove"] },

@@ -175,7 +175,6 @@ const profileFields = {
     .max(86_400)
     .describe("How often hosts sync; a setting of the region, which the probe compares with this")
     .default(900),
-  release_fallback_no_erase: z.boolean().describe("For cleaning; nothing reads it yet").default(true),
   enable_deploy_retry_on_datasource_failure: z
     .boolean()
     .describe("Deploy again by itself where a first boot found no datasource")

@@ -104,7 +104,6 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     if (rail?.vlanId === null || rail === undefined) throw new Error("no rail");
     const subnet = await maas.createSubnet({ cidr: "172.30.0.0/31", name: "r0", vlanId: rail.vlanId, managed: false });
     expect((await maas.subnets()).map((known) => known.cidr)).toContain("172.30.0.0/31");
-    expect((await maas.vlans()).map((vlan) => vlan.id)).toContain(rail.vlanId);
     const linked = await maas.linkSubnet(systemId, rail.id, {
       mode: "static",
       subnetId: subnet.id,
@@ -179,7 +178,6 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     expect((await maas.findByMac(mac.toUpperCase())).map((machine) => machine.systemId)).toEqual([systemId]);
     expect(await maas.findByMac("02:00:00:00:00:99")).toEqual([]);
     expect((await maas.listMachines()).machines.map((machine) => machine.systemId)).toContain(systemId);
-    expect(await failed(maas.powerOn(systemId))).toMatchObject({ code: "state_conflict", httpStatus: 409 });
     await maas.powerOff(systemId);
     const events = await maas.machineEvents(systemId, { limit: 500, level: "DEBUG" });
     expect(new Set(events.map((event) => event.node))).toEqual(new Set([systemId]));
@@ -197,9 +195,6 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     if (link === undefined) throw new Error("no link");
     const unlinked = await maas.unlinkSubnet(systemId, nic.id, link.id);
     expect(unlinked.links.map((one) => one.id)).not.toContain(link.id);
-    expect(await failed(maas.markFixed(systemId))).toMatchObject({ code: "state_conflict", httpStatus: 409 });
-    await control("POST", `machines/${systemId}/force-status`, { status: 8 });
-    expect((await maas.markFixed(systemId)).status).toBe(4);
     await control("POST", `machines/${systemId}/force-status`, { status: 22 });
     expect((await maas.overrideFailedTesting(systemId)).status).toBe(4);
   });
@@ -212,7 +207,6 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     await maas.setFlatStorageLayout(systemId, boss.id);
     await maas.deploy(systemId, { ...deploy, comment: "again" });
     await reaches(6);
-    await maas.powerOn(systemId);
     expect((await maas.release(systemId, { comment: "wipe", erase: "quick" })).status).toBe(14);
     await reaches(4);
   });

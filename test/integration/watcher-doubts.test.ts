@@ -7,6 +7,7 @@ import { maasSiteWatches } from "../../hub/db/schema/index.ts";
 import { MaasError, type MaasPort } from "../../hub/maas/port.ts";
 import { emptyMemory, lookAtSite } from "../../hub/watcher/look.ts";
 import type { SiteId } from "../../shared/ids.ts";
+import { powerOn } from "../fakes/maas/engine/marks.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
 import { FleetRig } from "../support/fleet-rig.ts";
 import { event, machine, Region } from "../support/listed-region.ts";
@@ -67,7 +68,9 @@ describe("power, of which MAAS tells that it is about to change and never that i
     done(machine);
     await fleet.drifted(nodeId, "powered_off");
     // Long enough in doubt that nothing but the next event makes it read soon.
-    await maas.powerOn(machine.systemId);
+    const person = region().state.users[0];
+    if (person === undefined) throw new Error("the region has no user");
+    await powerOn(region(), machine, person, null, null);
     await looked();
     expect((await fleet.node(nodeId)).driftDetected).toBe(true);
     done(machine);

@@ -13,14 +13,12 @@ interface Host {
   /** Index of the profile; each belongs to one site. */
   readonly profile: number;
   readonly status: (typeof STATUSES)[number];
-  readonly priority: number;
   /** When it was asked for, in minutes. */
   readonly minute: number;
 }
 const SITE_OF = [0, 0, 0, 1, 1];
 const isBusy = (host: Host): boolean => host.status === "running" || host.status === "compensating";
-const byTurn = (a: Host, b: Host): number =>
-  b.priority - a.priority || a.minute - b.minute || (a.id < b.id ? -1 : Number(a.id > b.id));
+const byTurn = (a: Host, b: Host): number => a.minute - b.minute || (a.id < b.id ? -1 : Number(a.id > b.id));
 
 /**
  * The rule, one host at a time: it begins while its profile has fewer at work than the profile's limit, and its site fewer than the largest limit among
@@ -78,21 +76,20 @@ describe("admission", () => {
     }));
     await query(
       `with hosts as (select * from json_to_recordset($1) as h(
-         id uuid, site uuid, profile_id uuid, status text, priority int, minute int)),
-       made as (insert into workflows (id, kind, status, site_id, stage, input, priority, requested_at)
-         select id, $2, status, site, $3, '{}', priority, now() + minute * interval '1 minute' from hosts)
+         id uuid, site uuid, profile_id uuid, status text, minute int)),
+       made as (insert into workflows (id, kind, status, site_id, stage, input, requested_at)
+         select id, $2, status, site, $3, '{}', now() + minute * interval '1 minute' from hosts)
        insert into node_onboardings (onboarding_id, node_id, site_id, profile_id, sku_id, hostname, ipmi_ip)
          select id, gen_random_uuid(), site, profile_id, 'sku', id::text, id::text from hosts`,
       [JSON.stringify(rows), ONBOARD, ONBOARDING_STAGES[0]],
     );
   }
   const waiting = (profile: number, count: number, minute: number): Host[] =>
-    Array.from({ length: count }, () => ({ id: randomUUID(), profile, status: "pending", priority: 0, minute }));
+    Array.from({ length: count }, () => ({ id: randomUUID(), profile, status: "pending", minute }));
   const host = fc.record({
     id: fc.uuid(),
     profile: fc.nat(SITE_OF.length - 1),
     status: fc.constantFrom(...STATUSES),
-    priority: fc.nat(1),
     minute: fc.nat(3),
   });
 
@@ -125,7 +122,7 @@ describe("admission", () => {
     await stage(waiting(0, 2, 0), limits);
     await api.database.database.inTx(async (tx) => {
       expect(await admitOnboardings(tx, ONBOARD)).toHaveLength(1);
-      await arrive(waiting(0, 1, 0).map((one) => ({ ...one, priority: 1 })));
+      await arrive(waiting(0, 1, -1));
       const [elsewhere] = waiting(3, 1, 0);
       if (elsewhere !== undefined) await arrive([elsewhere]);
       expect(await admit(), "the other site's alone").toEqual([elsewhere?.id]);

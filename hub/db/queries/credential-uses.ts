@@ -160,7 +160,7 @@ export async function noteWarning(tx: Tx, place: Place, reason: "unused" | "fail
   await tx.insert(maasCredentialUses).values(place).onConflictDoNothing({ target: maasCredentialUses.path });
   const rows = await tx
     .update(maasCredentialUses)
-    .set({ warnedOf: reason, warnedAt: reason === null ? null : sql`now()` })
+    .set({ warnedOf: reason })
     .where(and(eq(maasCredentialUses.path, place.path), sql`${maasCredentialUses.warnedOf} is distinct from ${reason}`))
     .returning({ path: maasCredentialUses.path });
   return rows.length > 0;

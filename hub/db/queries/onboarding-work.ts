@@ -73,17 +73,17 @@ export async function admitOnboardings(tx: Tx, kind: string): Promise<Workflow[]
 /** Those at work are numbered before those that wait, so a number is how many there would be with this one. */
 const admissible = (kind: string, sites: SQLWrapper): SQL => sql`
   with at_hand as (
-    select w.id, w.site_id, w.priority, w.requested_at, w.status = 'pending' as waits, o.profile_id, p.batch_max_parallel as most
+    select w.id, w.site_id, w.requested_at, w.status = 'pending' as waits, o.profile_id, p.batch_max_parallel as most
     from workflows w
     join node_onboardings o on o.onboarding_id = w.id
     join maas_site_profiles p on p.id = o.profile_id
     where w.kind = ${kind} and w.status in ('pending', 'running', 'compensating') and w.site_id = any(${sites}::uuid[])),
   of_profile as (
     select *, max(most) over (partition by site_id) as most_of_site,
-      row_number() over (partition by profile_id order by waits, priority desc, requested_at, id) as place
+      row_number() over (partition by profile_id order by waits, requested_at, id) as place
     from at_hand),
   of_site as (
-    select *, row_number() over (partition by site_id order by waits, priority desc, requested_at, id) as place_of_site
+    select *, row_number() over (partition by site_id order by waits, requested_at, id) as place_of_site
     from of_profile where not waits or place <= most)
   select id from of_site where waits and place_of_site <= most_of_site`;
 

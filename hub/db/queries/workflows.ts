@@ -48,7 +48,7 @@ export async function claimWorkflows(
           and w.kind || '/' || w.stage = any(${sql.param([...claim.known])}::text[])
           and w.wake_at is not null
           and case when w.lease_owner is null then w.wake_at <= now() else w.lease_until < now() end
-        order by w.priority desc, w.wake_at
+        order by w.wake_at
         limit ${claim.limit}
         for update skip locked))`,
     )

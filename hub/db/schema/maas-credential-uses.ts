@@ -27,7 +27,6 @@ export const maasCredentialUses = pgTable(
     userNames: text("user_names").array().notNull().default(sql`'{}'::text[]`),
     /** What operators were last told of it; null where nothing is wrong. */
     warnedOf: text("warned_of", { enum: ["unused", "failing"] }),
-    warnedAt: at("warned_at"),
   },
   () => [check("maas_credential_uses_warned_of_check", oneOf("warned_of", ["unused", "failing"]))],
 );

@@ -26,7 +26,6 @@ export const maasSiteProfiles = pgTable(
     roceRequired: boolean("roce_required").notNull().default(true),
     requireHwSync: boolean("require_hw_sync").notNull(),
     hardwareSyncIntervalSeconds: integer("hardware_sync_interval_seconds").notNull(),
-    releaseFallbackNoErase: boolean("release_fallback_no_erase").notNull(),
     enableDeployRetryOnDatasourceFailure: boolean("enable_deploy_retry_on_datasource_failure").notNull(),
     maxDeployRetryAttempts: integer("max_deploy_retry_attempts").notNull(),
     autoClaimSingleNewMachine: boolean("auto_claim_single_new_machine").notNull(),

@@ -28,7 +28,6 @@ export const workflows = pgTable(
     waitOn: text("wait_on"),
     /** When the row is due; null when nothing will move it by itself. */
     wakeAt: at("wake_at"),
-    priority: integer("priority").notNull().default(0),
     leaseOwner: uuid("lease_owner"),
     leaseUntil: at("lease_until"),
     fence: bigint("fence", { mode: "number" }).notNull().default(0),
@@ -55,7 +54,7 @@ export const workflows = pgTable(
   (t) => [
     check("workflows_status_check", oneOf("status", WORKFLOW_STATUSES)),
     index("workflows_due_idx")
-      .on(t.priority, t.wakeAt)
+      .on(t.wakeAt)
       .where(sql`"status" in ('pending', 'running', 'compensating') and "wake_at" is not null`),
     index("workflows_wait_on_idx").on(t.waitOn).where(sql`"wait_on" is not null`),
     index("workflows_batch_idx").on(t.batchId),

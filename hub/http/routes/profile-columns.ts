@@ -18,7 +18,6 @@ const COLUMNS = {
   roce_required: "roceRequired",
   require_hw_sync: "requireHwSync",
   hardware_sync_interval_seconds: "hardwareSyncIntervalSeconds",
-  release_fallback_no_erase: "releaseFallbackNoErase",
   enable_deploy_retry_on_datasource_failure: "enableDeployRetryOnDatasourceFailure",
   max_deploy_retry_attempts: "maxDeployRetryAttempts",
   auto_claim_single_new_machine: "autoClaimSingleNewMachine",

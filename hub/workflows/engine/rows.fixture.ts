@@ -20,7 +20,6 @@ export const claimed = (fields: Partial<ClaimedWorkflow> = {}): ClaimedWorkflow 
   waitReason: null,
   waitOn: null,
   wakeAt: NOW,
-  priority: 0,
   leaseOwner: null,
   leaseUntil: null,
   fence: 7,
