@@ -154,9 +154,7 @@ describe("a task", () => {
     const next = await enqueue();
     const agent = await connect();
     expect((await agent.next("task.offer")).order.task_id).toBe(next.id);
-    // They have lanes of their own, so neither waits for the other.
-    await inState(unknown.id, "failed");
-    expect(await row(unknown.id)).toMatchObject({ errorCode: "unsupported_task" });
+    expect(await inState(unknown.id, "failed")).toMatchObject({ errorCode: "unsupported_task" });
   });
 });
 
