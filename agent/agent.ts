@@ -46,6 +46,10 @@ const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
 /** The hub's codes for an identity that it does not take. */
 const NODE_DELETED = "node_deleted";
 const isAboutIdentity = (code: string): boolean => code.startsWith("certificate_") || code === NODE_DELETED;
+/**
+ * After these the hub is asked slowly. `superseded`: another host has this identity, and taking it back at once would only make both flap.
+ */
+const SLOWLY: readonly ChannelEnd["reason"][] = ["superseded", "protocol_unsupported", "rate_limited"];
 const DIGEST_LIMIT = 1000;
 const CLOSE_WITHIN_MS = 2_000;
 
@@ -144,8 +148,7 @@ export class Agent {
       });
       const end = await this.#serve(channel);
       log.info("disconnected", { reason: end.reason, detail: end.message });
-      // Another host has this identity: taking it back at once would only make both flap.
-      if (end.reason === "superseded" || end.reason === "protocol_unsupported") await this.#pauseLong();
+      if (SLOWLY.includes(end.reason)) await this.#pauseLong();
       if (end.reason === "identity_revoked") await this.#afterRefusal(this.#identity);
       return end;
     } catch (error) {
@@ -153,7 +156,8 @@ export class Agent {
       await this.#askForTrust(error);
       if (error instanceof ChannelRefused && this.#identity !== null && isAboutIdentity(error.code))
         await this.#afterRefusal(this.#identity);
-      else if (error instanceof ChannelRefused && error.code === "protocol_unsupported") await this.#pauseLong();
+      else if (error instanceof ChannelRefused && SLOWLY.some((reason) => reason === error.code))
+        await this.#pauseLong();
       return null;
     }
   }

@@ -73,7 +73,10 @@ class Poll {
       }
     } catch (error) {
       if (!this.#stop.signal.aborted)
-        return { reason: "lost", message: error instanceof Error ? error.message : String(error) };
+        return {
+          reason: error instanceof HubRefusal && error.code === "rate_limited" ? "rate_limited" : "lost",
+          message: error instanceof Error ? error.message : String(error),
+        };
     }
     return { reason: this.#stoppedFor, message: "the agent has closed it" };
   }

@@ -1,4 +1,6 @@
+import type { IncomingMessage } from "node:http";
 import { createServer, type Server } from "node:https";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
@@ -13,11 +15,13 @@ import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { TASK_CHANNEL } from "../tasks/queue.ts";
 import type { AgentPackages } from "./agent-packages.ts";
+import type { AuthenticatedNode } from "./authenticate.ts";
 import type { RenderBootstrapScript } from "./bootstrap-script-route.ts";
 import type { CertificateAuthority } from "./certificate-authority.ts";
 import { ConnectionAttempts } from "./connection-attempts.ts";
 import { Dispatcher, type InputResolvers } from "./dispatch.ts";
 import { Gateway } from "./gateway.ts";
+import { Guard } from "./guard.ts";
 import { PollChannels } from "./poll-channels.ts";
 import { agentRoutes, identify } from "./routes.ts";
 import { ServerCertificate } from "./server-certificate.ts";
@@ -45,6 +49,8 @@ export interface AgentListenerOptions {
   /** How long an agent package may take to a host; by default as long as a host waits for it. */
   readonly packageWithinMs?: number;
   readonly bootstrapScript: RenderBootstrapScript;
+  /** Those of `budgets.ts`, unless it is a test's. */
+  readonly limits?: ConstructorParameters<typeof Guard>[0];
   readonly log: Log;
 }
 export interface AgentListener {
@@ -73,12 +79,14 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
   const sessions = new Sessions();
   const dispatcher = new Dispatcher({ ...options, sessions });
   const gateway = new Gateway({ ...options, sessions, dispatcher });
-  const polls = new PollChannels(gateway);
+  const guard = new Guard(options.limits);
+  const polls = new PollChannels(gateway, guard);
   const attempts = new ConnectionAttempts();
   const { packageWithinMs = PACKAGE_WITHIN_MS } = options;
-  const app = agentRoutes({ ...options, packageWithinMs, polls, attempts });
+  const app = agentRoutes({ ...options, packageWithinMs, polls, attempts, guard });
   const server = await createTlsServer(options, attempts, getRequestListener(app.fetch));
-  const sockets = acceptSockets(server, options, gateway);
+  server.on("connection", (socket: Socket) => guard.connected(socket));
+  const sockets = acceptSockets(server, options, { gateway, guard, log });
   const listener = listenForWork(options, sessions, dispatcher, gateway);
   let ticks = 0;
   const stopTicking = every(TICK_MS, log, async () => {
@@ -88,7 +96,10 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
       log.warn("silent agent dropped", { node_id: nodeId });
     await polls.sweep();
     for (const session of sessions.all()) if (session.settled) gateway.tellTrust(session);
-    if (++ticks % CHECK_SESSIONS_EVERY_TICKS === 0) await gateway.closeVoid(sessions.all());
+    if (++ticks % CHECK_SESSIONS_EVERY_TICKS === 0) {
+      guard.sweepAddresses();
+      await gateway.closeVoid(sessions.all());
+    }
     await dispatcher.lapse();
     await dispatcher.offer(sessions.nodeIds);
   });
@@ -145,8 +156,14 @@ async function drained(gateway: Gateway): Promise<void> {
   while (gateway.ending > 0 && performance.now() < deadline);
 }
 
-function acceptSockets(server: Server, options: AgentListenerOptions, gateway: Gateway): WebSocketServer {
-  const { log } = options;
+interface Parts {
+  readonly gateway: Gateway;
+  readonly guard: Guard;
+  readonly log: Log;
+}
+
+function acceptSockets(server: Server, options: AgentListenerOptions, parts: Parts): WebSocketServer {
+  const { guard, log } = parts;
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_FRAME_BYTES,
@@ -156,19 +173,32 @@ function acceptSockets(server: Server, options: AgentListenerOptions, gateway: G
     socket.on("error", (error) => log.debug("socket failed in the upgrade", { error: error.message }));
     const id = CONNECT_PATH.exec(request.url ?? "")?.[1];
     if (id === undefined) return refuse(socket, new ApiError("not_found", "There is no WebSocket at this path."));
-    identify(options, request, id, "channel").then(
+    identifyUpgrade({ ...options, guard }, request, id).then(
       (identity) => {
         if (!server.listening) return refuse(socket, new ApiError("unavailable", "The hub is stopping. Try again."));
-        sockets.handleUpgrade(request, socket, head, (ws) => new SocketChannel(ws, request, identity, gateway, log));
+        sockets.handleUpgrade(request, socket, head, (ws) => new SocketChannel(ws, request, identity, parts));
       },
       (error: unknown) => {
         if (!(error instanceof ApiError)) log.warn("an agent could not be identified", { error });
         const detail = "The hub cannot check the certificate right now. Try again.";
-        refuse(socket, error instanceof ApiError ? error : new ApiError("unavailable", detail));
+        refuse(
+          socket,
+          error instanceof ApiError ? guard.refused(request.socket, error) : new ApiError("unavailable", detail),
+        );
       },
     );
   });
   return sockets;
+}
+
+async function identifyUpgrade(
+  deps: Parameters<typeof identify>[0],
+  request: IncomingMessage,
+  id: string,
+): Promise<AuthenticatedNode> {
+  const identity = await identify(deps, request, id, "channel");
+  deps.guard.asks(identity.nodeId, "session");
+  return identity;
 }
 
 async function createTlsServer(
@@ -269,6 +299,7 @@ function every(ms: number, log: Log, step: () => Promise<void>): () => Promise<v
 /** An upgrade is refused with a problem, as any other request. */
 function refuse(socket: Duplex, error: ApiError): void {
   const { status, title } = API_ERRORS[error.code];
+  const later = error.retryAfterSeconds === undefined ? "" : `retry-after: ${error.retryAfterSeconds}\r\n`;
   const text = JSON.stringify({
     type: `urn:muster:problem:${error.code}`,
     title,
@@ -277,7 +308,7 @@ function refuse(socket: Duplex, error: ApiError): void {
     detail: error.message,
   });
   socket.end(
-    `HTTP/1.1 ${status} ${title}\r\ncontent-type: application/problem+json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
+    `HTTP/1.1 ${status} ${title}\r\ncontent-type: application/problem+json\r\n${later}content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
     // The other side need not close its half for this one to be over.
     () => socket.destroy(),
   );

@@ -8,11 +8,13 @@ import { eventCondition, phoneHomeCondition, reportedSignal } from "../node/clou
 import { applyReadinessSignal } from "../node/conditions.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
 import { BODY_BYTES } from "./budgets.ts";
+import type { Guard } from "./guard.ts";
 import { bodyWithin } from "./request-body.ts";
 
 interface CloudInitDependencies {
   readonly db: Db;
   readonly inTx: InTx;
+  readonly guard: Guard;
 }
 
 export const PHONE_HOME_PATH = "/internal/v1/phone-home";
@@ -39,6 +41,7 @@ async function take(deps: CloudInitDependencies, c: Context, read: Reading): Pro
   const sha256 = tokenHash(given);
   const token = await findReportToken(deps.db, sha256);
   if (token === null) throw unknownReportToken();
+  deps.guard.asks(token.nodeId, "cloudInit");
   const report = await bodyWithin(c, BODY_BYTES.cloudInitReport);
   // cloud-init says what went wrong with an address as well, and the token stands in the address.
   const said = read(report.replaceAll(given, "[redacted]"));

@@ -2,7 +2,7 @@ import type { EnrollRequest, EnrollResponse } from "../../shared/api/enroll.ts";
 import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { isSupportedProtocol, OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from "../../shared/protocol/version.ts";
-import { knowsToken, lockToken, markTokenUsed } from "../db/queries/enrollment-tokens.ts";
+import { lockToken, markTokenUsed, nodeOfToken } from "../db/queries/enrollment-tokens.ts";
 import {
   isKeyRevoked,
   isVoid,
@@ -21,10 +21,12 @@ import { healIdentity } from "../node/identity-bar.ts";
 import { enrollManualNode } from "../node/manual-mode.ts";
 import { type AuthenticatedNode, type IdentityDependencies, judgeReplaced, nodeDeleted } from "./authenticate.ts";
 import type { CheckedRequest, SignedNodeCertificate } from "./certificate-authority.ts";
+import type { Guard } from "./guard.ts";
 import type { TaskSigner } from "./task-signer.ts";
 
 export interface EnrollDependencies extends IdentityDependencies {
   readonly signer: TaskSigner;
+  readonly guard: Guard;
 }
 
 export function refuseOldProtocol(version: number): void {
@@ -49,7 +51,10 @@ export const unknownToken = (): ApiError =>
 export async function enroll(deps: EnrollDependencies, request: EnrollRequest): Promise<EnrollResponse> {
   refuseOldProtocol(request.protocol_version);
   // Looked up first, so that a stranger without a token costs the hub one read and no cryptography.
-  if (!(await knowsToken(deps.db, tokenHash(request.token)))) throw unknownToken();
+  const tokenOf = await nodeOfToken(deps.db, tokenHash(request.token));
+  if (tokenOf === null) throw unknownToken();
+  // The same key may ask again, and each answer is a certificate.
+  deps.guard.asks(tokenOf, "enrollment");
   const checked = await deps.ca.checkRequest(request.csr_pem, request.node_id);
   // Signed before the transaction, so that no cryptography holds the token's lock; thrown away when the token is refused.
   const signed = await deps.ca.signNode(request.node_id, checked);

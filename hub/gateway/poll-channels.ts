@@ -4,7 +4,9 @@ import type { AgentFrame, Hello, HubFrame, Welcome } from "../../shared/protocol
 import { CLOSE_CODES, type CloseReason } from "../../shared/protocol/version.ts";
 import type { AuthenticatedNode } from "./authenticate.ts";
 import { refuseOldProtocol } from "./enroll.ts";
+import { kindOf } from "./frame-kind.ts";
 import type { Gateway } from "./gateway.ts";
+import type { Guard } from "./guard.ts";
 import type { Channel, Session } from "./session.ts";
 
 const MAX_WAIT_MS = 30_000;
@@ -13,8 +15,10 @@ const MAX_WAIT_MS = 30_000;
 export class PollChannels {
   readonly #gateway: Gateway;
   readonly #open = new Map<NodeId, { session: Session; channel: PollChannel }>();
-  constructor(gateway: Gateway) {
+  readonly #guard: Guard;
+  constructor(gateway: Gateway, guard: Guard) {
     this.#gateway = gateway;
+    this.#guard = guard;
   }
 
   async open(hello: Hello, identity: AuthenticatedNode, remoteAddress: string | null): Promise<Welcome> {
@@ -37,6 +41,8 @@ export class PollChannels {
   async deliver(nodeId: NodeId, epoch: number, frames: readonly AgentFrame[]): Promise<HubFrame[]> {
     const { session, channel } = this.#live(nodeId, epoch);
     for (const frame of frames) {
+      const kind = kindOf(frame);
+      if (kind !== null) this.#guard.asks(nodeId, kind);
       await this.#gateway.take(session, frame);
       // What comes after the end is not taken: the agent says it again on its next session.
       if (channel.closed !== null) break;

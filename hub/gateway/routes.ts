@@ -18,6 +18,7 @@ import { BODY_BYTES } from "./budgets.ts";
 import { cloudInitRoutes } from "./cloud-init-routes.ts";
 import { type ConnectionAttempts, plainAddress } from "./connection-attempts.ts";
 import { type EnrollDependencies, enroll, renew } from "./enroll.ts";
+import type { Guard } from "./guard.ts";
 import { parseJson } from "./json-text.ts";
 import type { PollChannels } from "./poll-channels.ts";
 import { bodyWithin } from "./request-body.ts";
@@ -41,12 +42,12 @@ const WaitQuery = z.object({
 /** HTTP routes of the agent listener. Enrollment needs a token; everything else a client certificate of the node in the path. */
 export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   const app = new Hono<Env>();
-  app.onError((error, c) => problem(c, error, deps.log));
+  app.onError((error, c) => problem(c, error, deps));
   app.notFound((c) =>
     problem(
       c,
       new ApiError("not_found", `There is no ${c.req.method} ${shownPath(c.req.path)} on the agent listener.`),
-      deps.log,
+      deps,
     ),
   );
   const node = (c: Context<Env>, use: "channel" | "renewal" = "channel"): Promise<AuthenticatedNode> =>
@@ -69,10 +70,12 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   });
   app.post("/internal/v1/nodes/:id/certificate", async (c) => {
     const caller = await node(c, "renewal");
+    deps.guard.asks(caller.nodeId, "renewal");
     return c.json(await renew(deps, caller, (await body(c, RenewRequest, BODY_BYTES.renewal)).csr_pem));
   });
   app.post("/internal/v1/nodes/:id/sessions", async (c) => {
     const identity = await node(c);
+    deps.guard.asks(identity.nodeId, "session");
     const { hello } = await body(c, SessionRequest, BODY_BYTES.session);
     if (hello.node_id !== identity.nodeId || hello.generation !== identity.generation)
       throw new ApiError(
@@ -83,12 +86,14 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   });
   app.get("/internal/v1/nodes/:id/tasks/wait", async (c) => {
     const { nodeId } = await node(c);
+    deps.guard.asks(nodeId, "poll");
     const query = valid(WaitQuery.safeParse(c.req.query()));
     return c.json({ frames: await deps.polls.wait(nodeId, query.session_epoch, query.timeout_ms, c.req.raw.signal) });
   });
   app.post("/internal/v1/nodes/:id/frames", async (c) => {
     const { nodeId } = await node(c);
-    const request = await body(c, FramesRequest, BODY_BYTES.frames);
+    deps.guard.asks(nodeId, "poll");
+    const request = await body(c, FramesRequest, BODY_BYTES.frames, (bytes) => deps.guard.sends(nodeId, bytes));
     return c.json({ frames: await deps.polls.deliver(nodeId, request.session_epoch, request.frames) });
   });
   app.route("/", cloudInitRoutes(deps));
@@ -97,13 +102,15 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
 
 /** A token that is not taken is noted, with whose it is, for whoever waits for that node's agent. */
 async function noted(
-  { attempts }: AgentRouteDependencies,
+  { attempts, guard }: AgentRouteDependencies,
   c: Context<Env>,
   token: string | null,
   answer: (token: string | null) => Promise<Response>,
 ): Promise<Response> {
   try {
-    return await answer(token);
+    const answered = await answer(token);
+    guard.unproven.proven(c.env.incoming.socket);
+    return answered;
   } catch (error) {
     const address = plainAddress(c.env.incoming.socket.remoteAddress);
     if (error instanceof ApiError && error.code !== "not_found" && address !== null)
@@ -118,18 +125,28 @@ async function noted(
 }
 
 export async function identify(
-  deps: IdentityDependencies,
+  deps: IdentityDependencies & { readonly guard: Guard },
   request: unknown,
   id: string,
   use: "channel" | "renewal",
 ): Promise<AuthenticatedNode> {
   const nodeId = NodeId.safeParse(id);
   if (!nodeId.success) throw new ApiError("not_found", "The path does not hold a node id.");
-  return authenticate(deps, (request as IncomingMessage).socket as TLSSocket, nodeId.data, use);
+  const socket = (request as IncomingMessage).socket as TLSSocket;
+  const known = await authenticate(deps, socket, nodeId.data, use);
+  deps.guard.unproven.proven(socket);
+  return known;
 }
 
-async function body<T>(c: Context<Env>, schema: z.ZodType<T>, mostBytes: number): Promise<T> {
+/** `taken` is told the body's size before it is looked at. */
+async function body<T>(
+  c: Context<Env>,
+  schema: z.ZodType<T>,
+  mostBytes: number,
+  taken?: (bytes: number) => void,
+): Promise<T> {
   const text = await bodyWithin(c, mostBytes);
+  taken?.(text.length);
   try {
     return valid(parseJson(schema, text));
   } catch (error) {
@@ -158,13 +175,18 @@ function valid<T>(parsed: z.ZodSafeParseResult<T>): T {
 /** A path as answers and logs show it: a part that is long enough for a token may be one, on whatever path it was sent to. */
 const shownPath = (path: string): string => path.replace(/[^/]{32,}/g, "{...}");
 
-function problem(c: Context<Env>, error: unknown, log: Log): Response {
+function problem(
+  c: Context<Env>,
+  error: unknown,
+  { guard, log }: Pick<AgentRouteDependencies, "guard" | "log">,
+): Response {
   const known =
     error instanceof ApiError
-      ? error
+      ? guard.refused(c.env.incoming.socket, error)
       : new ApiError("internal_error", "The hub failed to answer. Ask again; the hub's log has the reason.");
   if (!(error instanceof ApiError)) log.error("agent request failed", { path: shownPath(c.req.path), error });
   const { status, title } = API_ERRORS[known.code];
+  const later = known.retryAfterSeconds;
   const answer: Problem = {
     type: `urn:muster:problem:${known.code}`,
     title,
@@ -173,5 +195,11 @@ function problem(c: Context<Env>, error: unknown, log: Log): Response {
     detail: known.message,
     ...(known.errors === undefined ? {} : { errors: known.errors }),
   };
-  return new Response(JSON.stringify(answer), { status, headers: { "content-type": "application/problem+json" } });
+  return new Response(JSON.stringify(answer), {
+    status,
+    headers: {
+      "content-type": "application/problem+json",
+      ...(later === undefined ? {} : { "retry-after": String(later), connection: "close" }),
+    },
+  });
 }

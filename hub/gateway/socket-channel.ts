@@ -1,17 +1,19 @@
 import type { IncomingMessage } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { RawData, WebSocket } from "ws";
 import { AgentFrame, type HubFrame } from "../../shared/protocol/frames.ts";
 import { CLOSE_CODES, type CloseReason, isSupportedProtocol } from "../../shared/protocol/version.ts";
 import type { Log } from "../log.ts";
 import type { AuthenticatedNode } from "./authenticate.ts";
+import { LIMITS } from "./budgets.ts";
+import { kindOf } from "./frame-kind.ts";
 import type { Gateway } from "./gateway.ts";
+import type { Guard } from "./guard.ts";
 import { parseJson } from "./json-text.ts";
 import type { Channel, Session } from "./session.ts";
 
 const HELLO_WITHIN_MS = 10_000;
 const CLOSE_WITHIN_MS = 2_000;
-/** An agent that says more than is taken is not read from meanwhile; what it says must not pile up in this process. */
-const MAX_WAITING_FRAMES = 64;
 /** A reader that lets this much pile up is dropped: it will reconnect, and tasks wait in the database. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
@@ -24,11 +26,20 @@ export class SocketChannel implements Channel {
   readonly #remoteAddress: string | null;
   #session: Session | null = null;
   #work: Promise<void> = Promise.resolve();
-  #waiting = 0;
+  readonly #guard: Guard;
+  /** What was read and not taken: an agent that says more than is taken is not read from meanwhile. */
+  #waiting = { frames: 0, bytes: 0 };
   /** Set once the hub has ended it: what is still on its way is not taken, and the agent says it again on its next session. */
   #ended = false;
+  readonly #gone = new AbortController();
 
-  constructor(socket: WebSocket, request: IncomingMessage, identity: AuthenticatedNode, gateway: Gateway, log: Log) {
+  constructor(
+    socket: WebSocket,
+    request: IncomingMessage,
+    identity: AuthenticatedNode,
+    { gateway, guard, log }: { readonly gateway: Gateway; readonly guard: Guard; readonly log: Log },
+  ) {
+    this.#guard = guard;
     this.#socket = socket;
     this.#gateway = gateway;
     this.#identity = identity;
@@ -36,17 +47,15 @@ export class SocketChannel implements Channel {
     this.#remoteAddress = request.socket.remoteAddress ?? null;
     const helloTimer = setTimeout(() => this.#session === null && this.close("hello_timeout"), HELLO_WITHIN_MS);
     socket.on("message", (data) => {
-      if (++this.#waiting >= MAX_WAITING_FRAMES) socket.pause();
-      this.#queue(() =>
-        this.#take(data).finally(() => {
-          if (--this.#waiting < MAX_WAITING_FRAMES / 2 && socket.isPaused) socket.resume();
-        }),
-      );
+      const bytes = sizeOf(data);
+      this.#wait(1, bytes);
+      this.#queue(() => this.#take(data, bytes).finally(() => this.#wait(-1, -bytes)));
     });
     // ws reports an oversized or malformed frame here and closes with its own code (1009, 1002, 1007).
     socket.on("error", (error) => log.info("agent socket failed", { node_id: identity.nodeId, error: error.message }));
     socket.on("close", (code, reason) => {
       clearTimeout(helloTimer);
+      this.#gone.abort();
       this.#queue(async () => {
         if (this.#session === null) return;
         // The hub's own code comes back from an agent that runs; a connection that is dead, or was closed before, has another one.
@@ -80,6 +89,18 @@ export class SocketChannel implements Channel {
     this.#socket.terminate();
   }
 
+  #wait(frames: number, bytes: number): void {
+    this.#waiting = { frames: this.#waiting.frames + frames, bytes: this.#waiting.bytes + bytes };
+    const { waitingFrames, waitingBytes } = LIMITS;
+    if (this.#waiting.frames >= waitingFrames || this.#waiting.bytes >= waitingBytes) this.#socket.pause();
+    else if (
+      this.#socket.isPaused &&
+      this.#waiting.frames < waitingFrames / 2 &&
+      this.#waiting.bytes < waitingBytes / 2
+    )
+      this.#socket.resume();
+  }
+
   #queue(step: () => Promise<void>): void {
     this.#work = this.#work.then(step).catch((error: unknown) => {
       // e.g. the database is away: the agent reconnects and says again what was not acknowledged.
@@ -88,7 +109,17 @@ export class SocketChannel implements Channel {
     });
   }
 
-  async #take(data: RawData): Promise<void> {
+  /** Over its budget an agent is taken from more slowly, and loses nothing; one that goes on like that is sent away. */
+  async #pause(waitMs: number): Promise<void> {
+    if (waitMs === 0) return;
+    if (this.#guard.nodes.isNoisy(this.#identity.nodeId)) return this.close("rate_limited");
+    await sleep(waitMs, undefined, { signal: this.#gone.signal }).catch(() => undefined);
+  }
+
+  async #take(data: RawData, bytes: number): Promise<void> {
+    if (this.#ended) return;
+    const { nodeId } = this.#identity;
+    await this.#pause(this.#guard.nodes.charge(nodeId, "bytes", bytes));
     if (this.#ended) return;
     const frame = parseFrame(data);
     if (frame === null) {
@@ -98,6 +129,8 @@ export class SocketChannel implements Channel {
     }
     if (this.#session !== null) {
       await this.#gateway.take(this.#session, frame);
+      const kind = kindOf(frame);
+      if (kind !== null) await this.#pause(this.#guard.nodes.charge(nodeId, kind));
       return;
     }
     if (
@@ -119,6 +152,9 @@ export class SocketChannel implements Channel {
     await this.#gateway.welcomed(session, frame);
   }
 }
+
+const sizeOf = (data: RawData): number =>
+  Array.isArray(data) ? data.reduce((sum, part) => sum + part.length, 0) : data.byteLength;
 
 /** Null for whatever is not a frame of the protocol: not JSON, unknown type, unknown member, wrong value. */
 function parseFrame(data: RawData): AgentFrame | null {

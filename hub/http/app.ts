@@ -32,7 +32,7 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
         error,
       });
     c.header("x-request-id", c.get("requestId"));
-    return problemResponse(c, problemOf(known, c.get("requestId"), c.req.path));
+    return problemResponse(c, problemOf(known, c.get("requestId"), c.req.path), known.retryAfterSeconds);
   });
   app.use(
     bodyLimit({

@@ -52,10 +52,11 @@ export function asApiError(error: unknown): ApiError {
   );
 }
 
-export function problemResponse(c: Context, problem: Problem): Response {
+export function problemResponse(c: Context, problem: Problem, retryAfterSeconds?: number): Response {
   const headers = {
     "content-type": "application/problem+json",
     ...(problem.status === 401 ? { "www-authenticate": "Bearer" } : {}),
+    ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) }),
   };
   return c.newResponse(JSON.stringify(problem), problem.status as 400, headers);
 }

@@ -66,15 +66,23 @@ export class ApiError extends Error {
   readonly code: ApiErrorCode;
   readonly errors: Problem["errors"];
   readonly context: Problem["context"];
+  /** When to ask again; told in the answer's header. */
+  readonly retryAfterSeconds: number | undefined;
   constructor(
     code: ApiErrorCode,
     detail: string,
-    more: { errors?: Problem["errors"]; context?: Problem["context"]; cause?: unknown } = {},
+    more: {
+      errors?: Problem["errors"];
+      context?: Problem["context"];
+      retryAfterSeconds?: number;
+      cause?: unknown;
+    } = {},
   ) {
     super(detail, more.cause === undefined ? undefined : { cause: more.cause });
     this.name = "ApiError";
     this.code = code;
     this.errors = more.errors;
     this.context = more.context;
+    this.retryAfterSeconds = more.retryAfterSeconds;
   }
 }

@@ -18,6 +18,8 @@ export const CLOSE_CODES = {
   protocol_unsupported: { code: 4006, retry: "slow" },
   hello_timeout: { code: 4008, retry: "backoff" },
   hub_stopping: { code: 4012, retry: "backoff" },
+  /** More than a host may send, for too long. An agent that does not know it comes back soon, and finds its sessions counted. */
+  rate_limited: { code: 4029, retry: "slow" },
 } as const satisfies Record<string, { code: number; retry: "backoff" | "slow" | "stop" | "never_this_socket" }>;
 export type CloseReason = keyof typeof CLOSE_CODES;
 

@@ -216,7 +216,7 @@ describe("a session", () => {
   it("is read from no faster than its frames are taken, and loses none", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
-    const seqs = Array.from({ length: 3_000 }, (_, seq) => seq);
+    const seqs = Array.from({ length: 900 }, (_, seq) => seq);
     for (const seq of seqs) agent.send({ type: "heartbeat", seq });
     await agent.settled();
     const acks = agent.frames.filter((frame) => frame.type === "heartbeat.ack").map((frame) => frame.seq);

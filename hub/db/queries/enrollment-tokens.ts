@@ -1,14 +1,15 @@
+import type { NodeId } from "../../../shared/ids.ts";
 import { eq, sql } from "../orm.ts";
 import { type EnrollmentToken, enrollmentTokens } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** Tokens are found by their hash, so how long a look-up takes says nothing of the token itself. */
-export async function knowsToken(db: Db, tokenSha256: string): Promise<boolean> {
-  const rows = await db
-    .select({ id: enrollmentTokens.id })
+/** Whose the token is; null when it is not known. Tokens are found by their hash, so how long a look-up takes says nothing of the token itself. */
+export async function nodeOfToken(db: Db, tokenSha256: string): Promise<NodeId | null> {
+  const [found] = await db
+    .select({ nodeId: enrollmentTokens.nodeId })
     .from(enrollmentTokens)
     .where(eq(enrollmentTokens.tokenSha256, tokenSha256));
-  return rows.length > 0;
+  return found?.nodeId ?? null;
 }
 
 /** What a token is worth now; null when it is not known. */

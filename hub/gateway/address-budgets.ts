@@ -1,0 +1,59 @@
+import { isIPv6 } from "node:net";
+import { ADDRESS_RATES, type AddressKind, ask, type Bucket, isFull, type Rate } from "./budgets.ts";
+
+/** Beyond it those that were used longest ago are forgotten: whoever owns so many addresses is not held by budgets of one. */
+const MOST_ADDRESSES = 20_000;
+
+/** Budgets of the addresses that this hub hears from. */
+export class AddressBudgets {
+  readonly #rates: Readonly<Record<AddressKind, Rate>>;
+  readonly #buckets = new Map<string, Bucket>();
+  readonly #now: () => number;
+
+  constructor(rates: Readonly<Record<AddressKind, Rate>> = ADDRESS_RATES, now: () => number = () => performance.now()) {
+    this.#rates = rates;
+    this.#now = now;
+  }
+
+  get size(): number {
+    return this.#buckets.size;
+  }
+
+  /** Zero when it was within the budget; else in how many milliseconds the next one is. */
+  ask(address: string, kind: AddressKind): number {
+    const key = `${kind} ${addressKey(address)}`;
+    const { bucket, waitMs } = ask(this.#rates[kind], this.#buckets.get(key), this.#now());
+    this.#buckets.delete(key);
+    this.#buckets.set(key, bucket);
+    for (const oldest of this.#buckets.keys()) {
+      if (this.#buckets.size <= MOST_ADDRESSES) break;
+      this.#buckets.delete(oldest);
+    }
+    return waitMs;
+  }
+
+  /** Forgets what says nothing any more. */
+  sweep(): void {
+    const now = this.#now();
+    for (const [key, bucket] of this.#buckets)
+      if (isFull(this.#rates[key.split(" ", 1)[0] as AddressKind], bucket, now)) this.#buckets.delete(key);
+  }
+}
+
+/** Whoever has an IPv6 address has a whole /64 of them. */
+export function addressKey(address: string): string {
+  const [plain = ""] = address.split("%");
+  if (!isIPv6(plain)) return plain;
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain);
+  if (mapped?.[1] !== undefined) return mapped[1];
+  const [head = "", tail] = plain.toLowerCase().split("::");
+  const before = head === "" ? [] : head.split(":");
+  // A dotted end stands for two groups; it is never among the first four.
+  const after = tail === undefined || tail === "" ? [] : tail.replace(/\d+\.\d+\.\d+\.\d+$/, "0:0").split(":");
+  const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
+  const groups = [...before, ...Array<string>(Math.max(0, zeros)).fill("0"), ...after];
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.replace(/^0+(?=.)/, ""))
+    .join(":")}::/64`;
+}

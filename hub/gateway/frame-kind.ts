@@ -1,0 +1,18 @@
+import type { AgentFrame } from "../../shared/protocol/frames.ts";
+import type { NodeKind } from "./budgets.ts";
+
+/** Which budget a frame goes to; null for a hello, as its session was counted. */
+const KINDS: Readonly<Record<AgentFrame["type"], NodeKind | null>> = {
+  hello: null,
+  heartbeat: "heartbeat",
+  readiness: "readiness",
+  inventory: "inventory",
+  "task.progress": "progress",
+  "task.ack": "task",
+  "task.rejected": "task",
+  "task.result": "task",
+  "task.cancelled": "task",
+  "task.not_cancellable": "task",
+};
+
+export const kindOf = (frame: AgentFrame): NodeKind | null => KINDS[frame.type];

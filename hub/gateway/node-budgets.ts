@@ -1,0 +1,122 @@
+import type { NodeId } from "../../shared/ids.ts";
+import { ask, type Bucket, charge, isFull, LIMITS, NODE_RATES, type NodeKind, type Rate } from "./budgets.ts";
+
+export interface NodeLimits {
+  readonly rates: Readonly<Record<NodeKind, Rate>>;
+  readonly noisyAfterMs: number;
+  readonly calmAfterMs: number;
+}
+const IN_FORCE: NodeLimits = { rates: NODE_RATES, noisyAfterMs: LIMITS.noisyAfterMs, calmAfterMs: LIMITS.calmAfterMs };
+
+interface Account {
+  readonly buckets: Map<NodeKind, Bucket>;
+  /** Since when it has been over a budget without keeping to all of them in between; null while it keeps to them. */
+  overSince: number | null;
+  /** When it was over one last; of a frame that was taken, until when it was to wait. */
+  overAt: number;
+  /** What it was over last. */
+  over: NodeKind | null;
+  noisy: boolean;
+}
+
+/** A node that is noisy, or is so no more: to be written down by whoever asks for it. */
+export interface NoiseChange {
+  readonly nodeId: NodeId;
+  readonly noisy: boolean;
+  /** Which budget it went over. */
+  readonly kind: NodeKind;
+}
+
+/** Who is still over a budget after this long a pause is over it without a pause. */
+const PAUSE_MS = 5_000;
+
+/** Budgets of the nodes that this hub hears from. */
+export class NodeBudgets {
+  readonly #limits: NodeLimits;
+  readonly #accounts = new Map<NodeId, Account>();
+  readonly #now: () => number;
+  #changes: NoiseChange[] = [];
+
+  constructor(limits: NodeLimits = IN_FORCE, now: () => number = () => performance.now()) {
+    this.#limits = limits;
+    this.#now = now;
+  }
+
+  get size(): number {
+    return this.#accounts.size;
+  }
+
+  /** A request: zero when it is within the budget, else in how many milliseconds the next one is. */
+  ask(nodeId: NodeId, kind: NodeKind): number {
+    return this.#spend(nodeId, kind, "refused", ask);
+  }
+
+  /** A frame, which is taken: for how many milliseconds nothing more may be. */
+  charge(nodeId: NodeId, kind: NodeKind, cost = 1): number {
+    return this.#spend(nodeId, kind, "delayed", (rate, bucket, now) => charge(rate, bucket, now, cost));
+  }
+
+  /** Whether the node has been over a budget for so long that its connection is closed. */
+  isNoisy(nodeId: NodeId): boolean {
+    const account = this.#accounts.get(nodeId);
+    const now = this.#now();
+    return account !== undefined && now - account.overAt <= PAUSE_MS && this.#isLong(account, now);
+  }
+
+  /** What has changed since this was last asked; and forgets the accounts that say nothing any more. */
+  sweep(): NoiseChange[] {
+    const now = this.#now();
+    for (const [nodeId, account] of this.#accounts) {
+      if (account.overSince !== null && now - account.overAt > PAUSE_MS) account.overSince = null;
+      if (account.noisy && now - account.overAt >= this.#limits.calmAfterMs) this.#change(nodeId, account, false);
+      if (!account.noisy && account.overSince === null && this.#areFull(account, now)) this.#accounts.delete(nodeId);
+    }
+    const changes = this.#changes;
+    this.#changes = [];
+    return changes;
+  }
+
+  /** What could not be written is told again. */
+  retell(changes: readonly NoiseChange[]): void {
+    this.#changes = [...changes, ...this.#changes];
+  }
+
+  /** A person has looked: it is judged anew. */
+  forget(nodeId: NodeId): void {
+    this.#accounts.delete(nodeId);
+  }
+
+  #spend(
+    nodeId: NodeId,
+    kind: NodeKind,
+    over: "refused" | "delayed",
+    spend: (rate: Rate, bucket: Bucket | undefined, now: number) => { bucket: Bucket; waitMs: number },
+  ): number {
+    const now = this.#now();
+    const account = this.#accounts.get(nodeId) ?? newAccount();
+    this.#accounts.set(nodeId, account);
+    const { bucket, waitMs } = spend(this.#limits.rates[kind], account.buckets.get(kind), now);
+    account.buckets.set(kind, bucket);
+    if (waitMs === 0) return 0;
+    if (account.overSince === null || now - account.overAt > PAUSE_MS) account.overSince = now;
+    account.overAt = over === "delayed" ? now + waitMs : now;
+    account.over = kind;
+    if (!account.noisy && this.#isLong(account, now)) this.#change(nodeId, account, true);
+    return waitMs;
+  }
+
+  #isLong({ overSince }: Account, now: number): boolean {
+    return overSince !== null && now - overSince >= this.#limits.noisyAfterMs;
+  }
+
+  #change(nodeId: NodeId, account: Account, noisy: boolean): void {
+    account.noisy = noisy;
+    if (account.over !== null) this.#changes.push({ nodeId, noisy, kind: account.over });
+  }
+
+  #areFull(account: Account, now: number): boolean {
+    return [...account.buckets].every(([kind, bucket]) => isFull(this.#limits.rates[kind], bucket, now));
+  }
+}
+
+const newAccount = (): Account => ({ buckets: new Map(), overSince: null, overAt: 0, over: null, noisy: false });
