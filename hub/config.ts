@@ -90,6 +90,7 @@ const Env = z.object({
   MUSTER_OFFLINE_GRACE_MS: millis(300_000, 1_000),
   /** Days that finished tasks, old certificates, tokens and readiness signals are kept. */
   MUSTER_RETENTION_DAYS: z.coerce.number().int().min(1).max(3650).default(90),
+  MUSTER_HISTORY_DAYS: z.coerce.number().int().min(30).max(36_500).default(1_095),
 });
 
 export interface Config {
@@ -112,6 +113,7 @@ export interface Config {
   readonly heartbeatMinTtlMs: number;
   readonly offlineGraceMs: number;
   readonly retentionDays: number;
+  readonly historyDays: number;
   /** Each of them by its own name, to be shown. */
   readonly inForce: readonly Setting[];
 }
@@ -152,6 +154,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     heartbeatMinTtlMs: e.MUSTER_HEARTBEAT_MIN_TTL_MS,
     offlineGraceMs: e.MUSTER_OFFLINE_GRACE_MS,
     retentionDays: e.MUSTER_RETENTION_DAYS,
+    historyDays: e.MUSTER_HISTORY_DAYS,
     inForce: settingsOf({ ...e, ...folders, MUSTER_STATE_DIR: resolve(e.MUSTER_STATE_DIR) }, given),
   };
 }

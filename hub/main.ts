@@ -203,7 +203,8 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
     listens: () => parts.identity.isOpen,
   });
   closers.push(() => conditions.close());
-  const retention = startRetention({ db, log: log.with({ part: "retention" }), days: config.retentionDays });
+  const days = { records: config.retentionDays, history: config.historyDays };
+  const retention = startRetention({ db, log: log.with({ part: "retention" }), days });
   closers.push(() => retention.close());
   const credentials = startCredentialWarnings({ inTx, log: log.with({ part: "credentials" }) });
   closers.push(() => credentials.close());

@@ -1,4 +1,4 @@
-import { removeOutdated } from "./db/queries/retention.ts";
+import { type KeptDays, removeOutdated } from "./db/queries/retention.ts";
 import type { Db } from "./db/tx.ts";
 import type { Log } from "./log.ts";
 import { periodically } from "./periodically.ts";
@@ -6,12 +6,13 @@ import { periodically } from "./periodically.ts";
 const EVERY_MS = 3_600_000;
 
 /** Keeps the tables that only grow from growing for ever; once at the start, then each hour. */
-export const startRetention = ({ db, log, days }: { db: Db; log: Log; days: number }) =>
+export const startRetention = ({ db, log, days }: { db: Db; log: Log; days: KeptDays }) =>
   periodically({
     everyMs: EVERY_MS,
     turn: async () => {
       const removed = await removeOutdated(db, days);
-      if (Object.values(removed).some((rows) => rows > 0)) log.info("outdated records removed", { removed, days });
+      if (Object.values(removed).some((rows) => rows > 0))
+        log.info("outdated records removed", { removed, kept_days: days });
     },
     log,
     failed: "outdated records could not be removed",

@@ -38,6 +38,8 @@ export const CONDITION_TYPES = {
   "bootstrap.muster": { sources: ["agent"], lifeSeconds: null, bars: "never" },
   /** Of a provisioning, by its onboarding: whether all RoCE rows of the host are set. A profile may let the host serve without. */
   "network.roce": { sources: ["hub"], lifeSeconds: null, bars: "not_true", tolerates: "MissingButAllowed" },
+  /** Its host sends more than a host may; while it does, the hub says so again and again. */
+  "agent.noisy": { sources: ["hub"], lifeSeconds: 1_800, bars: "never" },
   "cloud_init.done": { sources: ["cloud-init", "external"], lifeSeconds: null, bars: "never" },
 } as const satisfies Record<string, ConditionRule>;
 

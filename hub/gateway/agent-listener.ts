@@ -96,6 +96,7 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
       log.warn("silent agent dropped", { node_id: nodeId });
     await polls.sweep();
     for (const session of sessions.all()) if (session.settled) gateway.tellTrust(session);
+    await guard.tellNoise(options, log);
     if (++ticks % CHECK_SESSIONS_EVERY_TICKS === 0) {
       guard.sweepAddresses();
       await gateway.closeVoid(sessions.all());

@@ -3,7 +3,7 @@ import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 /**
  * What one host, and one address, may cost a hub: every number of it. A good agent stays far below each, also behind one NAT with a thousand others,
  * on a network that cuts its connections, and while somebody waits for its first boot. Each hub counts for itself, in memory; what is kept of a host is
- * bounded in the database, for all hubs together (`hub/node/kept.ts`).
+ * bounded in the database, for all hubs together (`hub/db/kept.ts`).
  */
 
 /**
@@ -43,7 +43,7 @@ export const NODE_RATES = {
   /** One a connection. */
   inventory: { burst: 60, perMinute: 20 },
   progress: { burst: 120, perMinute: 60 },
-  /** Acknowledgements and results; a result is said again with each heartbeat until it is acknowledged. */
+  /** Acknowledgements, of the hub's keys too, and results; a result is said again with each heartbeat until it is acknowledged. */
   task: { burst: 600, perMinute: 300 },
   /** Reports of cloud-init by the node's report token: eighty a boot. */
   cloudInit: { burst: 400, perMinute: 120 },

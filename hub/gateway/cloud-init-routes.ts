@@ -1,7 +1,6 @@
 import { type Context, Hono } from "hono";
 import { ApiError } from "../../shared/api/errors.ts";
 import { readNode } from "../db/queries/nodes.ts";
-import { forgetOldSignals } from "../db/queries/readiness-signals.ts";
 import { findReportToken } from "../db/queries/report-tokens.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import { eventCondition, phoneHomeCondition, reportedSignal } from "../node/cloud-init-reports.ts";
@@ -19,8 +18,6 @@ interface CloudInitDependencies {
 
 export const PHONE_HOME_PATH = "/internal/v1/phone-home";
 export const REPORTING_PATH = "/internal/v1/cloud-init";
-/** Kept of a node's reports: a token that got into other hands must not fill the database. A boot makes two. */
-const MOST_REPORTS = 1_000;
 const SOURCE = "cloud-init";
 
 /**
@@ -51,7 +48,6 @@ async function take(deps: CloudInitDependencies, c: Context, read: Reading): Pro
       const node = await readNode(tx, token.nodeId);
       if (node === null) return;
       await applyReadinessSignal(tx, node, SOURCE, signal);
-      await forgetOldSignals(tx, node.id, SOURCE, MOST_REPORTS);
     });
   }
   return c.body(null, 204);

@@ -13,6 +13,7 @@ const KINDS: Readonly<Record<AgentFrame["type"], NodeKind | null>> = {
   "task.result": "task",
   "task.cancelled": "task",
   "task.not_cancellable": "task",
+  "trust.known": "task",
 };
 
 export const kindOf = (frame: AgentFrame): NodeKind | null => KINDS[frame.type];

@@ -1,6 +1,9 @@
 import type { Socket } from "node:net";
 import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId } from "../../shared/ids.ts";
+import type { InTx } from "../db/tx.ts";
+import type { Log } from "../log.ts";
+import { writeNoise } from "../node/noise.ts";
 import { AddressBudgets } from "./address-budgets.ts";
 import type { NodeKind } from "./budgets.ts";
 import { plainAddress } from "./connection-attempts.ts";
@@ -48,6 +51,20 @@ export class Guard {
   sends(nodeId: NodeId, bytes: number): void {
     const waitMs = this.nodes.charge(nodeId, "bytes", bytes);
     if (waitMs > 0) throw tooMany(`Node ${nodeId} sent too much`, waitMs);
+  }
+
+  /** Writes down which nodes are noisy, and which are no more. */
+  async tellNoise({ inTx }: { readonly inTx: InTx }, log: Log): Promise<void> {
+    const changes = this.nodes.sweep();
+    for (const [at, change] of changes.entries()) {
+      try {
+        await inTx((tx) => writeNoise(tx, change));
+      } catch (error) {
+        this.nodes.retell(changes.slice(at));
+        throw error;
+      }
+      log.warn(change.noisy ? "noisy agent" : "agent noisy no more", { node_id: change.nodeId, kind: change.kind });
+    }
   }
 
   sweepAddresses(): void {

@@ -17,6 +17,7 @@ interface Account {
   /** What it was over last. */
   over: NodeKind | null;
   noisy: boolean;
+  toldAt: number;
 }
 
 /** A node that is noisy, or is so no more: to be written down by whoever asks for it. */
@@ -27,6 +28,8 @@ export interface NoiseChange {
   readonly kind: NodeKind;
 }
 
+/** What goes on is told again after this long: what was said of it has a life. */
+const TELL_EVERY_MS = 600_000;
 /** Who is still over a budget after this long a pause is over it without a pause. */
 const PAUSE_MS = 5_000;
 
@@ -69,6 +72,7 @@ export class NodeBudgets {
     for (const [nodeId, account] of this.#accounts) {
       if (account.overSince !== null && now - account.overAt > PAUSE_MS) account.overSince = null;
       if (account.noisy && now - account.overAt >= this.#limits.calmAfterMs) this.#change(nodeId, account, false);
+      else if (account.noisy && now - account.toldAt >= TELL_EVERY_MS) this.#change(nodeId, account, true);
       if (!account.noisy && account.overSince === null && this.#areFull(account, now)) this.#accounts.delete(nodeId);
     }
     const changes = this.#changes;
@@ -79,11 +83,6 @@ export class NodeBudgets {
   /** What could not be written is told again. */
   retell(changes: readonly NoiseChange[]): void {
     this.#changes = [...changes, ...this.#changes];
-  }
-
-  /** A person has looked: it is judged anew. */
-  forget(nodeId: NodeId): void {
-    this.#accounts.delete(nodeId);
   }
 
   #spend(
@@ -111,6 +110,7 @@ export class NodeBudgets {
 
   #change(nodeId: NodeId, account: Account, noisy: boolean): void {
     account.noisy = noisy;
+    account.toldAt = this.#now();
     if (account.over !== null) this.#changes.push({ nodeId, noisy, kind: account.over });
   }
 
@@ -119,4 +119,11 @@ export class NodeBudgets {
   }
 }
 
-const newAccount = (): Account => ({ buckets: new Map(), overSince: null, overAt: 0, over: null, noisy: false });
+const newAccount = (): Account => ({
+  buckets: new Map(),
+  overSince: null,
+  overAt: 0,
+  over: null,
+  noisy: false,
+  toldAt: 0,
+});

@@ -8,7 +8,9 @@ import type {
   SignalOutcome,
 } from "../../shared/readiness.ts";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
+import { KEPT_OF_A_NODE } from "../db/kept.ts";
 import { and, eq, sql } from "../db/orm.ts";
+import { forgetOldSignals } from "../db/queries/readiness-signals.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import { nodeConditions, readinessSignals } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
@@ -40,6 +42,7 @@ export async function applyReadinessSignal(
     .onConflictDoNothing()
     .returning({ id: readinessSignals.id });
   if (fresh === undefined) return "known";
+  await forgetOldSignals(tx, node.id, source, KEPT_OF_A_NODE.signals);
   if (!applied) return "kept";
   const conditions = told.filter(({ type }) => maySay(source, type));
   if (conditions.length > 0) await writeConditions(tx, node, source, conditions);
@@ -99,7 +102,7 @@ function expiryOf(type: string) {
 }
 
 /** What the hub itself knows of a node; its time is the database's, and its newest word counts. */
-async function writeOwnCondition(
+export async function writeOwnCondition(
   tx: Tx,
   node: { id: NodeId; generation: number },
   said: Pick<ConditionOf<"hub">, "type" | "status" | "reason" | "message">,

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { sql } from "../../hub/db/orm.ts";
-import { RETENTION, removeOutdated } from "../../hub/db/queries/retention.ts";
+import { BOUNDED, RETENTION, removeOutdated } from "../../hub/db/queries/retention.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
 
+const KEPT = { records: 90, history: 400 };
 let test: TestDatabase;
 beforeAll(async () => {
   test = await createTestDatabase();
@@ -43,14 +44,14 @@ it("removes what is older than it is kept, and nothing that something may still 
   await task(null, false);
   await task(null, true, "node.undrain");
 
-  const removed = await removeOutdated(db, 90);
+  const removed = await removeOutdated(db, KEPT);
 
-  expect(Object.keys(removed).sort()).toEqual(RETENTION.map((rule) => rule.table).sort());
+  expect(new Set(Object.keys(removed))).toEqual(new Set(RETENTION.map((rule) => rule.table)));
   expect(removed).toMatchObject({ readiness_signals: 12_000, node_certificates: 1, tasks: 1, enrollment_tokens: 0 });
   expect([await count("readiness_signals"), await count("node_certificates"), await count("tasks")]).toEqual([1, 2, 3]);
   const { rows } = await db.execute<{ serial: string }>(sql`select serial from node_certificates order by serial`);
   expect(rows.map((row) => row.serial)).toEqual(["newer of two", "the only one"]);
-  expect(await removeOutdated(db, 90)).toMatchObject({ readiness_signals: 0, tasks: 0 });
+  expect(await removeOutdated(db, KEPT)).toMatchObject({ readiness_signals: 0, tasks: 0 });
 });
 
 it("removes events from the oldest on and without a gap, also while another removes some", async () => {
@@ -66,7 +67,7 @@ it("removes events from the oldest on and without a gap, also while another remo
   const other = await pool.connect();
   await other.query("begin");
   await other.query("select 1 from domain_events where seq = 1 for update");
-  const removing = removeOutdated(db, 90);
+  const removing = removeOutdated(db, KEPT);
   await until("it waits for the other", async () => {
     const { rows } = await db.execute(
       sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
@@ -79,4 +80,99 @@ it("removes events from the oldest on and without a gap, also while another remo
   expect(await removing).toMatchObject({ domain_events: 2 });
   // The newest that is outdated stays, and so does the old one after a young one.
   expect(await left()).toEqual([3, 4, 5, 6]);
+});
+
+it("has a rule for each table, or the reason why it does not grow", async () => {
+  const { rows } = await test.database.db.execute<{ name: string }>(
+    sql`select table_name as name from information_schema.tables where table_schema = 'public'`,
+  );
+  const tables = rows.map(({ name }) => name);
+  expect(tables.length).toBeGreaterThan(30);
+  const ruled = new Set(RETENTION.map((rule) => rule.table));
+  expect(tables.filter((table) => !ruled.has(table) && BOUNDED[table] === undefined)).toEqual([]);
+  expect([...ruled, ...Object.keys(BOUNDED)].sort()).toEqual(tables.toSorted());
+});
+
+it("forgets a deleted node: first what was said of it, then its history and its operations", async () => {
+  const { db } = test.database;
+  const gone = async (days: number) => {
+    const [node, workflow] = [randomUUID(), randomUUID()];
+    const then = sql`now() - make_interval(days => ${days})`;
+    await db.execute(sql`insert into nodes (id, hostname, sku, gpus_total, region_code, status, onboarding_mode, updated_at)
+      values (${node}, 'h', 's', 8, 'r', 'deleted', 'manual', ${then})`);
+    await db.execute(sql`insert into node_conditions (node_id, type, status, reason, message, generation, source, observed_at)
+      values (${node}, 'agent.connected', 'False', 'Gone', '', 1, 'hub', ${then})`);
+    await db.execute(sql`insert into node_events (node_id, type, owner, message, occurred_at) values
+      (${node}, 'status_changed', 'remove', '', ${then}), (${node}, 'enrolled', 'agent', '', ${then})`);
+    await db.execute(sql`insert into workflows (id, kind, status, stage, input, completed_at) values
+      (${workflow}, 'onboard', 'completed', 's', '{}', ${then})`);
+    await db.execute(sql`insert into workflow_events (workflow_id, stage, attempt, status, fence, occurred_at) values
+      (${workflow}, 's', 1, 'succeeded', 1, ${then})`);
+    await db.execute(sql`insert into node_onboardings (onboarding_id, node_id, site_id, profile_id, sku_id, hostname, ipmi_ip)
+      values (${workflow}, ${node}, ${node}, ${node}, 's', 'h', '10.0.0.1')`);
+    return async () => {
+      const { rows } = await db.execute<Record<string, number>>(sql`select
+        (select count(*)::int from node_conditions where node_id = ${node}) as conditions,
+        (select count(*)::int from node_events where node_id = ${node}) as events,
+        (select count(*)::int from nodes where id = ${node}) as nodes,
+        (select count(*)::int from workflow_events where workflow_id = ${workflow}) as steps,
+        (select count(*)::int from workflows where id = ${workflow}) as workflows`);
+      return rows[0];
+    };
+  };
+  const [recently, lately, longAgo] = [await gone(1), await gone(100), await gone(500)];
+  await removeOutdated(db, KEPT);
+  // What depends on another table's rows goes a round later at most.
+  await removeOutdated(db, KEPT);
+  expect(await recently()).toEqual({ conditions: 1, events: 2, nodes: 1, steps: 1, workflows: 1 });
+  expect(await lately()).toEqual({ conditions: 0, events: 1, nodes: 1, steps: 1, workflows: 1 });
+  expect(await longAgo()).toEqual({ conditions: 0, events: 0, nodes: 0, steps: 0, workflows: 0 });
+});
+
+it("forgets what others said of a living node, its host's own events, old answers and audit; and keeps what it is", async () => {
+  const { db } = test.database;
+  const node = randomUUID();
+  await db.execute(sql`insert into nodes (id, hostname, sku, gpus_total, region_code, status, onboarding_mode)
+    values (${node}, 'living', 's', 8, 'r', 'active', 'manual')`);
+  const condition = (type: string, days: number) =>
+    db.execute(sql`insert into node_conditions (node_id, type, status, reason, message, generation, source, observed_at)
+      values (${node}, ${type}, 'True', 'Said', '', 1, 'external', now() - make_interval(days => ${days}))`);
+  await condition("os.booted", 1_000);
+  await condition("fabric.cabled", 1_000);
+  await condition("fabric.up", 1);
+  const event = (type: string, days: number) =>
+    db.execute(sql`insert into node_events (node_id, type, owner, message, occurred_at)
+      values (${node}, ${type}, 'o', '', now() - make_interval(days => ${days}))`);
+  for (const [type, days] of [
+    ["certificate_renewed", 100],
+    ["session_opened", 100],
+    ["status_changed", 500],
+    ["status_changed", 450],
+    ["certificate_renewed", 1],
+  ] as const)
+    await event(type, days);
+  const audit = (days: number) =>
+    db.execute(sql`insert into audit_logs (actor, role, action, target, occurred_at)
+      values ('a', 'admin', 'x', ${node}, now() - make_interval(days => ${days}))`);
+  await audit(500);
+  await audit(100);
+  const answer = (key: string, hours: number) =>
+    db.execute(sql`insert into idempotency_keys (actor, key, request_sha256, status, body, created_at)
+      values ('a', ${key}, 'f', 200, '{}', now() - make_interval(hours => ${hours}))`);
+  await answer("yesterday", 25);
+  await answer("today", 1);
+  await removeOutdated(db, KEPT);
+  const of = async (what: ReturnType<typeof sql>) =>
+    (await db.execute<{ it: string }>(what)).rows.map((row) => row.it).sort();
+  expect(await of(sql`select type as it from node_conditions where node_id = ${node}`)).toEqual([
+    "fabric.up",
+    "os.booted",
+  ]);
+  expect(await of(sql`select type as it from node_events where node_id = ${node}`)).toEqual([
+    "certificate_renewed",
+    "session_opened",
+    "status_changed",
+  ]);
+  expect(await of(sql`select id::text as it from audit_logs where target = ${node}`)).toHaveLength(1);
+  expect(await of(sql`select key as it from idempotency_keys`)).toEqual(["today"]);
 });

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { KEPT_OF_A_NODE } from "../../hub/db/kept.ts";
 import { eq, sql } from "../../hub/db/orm.ts";
+import { readConditionFacts } from "../../hub/db/queries/node-conditions.ts";
 import { nodeConditions, nodes, readinessSignals, reportTokens } from "../../hub/db/schema/index.ts";
 import { createNode } from "../../hub/node/create-node.ts";
 import { tokenHash } from "../../hub/node/enrollment-tokens.ts";
@@ -51,6 +53,80 @@ describe("readiness of external systems by API", () => {
         `nodes/${id}`,
       ]);
       expect(rows).toEqual([{ action: "postReadinessSignal" }, { action: "postReadinessSignal" }]);
+    });
+
+    it("may bring names of its own, so many and no more, until somebody clears them", async () => {
+      const id = await addNode();
+      const own = (from: number, count: number) => ({
+        ...signal(),
+        conditions: Array.from({ length: count }, (_, n) => ({
+          ...signal().conditions[0],
+          type: `fabric.port_${from + n}`,
+        })),
+      });
+      const all = [...Array(KEPT_OF_A_NODE.ownConditions / 32).keys()].map((part) => own(part * 32, 32));
+      for (const body of all) expect(await post(id, body)).toMatchObject({ status: 202 });
+      const before = await api.counts();
+      const refused = await post(id, own(1_000, 1));
+      expect(refused.problem).toMatchObject({ status: 409, code: "conflict" });
+      expect(refused.problem.detail).toContain("clear-reports");
+      expect(await api.counts()).toEqual(before);
+      // Types that are there, and Muster's own, have room.
+      expect(await post(id, own(0, 1))).toMatchObject({ status: 202 });
+      expect(await post(id, signal())).toMatchObject({ status: 202 });
+      expect(await conditionsOf(id)).toHaveLength(KEPT_OF_A_NODE.ownConditions + 1);
+
+      const cleared = await api.ask("POST", `${NODES}/${id}/clear-reports`, { reason: "a wrong script" });
+      expect(cleared).toMatchObject({ status: 200, body: { conditions: KEPT_OF_A_NODE.ownConditions, signals: 4 } });
+      expect(await conditionsOf(id)).toMatchObject([{ type: "os.booted" }]);
+      expect((await api.ask("GET", `${NODES}/${id}`)).body.events[0]).toMatchObject({ type: "reports_cleared" });
+      const { rows } = await api.database.database.pool.query(
+        "select reason, details->>'signals' as signals from audit_logs where target = $1 and action = 'clearNodeReports'",
+        [`nodes/${id}`],
+      );
+      expect(rows).toEqual([{ reason: "a wrong script", signals: "4" }]);
+      expect(await post(id, own(1_000, 1))).toMatchObject({ status: 202 });
+    });
+
+    it("is kept among the newest of its source, and those of others are not in its way", async () => {
+      const id = await addNode();
+      const other = await addNode();
+      expect((await post(other, signal())).status).toBe(202);
+      await api.database.database.db.execute(sql`
+        insert into readiness_signals (id, node_id, generation, source, conditions, applied, received_at)
+        select gen_random_uuid(), ${id}, 1, source, '[]', true, now() - make_interval(secs => n)
+        from generate_series(1, ${KEPT_OF_A_NODE.signals + 50}) n, unnest(array['external', 'agent']) source`);
+      const newest = signal();
+      expect((await post(id, newest)).status).toBe(202);
+      const { rows } = await api.database.database.pool.query(
+        `select source, count(*)::int as kept, bool_or(id = $2) as newest from readiness_signals
+         where node_id = $1 group by source order by source`,
+        [id, newest.signal_id],
+      );
+      expect(rows).toEqual([
+        { source: "agent", kept: KEPT_OF_A_NODE.signals + 50, newest: false },
+        { source: "external", kept: KEPT_OF_A_NODE.signals, newest: true },
+      ]);
+      const left = await api.database.database.pool.query("select 1 from readiness_signals where node_id = $1", [
+        other,
+      ]);
+      expect(left.rowCount).toBe(1);
+    });
+
+    it("of a thousand names that an older hub took is in no list, and fills no answer", async () => {
+      const id = await addNode();
+      await post(id, signal());
+      await api.database.database.db.execute(sql`
+        insert into node_conditions (node_id, type, status, reason, message, generation, source, observed_at)
+        select ${id}, 'x.type_' || n, 'True', 'Said', repeat('x', 1024), 2, 'agent', now() from generate_series(1, 1000) n`);
+      const detail = await conditionsOf(id);
+      expect(detail).toHaveLength(100);
+      expect(detail.map(({ type }: { type: string }) => type)).toContain("os.booted");
+      const [row] = await readConditionFacts(api.database.database.db, [id]);
+      expect(await readConditionFacts(api.database.database.db, [id])).toHaveLength(1);
+      expect(row).toMatchObject({ type: "os.booted", message: "" });
+      const cleared = await api.ask("POST", `${NODES}/${id}/clear-reports`, { reason: "left by a bad host" });
+      expect(cleared.body).toMatchObject({ conditions: 1_000 });
     });
 
     it("is answered from memory under the same Idempotency-Key", async () => {

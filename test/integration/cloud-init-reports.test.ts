@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { KEPT_OF_A_NODE } from "../../hub/db/kept.ts";
 import { and, eq, sql } from "../../hub/db/orm.ts";
 import { putReportToken } from "../../hub/db/queries/report-tokens.ts";
 import { nodeConditions, nodes, readinessSignals } from "../../hub/db/schema/index.ts";
@@ -113,12 +114,12 @@ describe("cloud-init's reports", () => {
     expect((await phoneHome(newer)).status).toBe(204);
   });
 
-  it("are kept up to a bound: the newest thousand of a node, and every other source's", async () => {
+  it("are kept up to a bound: the newest of a node, and every other source's", async () => {
     const { nodeId, token } = await reporting();
     const old = { nodeId, generation: 1, conditions: [], applied: true };
     await rig.db.insert(readinessSignals).values([
       { ...old, id: randomUUID(), source: "agent", receivedAt: new Date(0) },
-      ...Array.from({ length: 1_005 }, (_, at) => ({
+      ...Array.from({ length: KEPT_OF_A_NODE.signals + 5 }, (_, at) => ({
         ...old,
         id: randomUUID(),
         source: "cloud-init",
@@ -129,7 +130,7 @@ describe("cloud-init's reports", () => {
     const kept = await signalsOf(nodeId);
     expect(kept.filter((one) => one.source === "agent")).toHaveLength(1);
     const reports = kept.filter((one) => one.source === "cloud-init");
-    expect(reports).toHaveLength(1_000);
+    expect(reports).toHaveLength(KEPT_OF_A_NODE.signals);
     expect(reports[0]?.receivedAt).toEqual(new Date(6_000));
     expect(await condition(nodeId, "os.booted")).toMatchObject({ status: "True" });
   });

@@ -221,7 +221,7 @@ describe("the stream of domain events", () => {
     const [first] = early.seen;
     await api.database.database.pool.query("update domain_events set occurred_at = now() - interval '100 days'");
     await write("nodes/new");
-    await removeOutdated(api.database.database.db, 90);
+    await removeOutdated(api.database.database.db, { records: 90, history: 400 });
     const late = await api.ask("GET", `/api/v1/admin/events/stream?cursor=${first?.id}`);
     expect(late.problem).toMatchObject({ status: 410, code: "position_gone" });
     expect((await api.ask("GET", `/api/v1/admin/events?cursor=${first?.id}`)).problem.code).toBe("position_gone");
@@ -241,7 +241,7 @@ describe("the stream of domain events", () => {
     const { signal } = new AbortController();
     const reading = eventStream(db, feed, { after: 0n, types: [], subject: undefined, signal }).getReader();
     expect((await reading.read()).done).toBe(false);
-    await removeOutdated(db, 90);
+    await removeOutdated(db, { records: 90, history: 400 });
     const rest = async () => {
       while (!(await reading.read()).done);
     };

@@ -1,4 +1,5 @@
 import type { NodeId } from "../../../shared/ids.ts";
+import { KEPT_OF_A_NODE } from "../kept.ts";
 import { and, desc, eq, isNotNull, isNull, lt, ne, type SQL, sql } from "../orm.ts";
 import { type Node, type NodeCertificate, nodeCertificates, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
@@ -50,13 +51,17 @@ export async function readUnused(
   return found?.pem == null ? null : { ...found, pem: found.pem };
 }
 
-/** Keeps one that is not used yet; another one that nobody has used gives way. The node is held. */
+/** Keeps one that is not used yet; another one that nobody has used gives way, and of the replaced ones the oldest goes. The node is held. */
 export async function keepCertificate(tx: Tx, certificate: NewCertificate): Promise<void> {
   await tx
     .update(nodeCertificates)
     .set({ replacedAt: sql`now()`, pem: null })
     .where(ofChain(certificate.nodeId, certificate.generation, isNull(nodeCertificates.firstUsedAt)));
   await tx.insert(nodeCertificates).values(certificate);
+  await tx.execute(sql`
+    delete from ${nodeCertificates} where replaced_at is not null and serial in (
+      select c.serial from ${nodeCertificates} c where c.node_id = ${certificate.nodeId}
+      order by c.issued_at desc, c.serial offset ${KEPT_OF_A_NODE.certificates})`);
 }
 
 /** Its first use ends all that were issued before it, and their sessions on whichever hub they are. False when it is void itself by now. */

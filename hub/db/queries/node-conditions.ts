@@ -1,8 +1,9 @@
-import type { ConditionType } from "../../../shared/condition-types.ts";
+import { CONDITION_TYPES, type ConditionType } from "../../../shared/condition-types.ts";
 import type { NodeId } from "../../../shared/ids.ts";
-import { and, asc, eq, getTableColumns, inArray, type SQL, sql } from "../orm.ts";
+import { KEPT_OF_A_NODE } from "../kept.ts";
+import { and, asc, desc, eq, getTableColumns, inArray, type SQL, sql } from "../orm.ts";
 import { type NodeConditionRow, nodeConditions } from "../schema/index.ts";
-import type { Db } from "../tx.ts";
+import type { Db, Tx } from "../tx.ts";
 
 /** A condition as it is now: of one whose life is over nothing is known, whatever was said. */
 export interface ConditionNow extends NodeConditionRow {
@@ -27,13 +28,45 @@ function asOfNow(row: ConditionNow): ConditionNow {
   return { ...row, status: "Unknown", reason: "Stale", message };
 }
 
-/** Of all these nodes, in one statement. */
-export const readConditionsOf = async (db: Db, nodeIds: readonly NodeId[]): Promise<ConditionNow[]> =>
-  nodeIds.length === 0 ? [] : conditionsNow(db, inArray(nodeConditions.nodeId, [...nodeIds]));
+/** Those that Muster decides by: as many a node as its table has, whatever others have made up. */
+const isKnownType = inArray(nodeConditions.type, Object.keys(CONDITION_TYPES));
 
-/** What was last said of the node in this provisioning, whoever said it. */
+/** What decides of all these nodes, in one statement and without its messages: a list's cost is that of its length. */
+export async function readConditionFacts(db: Db, nodeIds: readonly NodeId[]): Promise<Omit<ConditionNow, "message">[]> {
+  if (nodeIds.length === 0) return [];
+  const rows = await db
+    .select({ ...getTableColumns(nodeConditions), message: sql<string>`''`, stale: isStale })
+    .from(nodeConditions)
+    .where(and(inArray(nodeConditions.nodeId, [...nodeIds]), isKnownType));
+  return rows.map(asOfNow);
+}
+
+const MOST_SHOWN = 100;
+
+/** What is shown of one node: Muster's own types first, then others', a hundred at most. */
+export async function listConditions(db: Db, nodeId: NodeId): Promise<ConditionNow[]> {
+  const rows = await db
+    .select({ ...getTableColumns(nodeConditions), stale: isStale })
+    .from(nodeConditions)
+    .where(eq(nodeConditions.nodeId, nodeId))
+    .orderBy(desc(isKnownType), asc(nodeConditions.type))
+    .limit(MOST_SHOWN);
+  return rows.map(asOfNow).sort((a, b) => (a.type < b.type ? -1 : 1));
+}
+
+/** What Muster decides by, as it was last said of the node in this provisioning, whoever said it. */
 export const readConditions = (db: Db, nodeId: NodeId, generation: number): Promise<ConditionNow[]> =>
-  conditionsNow(db, and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.generation, generation)));
+  conditionsNow(db, and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.generation, generation), isKnownType));
+
+/** Types of others' making that the node has conditions of. */
+export async function readOwnTypes(db: Db | Tx, nodeId: NodeId): Promise<string[]> {
+  const rows = await db
+    .select({ type: nodeConditions.type })
+    .from(nodeConditions)
+    .where(and(eq(nodeConditions.nodeId, nodeId), sql`not ${isKnownType}`))
+    .limit(KEPT_OF_A_NODE.ownConditions);
+  return rows.map(({ type }) => type);
+}
 
 /** True when the condition was said to be True for this generation and is not stale. */
 export async function conditionHolds(
@@ -44,4 +77,14 @@ export async function conditionHolds(
 ): Promise<boolean> {
   const told = await readConditions(db, nodeId, generation);
   return told.some((one) => one.type === type && one.status === "True");
+}
+
+/** Takes conditions of the node away; returns how many there were. */
+export async function removeConditions(tx: Tx, nodeId: NodeId, which: "of_others" | ConditionType): Promise<number> {
+  const type = which === "of_others" ? sql`not ${isKnownType}` : eq(nodeConditions.type, which);
+  const removed = await tx
+    .delete(nodeConditions)
+    .where(and(eq(nodeConditions.nodeId, nodeId), type))
+    .returning({ type: nodeConditions.type });
+  return removed.length;
 }

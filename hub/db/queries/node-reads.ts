@@ -15,14 +15,14 @@ import {
 } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 import { closedHosts } from "./closed-hosts.ts";
-import { type ConditionNow, readConditionsOf } from "./node-conditions.ts";
+import { type ConditionNow, listConditions, readConditionFacts } from "./node-conditions.ts";
 
 /** A node with what a list shows of it. */
 export interface NodeRow {
   readonly node: Node;
   readonly session: Pick<AgentSession, "agentVersion"> | null;
   readonly maasSystemId: string | null;
-  readonly conditions: readonly ConditionNow[];
+  readonly conditions: readonly Omit<ConditionNow, "message">[];
   readonly hostClosed: boolean;
 }
 
@@ -67,7 +67,7 @@ export async function listNodeRows(
     .orderBy(asc(nodes.hostname), asc(sql`${nodes.id}::text`))
     .limit(page.limit);
   const ids = rows.map((row) => row.node.id);
-  const conditions = await readConditionsOf(db, ids);
+  const conditions = await readConditionFacts(db, ids);
   const closed = await closedHosts(db, ids);
   return rows.map((row) => ({
     ...row,
@@ -77,6 +77,7 @@ export async function listNodeRows(
 }
 
 export interface NodeDetails {
+  readonly conditions: readonly ConditionNow[];
   readonly inventory: unknown;
   readonly machine: MaasMachineRow | null;
   readonly events: readonly NodeEventRow[];
@@ -100,5 +101,6 @@ export async function readNodeDetails(db: Db, node: Node, maasSystemId: string |
     .where(eq(nodeEvents.nodeId, node.id))
     .orderBy(desc(nodeEvents.id))
     .limit(EVENTS_SHOWN);
-  return { inventory: inventory?.inventory ?? null, machine: machine ?? null, events };
+  const conditions = await listConditions(db, node.id);
+  return { conditions, inventory: inventory?.inventory ?? null, machine: machine ?? null, events };
 }

@@ -7,7 +7,13 @@ import type { Tx } from "../tx.ts";
 /** Keeps a node's newest signals of one source. One that was forgotten and comes again is a new one. */
 export async function forgetOldSignals(tx: Tx, nodeId: NodeId, source: ReadinessSource, keep: number): Promise<void> {
   await tx.execute(sql`
-    delete from ${readinessSignals} where id in (
-      select s.id from ${readinessSignals} s where s.node_id = ${nodeId} and s.source = ${source}
-      order by s.received_at desc, s.id offset ${keep})`);
+    delete from ${readinessSignals} where node_id = ${nodeId} and source = ${source} and (received_at, id) <= (
+      select s.received_at, s.id from ${readinessSignals} s where s.node_id = ${nodeId} and s.source = ${source}
+      order by s.received_at desc, s.id desc offset ${keep} limit 1)`);
+}
+
+/** All of the node's; returns how many there were. */
+export async function removeSignals(tx: Tx, nodeId: NodeId): Promise<number> {
+  const { rowCount } = await tx.execute(sql`delete from ${readinessSignals} where node_id = ${nodeId}`);
+  return rowCount ?? 0;
 }

@@ -1,57 +1,164 @@
+import { CONDITION_TYPES } from "../../../shared/condition-types.ts";
 import { type SQL, sql } from "../orm.ts";
 import type { Db } from "../tx.ts";
+import { HOST_EVENTS } from "./node-events.ts";
 
 /** One statement's worth, so that no lock is held for long. */
 const AT_ONCE = 5_000;
 
+/** `records`: what machines say, and what is over. `history`: what became of nodes, and who did what. `day`: answers that may be asked for again. */
+type Age = "records" | "history" | "day";
+
 interface RetentionRule {
   readonly table: string;
+  readonly age: Age;
   /** Column by which the rows go, the lowest first, whoever else is removing them; without one any go, and none is waited for. */
   readonly order?: string;
   /** What may go, of rows that are older than the cutoff. */
   readonly outdated: (cutoff: SQL) => SQL;
 }
 
+const ofDeletedNode = (cutoff: SQL): SQL => sql`exists (
+  select 1 from nodes n where n.id = t.node_id and n.status = 'deleted' and n.updated_at < ${cutoff})`;
+const ofNoNode = sql`not exists (select 1 from nodes n where n.id = t.node_id)`;
+const strings = (values: readonly string[]): SQL => sql`any(${sql.param([...values])}::text[])`;
+
 /**
- * Records that only grow and that nothing decides by once they are old. History of nodes and workflows, and the audit, are kept. A node's newest certificate stays: it says
- * that the node has enrolled. So does its newest task of each type: a drain and its undrain say whether the host is closed.
+ * What grows, and nothing decides by once it is old. A node's newest certificate stays: it says that the node has enrolled. So does its newest task of each
+ * type: a drain and its undrain say whether the host is closed. A deleted node's own row goes with the history.
  */
 export const RETENTION: readonly RetentionRule[] = [
   // Only from the beginning and without a gap, so that the oldest one tells readers whether they missed any. The newest of the outdated ones stays: those
   // that were there know that they missed none.
   {
     table: "domain_events",
+    age: "records",
     order: "seq",
     outdated: (cutoff) => sql`t.seq < (
       select max(last.seq) from domain_events last where last.seq < coalesce(
         (select min(young.seq) from domain_events young where young.occurred_at >= ${cutoff}), 9223372036854775807))`,
   },
-  { table: "webhook_deliveries", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
-  { table: "connection_attempts", outdated: (cutoff) => sql`t.last_at < ${cutoff}` },
-  { table: "readiness_signals", outdated: (cutoff) => sql`t.received_at < ${cutoff}` },
+  { table: "webhook_deliveries", age: "records", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
+  { table: "connection_attempts", age: "records", outdated: (cutoff) => sql`t.last_at < ${cutoff}` },
+  { table: "readiness_signals", age: "records", outdated: (cutoff) => sql`t.received_at < ${cutoff}` },
   {
     table: "node_certificates",
+    age: "records",
     outdated: (cutoff) => sql`t.not_after < ${cutoff} and exists (
       select 1 from node_certificates newer where newer.node_id = t.node_id and newer.issued_at > t.issued_at)`,
   },
   {
     table: "enrollment_tokens",
+    age: "records",
     outdated: (cutoff) => sql`greatest(t.expires_at, t.used_at, t.revoked_at) < ${cutoff}`,
   },
   {
     table: "tasks",
+    age: "records",
     outdated: (cutoff) => sql`t.finished_at < ${cutoff} and not exists (
       select 1 from workflows w where w.id = t.workflow_id and w.completed_at is null)
-      and exists (select 1 from tasks newer where newer.node_id = t.node_id and newer.type = t.type and newer.created_at > t.created_at)`,
+      and (${ofDeletedNode(cutoff)} or exists (
+        select 1 from tasks newer where newer.node_id = t.node_id and newer.type = t.type and newer.created_at > t.created_at))`,
+  },
+  // Types of others' making that nobody has said again, and all of nodes that are gone.
+  {
+    table: "node_conditions",
+    age: "records",
+    outdated: (
+      cutoff,
+    ) => sql`(t.observed_at < ${cutoff} and t.type <> all(${sql.param(Object.keys(CONDITION_TYPES))}::text[]))
+      or ${ofDeletedNode(cutoff)}`,
+  },
+  { table: "node_inventories", age: "records", outdated: ofDeletedNode },
+  { table: "agent_sessions", age: "records", outdated: ofDeletedNode },
+  { table: "node_identity_bars", age: "records", outdated: ofDeletedNode },
+  { table: "idempotency_keys", age: "day", outdated: (cutoff) => sql`t.created_at < ${cutoff}` },
+  // Boots stay as long as the provisioning that they are of: a boot that comes back is another host's.
+  {
+    table: "node_events",
+    age: "records",
+    outdated: (cutoff) =>
+      sql`t.occurred_at < ${cutoff} and t.type = ${strings(HOST_EVENTS.filter((type) => type !== "session_opened"))}`,
+  },
+  {
+    table: "node_events",
+    age: "history",
+    outdated: (cutoff) => sql`t.occurred_at < ${cutoff} and exists (
+      select 1 from node_events newer where newer.node_id = t.node_id and newer.type = t.type and newer.id > t.id)`,
+  },
+  { table: "node_events", age: "history", outdated: (cutoff) => sql`t.occurred_at < ${cutoff} and ${ofNoNode}` },
+  { table: "audit_logs", age: "history", outdated: (cutoff) => sql`t.occurred_at < ${cutoff}` },
+  {
+    table: "workflow_events",
+    age: "history",
+    outdated: (cutoff) => sql`t.occurred_at < ${cutoff} and exists (
+      select 1 from workflows w where w.id = t.workflow_id and w.completed_at < ${cutoff})`,
+  },
+  {
+    table: "nodes",
+    age: "history",
+    outdated: (cutoff) => sql`t.status = 'deleted' and t.updated_at < ${cutoff}`,
+  },
+  // An operation goes when its node is not known any more.
+  {
+    table: "node_onboardings",
+    age: "history",
+    outdated: (cutoff) => sql`${ofNoNode} and exists (
+      select 1 from workflows w where w.id = t.onboarding_id and w.completed_at < ${cutoff})`,
+  },
+  {
+    table: "node_decommissions",
+    age: "history",
+    outdated: (cutoff) => sql`${ofNoNode} and exists (
+      select 1 from workflows w where w.id = t.decommission_id and w.completed_at < ${cutoff})`,
+  },
+  {
+    table: "workflows",
+    age: "history",
+    outdated: (cutoff) => sql`t.completed_at < ${cutoff}
+      and not exists (select 1 from node_onboardings o where o.onboarding_id = t.id)
+      and not exists (select 1 from node_decommissions d where d.decommission_id = t.id)
+      and not exists (select 1 from workflow_subjects s where s.workflow_id = t.id)`,
+  },
+  {
+    table: "onboarding_batches",
+    age: "history",
+    outdated: (cutoff) => sql`t.created_at < ${cutoff} and not exists (
+      select 1 from node_onboardings o where o.batch_id = t.id)`,
   },
 ];
 
+/** Tables that retention leaves alone, and what bounds each of them. */
+export const BOUNDED: Readonly<Record<string, string>> = {
+  api_tokens: "one a name",
+  installation: "one row",
+  maas_credential_uses: "one a secret of a site; removed with it",
+  maas_machines: "one a machine of a site's region",
+  maas_power_credential_overrides: "what operators write, one a selector",
+  maas_roce_assignments: "what operators write, one an interface",
+  maas_site_profiles: "what operators write, one a name",
+  maas_site_watches: "one a site",
+  maas_sites: "what operators write, one a name",
+  node_maas_state: "one a node; removed with it",
+  reconciler_breakers: "one a site and kind of move",
+  report_tokens: "one a node; removed with it",
+  skus: "what operators write, one an id",
+  webhooks: "what operators write",
+  workflow_subjects: "one a host or address that a workflow which is not over holds",
+};
+
+export interface KeptDays {
+  readonly records: number;
+  readonly history: number;
+}
+
 /** Removes what is older than the days, in small steps. Two hubs may do so at once. Returns rows removed by table. */
-export async function removeOutdated(db: Db, days: number): Promise<Readonly<Record<string, number>>> {
-  const cutoff = sql`now() - make_interval(days => ${days}::int)`;
+export async function removeOutdated(db: Db, kept: KeptDays): Promise<Readonly<Record<string, number>>> {
+  const days = { ...kept, day: 1 };
   const removed: Record<string, number> = {};
   for (const rule of RETENTION) {
     const table = sql.identifier(rule.table);
+    const cutoff = sql`now() - make_interval(days => ${days[rule.age]}::int)`;
     const locked =
       rule.order === undefined
         ? sql`limit ${AT_ONCE} for update skip locked`

@@ -286,6 +286,14 @@ export async function countTasksOf(tx: Tx, workflowId: WorkflowId, type: TaskTyp
   return row?.count ?? 0;
 }
 
+export async function countOpenTasks(tx: Tx, nodeId: NodeId): Promise<number> {
+  const [row] = await tx
+    .select({ count: sql<number>`count(*)::int` })
+    .from(tasks)
+    .where(and(eq(tasks.nodeId, nodeId), inArray(tasks.state, ["queued", ...HELD])));
+  return row?.count ?? 0;
+}
+
 export async function listTasks(db: Db, nodeId: NodeId, limit: number): Promise<Task[]> {
   return db
     .select()

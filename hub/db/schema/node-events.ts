@@ -19,6 +19,8 @@ export const nodeEvents = pgTable(
         "session_closed",
         "duplicate_identity",
         "identity_restored",
+        "agent_noisy",
+        "reports_cleared",
         "cordoned",
         "uncordoned",
         "condition_stale",

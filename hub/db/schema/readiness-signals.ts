@@ -2,7 +2,7 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { boolean, index, integer, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** Every readiness signal as received, once per id; `applied` is false for one of an older generation. */
+/** The newest readiness signals of each node and source as received, once per id; `applied` is false for one of an older generation. */
 export const readinessSignals = pgTable(
   "readiness_signals",
   {
@@ -15,6 +15,6 @@ export const readinessSignals = pgTable(
     applied: boolean("applied").notNull(),
     receivedAt: at("received_at").notNull().default(sql`now()`),
   },
-  (t) => [index("readiness_signals_node_idx").on(t.nodeId, t.receivedAt)],
+  (t) => [index("readiness_signals_of_node_idx").on(t.nodeId, t.source, t.receivedAt, t.id)],
 );
 export type ReadinessSignalRow = typeof readinessSignals.$inferSelect;

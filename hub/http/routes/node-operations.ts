@@ -9,6 +9,7 @@ import { hasEnrolled, revokeCertificates } from "../../db/queries/node-certifica
 import { lockNode } from "../../db/queries/nodes.ts";
 import type { Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
+import { clearReports } from "../../node/clear-reports.ts";
 import { cordonForOperator, isOperations, uncordonForOperator } from "../../node/cordon.ts";
 import { activate } from "../../node/lifecycle.ts";
 import { liftQuarantine, type Moved, quarantineNode } from "../../reconciler/operator-quarantine.ts";
@@ -23,6 +24,7 @@ const NodeCordon = z.strictObject({
   cordon_reason: z.string().nullable(),
   cordon_owner: z.string().nullable(),
 });
+const ReportsCleared = z.strictObject({ node_id: NodeId, conditions: z.int(), signals: z.int() });
 const path = "/api/v1/admin/nodes/{id}";
 const tag = "nodes";
 
@@ -189,4 +191,34 @@ const cordonTold = (prior: Node, now: Node, reason: string) => ({
   audit: { target: `nodes/${now.id}`, reason, details: { prior: cordonOf(prior), expected: cordonOf(now) } },
 });
 
-export const nodeOperationRoutes = [activateNode, revokeNodeCertificates, quarantine, lift, cordon, uncordon];
+const clearNodeReports = writeRoute({
+  operationId: "clearNodeReports",
+  method: "POST",
+  path: `${path}/clear-reports`,
+  tag,
+  summary:
+    "Remove what others left of a node: conditions of types that Muster does not know, readiness signals, agent.noisy",
+  permission: "write",
+  params: NodeParams,
+  body: z.strictObject({ reason: Reason }),
+  status: 200,
+  response: ReportsCleared,
+  write: async ({ params, body }, tx) => {
+    const node = await lockedNode(tx, params.id);
+    const cleared = await clearReports(tx, node.id, body.reason);
+    return {
+      body: { node_id: node.id, ...cleared },
+      audit: { target: `nodes/${node.id}`, reason: body.reason, details: cleared },
+    };
+  },
+});
+
+export const nodeOperationRoutes = [
+  activateNode,
+  revokeNodeCertificates,
+  quarantine,
+  lift,
+  cordon,
+  uncordon,
+  clearNodeReports,
+];

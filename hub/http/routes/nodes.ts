@@ -8,8 +8,9 @@ import { NodeId, SiteId, TaskId } from "../../../shared/ids.ts";
 import { Inventory } from "../../../shared/inventory.ts";
 import { Json } from "../../../shared/json.ts";
 import { NodeStatus } from "../../../shared/node-status.ts";
+import { KEPT_OF_A_NODE } from "../../db/kept.ts";
 import { listNodeRows, type NodeRow, readNodeDetails } from "../../db/queries/node-reads.ts";
-import { listTasks } from "../../db/queries/tasks.ts";
+import { countOpenTasks, listTasks } from "../../db/queries/tasks.ts";
 import { TASK_STATES, type Task as TaskRow } from "../../db/schema/index.ts";
 import type { Db } from "../../db/tx.ts";
 import { schedulability } from "../../node/schedulable.ts";
@@ -98,10 +99,10 @@ const getNode = readRoute({
   response: NodeDetail,
   read: async ({ params, deps }) => {
     const row = await mustFindNode(deps.db, params.id);
-    const { inventory, machine, events } = await readNodeDetails(deps.db, row.node, row.maasSystemId);
+    const { conditions, inventory, machine, events } = await readNodeDetails(deps.db, row.node, row.maasSystemId);
     return {
       ...toSummary(row),
-      conditions: row.conditions.map((condition) => ({
+      conditions: conditions.map((condition) => ({
         type: condition.type,
         status: condition.status,
         reason: condition.reason,
@@ -177,6 +178,11 @@ const createTask = writeRoute({
   response: TaskView,
   before: ({ params, deps }) => mustFindNode(deps.db, params.id),
   write: async ({ params, body }, tx) => {
+    if ((await countOpenTasks(tx, params.id)) >= KEPT_OF_A_NODE.openTasks)
+      throw new ApiError(
+        "conflict",
+        `Node ${params.id} has ${KEPT_OF_A_NODE.openTasks} tasks that nobody has carried out. Cancel some, or wait for them.`,
+      );
     const { task } = await enqueueTask(tx, {
       nodeId: params.id,
       type: body.type,

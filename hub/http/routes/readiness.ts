@@ -2,9 +2,12 @@ import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { ReadinessSignalTaken, ReportTokenIssued } from "../../../shared/api/readiness.ts";
+import { CONDITION_TYPES } from "../../../shared/condition-types.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { ForeignReadinessSignal } from "../../../shared/readiness.ts";
+import { KEPT_OF_A_NODE } from "../../db/kept.ts";
 import { and, eq } from "../../db/orm.ts";
+import { readOwnTypes } from "../../db/queries/node-conditions.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
 import { putReportToken } from "../../db/queries/report-tokens.ts";
 import { type Node, readinessSignals } from "../../db/schema/index.ts";
@@ -43,6 +46,7 @@ const postReadinessSignal = writeRoute({
   response: ReadinessSignalTaken,
   write: async ({ params, body }, tx) => {
     const node = await livingNode(tx, params.id);
+    await mustHaveRoom(tx, node, body);
     const outcome = await applyReadinessSignal(tx, node, "external", body);
     if (outcome === "known") await refuseForeignId(tx, node, body.signal_id);
     return {
@@ -54,6 +58,17 @@ const postReadinessSignal = writeRoute({
     };
   },
 });
+
+/** Names of their own are a node's for as long as nobody clears them: so many of them and no more. */
+async function mustHaveRoom(tx: Tx, node: Node, { conditions }: ForeignReadinessSignal): Promise<void> {
+  const known = await readOwnTypes(tx, node.id);
+  const told = conditions.map(({ type }) => type).filter((type) => !Object.hasOwn(CONDITION_TYPES, type));
+  if (new Set([...known, ...told]).size > KEPT_OF_A_NODE.ownConditions)
+    throw new ApiError(
+      "conflict",
+      `Node ${node.hostname} would have conditions of more than ${KEPT_OF_A_NODE.ownConditions} types that Muster does not know. Use fewer types, or clear the node's with POST /api/v1/admin/nodes/{id}/clear-reports.`,
+    );
+}
 
 /** An id that was used for another node must not look like a signal that was taken. */
 async function refuseForeignId(tx: Tx, node: Node, signalId: string): Promise<void> {

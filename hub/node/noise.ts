@@ -1,0 +1,27 @@
+import type { NodeId } from "../../shared/ids.ts";
+import { removeConditions } from "../db/queries/node-conditions.ts";
+import { hadRecently, recordNodeEvent } from "../db/queries/node-events.ts";
+import { readNode } from "../db/queries/nodes.ts";
+import type { Tx } from "../db/tx.ts";
+import { writeOwnCondition } from "./conditions.ts";
+
+const NOISY = "agent.noisy";
+/** An event is not said again within this time, however often the host begins anew. */
+const EVENT_EVERY_MINUTES = 10;
+
+/** A node whose host sends more than a host may, or does so no more: told as a condition, and as an event when it begins. */
+export async function writeNoise(
+  tx: Tx,
+  { nodeId, noisy, kind }: { readonly nodeId: NodeId; readonly noisy: boolean; readonly kind: string },
+): Promise<void> {
+  const node = await readNode(tx, nodeId);
+  if (node === null || node.status === "deleted") return;
+  if (!noisy) {
+    await removeConditions(tx, nodeId, NOISY);
+    return;
+  }
+  const message = `Its host sends more than a host may (${kind}), and is slowed down and sent away. Look for a fault or an intruder on it; if need be revoke its certificates.`;
+  await writeOwnCondition(tx, node, { type: NOISY, status: "True", reason: "OverBudget", message });
+  if (await hadRecently(tx, nodeId, "agent_noisy", EVENT_EVERY_MINUTES)) return;
+  await recordNodeEvent(tx, { nodeId, type: "agent_noisy", owner: "gateway", message, details: { kind } });
+}
