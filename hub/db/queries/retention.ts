@@ -131,6 +131,7 @@ export const RETENTION: readonly RetentionRule[] = [
 /** Tables that retention leaves alone, and what bounds each of them. */
 export const BOUNDED: Readonly<Record<string, string>> = {
   api_tokens: "one a name",
+  condition_watch: "one row",
   installation: "one row",
   maas_credential_uses: "one a secret of a site; removed with it",
   maas_machines: "one a machine of a site's region",
