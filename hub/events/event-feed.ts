@@ -9,7 +9,8 @@ const LOOK_EVERY_MS = 250;
 export class EventFeed {
   readonly #db: Db;
   readonly #log: Log;
-  readonly #bells = new Set<Bell>();
+  /** Each with whose token listens. */
+  readonly #bells = new Map<Bell, string>();
   readonly #closing = new AbortController();
   #seen = -1n;
   #timer: NodeJS.Timeout | null = null;
@@ -29,10 +30,14 @@ export class EventFeed {
     return this.#bells.size;
   }
 
+  listenersOf(holder: string): number {
+    return [...this.#bells.values()].filter((one) => one === holder).length;
+  }
+
   /** A bell that rings when there is something new; `leave` ends that. */
-  listen(): { bell: Bell; leave(): void } {
+  listen(holder: string): { bell: Bell; leave(): void } {
     const bell = new Bell();
-    this.#bells.add(bell);
+    this.#bells.set(bell, holder);
     this.#timer ??= setInterval(() => void this.#look(), LOOK_EVERY_MS);
     return {
       bell,
@@ -46,7 +51,7 @@ export class EventFeed {
   close(): void {
     this.#closing.abort();
     this.#rest();
-    for (const bell of this.#bells) bell.ring();
+    for (const bell of this.#bells.keys()) bell.ring();
   }
 
   #rest(): void {
@@ -61,7 +66,7 @@ export class EventFeed {
       const settled = await lastSettled(this.#db);
       if (settled === this.#seen) return;
       this.#seen = settled;
-      for (const bell of this.#bells) bell.ring();
+      for (const bell of this.#bells.keys()) bell.ring();
     } catch (error) {
       this.#log.warn("new events could not be looked for", { error });
     } finally {

@@ -14,6 +14,8 @@ export interface StreamRequest {
   /** Event types or patterns; an empty list is all. */
   readonly types: readonly string[];
   readonly subject: string | undefined;
+  /** Whose token asks. */
+  readonly holder: string;
   /** Aborted when the reader is gone. */
   readonly signal: AbortSignal;
 }
@@ -36,7 +38,7 @@ export function eventStream(
   request: StreamRequest,
   times: StreamTimes = TIMES,
 ): ReadableStream<Uint8Array> {
-  const { bell, leave } = feed.listen();
+  const { bell, leave } = feed.listen(request.holder);
   const ends = AbortSignal.any([request.signal, feed.closing, AbortSignal.timeout(times.longestMs)]);
   const next = messages(db, request, { bell, ends, heartbeatMs: times.heartbeatMs });
   const encoder = new TextEncoder();

@@ -50,7 +50,7 @@ interface Sending extends WebhookSenderOptions {
  */
 export function startWebhookSender(options: WebhookSenderOptions): { close(): Promise<void> } {
   const { db, inTx, feed, log } = options;
-  const { bell: news, leave } = feed.listen();
+  const { bell: news, leave } = feed.listen("webhooks of the hub");
   const due = new Bell();
   const closing = new AbortController();
   const client = new WebhookClient();

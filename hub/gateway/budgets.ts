@@ -70,8 +70,6 @@ export const LIMITS = {
   /** Of an agent's frames that wait to be taken; beyond it the agent is not read from. */
   waitingFrames: 64,
   waitingBytes: 1024 * 1024,
-  /** Event streams that one token may hold on one hub, of the hundred that a hub serves. */
-  streamsPerToken: 20,
 } as const;
 
 export interface Bucket {

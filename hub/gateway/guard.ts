@@ -5,7 +5,7 @@ import type { InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { writeNoise } from "../node/noise.ts";
 import { AddressBudgets } from "./address-budgets.ts";
-import type { NodeKind } from "./budgets.ts";
+import type { AddressKind, NodeKind, Rate } from "./budgets.ts";
 import { plainAddress } from "./connection-attempts.ts";
 import { NodeBudgets, type NodeLimits } from "./node-budgets.ts";
 import { UnprovenConnections, type UnprovenLimits } from "./unproven-connections.ts";
@@ -16,9 +16,16 @@ type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 export class Guard {
   readonly nodes: NodeBudgets;
   readonly unproven: UnprovenConnections;
-  readonly #addresses = new AddressBudgets();
+  readonly #addresses: AddressBudgets;
 
-  constructor(limits: { readonly nodes?: NodeLimits; readonly unproven?: UnprovenLimits } = {}) {
+  constructor(
+    limits: {
+      readonly nodes?: NodeLimits;
+      readonly unproven?: UnprovenLimits;
+      readonly addresses?: Readonly<Record<AddressKind, Rate>>;
+    } = {},
+  ) {
+    this.#addresses = new AddressBudgets(limits.addresses);
     this.nodes = new NodeBudgets(limits.nodes);
     this.unproven = new UnprovenConnections(limits.unproven);
   }

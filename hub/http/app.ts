@@ -5,6 +5,7 @@ import { ApiError } from "../../shared/api/errors.ts";
 import { docsPage } from "../ui/docs-page.ts";
 import { statusPage } from "../ui/status-page.ts";
 import type { ApiDependencies } from "./deps.ts";
+import { FailedLogins } from "./failed-logins.ts";
 import { openApiDocument } from "./openapi.ts";
 import { asApiError, problemOf, problemResponse } from "./problem.ts";
 import { type Env, register, requestIdOf } from "./register.ts";
@@ -42,7 +43,8 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
       },
     }),
   );
-  for (const route of ROUTES) register(app, route, deps);
+  const failed = new FailedLogins(deps);
+  for (const route of ROUTES) register(app, route, deps, failed);
   const document = openApiDocument(ROUTES);
   app.get("/api/v1/openapi.json", (c) => c.json(document));
   app.get("/", (c) => servePage(c, statusPage));

@@ -1,5 +1,6 @@
 import { createHash, createHmac, randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
+import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { ApiError } from "../../shared/api/errors.ts";
@@ -13,10 +14,11 @@ import {
 } from "../db/queries/api-requests.ts";
 import { CommitOutcomeUnknownError, type Tx } from "../db/tx.ts";
 import type { ApiDependencies } from "./deps.ts";
+import type { FailedLogins } from "./failed-logins.ts";
 import { parse } from "./problem.ts";
 import { type Actor, type Call, type Route, takesIdempotencyKey, Versioned } from "./route.ts";
 
-export type Env = { Variables: { requestId: string } };
+export type Env = { Variables: { requestId: string }; Bindings: Partial<HttpBindings> };
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,128}$/;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
@@ -27,9 +29,9 @@ export const requestIdOf = (given: string | undefined): string =>
 const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
 
 /** The order of things for every route: who, may they, is the request valid, was it answered before, act with audit, answer. */
-export function register(app: Hono<Env>, route: Route, deps: ApiDependencies): void {
+export function register(app: Hono<Env>, route: Route, deps: ApiDependencies, failed: FailedLogins): void {
   app.on(route.method, honoPath(route.path), async (c) => {
-    const actor = await authorize(c, route, deps);
+    const actor = await authorize(c, route, deps, failed);
     const key = route.permission === "write" ? keyOf(c, route) : null;
     const call = await parseCall(c, route, actor, deps);
     if (route.stream !== undefined) return answerStream(c, route.stream, call);
@@ -39,15 +41,18 @@ export function register(app: Hono<Env>, route: Route, deps: ApiDependencies): v
 
 const PUBLIC: Actor = { name: "anonymous", role: "viewer" };
 
-async function authorize(c: Context<Env>, route: Route, deps: ApiDependencies): Promise<Actor> {
+async function authorize(c: Context<Env>, route: Route, deps: ApiDependencies, failed: FailedLogins): Promise<Actor> {
   if (route.permission === "public") return PUBLIC;
   const token = /^Bearer +([\x21-\x7e]{1,512})$/i.exec(c.req.header("authorization") ?? "")?.[1];
   const actor = token === undefined ? null : await holderOf(token, route, deps);
-  if (actor === null)
+  if (actor === null) {
+    const address = c.env?.incoming?.socket.remoteAddress ?? "unknown";
+    if (token !== undefined) failed.note({ address, operationId: route.operationId, requestId: c.get("requestId") });
     throw new ApiError(
       "unauthenticated",
       "Send a valid token as `Authorization: Bearer <token>`. The first one lies in the hub's state folder, in the file admin-token.",
     );
+  }
   if (route.permission === "write" && actor.role !== "admin")
     throw new ApiError(
       "forbidden",

@@ -6,6 +6,7 @@ import { removeHubState } from "../support/hub-state.ts";
 import { measureAgentIdle } from "./agent-idle.ts";
 import { measureAgentMemory } from "./agent-memory.ts";
 import { printFigure } from "./figure.ts";
+import { measureHostile } from "./hostile.ts";
 import { measureHubStart } from "./hub-start.ts";
 import { measureMaasRequests } from "./maas-requests.ts";
 import { describeMachine } from "./machine.ts";
@@ -29,6 +30,7 @@ for (const measure of [
     ).flat(),
   () => measureWaitingRequests(join(stateDir, "waiting")),
   () => measureSweep(join(stateDir, "sweep")),
+  async () => measureHostile(join(stateDir, "hostile"), await freePort()),
   async () => measureAgentMemory(join(stateDir, "memory"), await freePort()),
   async () => measureAgentIdle(join(stateDir, "idle"), await freePort()),
 ]) {

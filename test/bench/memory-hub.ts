@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { openDatabase } from "../../hub/db/client.ts";
 import { startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
+import { sql } from "../../hub/db/orm.ts";
 import { openTaskSigner } from "../../hub/gateway/task-signer.ts";
 import { createNode } from "../../hub/node/create-node.ts";
 import { issueEnrollmentToken } from "../../hub/node/enrollment-tokens.ts";
@@ -20,6 +21,8 @@ export interface MemoryHub {
   readonly taskSigningPublicKey: string;
   /** A new node, and the one-time token that its agent enrolls with. */
   addNode(hostname: string): Promise<{ nodeId: NodeId; token: string }>;
+  /** Of the tables that hosts can make grow. */
+  rows(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -60,6 +63,12 @@ export async function startMemoryHub(stateDir: string, port: number): Promise<Me
       ca,
       taskSigningPublicKey: (await openTaskSigner(secrets)).publicKey,
       addNode: (hostname) => addNode(database, siteId, hostname),
+      rows: async () => {
+        const { rows } = await database.db.execute<{ n: number }>(sql`select (
+          (select count(*) from readiness_signals) + (select count(*) from node_conditions) +
+          (select count(*) from node_events) + (select count(*) from node_certificates))::int as n`);
+        return rows[0]?.n ?? Number.NaN;
+      },
       stop: async () => {
         await database.close();
         await close();

@@ -4,6 +4,7 @@ import { lastSettled } from "../../hub/db/queries/domain-events-list.ts";
 import { removeOutdated } from "../../hub/db/queries/retention.ts";
 import { EventFeed } from "../../hub/events/event-feed.ts";
 import { eventStream } from "../../hub/events/event-stream.ts";
+import { MOST_STREAMS_OF_ONE } from "../../hub/http/routes/events.ts";
 import { type ApiHarness, startApi } from "../support/api-harness.ts";
 import { quietLog } from "../support/log.ts";
 import { until } from "../support/until.ts";
@@ -160,11 +161,30 @@ describe("the stream of domain events", () => {
     one.close();
   });
 
+  it("is refused to a token that has all of its places, whoever asks at once, and not to another", async () => {
+    const readers = Array.from({ length: MOST_STREAMS_OF_ONE + 5 }, () => new Reader(hubs[0] ?? "", api.viewer));
+    try {
+      const answers = await Promise.all(readers.map((reader) => reader.open()));
+      const refused = answers.filter((answer) => answer.status === 429);
+      expect(refused).toHaveLength(5);
+      expect(refused[0]?.headers.get("retry-after")).toBe("10");
+      expect(await refused[0]?.json()).toMatchObject({ code: "rate_limited" });
+      const other = new Reader(hubs[0] ?? "", api.admin);
+      expect((await other.open()).status).toBe(200);
+      other.close();
+    } finally {
+      for (const reader of readers) reader.close();
+    }
+    const again = new Reader(hubs[0] ?? "", api.viewer);
+    await until("a place is free again", async () => ((await again.open()).status === 200 ? true : undefined));
+    again.close();
+  });
+
   it("gives its place back when it ends, whether or not its reader still reads", async () => {
     await write("nodes/unread");
     const { db } = api.database.database;
     const feed = new EventFeed(db, quietLog);
-    const from = { after: 0n, types: [], subject: undefined };
+    const from = { after: 0n, types: [], subject: undefined, holder: "one" };
     const times = { heartbeatMs: 60_000, longestMs: 200 };
     const gone = new AbortController();
     const unread = eventStream(db, feed, { ...from, signal: gone.signal });
@@ -184,7 +204,7 @@ describe("the stream of domain events", () => {
     const feed = new EventFeed(db, quietLog);
     const times = { heartbeatMs: 50, longestMs: 60_000 };
     const after = await lastSettled(db);
-    const wanted = { types: ["node.onboarding.*"], subject: undefined };
+    const wanted = { types: ["node.onboarding.*"], subject: undefined, holder: "one" };
     const stream = eventStream(db, feed, { after, ...wanted, signal: new AbortController().signal }, times);
     let writing = true;
     const writer = (async () => {
@@ -239,7 +259,13 @@ describe("the stream of domain events", () => {
     await pool.query("update domain_events set occurred_at = now() - interval '100 days'");
     const feed = new EventFeed(db, quietLog);
     const { signal } = new AbortController();
-    const reading = eventStream(db, feed, { after: 0n, types: [], subject: undefined, signal }).getReader();
+    const reading = eventStream(db, feed, {
+      after: 0n,
+      types: [],
+      subject: undefined,
+      holder: "one",
+      signal,
+    }).getReader();
     expect((await reading.read()).done).toBe(false);
     await removeOutdated(db, { records: 90, history: 400 });
     const rest = async () => {

@@ -72,6 +72,9 @@ const WRITTEN = [
   "report_tokens",
 ];
 
+/** That a token was not known is noted about an address now and then, and no request waits for it. */
+const NO_LOGINS = "where action <> 'loginFailed'";
+
 export const PATIENT: Patience = { statement: 60_000, section: 60_000, all: 110_000 };
 
 export const GOOD_PROBE: ApiHarness["probeAnswer"] = {
@@ -207,7 +210,14 @@ async function pageOf(app: ReturnType<typeof createAdminApp>, path: string): Ret
 async function countWritten({ database: { pool } }: TestDatabase): Promise<Record<string, number>> {
   const entries = await Promise.all(
     WRITTEN.map(
-      async (table) => [table, Number((await pool.query(`select count(*) as n from ${table}`)).rows[0]?.n)] as const,
+      async (table) =>
+        [
+          table,
+          Number(
+            (await pool.query(`select count(*) as n from ${table} ${table === "audit_logs" ? NO_LOGINS : ""}`)).rows[0]
+              ?.n,
+          ),
+        ] as const,
     ),
   );
   return Object.fromEntries(entries);

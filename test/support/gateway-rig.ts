@@ -52,6 +52,7 @@ export interface Answer {
   readonly text: string;
   readonly json: unknown;
   readonly code: string | undefined;
+  readonly retryAfter: string | undefined;
 }
 
 /** Tables whose rows a refused request must leave alone. */
@@ -71,6 +72,7 @@ const WATCHED = [
 export type HubOptions = Partial<
   Pick<
     AgentListenerOptions,
+    | "limits"
     | "resolveInput"
     | "heartbeatMinTtlMs"
     | "hubId"
@@ -304,7 +306,8 @@ export class GatewayRig {
             const type = String(response.headers["content-type"]);
             const json: unknown = type.includes("json") ? JSON.parse(text) : undefined;
             const code = typeof json === "object" && json !== null && "code" in json ? String(json.code) : undefined;
-            resolve({ status: response.statusCode ?? 0, type, text, json, code });
+            const retryAfter = response.headers["retry-after"];
+            resolve({ status: response.statusCode ?? 0, type, text, json, code, retryAfter });
           });
         },
       );

@@ -131,12 +131,14 @@ export const RETENTION: readonly RetentionRule[] = [
 /** Tables that retention leaves alone, and what bounds each of them. */
 export const BOUNDED: Readonly<Record<string, string>> = {
   api_tokens: "one a name",
+  authority_statements: "what operators rotate, five hundred at most; kept for ever, for hosts that were off",
   condition_watch: "one row",
   installation: "one row",
   maas_credential_uses: "one a secret of a site; removed with it",
   maas_machines: "one a machine of a site's region",
   maas_power_credential_overrides: "what operators write, one a selector",
   maas_roce_assignments: "what operators write, one an interface",
+  maas_roce_links: "what operators write, one an address that a row has named for a machine",
   maas_site_profiles: "what operators write, one a name",
   maas_site_watches: "one a site",
   maas_sites: "what operators write, one a name",

@@ -4,6 +4,7 @@ import { page } from "../../../shared/api/onboardings.ts";
 import { EventPattern } from "../../../shared/events.ts";
 import { lastSettled, listDomainEvents } from "../../db/queries/domain-events-list.ts";
 import { CloudEvent, positionOf, toCloudEvent } from "../../events/cloud-event.ts";
+import type { EventFeed } from "../../events/event-feed.ts";
 import { eventStream } from "../../events/event-stream.ts";
 import { PageQuery, pageOf } from "../page.ts";
 import { readRoute, streamRoute } from "../route.ts";
@@ -12,6 +13,8 @@ import { mustHavePosition, positionOfCursor } from "./event-position.ts";
 const tag = "events";
 /** Of one hub: each holds a connection and asks the database when there is news. */
 const MOST_STREAMS = 100;
+/** Of one token: others have theirs, whatever one client forgets to close. */
+export const MOST_STREAMS_OF_ONE = 20;
 
 const listEvents = readRoute({
   operationId: "listDomainEvents",
@@ -53,15 +56,27 @@ const streamEvents = streamRoute({
   }),
   status: 200,
   response: CloudEvent,
-  stream: async ({ query, deps }, { lastEventId, signal }) => {
-    if (deps.events.listeners >= MOST_STREAMS)
-      throw new ApiError("unavailable", `This hub serves ${MOST_STREAMS} streams already. Try again, or another hub.`);
+  stream: async ({ query, deps, actor }, { lastEventId, signal }) => {
     const cursor = lastEventId ?? query.cursor;
     const fresh = cursor === undefined && query.from === "now";
     const after = fresh ? await lastSettled(deps.db) : positionOfCursor(cursor);
     if (!fresh) await mustHavePosition(deps.db, after);
-    return eventStream(deps.db, deps.events, { after, types: query.types ?? [], subject: query.subject, signal });
+    mustHaveRoom(deps.events, actor.name);
+    const { types = [], subject } = query;
+    return eventStream(deps.db, deps.events, { after, types, subject, holder: actor.name, signal });
   },
 });
+
+/** Asked with nothing between it and the stream: of many requests at once, none gets in beyond the last place. */
+function mustHaveRoom(feed: EventFeed, holder: string): void {
+  if (feed.listeners >= MOST_STREAMS)
+    throw new ApiError("unavailable", `This hub serves ${MOST_STREAMS} streams already. Try again, or another hub.`);
+  if (feed.listenersOf(holder) >= MOST_STREAMS_OF_ONE)
+    throw new ApiError(
+      "rate_limited",
+      `${holder} has ${MOST_STREAMS_OF_ONE} event streams on this hub already. Close one, and ask for several types by one stream.`,
+      { retryAfterSeconds: 10 },
+    );
+}
 
 export const eventRoutes = [listEvents, streamEvents];
