@@ -10,10 +10,10 @@ const list = (all: readonly string[]): string =>
   all.length <= NAMED ? all.join("; ") : `${all.slice(0, NAMED).join("; ")}; and ${all.length - NAMED} more`;
 
 type RoceWord = { readonly status: "True" | "False"; readonly reason: string; readonly message: string };
-export const MISSING_BUT_ALLOWED = "MissingButAllowed";
+const MISSING_BUT_ALLOWED = "MissingButAllowed";
 
 /** What the node's `network.roce` says; null where the host has no RoCE rows. */
-export function roceWord(state: OnboardContext["state"], required: boolean): RoceWord | null {
+function roceWord(state: OnboardContext["state"], required: boolean): RoceWord | null {
   const { roce_assigned: assigned, roce_applied: applied, roce_warnings: warnings, roce_foreign: foreign } = state;
   if (assigned === null || assigned === undefined || assigned === 0) return null;
   const others = foreign?.length ? ` Addresses of others on the same interfaces were left: ${list(foreign)}.` : "";
