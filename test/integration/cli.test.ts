@@ -142,7 +142,7 @@ describe("the command line", () => {
 
   it("says what a flag takes, also where it is a record or a list of them", async () => {
     const credentials = await muster(["help", "write-maas-site-credentials"]);
-    expect(credentials.stdout).toContain('--power  {"user": string, "pass": string}');
+    expect(credentials.stdout).toContain('--power  {"user": string, "pass": string, "driver": ipmi | redfish}');
     const batch = await muster(["help", "create-onboarding-batch"]);
     expect(batch.stdout).toContain('--nodes  list of {"ipmi_ip": string, "hostname": string, "pxe_mac": string}');
     const wrong = await muster(["write-maas-site-credentials", seed.siteId, "--power", "root:calvin"]);
