@@ -22,12 +22,14 @@ describe("by production code", () => {
     expect(unused).toEqual([]);
   });
 
-  it("each call of the MAAS port is made, by the probe or from outside the client", () => {
+  it("each call of the MAAS port is made, by the probe, for the sync interval, or from outside the client", () => {
     const { text = "" } = CODE.find(({ path }) => path === "hub/maas/port.ts") ?? {};
     const port = text.slice(text.indexOf("export interface MaasPort {"), text.indexOf("\n}\n"));
     const calls = [...port.matchAll(/^ {2}(\w+)[(]/gm)].map(([, name = ""]) => name);
     expect(calls).toContain("createMachine");
-    const unused = calls.filter((call) => !isUsed(new RegExp(`(?<!bmc)[.]${call}[(]`), /^hub[/]maas[/](?!probe)/));
+    const unused = calls.filter(
+      (call) => !isUsed(new RegExp(`(?<!bmc)[.]${call}[(]`), /^hub[/]maas[/](?!probe|sync-interval)/),
+    );
     expect(unused).toEqual([]);
   });
 

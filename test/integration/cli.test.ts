@@ -147,7 +147,9 @@ describe("the command line", () => {
     expect(batch.stdout).toContain('--nodes  list of {"ipmi_ip": string, "hostname": string, "pxe_mac": string}');
     const wrong = await muster(["write-maas-site-credentials", seed.siteId, "--power", "root:calvin"]);
     expect(wrong).toMatchObject({ exitCode: 2, stdout: "" });
-    expect(wrong.stderr).toBe('--power takes {"user": string, "pass": string}; this is none.');
+    expect(wrong.stderr).toBe(
+      '--power takes {"user": string, "pass": string, "driver": ipmi | redfish}; this is none.',
+    );
   });
 
   it("gives the token to the hub alone, whatever address a field holds", async () => {
