@@ -199,7 +199,7 @@ export class Agent {
     }
   }
 
-  /** The hub shows a CA that this host does not believe: it may have been off while the CA was rotated (decision I2). */
+  /** The hub shows a CA that this host does not believe: it may have been off while the CA was rotated (decision I6). */
   async #askForTrust(error: unknown): Promise<void> {
     if (!isOtherCa(error)) return;
     const { trust, log } = this.#parts;

@@ -20,7 +20,7 @@ const verifyText: VerifyText = (key, text, signature) =>
   verify(null, Buffer.from(text), signingKey(key), Buffer.from(signature, "base64url"));
 
 /**
- * Which CAs and order keys this host believes: those of its bootstrap, and what the chain of signed statements has made of them since (decision I2). Durable
+ * Which CAs and order keys this host believes: those of its bootstrap, and what the chain of signed statements has made of them since (decision I6). Durable
  * before it is used, and never followed backwards.
  */
 export class TrustStore {

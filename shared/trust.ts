@@ -2,7 +2,7 @@ import { z } from "zod";
 import { canonicalJson } from "./json.ts";
 
 /**
- * How hosts come to trust another CA and order key than those that they were given (decision I2). The hub's keys have generations. Each change is a statement,
+ * How hosts come to trust another CA and order key than those that they were given (decision I6). The hub's keys have generations. Each change is a statement,
  * signed by the order key that is in force before it, and all statements ever made are one chain: whoever knows any key of it follows it to the
  * newest, one signature after the other, however long it was off. Nothing else makes a host believe a key.
  */

@@ -8,7 +8,7 @@ export interface TaskSigner {
   /** Base64url of the raw 32 bytes; hosts get it with their user-data. */
   readonly publicKey: string;
   sign(order: UnsignedOrder): SignedOrder;
-  /** Of the chain by which hosts come to trust the next keys (decision I2). */
+  /** Of the chain by which hosts come to trust the next keys (decision I6). */
   signStatement(statement: UnsignedStatement): TrustStatement;
 }
 

@@ -74,7 +74,7 @@ export const SECRET_PATHS = {
   userData: (nodeId: string) => `kv/nodes/${nodeId}/user-data`,
   certificateAuthority: "kv/muster/certificate-authority",
   taskSigningKey: "kv/muster/task-signing-key",
-  /** Of generations after the first, by number (decision I2). */
+  /** Of generations after the first, by number (decision I6). */
   laterCertificateAuthority: (generation: number) => `kv/muster/certificate-authority-${generation}`,
   laterTaskSigningKey: (generation: number) => `kv/muster/task-signing-key-${generation}`,
   webhookSecret: (webhookId: string) => `kv/muster/webhooks/${webhookId}`,

@@ -3,7 +3,7 @@ import { check, integer, pgTable, sql, text } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 
 /**
- * The chain of signed statements by which hosts come to trust the hub's next CA and order key (decision I2). Append-only, public, and without a gap; which
+ * The chain of signed statements by which hosts come to trust the hub's next CA and order key (decision I6). Append-only, public, and without a gap; which
  * keys are in force follows from it, on every hub.
  */
 export const authorityStatements = pgTable(
