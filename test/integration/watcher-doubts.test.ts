@@ -35,6 +35,10 @@ const known = async () => {
   // So slow that it ends when the test says so.
   box.bmcSeconds = 1e12;
   await fleet.sweep();
+  await until("the node to be judged by that sweep", async () => {
+    const node = await fleet.node(made.nodeId);
+    return !node.driftDetected && node.lastMaasPowerState === "on" ? true : undefined;
+  });
   return made;
 };
 /** Until a look that has read the newest event, and with it the machine, is kept. */
