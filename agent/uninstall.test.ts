@@ -13,6 +13,8 @@ const OWN = [
   "var/lib/muster/agent/identity.json",
   "var/lib/muster/bootstrap/20-agent-bootstrap.status",
   "var/lib/muster/hardware-sync.json",
+  "etc/systemd/system/maas_hardware_sync.service.d/50-muster.conf",
+  "etc/systemd/system/maas_hardware_sync.timer.d/50-muster-interval.conf",
 ];
 const OF_THE_HUB = [
   "etc/muster/hub.env",
@@ -39,6 +41,8 @@ describe("removing the agent's footprint", () => {
   it("leaves neither folder where both were Muster's alone", async () => {
     await uninstall();
     expect([host.has("etc/muster"), host.has("var/lib/muster")]).toEqual([false, false]);
+    for (const kind of ["service", "timer"])
+      expect(host.has(`etc/systemd/system/maas_hardware_sync.${kind}.d`)).toBe(false);
     expect(host.calls()).toEqual(["systemctl disable muster-agent.service", "systemctl daemon-reload"]);
   });
 
