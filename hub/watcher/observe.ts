@@ -48,7 +48,8 @@ export async function keepObserved(
   for (const { machines, readSince } of readings)
     changed.push(...(await upsertObservedMachines(tx, siteId, machines.map(asObserved), readSince)));
   changed.push(...(await markAbsent(tx, siteId, gone)));
-  const bound = await followBindings(tx, siteId, changed);
+  const seen = readings.flatMap(({ machines }) => machines.map(({ systemId }) => systemId));
+  const bound = await followBindings(tx, siteId, changed, seen);
   await wakeWorkflows(tx, [
     ...changed.map((systemId) => waitKey.machine(siteId, systemId)),
     // Whoever waits for a node's agent must learn that its machine was taken away.

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eq } from "../../hub/db/orm.ts";
 import { readObservedMachine } from "../../hub/db/queries/maas-machines.ts";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
-import { maasSiteWatches } from "../../hub/db/schema/index.ts";
+import { maasSiteWatches, nodeMaasState } from "../../hub/db/schema/index.ts";
 import { MaasError, type MaasPort } from "../../hub/maas/port.ts";
 import { emptyMemory, lookAtSite } from "../../hub/watcher/look.ts";
 import type { SiteId } from "../../shared/ids.ts";
@@ -97,6 +97,16 @@ describe("power, of which MAAS tells that it is about to change and never that i
     await fleet.setConnected(nodeId, true);
     expect(await healed(nodeId)).toMatchObject({ status: "active", lastMaasPowerState: "off" });
   });
+});
+
+it("what was bound to its machine beside a look, so that neither saw the other, is told of it by the next one", async () => {
+  const { nodeId } = await known();
+  const unseen = { lastMaasStatus: null, lastMaasPowerState: null, lastMaasIps: null };
+  await fleet.db.update(nodeMaasState).set(unseen).where(eq(nodeMaasState.nodeId, nodeId));
+  await fleet.sweep();
+  await until("the node to know its machine", async () =>
+    (await fleet.node(nodeId)).lastMaasPowerState === "on" ? true : undefined,
+  );
 });
 
 describe("what a look costs", () => {

@@ -130,17 +130,27 @@ export async function forgetMachines(tx: Tx, siteId: SiteId): Promise<void> {
 }
 
 /**
- * Keeps `node_maas_state` of the nodes that are bound to these machines (lifecycle 6.5); what it means is the reconciler's to say. Returns the nodes.
+ * Keeps `node_maas_state` of the nodes that are bound to these machines (lifecycle 6.5); what it means is the reconciler's to say. Of the machines
+ * that were `seen` without a change those are kept too whose binding says something else: it may have been made beside the look that saw the
+ * change, and neither saw the other. Returns the nodes.
  */
-export async function followBindings(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<NodeId[]> {
-  if (systemIds.length === 0) return [];
+export async function followBindings(
+  tx: Tx,
+  siteId: SiteId,
+  systemIds: readonly string[],
+  seen: readonly string[] = [],
+): Promise<NodeId[]> {
+  if (systemIds.length + seen.length === 0) return [];
+  const status = sql`case when m.absent then 'absent' else m.status_name end`;
   const { rows } = await tx.execute<{ node_id: NodeId }>(sql`
     with bound as (
-      select node_id from node_maas_state
-      where site_id = ${siteId}::uuid and maas_system_id = any(${sql.param([...systemIds])}::text[])
-      order by node_id for update)
+      select n.node_id from node_maas_state n join maas_machines m on m.site_id = n.site_id and m.system_id = n.maas_system_id
+      where n.site_id = ${siteId}::uuid and (n.maas_system_id = any(${sql.param([...systemIds])}::text[])
+        or (n.maas_system_id = any(${sql.param([...seen])}::text[])
+          and (n.last_maas_status, n.last_maas_power_state, n.last_maas_ips) is distinct from (${status}, m.power_state, m.ip_addresses)))
+      order by n.node_id for update of n)
     update node_maas_state n set
-      last_maas_status = case when m.absent then 'absent' else m.status_name end,
+      last_maas_status = ${status},
       last_maas_power_state = m.power_state,
       last_maas_ips = m.ip_addresses,
       reconcile_due_at = clock_timestamp()
