@@ -1,7 +1,15 @@
 import { type KeyObject, verify, X509Certificate } from "node:crypto";
 import { relative } from "node:path";
 import { z } from "zod";
-import { followTrust, sequenceOf, type Trust, TrustChain, TrustedKeys, type VerifyText } from "../shared/trust.ts";
+import {
+  followTrust,
+  sequenceOf,
+  TRUST_PATH,
+  type Trust,
+  TrustChain,
+  TrustedKeys,
+  type VerifyText,
+} from "../shared/trust.ts";
 import type { Config } from "./config.ts";
 import { askUnproven } from "./https.ts";
 import type { Log } from "./log.ts";
@@ -102,11 +110,7 @@ export class TrustStore {
    */
   async askAnew(): Promise<boolean> {
     const before = await this.caBundle();
-    const { statements } = await askUnproven(
-      this.#config.hubUrl,
-      "/internal/v1/trust",
-      z.object({ statements: TrustChain }),
-    );
+    const { statements } = await askUnproven(this.#config.hubUrl, TRUST_PATH, z.object({ statements: TrustChain }));
     await this.take(statements);
     return (await this.caBundle()) !== before;
   }

@@ -1,7 +1,9 @@
+import { dirname } from "node:path";
 import type { TaskId } from "../shared/ids.ts";
 import type { Log } from "./log.ts";
 import type { System } from "./system/system.ts";
 import { NOLOGIN, NOLOGIN_START } from "./tasks/drain.ts";
+import { INTERVAL_DROP_IN } from "./tasks/hw-sync-reseed.ts";
 
 /** Exit status of an agent that has removed itself; its unit does not start it again (`RestartPreventExitStatus`). */
 export const UNINSTALLED_STATUS = 79;
@@ -11,8 +13,6 @@ const BOOTSTRAP_UNIT = "muster-bootstrap.service";
 const ROCE_UNIT = "muster-roce-routing.service";
 const UNIT_FOLDER = "/etc/systemd/system";
 const SYNC_DROP_IN_FOLDER = `${UNIT_FOLDER}/maas_hardware_sync.service.d`;
-/** The interval that the profile names; without it MAAS's own is in force again. */
-const SYNC_INTERVAL_FOLDER = `${UNIT_FOLDER}/maas_hardware_sync.timer.d`;
 const STATE_FOLDER = "/var/lib/muster";
 const CONFIG_FOLDER = "/etc/muster";
 /** What the agent and the first boot's parts keep in either folder. A hub on the same machine keeps its own there, which is not theirs to remove. */
@@ -42,7 +42,7 @@ export async function footprint(system: System): Promise<readonly string[]> {
     `${UNIT_FOLDER}/${ROCE_UNIT}`,
     "/usr/local/sbin/muster-roce-routing",
     `${SYNC_DROP_IN_FOLDER}/50-muster.conf`,
-    `${SYNC_INTERVAL_FOLDER}/50-muster-interval.conf`,
+    INTERVAL_DROP_IN,
     ...sudoRules.map((name) => `/etc/sudoers.d/${name}`),
     ...((await system.read(NOLOGIN))?.startsWith(NOLOGIN_START) === true ? [NOLOGIN] : []),
     ...(await ownEntries(system, CONFIG_FOLDER, CONFIG_ENTRIES)),
@@ -107,7 +107,7 @@ export async function removeFootprint(system: System, log: Log): Promise<void> {
   const unit = `${UNIT_FOLDER}/${AGENT_UNIT}`;
   for (const path of paths.filter((one) => one !== unit)) await attempt(path, () => system.removeTree(path));
   await removeIfEmpty(SYNC_DROP_IN_FOLDER);
-  await removeIfEmpty(SYNC_INTERVAL_FOLDER);
+  await removeIfEmpty(dirname(INTERVAL_DROP_IN));
   await removeIfEmpty(CONFIG_FOLDER);
   if (!isPackaged) await attempt(AGENT_UNIT, () => systemctl("disable", AGENT_UNIT));
   await attempt(unit, () => system.removeTree(unit));

@@ -6,7 +6,7 @@ export type ConditionSource = (typeof CONDITION_SOURCES)[number];
  * What of a condition keeps work off its node. One that is stale is Unknown, i.e. neither True nor False; `missing` is one that nobody has said in the
  * node's present provisioning.
  */
-export type Bars = "missing_or_not_true" | "not_true" | "not_false" | "never";
+export type Bars = "missing_or_not_true" | "not_true" | "never";
 
 export interface ConditionRule {
   readonly sources: readonly ConditionSource[];

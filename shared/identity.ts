@@ -11,3 +11,6 @@ export const CLONE_EVIDENCE = {
 } as const;
 export type CloneEvidence = keyof typeof CLONE_EVIDENCE;
 export const CLONE_EVIDENCE_CODES = Object.keys(CLONE_EVIDENCE) as [CloneEvidence, ...CloneEvidence[]];
+
+/** A known key may still renew this long after its certificate has expired: a host that was off must not be locked out (architecture 6). */
+export const RENEWABLE_AFTER_EXPIRY_DAYS = 7;

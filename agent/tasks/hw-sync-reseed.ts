@@ -11,7 +11,7 @@ const UNIT_FOLDERS = ["/etc/systemd/system", "/run/systemd/system", "/lib/system
 const OWN_UNIT_FOLDER = "/lib/systemd/system";
 const OPERATORS_FOLDER = "/etc/systemd/system";
 /** What is said here counts instead of what MAAS's unit says, and stays when MAAS's is written anew. */
-const INTERVAL_DROP_IN = `${OPERATORS_FOLDER}/${TIMER}.d/50-muster-interval.conf`;
+export const INTERVAL_DROP_IN = `${OPERATORS_FOLDER}/${TIMER}.d/50-muster-interval.conf`;
 const CLOUD_CONFIG = "/etc/cloud/cloud.cfg.d";
 const RELOAD_TIMEOUT_MS = 30_000;
 /** One sync runs commissioning-like scripts; one that takes longer goes on by itself. */

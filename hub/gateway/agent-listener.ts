@@ -95,7 +95,7 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
     for (const { nodeId } of sessions.dropSilent(performance.now()))
       log.warn("silent agent dropped", { node_id: nodeId });
     await polls.sweep();
-    for (const session of sessions.all()) if (session.settled) gateway.tellTrust(session);
+    gateway.tellTrust(sessions.all().filter((session) => session.settled));
     await guard.tellNoise(options, log);
     if (++ticks % CHECK_SESSIONS_EVERY_TICKS === 0) {
       guard.sweepAddresses();

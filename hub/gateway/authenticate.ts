@@ -2,7 +2,7 @@ import { createHash, X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { nodeUri } from "../../shared/api/enroll.ts";
 import { ApiError } from "../../shared/api/errors.ts";
-import { CLONE_EVIDENCE } from "../../shared/identity.ts";
+import { CLONE_EVIDENCE, type CloneEvidence, RENEWABLE_AFTER_EXPIRY_DAYS } from "../../shared/identity.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { beginUse, noteReplacedUse, readCertificate } from "../db/queries/node-certificates.ts";
 import { readBar } from "../db/queries/node-identity-bars.ts";
@@ -14,8 +14,7 @@ import type { CertificateAuthority } from "./certificate-authority.ts";
 import { plainAddress } from "./connection-attempts.ts";
 import { serialOf } from "./x509.ts";
 
-/** A known key may still renew this long after its certificate has expired: a host that was off must not be locked out (architecture 6). */
-const RENEW_AFTER_EXPIRY_MS = 7 * 24 * 3_600_000;
+const RENEW_AFTER_EXPIRY_MS = RENEWABLE_AFTER_EXPIRY_DAYS * 24 * 3_600_000;
 
 export interface AuthenticatedNode {
   readonly nodeId: NodeId;
@@ -99,11 +98,7 @@ type Caller = Omit<AuthenticatedNode, "replaced">;
 /** A revoked certificate is refused with what a person can do about it. */
 async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generation }: Caller, reason: string | null) {
   const bar = await readBar(db, nodeId);
-  if (bar?.generation === generation)
-    return new ApiError(
-      "certificate_barred",
-      `The client certificate is barred, as two hosts used this node's identity: ${CLONE_EVIDENCE[bar.evidence]}. ${WHAT_TO_DO}`,
-    );
+  if (bar?.generation === generation) return barred(bar.evidence);
   return new ApiError(
     "certificate_rejected",
     `The client certificate is not accepted: it was revoked: ${reason ?? "no reason given"}. An operator can re-enroll the node (re-enroll-node).`,
@@ -140,8 +135,11 @@ export async function judgeReplaced(
       "The client certificate was replaced by a renewal, and the new one is in use. If this host has not renewed it, another host uses this node's identity: see the node's events.",
     );
   deps.log.warn("two hosts use one identity", { node_id: nodeId, evidence: verdict, serial, address });
-  return new ApiError(
-    "certificate_barred",
-    `The client certificate is barred, as two hosts used this node's identity: ${CLONE_EVIDENCE[verdict]}. ${WHAT_TO_DO}`,
-  );
+  return barred(verdict);
 }
+
+const barred = (evidence: CloneEvidence): ApiError =>
+  new ApiError(
+    "certificate_barred",
+    `The client certificate is barred, as two hosts used this node's identity: ${CLONE_EVIDENCE[evidence]}. ${WHAT_TO_DO}`,
+  );

@@ -4,7 +4,6 @@ import type { NodeId } from "../../shared/ids.ts";
 import { isSupportedProtocol, OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION } from "../../shared/protocol/version.ts";
 import { lockToken, markTokenUsed, nodeOfToken } from "../db/queries/enrollment-tokens.ts";
 import {
-  isKeyRevoked,
   isVoid,
   keepCertificate,
   readKeyUse,
@@ -110,12 +109,13 @@ async function usableToken(
     );
   // An operating system of before a reimage still has its token and key: they are worth nothing in the new generation.
   if (node === null || node.status === "deleted" || token.generation !== node.generation) throw unknownToken();
-  if (await isKeyRevoked(tx, node.id, node.generation, checked.publicKeySha256))
+  const use = await readKeyUse(tx, node.id, node.generation, checked.publicKeySha256);
+  if (use === "revoked")
     throw new ApiError(
       "certificate_rejected",
       "The certificate of this key was revoked, so the token does not give another one. An operator can re-enroll the node (re-enroll-node) or start a new provisioning.",
     );
-  if ((await readKeyUse(tx, node.id, node.generation, checked.publicKeySha256)) === "over")
+  if (use === "over")
     throw new ApiError(
       "token_used",
       "The enrollment token was used already, and the certificate that it gave was renewed since. If this host lost its identity, ask an operator to re-enroll the node (re-enroll-node).",

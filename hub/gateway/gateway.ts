@@ -132,16 +132,18 @@ export class Gateway {
 
   /** After the welcome was sent: only now may tasks be offered. */
   async welcomed(session: Session, hello: Hello): Promise<void> {
-    this.tellTrust(session);
+    this.tellTrust([session]);
     await this.#deps.dispatcher.welcomed(session, hello.journal);
   }
 
-  /** The agent is told of the hub's keys before any order by them, and again once the chain has grown. */
-  tellTrust(session: Session): void {
+  /** Agents are told of the hub's keys before any order by them, and again once the chain has grown. */
+  tellTrust(sessions: readonly Session[]): void {
     const chain = this.#deps.trustChain();
-    if (chain.length <= session.trustTold) return;
-    session.trustTold = chain.length;
-    session.channel.send({ type: "trust.update", statements: [...chain] });
+    for (const session of sessions) {
+      if (chain.length <= session.trustTold) continue;
+      session.trustTold = chain.length;
+      session.channel.send({ type: "trust.update", statements: [...chain] });
+    }
   }
 
   /** Frames of a session that is over are dropped: what mattered in them is said again on the newest one, if that is the same host. */

@@ -146,7 +146,7 @@ async function body<T>(
   taken?: (bytes: number) => void,
 ): Promise<T> {
   const text = await bodyWithin(c, mostBytes);
-  taken?.(text.length);
+  taken?.(Buffer.byteLength(text));
   try {
     return valid(parseJson(schema, text));
   } catch (error) {

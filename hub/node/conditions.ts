@@ -9,7 +9,7 @@ import type {
 } from "../../shared/readiness.ts";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { KEPT_OF_A_NODE } from "../db/kept.ts";
-import { and, eq, sql } from "../db/orm.ts";
+import { sql } from "../db/orm.ts";
 import { forgetOldSignals } from "../db/queries/readiness-signals.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import { nodeConditions, readinessSignals } from "../db/schema/index.ts";
@@ -124,27 +124,3 @@ export const writeConnected = (
   reason: string,
   message: string,
 ): Promise<void> => writeOwnCondition(tx, node, { type: "agent.connected", status, reason, message });
-
-/** Whether the host's RoCE rows are set in MAAS, as its provisioning found them. */
-export const writeRoce = (
-  tx: Tx,
-  node: { id: NodeId; generation: number },
-  status: "True" | "False",
-  reason: string,
-  message: string,
-): Promise<void> => writeOwnCondition(tx, node, { type: "network.roce", status, reason, message });
-
-export async function clearRoce(tx: Tx, nodeId: NodeId): Promise<void> {
-  await tx
-    .delete(nodeConditions)
-    .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, "network.roce")));
-}
-
-/** Whether one host alone uses the node's identity (decision I1). */
-export const writeIdentity = (
-  tx: Tx,
-  node: { id: NodeId; generation: number },
-  status: "True" | "False",
-  reason: string,
-  message: string,
-): Promise<void> => writeOwnCondition(tx, node, { type: "agent.identity", status, reason, message });

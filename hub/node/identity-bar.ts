@@ -8,7 +8,7 @@ import { lockNode } from "../db/queries/nodes.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
-import { writeIdentity } from "./conditions.ts";
+import { writeOwnCondition } from "./conditions.ts";
 import { revokeEnrollmentTokens } from "./enrollment-tokens.ts";
 import { moveNode } from "./move-node.ts";
 
@@ -37,7 +37,7 @@ export async function barIdentity(tx: Tx, nodeId: NodeId, generation: number, fo
   await keepBar(tx, { nodeId, generation, ...found, quarantined });
   const details = { ...found.details, evidence: found.evidence, generation };
   await recordNodeEvent(tx, { nodeId, type: "duplicate_identity", owner: "identity", message, details });
-  await writeIdentity(tx, node, "False", "TwoUsers", message);
+  await writeOwnCondition(tx, node, { type: "agent.identity", status: "False", reason: "TwoUsers", message });
   await recordDomainEvent(tx, {
     type: "node.identity.barred",
     subject: `nodes/${nodeId}`,
@@ -58,7 +58,7 @@ export async function healIdentity(tx: Tx, node: Node): Promise<void> {
   if (bar === null) return;
   const message = "The node enrolled anew; the identity that two hosts used is void for good";
   await recordNodeEvent(tx, { nodeId: node.id, type: "identity_restored", owner: "identity", message });
-  await writeIdentity(tx, node, "True", "EnrolledAnew", message);
+  await writeOwnCondition(tx, node, { type: "agent.identity", status: "True", reason: "EnrolledAnew", message });
   await recordDomainEvent(tx, {
     type: "node.identity.restored",
     subject: `nodes/${node.id}`,

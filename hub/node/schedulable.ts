@@ -51,6 +51,5 @@ export function barredBy(
     return condition === undefined ? `${type} was never reported` : `${type} is of an earlier provisioning`;
   }
   if (condition.stale) return `${type} is stale`;
-  const good = bars === "not_false" ? "False" : "True";
-  return condition.status === good ? null : `${type} is ${condition.status}: ${condition.reason}`;
+  return condition.status === "True" ? null : `${type} is ${condition.status}: ${condition.reason}`;
 }

@@ -1,6 +1,8 @@
+import { CONDITION_TYPES } from "../../shared/condition-types.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
+import { removeConditions } from "../db/queries/node-conditions.ts";
 import type { Tx } from "../db/tx.ts";
-import { clearRoce, writeRoce } from "../node/conditions.ts";
+import { writeOwnCondition } from "../node/conditions.ts";
 import type { OnboardContext } from "./context.ts";
 
 /** Rows that are named in words; the rest is a number. */
@@ -10,7 +12,7 @@ const list = (all: readonly string[]): string =>
   all.length <= NAMED ? all.join("; ") : `${all.slice(0, NAMED).join("; ")}; and ${all.length - NAMED} more`;
 
 type RoceWord = { readonly status: "True" | "False"; readonly reason: string; readonly message: string };
-const MISSING_BUT_ALLOWED = "MissingButAllowed";
+const MISSING_BUT_ALLOWED = CONDITION_TYPES["network.roce"].tolerates;
 
 /** What the node's `network.roce` says; null where the host has no RoCE rows. */
 function roceWord(state: OnboardContext["state"], required: boolean): RoceWord | null {
@@ -30,11 +32,14 @@ function roceWord(state: OnboardContext["state"], required: boolean): RoceWord |
 export async function tellRoce(
   tx: Tx,
   { state, profile, onboarding, workflowId }: OnboardContext,
-  node: Parameters<typeof writeRoce>[1],
+  node: Parameters<typeof writeOwnCondition>[1],
 ): Promise<void> {
   const word = roceWord(state, profile.roceRequired);
-  if (word === null) return clearRoce(tx, node.id);
-  await writeRoce(tx, node, word.status, word.reason, word.message);
+  if (word === null) {
+    await removeConditions(tx, node.id, "network.roce");
+    return;
+  }
+  await writeOwnCondition(tx, node, { type: "network.roce", ...word });
   if (word.status === "True") return;
   await recordDomainEvent(tx, {
     type: "node.roce.incomplete",

@@ -1,3 +1,4 @@
+import { RENEWABLE_AFTER_EXPIRY_DAYS } from "../../../shared/identity.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { TrustStatement } from "../../../shared/trust.ts";
@@ -62,10 +63,10 @@ export interface TrustCounts {
   readonly missing: { id: NodeId; hostname: string; status: NodeStatus; last_seen_at: string }[];
 }
 
-/** Whose certificate ended longer ago comes back by an enrollment alone, which gives it the keys in force. */
-const RENEWABLE_DAYS = 7;
-
-/** How many enrolled hosts believe the chain up to a statement, and some of those that do not, the ones that were heard of last first. */
+/**
+ * How many enrolled hosts believe the chain up to a statement, and some of those that do not, the ones that were heard of last first. A host whose
+ * certificate cannot be renewed any more is not counted: it comes back by an enrollment alone, which gives it the keys in force.
+ */
 export async function countTrust(db: Db | Tx, sequence: number, most: number): Promise<TrustCounts> {
   const { rows } = await db.execute<
     TrustCounts["missing"][number] & { hosts: number; informed: number; knows: boolean }
@@ -77,7 +78,7 @@ export async function countTrust(db: Db | Tx, sequence: number, most: number): P
     from ${agentSessions} a join ${nodes} n on n.id = a.node_id and n.generation = a.generation
     where n.status <> 'deleted' and exists (
       select from ${nodeCertificates} c where c.node_id = n.id and c.generation = n.generation and c.revoked_at is null
-        and c.replaced_at is null and c.not_after > now() - make_interval(days => ${RENEWABLE_DAYS}))
+        and c.replaced_at is null and c.not_after > now() - make_interval(days => ${RENEWABLE_AFTER_EXPIRY_DAYS}))
     order by knows, a.last_seen_at desc, n.id limit ${most}`);
   const [first] = rows;
   return {

@@ -91,15 +91,15 @@ export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
     .where(eq(nodeCertificates.serial, serial));
 }
 
-/** Whether the node has had a certificate for this key in the generation, and whether one of them counts still. */
+/** What became of a key of the node in the generation. A key is revoked with the first of its certificates: the key itself is banned. */
 export async function readKeyUse(
   tx: Tx,
   nodeId: NodeId,
   generation: number,
   keySha256: string,
-): Promise<"unknown" | "counts" | "over"> {
+): Promise<"unknown" | "counts" | "over" | "revoked"> {
   const rows = await tx
-    .select({ replacedAt: nodeCertificates.replacedAt })
+    .select({ replacedAt: nodeCertificates.replacedAt, revokedAt: nodeCertificates.revokedAt })
     .from(nodeCertificates)
     .where(
       and(
@@ -109,6 +109,7 @@ export async function readKeyUse(
       ),
     );
   if (rows.length === 0) return "unknown";
+  if (rows.some((row) => row.revokedAt !== null)) return "revoked";
   return rows.some((row) => row.replacedAt === null) ? "counts" : "over";
 }
 
@@ -208,21 +209,4 @@ export async function isVoid(tx: Tx, serial: string): Promise<boolean> {
       and(eq(nodeCertificates.serial, serial), isNull(nodeCertificates.revokedAt), isNull(nodeCertificates.replacedAt)),
     );
   return valid.length === 0;
-}
-
-/** True when a certificate for this key of the node was revoked in the present generation: the key itself is banned. */
-export async function isKeyRevoked(tx: Tx, nodeId: NodeId, generation: number, keySha256: string): Promise<boolean> {
-  const rows = await tx
-    .select({ serial: nodeCertificates.serial })
-    .from(nodeCertificates)
-    .where(
-      and(
-        eq(nodeCertificates.nodeId, nodeId),
-        eq(nodeCertificates.generation, generation),
-        eq(nodeCertificates.publicKeySha256, keySha256),
-        isNotNull(nodeCertificates.revokedAt),
-      ),
-    )
-    .limit(1);
-  return rows.length > 0;
 }

@@ -26,7 +26,15 @@ const NodeCordon = z.strictObject({
 });
 const ReportsCleared = z.strictObject({ node_id: NodeId, conditions: z.int(), signals: z.int() });
 const path = "/api/v1/admin/nodes/{id}";
-const tag = "nodes";
+/** What a person does to one node, with a reason. */
+const operation = {
+  method: "POST",
+  tag: "nodes",
+  permission: "write",
+  params: NodeParams,
+  body: z.strictObject({ reason: Reason }),
+  status: 200,
+} as const;
 
 async function lockedNode(tx: Tx, id: NodeId): Promise<Node> {
   const node = await lockNode(tx, id);
@@ -35,15 +43,10 @@ async function lockedNode(tx: Tx, id: NodeId): Promise<Node> {
 }
 
 const activateNode = writeRoute({
+  ...operation,
   operationId: "activateNode",
-  method: "POST",
   path: `${path}/activate`,
-  tag,
   summary: "Put a retired node into service again",
-  permission: "write",
-  params: NodeParams,
-  body: z.strictObject({ reason: Reason }),
-  status: 200,
   response: NodeState,
   write: async ({ params, body }, tx) => {
     const node = await lockedNode(tx, params.id);
@@ -77,15 +80,10 @@ const activateNode = writeRoute({
 });
 
 const revokeNodeCertificates = writeRoute({
+  ...operation,
   operationId: "revokeNodeCertificates",
-  method: "POST",
   path: `${path}/revoke-certificates`,
-  tag,
   summary: "End a node's identity: its agent is cut off until the node is enrolled or onboarded anew",
-  permission: "write",
-  params: NodeParams,
-  body: z.strictObject({ reason: Reason }),
-  status: 200,
   response: NodeState,
   write: async ({ params, body }, tx) => {
     const node = await lockedNode(tx, params.id);
@@ -102,33 +100,21 @@ const revokeNodeCertificates = writeRoute({
   },
 });
 
-const body = z.strictObject({ reason: Reason });
-
 const quarantine = writeRoute({
+  ...operation,
   operationId: "quarantineNode",
-  method: "POST",
   path: `${path}/quarantine`,
-  tag,
   summary: "Take a node out of service until a person puts it back",
-  permission: "write",
-  params: NodeParams,
-  body,
-  status: 200,
   response: NodeState,
   write: async ({ params, body: { reason } }, tx) =>
     told(params.id, reason, await quarantineNode(tx, params.id, reason)),
 });
 
 const lift = writeRoute({
+  ...operation,
   operationId: "liftNodeQuarantine",
-  method: "POST",
   path: `${path}/lift-quarantine`,
-  tag,
   summary: "Put a quarantined node into service again, whoever quarantined it",
-  permission: "write",
-  params: NodeParams,
-  body,
-  status: 200,
   response: NodeState,
   write: async ({ params, body: { reason } }, tx) =>
     told(params.id, reason, await liftQuarantine(tx, params.id, reason)),
@@ -140,15 +126,10 @@ const told = (id: NodeId, reason: string, { prior, status }: Moved) => ({
 });
 
 const cordon = writeRoute({
+  ...operation,
   operationId: "cordonNode",
-  method: "POST",
   path: `${path}/cordon`,
-  tag,
   summary: "Keep new work off a node, and leave what runs on it alone",
-  permission: "write",
-  params: NodeParams,
-  body,
-  status: 200,
   response: NodeCordon,
   write: async ({ params, body: { reason }, actor }, tx) => {
     const node = await lockedNode(tx, params.id);
@@ -162,15 +143,10 @@ const cordon = writeRoute({
 });
 
 const uncordon = writeRoute({
+  ...operation,
   operationId: "uncordonNode",
-  method: "POST",
   path: `${path}/uncordon`,
-  tag,
   summary: "Let work onto a node again that a person has cordoned",
-  permission: "write",
-  params: NodeParams,
-  body,
-  status: 200,
   response: NodeCordon,
   write: async ({ params, body: { reason }, actor }, tx) => {
     const node = await lockedNode(tx, params.id);
@@ -192,16 +168,11 @@ const cordonTold = (prior: Node, now: Node, reason: string) => ({
 });
 
 const clearNodeReports = writeRoute({
+  ...operation,
   operationId: "clearNodeReports",
-  method: "POST",
   path: `${path}/clear-reports`,
-  tag,
   summary:
     "Remove what others left of a node: conditions of types that Muster does not know, readiness signals, agent.noisy",
-  permission: "write",
-  params: NodeParams,
-  body: z.strictObject({ reason: Reason }),
-  status: 200,
   response: ReportsCleared,
   write: async ({ params, body }, tx) => {
     const node = await lockedNode(tx, params.id);
