@@ -1,0 +1,266 @@
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LOCK_CLASSES } from "../../hub/db/advisory-locks.ts";
+import { eq, sql } from "../../hub/db/orm.ts";
+import { agentSessions, nodes } from "../../hub/db/schema/index.ts";
+import { HubAuthority } from "../../hub/gateway/hub-authority.ts";
+import { issueEnrollmentToken } from "../../hub/node/enrollment-tokens.ts";
+import { SECRET_PATHS, type SecretStore } from "../../hub/secrets/port.ts";
+import { openSealedFileStore } from "../../hub/secrets/sealed-file.ts";
+import { enqueueTask, readTask } from "../../hub/tasks/queue.ts";
+import { NodeId } from "../../shared/ids.ts";
+import { HostFolder } from "../fakes/hub/host-folder.ts";
+import { type Child, startChild } from "../support/child.ts";
+import { createTestDatabase, type TestDatabase } from "../support/database.ts";
+import { freePort } from "../support/free-port.ts";
+import { until } from "../support/until.ts";
+
+/**
+ * A hub that dies at each step of a rotation, and another one on its database and state folder. The test holds the lock under which a statement is made, so
+ * that the hub is known to stand where it is killed, whatever the machine's speed.
+ */
+const AUTHORITY = "/api/v1/admin/authority";
+const folder = mkdtempSync(join(tmpdir(), "muster-kill-rotation-"));
+const host = new HostFolder();
+let database: TestDatabase;
+let ports: { http: number; agent: number };
+let hub: Child;
+let agent: Child;
+let secrets: SecretStore;
+let nodeId: NodeId;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  ports = { http: await freePort(), agent: await freePort() };
+  await startHub();
+  secrets = await openSealedFileStore({ directory: join(folder, "hub/secrets") });
+  nodeId = await addHost();
+  agent = startChild({
+    name: "agent",
+    script: "agent/main.ts",
+    env: { MUSTER_ROOT: host.root },
+    logFile: join(folder, "agent.log"),
+  });
+  await obeys();
+});
+afterAll(async () => {
+  await agent?.stop();
+  await hub?.stop();
+  await database?.drop();
+  host.remove();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function startHub(): Promise<void> {
+  hub = startChild({
+    name: "hub",
+    script: "hub/main.ts",
+    env: {
+      DATABASE_URL: database.url,
+      MUSTER_STATE_DIR: join(folder, "hub"),
+      MUSTER_HTTP_PORT: String(ports.http),
+      MUSTER_AGENT_HOST: "127.0.0.1",
+      MUSTER_AGENT_PORT: String(ports.agent),
+      MUSTER_AGENT_URL: `https://127.0.0.1:${ports.agent}`,
+      MUSTER_DATABASE_POOL_SIZE: "6",
+      MUSTER_HEARTBEAT_MIN_TTL_MS: "3000",
+    },
+    logFile: join(folder, "hub.log"),
+  });
+  await hub.ready;
+}
+async function kill(): Promise<void> {
+  hub.kill("SIGKILL");
+  expect((await hub.gone).signal).toBe("SIGKILL");
+}
+const db = () => database.database.db;
+
+/** A host with what its first boot gave it. */
+async function addHost(): Promise<NodeId> {
+  const id = NodeId.parse(randomUUID());
+  await db().insert(nodes).values({
+    id,
+    hostname: "killed-hub",
+    sku: "g1",
+    gpusTotal: 8,
+    regionCode: "r1",
+    status: "active",
+    onboardingMode: "maas",
+  });
+  const about = { workflowId: null, generation: 1, maasSystemId: "abc123", boundMacs: [], ttlSeconds: 600 };
+  const { token } = await database.database.inTx((tx) => issueEnrollmentToken(tx, { nodeId: id, ...about }));
+  const { ca, signer } = await HubAuthority.open({ db: db(), secrets });
+  host.tool("systemctl");
+  host.write("etc/muster/ca.pem", ca.caPem);
+  host.write("etc/muster/enrollment-token", token.reveal(), 0o600);
+  const config = {
+    hub_url: `https://127.0.0.1:${ports.agent}`,
+    node_id: id,
+    generation: 1,
+    enrollment_token_file: "/etc/muster/enrollment-token",
+    ca_file: "/etc/muster/ca.pem",
+    task_signing_public_key: signer.publicKey,
+  };
+  host.write("etc/muster/agent.json", JSON.stringify(config), 0o600);
+  return id;
+}
+
+/** The agent is connected, and an order of the key in force is carried out. */
+async function obeys(): Promise<void> {
+  const { task } = await database.database.inTx((tx) =>
+    enqueueTask(tx, {
+      nodeId,
+      type: "node.heartbeat_check",
+      input: { nonce: "n" },
+      idempotencyKey: `test:${performance.now()}`,
+      deadlineSeconds: 600,
+    }),
+  );
+  const ended = await until("the task to end", async () => {
+    const now = await readTask(db(), task.id);
+    return now?.finishedAt == null ? undefined : now;
+  });
+  expect(ended).toMatchObject({ state: "succeeded", errorCode: null });
+}
+const knows = (sequence: number) =>
+  until(`the host to know statement ${sequence}`, async () => {
+    const [session] = await db().select().from(agentSessions).where(eq(agentSessions.nodeId, nodeId));
+    return session?.trustSequence === sequence ? true : undefined;
+  });
+
+interface Answer {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: the route's own schema describes it
+  readonly body: any;
+}
+async function ask(method: string, path: string, body?: unknown, key?: string): Promise<Answer> {
+  const token = readFileSync(join(folder, "hub/admin-token"), "utf8").trim();
+  const headers: Record<string, string> = { authorization: `Bearer ${token}` };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  if (key !== undefined) headers["idempotency-key"] = key;
+  const response = await fetch(`http://127.0.0.1:${ports.http}${path}`, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: await response.json() };
+}
+const rotate = (verb: "" | "/finish" | "/abort", key: string) =>
+  ask("POST", `${AUTHORITY}/rotation${verb}`, { reason: "killed" }, key);
+const statements = async (): Promise<string[]> => {
+  const { rows } = await db().execute<{ kind: string }>(sql`select kind from authority_statements order by sequence`);
+  return rows.map(({ kind }) => kind);
+};
+
+/** What the request does waits for its place in the chain; then its hub is killed, and another one started. */
+async function killedInside(request: () => Promise<Answer>): Promise<void> {
+  const holder = new Client({ connectionString: database.url });
+  await holder.connect();
+  const lock = LOCK_CLASSES.authority_statements;
+  try {
+    await holder.query("select pg_advisory_lock($1::int, hashtext(''))", [lock]);
+    const lost = request().then(
+      () => "answered",
+      () => "lost",
+    );
+    await until("the request to wait for its place", async () => {
+      const { rows } = await holder.query(
+        `select 1 from pg_locks where locktype = 'advisory' and not granted and classid = $1::int
+           and database = (select oid from pg_database where datname = current_database())`,
+        [lock],
+      );
+      return rows.length > 0 ? true : undefined;
+    });
+    await kill();
+    expect(await lost).toBe("lost");
+  } finally {
+    await holder.end();
+  }
+  await startHub();
+}
+/** The hub has written its statement, and is killed before anybody, or only just when somebody, was answered. */
+async function killedAfter(request: () => Promise<Answer>, count: number): Promise<void> {
+  const answer = request().catch(() => null);
+  await until("the statement to be there", async () => ((await statements()).length === count ? true : undefined), {
+    everyMs: 1,
+  });
+  await kill();
+  await answer;
+  await startHub();
+}
+/** The hubs tell hosts of a finish half a minute after they follow it. */
+const halfMinuteLater = () =>
+  db().execute(sql`update authority_statements set created_at = created_at - interval '31 seconds'`);
+const orderKeyOf = async (generation: number): Promise<string | undefined> =>
+  (await secrets.read(SECRET_PATHS.laterTaskSigningKey(generation)))["private_key_pem"];
+
+describe("kill -9 of the hub in the midst of a rotation of its keys", () => {
+  it("leaves nothing begun when it comes between the keys and the statement about them, and the same keys are taken up", async () => {
+    await killedInside(() => rotate("", "begin-1"));
+    expect(await statements()).toEqual([]);
+    const made = await orderKeyOf(2);
+    expect((await ask("GET", AUTHORITY)).body).toMatchObject({ generation: 1, next: null });
+    await obeys();
+    expect(await rotate("", "begin-1")).toMatchObject({ status: 201, body: { generation: 2, phase: "announced" } });
+    expect(await orderKeyOf(2)).toBe(made);
+    await knows(1);
+  });
+
+  it("leaves it announced when it comes in its end, whether that was to finish or to abort it", async () => {
+    for (const verb of ["/finish", "/abort"] as const) {
+      await killedInside(() => rotate(verb, `${verb}-1`));
+      expect(await statements()).toEqual(["announce"]);
+      expect((await ask("GET", AUTHORITY)).body).toMatchObject({ generation: 1, next: { generation: 2 } });
+      await obeys();
+    }
+  });
+
+  it("leaves it in force when it comes after its end, and the agent comes back to the new keys alone", async () => {
+    await killedAfter(() => rotate("/finish", "finish-2"), 2);
+    expect(await rotate("/finish", "finish-2")).toMatchObject({
+      status: 200,
+      body: { generation: 2, phase: "in_force" },
+    });
+    expect(await statements()).toEqual(["announce", "finish"]);
+    expect((await ask("GET", AUTHORITY)).body).toMatchObject({ generation: 2, next: null });
+    await obeys();
+    await halfMinuteLater();
+    await knows(2);
+    await obeys();
+    expect(JSON.parse(host.read("var/lib/muster/agent/trust.json"))).toMatchObject({ sequence: 2, next: null });
+  });
+
+  it("leaves half of the next keys when it comes between the two, and the other half is made", async () => {
+    await killedInside(() => rotate("", "begin-3"));
+    // Nothing but the second key's file tells a hub that was killed here from one that was killed a moment before.
+    await secrets.remove(SECRET_PATHS.laterTaskSigningKey(3));
+    await kill();
+    await startHub();
+    await obeys();
+    expect(await rotate("", "begin-3")).toMatchObject({ status: 201, body: { generation: 3 } });
+    await knows(3);
+    expect(await rotate("/abort", "abort-3")).toMatchObject({ body: { phase: "aborted" } });
+    await knows(4);
+  });
+
+  it("leaves it announced when it comes right after its start, and another request to start is told so", async () => {
+    await killedAfter(() => rotate("", "begin-4"), 5);
+    const again = await rotate("", "another");
+    expect(again).toMatchObject({ status: 409, body: { code: "conflict" } });
+    expect(again.body.detail).toContain("Generation 4 is announced already. Finish or abort it");
+    expect(await rotate("", "begin-4")).toMatchObject({ status: 201, body: { generation: 4 } });
+    await knows(5);
+    await obeys();
+    expect(await rotate("/finish", "finish-4")).toMatchObject({ body: { generation: 4, phase: "in_force" } });
+    // Before any host was told of the end.
+    await kill();
+    await startHub();
+    await obeys();
+    await halfMinuteLater();
+    await knows(6);
+  });
+});
