@@ -8,7 +8,7 @@ import {
   nodeEvents,
   nodes,
 } from "../../hub/db/schema/index.ts";
-import type { CloneEvidence } from "../../shared/identity.ts";
+import { CLONE_EVIDENCE, type CloneEvidence } from "../../shared/identity.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { AGENT_COMES_BACK, CLOSE_CODES } from "../../shared/protocol/version.ts";
 import { type ApiHarness, startApi } from "../support/api-harness.ts";
@@ -31,12 +31,17 @@ afterAll(async () => {
   await api.close();
 });
 
-async function connect(identity: Identity, boot_id = "boot-1", port = rig.listener.port): Promise<SocketAgent> {
-  const agent = await SocketAgent.connect(rig, identity, { hello: { boot_id }, port });
+async function connect(
+  identity: Identity,
+  boot_id = "boot-1",
+  route: { port?: number; from?: string } = {},
+): Promise<SocketAgent> {
+  const agent = await SocketAgent.connect(rig, identity, { hello: { boot_id }, ...route });
   agents.push(agent);
   return agent;
 }
-const refusal = (identity: Identity) => SocketAgent.open(rig, identity).then(() => "accepted", String);
+const refusal = (identity: Identity, from = "127.0.0.1") =>
+  SocketAgent.open(rig, identity, { from }).then(() => "accepted", String);
 const statusOf = async (id: NodeId) =>
   (await rig.db.select({ status: nodes.status }).from(nodes).where(eq(nodes.id, id)))[0]?.status;
 const conditionOf = async (id: NodeId, type: string) =>
@@ -77,6 +82,26 @@ async function expectBarred(id: NodeId, evidence: CloneEvidence): Promise<void> 
     .orderBy(desc(domainEvents.seq))
     .limit(1);
   expect(event?.data).toMatchObject({ node_id: id, evidence, quarantined: true });
+}
+
+async function barred(): Promise<Identity> {
+  const identity = await rig.enrolled();
+  await connect(await rig.renew(identity, await makeKey()));
+  await rig.renew(identity, await makeKey());
+  await expectBarred(identity.nodeId, "second_key");
+  return identity;
+}
+const path = (id: NodeId) => `/api/v1/admin/nodes/${id}/re-enroll`;
+const liftPath = (id: NodeId) => `/api/v1/admin/nodes/${id}/lift-quarantine`;
+/** By the command that an operator asks for; its agent is not connected yet. */
+async function enrolledAnew(nodeId: NodeId, reason = "copy found and ended"): Promise<Identity> {
+  const answer = await api.ask("POST", path(nodeId), { reason });
+  expect(answer.status).toBe(201);
+  const key = await makeKey();
+  const token = /Bearer %s" ([\w-]+)\)/.exec(answer.body.bootstrap_command)?.[1] ?? "";
+  const enrolled = await rig.enroll(await rig.enrollRequest(nodeId, token, key));
+  const { certificate_pem: certPem, generation } = enrolled.json as { certificate_pem: string; generation: number };
+  return { nodeId, generation, certPem, keyPem: key.keyPem };
 }
 
 describe("a renewal", () => {
@@ -197,9 +222,35 @@ describe("two users of one identity are found out and barred", () => {
     const identity = await rig.enrolled();
     const second = await rig.secondHub();
     await connect(identity, "a");
-    await connect(identity, "b", second.port);
+    await connect(identity, "b", { port: second.port });
     await expectBarred(identity.nodeId, "two_boots_at_once");
     await second.close();
+  });
+
+  it("when two sessions of one boot live at two addresses at once: shown, barred, and healed by re-enrollment", async () => {
+    const identity = await rig.enrolled();
+    const host = await connect(identity, "boot-1", { from: "127.0.0.1" });
+    const copy = await connect(identity, "boot-1", { from: "127.0.0.2" });
+    expect((await host.closing()).code).toBe(CLOSE_CODES.superseded.code);
+    await expectBarred(identity.nodeId, "two_addresses_at_once");
+    expect((await copy.closing()).code).toBe(CLOSE_CODES.identity_revoked.code);
+    for (const from of ["127.0.0.1", "127.0.0.2"])
+      expect(await refusal(identity, from)).toContain("HTTP 403 certificate_barred");
+    const [alarm] = await alarms(identity.nodeId);
+    expect(alarm?.details).toMatchObject({ addresses: ["127.0.0.1", "127.0.0.2"] });
+    const shown = (await api.ask("GET", `/api/v1/admin/nodes/${identity.nodeId}`)).body;
+    expect(shown).toMatchObject({ status: "quarantined", schedulable: false });
+    expect(shown.conditions).toContainEqual(
+      expect.objectContaining({
+        type: "agent.identity",
+        status: "False",
+        message: expect.stringContaining(CLONE_EVIDENCE.two_addresses_at_once),
+      }),
+    );
+    const anew = await enrolledAnew(identity.nodeId);
+    await connect(anew, "boot-1", { from: "127.0.0.2" });
+    expect(await statusOf(identity.nodeId)).toBe("active");
+    expect(await refusal(identity)).toContain("HTTP 403");
   });
 
   it("when live sessions of one boot and address displace each other for the second time", async () => {
@@ -224,7 +275,7 @@ describe("one host is not taken for two", () => {
     const second = await rig.secondHub();
     for (const boot of ["a", "b", "c"])
       for (const port of [rig.listener.port, second.port]) {
-        const agent = await connect(identity, boot, port);
+        const agent = await connect(identity, boot, { port });
         agent.send({ type: "heartbeat", seq: 1 });
         await agent.settled();
         agent.cut();
@@ -250,34 +301,47 @@ describe("one host is not taken for two", () => {
 });
 
 describe("a barred node", () => {
-  async function barred(): Promise<Identity> {
-    const identity = await rig.enrolled();
-    await connect(await rig.renew(identity, await makeKey()));
-    await rig.renew(identity, await makeKey());
-    await expectBarred(identity.nodeId, "second_key");
-    return identity;
-  }
-  const tokenOf = (command: string): string => /Bearer %s" ([\w-]+)\)/.exec(command)?.[1] ?? "";
-  const path = (id: NodeId) => `/api/v1/admin/nodes/${id}/re-enroll`;
-
   it("is enrolled anew by an operator's command alone, and active once that agent is connected", async () => {
     const { nodeId } = await barred();
-    const answer = await api.ask("POST", path(nodeId), { reason: "copy found and ended" });
-    expect(answer.status).toBe(201);
-    const key = await makeKey();
-    const token = tokenOf((answer.body as { bootstrap_command: string }).bootstrap_command);
-    const enrolled = await rig.enroll(await rig.enrollRequest(nodeId, token, key));
-    const { certificate_pem: certPem, generation } = enrolled.json as { certificate_pem: string; generation: number };
+    const anew = await enrolledAnew(nodeId);
     expect(await statusOf(nodeId)).toBe("quarantined");
-    await connect({ nodeId, generation, certPem, keyPem: key.keyPem });
+    await connect(anew);
     expect(await statusOf(nodeId)).toBe("active");
-    expect(await conditionOf(nodeId, "agent.identity")).toMatchObject({ status: "True", generation });
+    expect(await conditionOf(nodeId, "agent.identity")).toMatchObject({ status: "True", generation: anew.generation });
     const audit = await rig.db.execute(
       sql`select reason from audit_logs where action = 'reEnrollNode' and target = ${`nodes/${nodeId}`}`,
     );
     expect(audit.rows).toEqual([{ reason: "copy found and ended" }]);
     const events = await rig.db.select().from(domainEvents).where(eq(domainEvents.type, "node.identity.restored"));
     expect(events.map((event) => event.subject)).toContain(`nodes/${nodeId}`);
+  });
+
+  it("that a person has quarantined as well stays so when the bar's cause is gone, whichever word came first", async () => {
+    const quarantine = (id: NodeId) => api.ask("POST", `/api/v1/admin/nodes/${id}/quarantine`, { reason: "looking" });
+    const later = (await barred()).nodeId;
+    expect((await quarantine(later)).status).toBe(200);
+    const earlier = await rig.enrolled();
+    expect((await quarantine(earlier.nodeId)).status).toBe(200);
+    await connect(await rig.renew(earlier, await makeKey()));
+    await rig.renew(earlier, await makeKey());
+    await until("it is barred too", async () => ((await alarms(earlier.nodeId)).length > 0 ? true : undefined));
+    for (const id of [later, earlier.nodeId]) {
+      expect((await api.ask("POST", liftPath(id), { reason: "looked" })).problem.detail).toContain("identity is void");
+      const agent = await connect(await enrolledAnew(id));
+      await agent.settled();
+      expect(await conditionOf(id, "agent.identity")).toMatchObject({ status: "True" });
+      expect(await statusOf(id)).toBe("quarantined");
+      expect((await api.ask("POST", liftPath(id), { reason: "looked" })).body).toMatchObject({ status: "active" });
+    }
+  });
+
+  it("whose quarantine a person has lifted is a person's to quarantine: no later connection lifts that", async () => {
+    const { nodeId } = await barred();
+    const anew = await enrolledAnew(nodeId);
+    expect((await api.ask("POST", liftPath(nodeId), { reason: "it is the right one" })).status).toBe(200);
+    expect((await api.ask("POST", `/api/v1/admin/nodes/${nodeId}/quarantine`, { reason: "looking" })).status).toBe(200);
+    await (await connect(anew)).settled();
+    expect(await statusOf(nodeId)).toBe("quarantined");
   });
 
   it("gets no certificate by the token that it had", async () => {

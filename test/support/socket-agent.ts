@@ -17,6 +17,12 @@ export const helloOf = (identity: Pick<Identity, "nodeId" | "generation">, more:
   ...more,
 });
 
+/** By default the rig's first hub, from loopback's first address. */
+interface Route {
+  readonly port?: number;
+  readonly from?: string;
+}
+
 export class SocketAgent {
   readonly frames: HubFrame[] = [];
   readonly #socket: WebSocket;
@@ -36,10 +42,11 @@ export class SocketAgent {
   static async open(
     rig: GatewayRig,
     identity: { nodeId: string; certPem?: string; keyPem?: string },
-    port = rig.listener.port,
+    { port = rig.listener.port, from = "127.0.0.1" }: Route = {},
   ): Promise<SocketAgent> {
     const socket = new WebSocket(`wss://127.0.0.1:${port}/internal/v1/nodes/${identity.nodeId}/connect`, {
       ca: rig.ca.caPem,
+      localAddress: from,
       perMessageDeflate: false,
       ...(identity.certPem === undefined ? {} : { cert: identity.certPem, key: identity.keyPem }),
     });
@@ -64,10 +71,10 @@ export class SocketAgent {
   static async connect(
     rig: GatewayRig,
     identity: Identity,
-    more: { hello?: Partial<Hello>; port?: number } = {},
+    { hello, ...route }: { hello?: Partial<Hello> } & Route = {},
   ): Promise<SocketAgent> {
-    const agent = await SocketAgent.open(rig, identity, more.port);
-    agent.send(helloOf(identity, more.hello));
+    const agent = await SocketAgent.open(rig, identity, route);
+    agent.send(helloOf(identity, hello));
     await agent.next("welcome");
     return agent;
   }
