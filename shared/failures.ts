@@ -268,6 +268,7 @@ export const FAILURES = {
       "unexpected_maas_status",
       "machine_owned_by_other",
       "machine_locked",
+      "left_deployed",
       "unknown_maas_status",
       "node_state_conflict",
       "stopped_by_operator",
@@ -291,6 +292,10 @@ export const FAILURES = {
       machine_owned_by_other: {
         nextAction:
           "Somebody else holds the machine in MAAS. Find out who; once they have released it, rerun, or cancel.",
+      },
+      left_deployed: {
+        nextAction:
+          "A node that was removed has left the machine deployed. Release it: release-node with the node_id of the evidence. Once that has completed, rerun.",
       },
       node_state_conflict: {
         nextAction: "Find out what the node is and decide what it is to be; once that is so, rerun, or cancel.",

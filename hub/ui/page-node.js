@@ -34,13 +34,14 @@ const NODE_ACTIONS = {
   lift_quarantine: { on: ["quarantined"], title: "Vouch for the node, and put it into service again" },
   activate: { on: ["retired"], title: "Put the node into service again" },
   release: {
-    on: ["retired"],
+    on: ["retired", "deleted"],
+    when: (one) => one.onboarding_mode === "maas",
     title: "Release the machine in MAAS and power it off; the node cannot be put into service again",
   },
   remove: {
     on: ["retired", "bootstrap_issued"],
     title:
-      "Uninstall the agent, revoke its certificates and delete the node; a machine that was not released before stays deployed in MAAS",
+      "Uninstall the agent, revoke its certificates and delete the node; a machine that was not released stays deployed in MAAS, and may be released later",
   },
 };
 const nodeActions = (one) =>

@@ -18,11 +18,11 @@ import { asksWhoOwns, judgeRelease, type ReleaseJudgement, type ReleaseStage } f
 import { StageFailure } from "./stage-failure.ts";
 import { lookAndTell, type Sight, seenEvidence, waitForSight, watchMachine } from "./watch-machine.ts";
 
-/** What the node must be while its machine is released; null: the mode releases none. */
-const RELEASED_WHILE: Readonly<Record<DecommissionMode, NodeStatus | null>> = {
-  drain: null,
-  remove: null,
-  release: "retired",
+/** What the node must be while its machine is released; none: the mode releases none. What a removed node has left is no node's any more. */
+const RELEASED_WHILE: Readonly<Record<DecommissionMode, readonly NodeStatus[]>> = {
+  drain: [],
+  remove: [],
+  release: ["retired", "deleted"],
 };
 
 /** The machine that the operation was asked for: the one that the node was bound to then. */
@@ -50,11 +50,24 @@ export function mustStandForRelease(
   boundSystemId: string | null,
 ): void {
   const { systemId } = machineOf(context);
-  if (node === null || node.status !== RELEASED_WHILE[context.decommission.mode])
+  if (node === null || !RELEASED_WHILE[context.decommission.mode].includes(node.status))
     throw new StageFailure(stateConflict(context, node?.status ?? null, "released"));
-  if (boundSystemId === systemId && node.generation === context.node.generation) return;
+  const stands = boundSystemId === systemId || (node.status === "deleted" && boundSystemId === null);
+  if (stands && node.generation === context.node.generation) return;
   const message = `Node ${context.node.hostname} is machine ${boundSystemId ?? "none"} now, not ${systemId}, for which the release was asked. Cancel it, and ask again for the machine that the node is.`;
   throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message, { maas_system_id: systemId }));
+}
+
+/**
+ * A removed node says nothing of what its machine is now, only that no node and no onboarding of Muster's has it. Throws `node_state_conflict` where
+ * MAAS has given it another name: then somebody has put it to another use, whose system the release would end.
+ */
+export function mustStillBeTheHost(context: DecommissionContext, machine: Pick<MaasMachine, "systemId" | "hostname">) {
+  const { node, decommission } = context;
+  if (node.status !== "deleted" || machine.hostname === decommission.hostname) return;
+  const message = `Machine ${machine.systemId} is named ${machine.hostname} in MAAS now, so it is not what node ${decommission.hostname} left. Where it is all the same, give it that name in MAAS and rerun; else cancel.`;
+  const evidence = { maas_system_id: machine.systemId, maas_hostname: machine.hostname };
+  throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message, evidence));
 }
 
 /** The last look before the call that cannot be taken back, under the fence and with the node's record held. */

@@ -15,6 +15,7 @@ import type { Tx } from "../db/tx.ts";
 import { revokeEnrollmentTokens } from "../node/enrollment-tokens.ts";
 import { moveNode } from "../node/move-node.ts";
 import { firstStageOf } from "./decommission.ts";
+import { takeLeftMachine } from "./take-left-machine.ts";
 import { machineStays } from "./uninstall-work.ts";
 
 export type DecommissionRequest =
@@ -50,7 +51,7 @@ const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, t
     deleted: "It is removed already.",
   },
   release: {
-    bootstrap_issued: "Only the machine of a retired node is released.",
+    bootstrap_issued: "It is no machine in MAAS.",
     enrolling:
       "Only the machine of a retired node is released: cancel its onboarding, and drain the node that it leaves.",
     active: "Only the machine of a retired node is released: drain it first.",
@@ -59,7 +60,8 @@ const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, t
     draining: "Only the machine of a retired node is released: wait until it is drained.",
     retired: true,
     removing: "It is being removed.",
-    deleted: "A deleted node has no machine any more.",
+    // What it has left in MAAS is the host's way back.
+    deleted: true,
   },
 };
 
@@ -80,7 +82,8 @@ export async function startDecommission(
     const message = `Node ${node.hostname} is ${node.status}, so no ${mode} can begin. ${may}`;
     throw new ApiError("conflict", message, { context: { node_id: nodeId, node_status: node.status } });
   }
-  const maasSystemId = await readMaasSystemId(tx, nodeId);
+  const removed = node.status === "deleted";
+  const maasSystemId = removed ? await takeLeftMachine(tx, node, id) : await readMaasSystemId(tx, nodeId);
   if (mode === "release") await mustHaveMachine(tx, node, maasSystemId);
   const priorStatus = await priorStatusOf(tx, node, request.reason);
   await tx.insert(workflows).values({
@@ -108,10 +111,10 @@ export async function startDecommission(
   return { decommission_id: id, node_id: nodeId, mode, status: "pending", warning };
 }
 
-/** A remove ends the node, not what MAAS has deployed: only a release gives the machine back, and that needs the node. */
+/** A remove ends the node, not what MAAS has deployed: only a release gives the machine back. */
 async function staysDeployed(tx: Tx, node: Node, maasSystemId: string | null): Promise<string | null> {
   if (maasSystemId === null || (await isHostReleased(tx, node))) return null;
-  return `${machineStays(node.hostname, maasSystemId)} To have Muster release it, cancel this while it waits for the agent, run release-node, and remove the node then.`;
+  return machineStays(node, maasSystemId);
 }
 
 /** A node of manual mode is no machine of any MAAS; one that lost its binding is none that could be named. */

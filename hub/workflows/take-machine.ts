@@ -23,7 +23,7 @@ const bmcsOf = ({ onboarding }: Taker, { bmc }: FoundMachine): string[] => [
 ];
 
 /**
- * Makes the machine this onboarding's, until it is over. Throws `conflicting_candidates` when it is another node, or another onboarding has it: of this
+ * Makes the machine this onboarding's, until it is over. Throws `conflicting_candidates` when it is another node, or another workflow has it: of this
  * site, or of any other with the same system id and BMC, for two sites may be one region without anybody knowing. Two regions may give out the same
  * system id, so that alone says nothing, unless MAAS knows no BMC by which to tell.
  */
@@ -33,7 +33,11 @@ export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): 
   const holder = await holdMachine(tx, workflowId, { siteId: site.id, systemId, bmcs: bmcsOf(taker, machine) });
   // Held first: an onboarding that lets the machine go has made its node by then.
   if (holder === null) return mustBeNoOtherNode(tx, taker, machine);
-  const message = `Machine ${systemId} belongs to onboarding ${holder.onboardingId} of site ${holder.siteName}.${sharing(taker, holder)} Look which host has BMC ${onboarding.ipmiIp}, correct the request, then resume.`;
+  const todo =
+    holder.kind === "onboarding"
+      ? `Look which host has BMC ${onboarding.ipmiIp}, correct the request, then resume.`
+      : "It releases the machine that a removed node has left. Resume once that is over.";
+  const message = `Machine ${systemId} belongs to ${holder.kind} ${holder.id} of site ${holder.siteName}.${sharing(taker, holder)} ${todo}`;
   throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, { candidates: [systemId] }));
 }
 

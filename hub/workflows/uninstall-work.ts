@@ -1,4 +1,5 @@
 import { type Failure, failure } from "../../shared/failures.ts";
+import type { Node } from "../db/schema/index.ts";
 import type { AgentWork } from "./agent-work.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
@@ -9,8 +10,8 @@ export const uninstallSeconds = ({ input }: DecommissionContext): number =>
   input.agent_wait_seconds + UNINSTALL_MARGIN_SECONDS;
 
 /** What a remove without a release leaves in MAAS. */
-export const machineStays = (hostname: string, maasSystemId: string): string =>
-  `Machine ${maasSystemId} of ${hostname} stays as MAAS has it, deployed: the host cannot be onboarded again before the machine is released there.`;
+export const machineStays = (node: Pick<Node, "id" | "hostname">, maasSystemId: string): string =>
+  `Machine ${maasSystemId} of ${node.hostname} stays as MAAS has it, deployed: the host cannot be onboarded again before the machine is released. To have Muster release it, run release-node ${node.id} once the node is removed.`;
 
 export const UNINSTALL: AgentWork<"node.uninstall"> = {
   type: "node.uninstall",

@@ -22,7 +22,7 @@ export type JudgedAt = (typeof JUDGED_AT)[number];
 export const PLACE_OF = {
   load_site_config: "untouched",
   resolve_power_credentials: "untouched",
-  // What it finds is judged before anything is done to it, by the next stage.
+  // What it finds is judged before anything is done to it, by the next stage; but for what a removed node left deployed.
   create_or_find_in_maas: "untouched",
   commission_node: "commission",
   wait_for_ready: "ready",

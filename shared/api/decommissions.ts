@@ -25,7 +25,7 @@ export type DrainCreate = z.output<typeof DrainCreate>;
 export const RemoveCreate = z.strictObject({ reason: Reason, agent_wait_seconds });
 export type RemoveCreate = z.output<typeof RemoveCreate>;
 
-/** Gives the machine of a retired node back to MAAS (lifecycle 6.4). */
+/** Gives the machine of a retired node, or what a removed one has left deployed, back to MAAS (lifecycle 6.4). */
 export const ReleaseCreate = z.strictObject({ reason: Reason });
 export type ReleaseCreate = z.output<typeof ReleaseCreate>;
 

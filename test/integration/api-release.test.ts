@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordMachineReleased } from "../../hub/db/queries/machine-releases.ts";
 import { auditLogs, nodeMaasState, nodeOnboardings, workflows } from "../../hub/db/schema/index.ts";
 import { createNode } from "../../hub/node/create-node.ts";
-import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
+import { deleteNode, enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { moveNode } from "../../hub/node/move-node.ts";
 import { NodeId, ProfileId, SiteId, WorkflowId } from "../../shared/ids.ts";
 import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
@@ -39,11 +39,11 @@ describe("the release of a node's machine by API", () => {
       const onboardingId = WorkflowId.parse(randomUUID());
       const about = { siteId, status: "completed", stage: "wait_for_agent_enrollment", input: {} } as const;
       await tx.insert(workflows).values({ id: onboardingId, kind: "onboard", ...about });
-      const host = { nodeId: id, siteId, hostname, ipmiIp: "10.0.0.1" };
+      const host = { nodeId: id, siteId, hostname, ipmiIp: "10.0.0.1", maasSystemId: `id-${hostname}` };
       await tx.insert(nodeOnboardings).values({ onboardingId, profileId, skuId: "s", ...host });
       await tx
         .insert(nodeMaasState)
-        .values({ nodeId: id, siteId, maasSystemId: `id-${hostname}`, ipmiIp: host.ipmiIp });
+        .values({ nodeId: id, siteId, maasSystemId: host.maasSystemId, ipmiIp: host.ipmiIp });
     });
     return id;
   }
@@ -71,6 +71,24 @@ describe("the release of a node's machine by API", () => {
     expect(audited.find((row) => row.action === "releaseNode")?.details).toMatchObject({
       prior: { status: "retired" },
       expected: { status: "retired" },
+    });
+  });
+
+  it("begins for what a removed node has left deployed, once, and audits that the node stays deleted", async () => {
+    const [left, none] = [await retired("c04u01"), await retired("c04u02", "maas", false)];
+    for (const id of [left, none])
+      await api.database.database.inTx((tx) => deleteNode(tx, id, randomUUID(), "removed before"));
+    const begun = await ask(left, "release");
+    expect(begun).toMatchObject({ status: 202, body: { node_id: left, mode: "release", warning: null } });
+    const { decommission_id: decommission } = begun.body as { decommission_id: string };
+    const read = await api.ask("GET", `/api/v1/admin/decommissions/${decommission}`);
+    expect(read.body).toMatchObject({ maas_system_id: "id-c04u01", current_stage: "release_maas_node" });
+    expect(await ask(left, "release")).toMatchObject({ status: 409, problem: { code: "operation_exists" } });
+    expect((await ask(none, "release")).problem.detail).toContain("no machine in MAAS");
+    const audited = await api.database.database.db.select().from(auditLogs);
+    expect(audited.find((row) => row.target === `nodes/${left}`)?.details).toMatchObject({
+      prior: { status: "deleted" },
+      expected: { status: "deleted" },
     });
   });
 

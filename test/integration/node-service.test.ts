@@ -221,7 +221,9 @@ describe("a person's word on a node by API", () => {
     });
     const warning = async (id: NodeId) => (await ask(id, "remove")).body.warning;
     expect(await warning(released)).toBeNull();
-    expect(await warning(left)).toMatch(/^Machine r-1 of r-1 stays as MAAS has it, deployed:.*run release-node/);
+    expect(await warning(left)).toMatch(
+      /^Machine r-1 of r-1 stays as MAAS has it, deployed:.*run release-node .* once the node is removed/,
+    );
     expect(await warning(bare)).toBeNull();
   });
 

@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq } from "../../hub/db/orm.ts";
+import { listStageEvents } from "../../hub/db/queries/workflow-events.ts";
 import { domainEvents, maasRoceAssignments, nodeConditions, nodeMaasState, nodes } from "../../hub/db/schema/index.ts";
 import { schedulability } from "../../hub/node/schedulable.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { startDecommission } from "../../hub/workflows/start-decommission.ts";
 import { startOnboarding } from "../../hub/workflows/start-onboarding.ts";
-import type { NodeId } from "../../shared/ids.ts";
+import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { bmcAddress, ROCE_NICS } from "../fakes/maas/state/site.ts";
 import { playDecommissionedAgent } from "../support/decommission-world.ts";
 import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { until } from "../support/until.ts";
-import { Driver } from "./drive.ts";
+import { Driver, plainly } from "./drive.ts";
 
 /** A host that was a node before, and a machine that is a node under another name. */
 let rig: OnboardingRig;
@@ -128,16 +129,74 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
 });
 
 describe("a host that was removed", () => {
-  it("is onboarded again, as a node of its own", async () => {
+  const release = (nodeId: NodeId) =>
+    rig.test.database.inTx((tx) => startDecommission(tx, nodeId, { mode: "release", reason: "comes back" }, "ann"));
+  const releases = (systemId: string) => rig.maas.sim.region.state.counters[systemId]?.["release"] ?? 0;
+  const told = async (id: WorkflowId) => (await listStageEvents(db(), id)).map(({ message }) => message).join("; ");
+
+  it("without a release is told which node left it deployed; that is released, and the host comes back as a node of its own", async () => {
     const first = await onboarded(1);
     await removed(first.nodeId);
     expect(await bindingsOf(first.systemId)).toEqual([]);
-    await releasedInMaas(first.systemId);
-    const again = await onboarded(1);
-    expect(again.systemId).toBe(first.systemId);
+    const again = await rig.start(1);
+    const refused = await arriving.drive(again.id);
+    expect(refused).toMatchObject({
+      status: "failed_manual_intervention",
+      failureCode: "left_deployed",
+      evidence: { node_id: first.nodeId, maas_system_id: first.systemId },
+    });
+    expect(refused.failureMessage).toContain(`release-node ${first.nodeId}`);
+    expect(refused.nextAction).toContain("rerun");
+    const begun = await release(first.nodeId);
+    for (let look = 0; look < 2; look += 1) await leaving.step(begun.decommission_id);
+    expect(releases(first.systemId)).toBe(1);
+    // The onboarding cannot take it while the release is at work, nor does anything to it.
+    await arriving.verb(again.id, "rerun");
+    const meanwhile = await arriving.drive(again.id);
+    expect(meanwhile).toMatchObject({ failureCode: "conflicting_candidates" });
+    expect(meanwhile.failureMessage).toContain(`belongs to decommission ${begun.decommission_id}`);
+    const end = await leaving.drive(begun.decommission_id);
+    expect(end.status, await leaving.story(begun.decommission_id)).toBe("completed");
+    expect(releases(first.systemId)).toBe(1);
+    expect(await statusOf(first.nodeId)).toBe("deleted");
+    await arriving.verb(again.id, "rerun");
+    expect((await arriving.drive(again.id)).status, await arriving.story(again.id)).toBe("completed");
     expect(again.nodeId).not.toBe(first.nodeId);
-    expect([await statusOf(first.nodeId), await statusOf(again.nodeId)]).toEqual(["deleted", "active"]);
+    expect(await statusOf(again.nodeId)).toBe("active");
     expect(await bindingsOf(first.systemId)).toMatchObject([{ nodeId: again.nodeId }]);
+    // The old record releases nothing any more, neither what it has left nor what has come since.
+    await expect(release(first.nodeId)).rejects.toMatchObject({ code: "conflict", message: /was released/ });
+  });
+
+  it("leaves alone what has become of its machine since: another use, another node, an onboarding", async () => {
+    const first = await onboarded(5);
+    await removed(first.nodeId);
+    const machine = rig.maas.sim.region.machine(first.systemId);
+    machine.hostname = "put-to-another-use";
+    const begun = await release(first.nodeId);
+    expect(await leaving.drive(begun.decommission_id)).toMatchObject({
+      status: "failed_manual_intervention",
+      failureCode: "node_state_conflict",
+      evidence: { maas_hostname: "put-to-another-use" },
+    });
+    await leaving.verb(begun.decommission_id, "cancel");
+    expect((await leaving.drive(begun.decommission_id)).status).toBe("cancelled");
+    expect(await told(begun.decommission_id)).toContain("Nothing was released; the node is deleted as before");
+    expect([machine.status, releases(first.systemId)]).toEqual([6, 0]);
+    machine.hostname = first.hostname;
+    await releasedInMaas(first.systemId);
+    const again = await rig.start(5);
+    await arriving.drive(again.id, (row) => async (look) => {
+      if (row.stage === "wait_for_ready")
+        await expect(release(first.nodeId)).rejects.toMatchObject({
+          code: "conflict",
+          context: { onboarding_id: again.id },
+        });
+      await plainly(look);
+    });
+    expect(await statusOf(again.nodeId)).toBe("active");
+    await expect(release(first.nodeId)).rejects.toMatchObject({ code: "conflict", message: /since, which is active/ });
+    expect(releases(first.systemId)).toBe(1);
   });
 
   it("is onboarded again although an older hub left its binding behind", async () => {

@@ -1,17 +1,24 @@
 import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
-import { and, eq, inArray, like, ne } from "../orm.ts";
-import { maasSites, nodeOnboardings, workflowSubjects } from "../schema/index.ts";
+import { and, eq, inArray, like, ne, or, sql } from "../orm.ts";
+import { maasSites, nodeDecommissions, nodeOnboardings, workflowSubjects } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
+/** What holds a machine: an onboarding, or the release of what a removed node left deployed. */
+export interface MachineHolder {
+  readonly kind: "onboarding" | "decommission";
+  readonly id: WorkflowId;
+  readonly siteName: string;
+}
+
 /**
- * Binds the machine to the onboarding; null, or the onboarding that is not over and holds it. It is held within its site by its system id, and over all
+ * Binds the machine to the workflow; null, or the one that is not over and holds it. It is held within its site by its system id, and over all
  * sites by that and each address that may be its BMC's.
  */
 export async function holdMachine(
   tx: Tx,
   id: WorkflowId,
   { siteId, systemId, bmcs }: { readonly siteId: SiteId; readonly systemId: string; readonly bmcs: readonly string[] },
-): Promise<{ onboardingId: WorkflowId; siteName: string } | null> {
+): Promise<MachineHolder | null> {
   const overAllSites = bmcs.map((bmc) => `machine-with-bmc:${systemId}/${bmc}`);
   // In one order for everybody, or two onboardings could wait for each other.
   const subjects = [`machine:${siteId}/${systemId}`, ...overAllSites].sort();
@@ -20,10 +27,17 @@ export async function holdMachine(
     .values(subjects.map((subject) => ({ subject, workflowId: id })))
     .onConflictDoNothing();
   const [holder] = await tx
-    .select({ onboardingId: workflowSubjects.workflowId, siteName: maasSites.name })
+    .select({
+      kind: sql<
+        MachineHolder["kind"]
+      >`case when ${nodeOnboardings.onboardingId} is null then 'decommission' else 'onboarding' end`,
+      id: workflowSubjects.workflowId,
+      siteName: maasSites.name,
+    })
     .from(workflowSubjects)
-    .innerJoin(nodeOnboardings, eq(nodeOnboardings.onboardingId, workflowSubjects.workflowId))
-    .innerJoin(maasSites, eq(maasSites.id, nodeOnboardings.siteId))
+    .leftJoin(nodeOnboardings, eq(nodeOnboardings.onboardingId, workflowSubjects.workflowId))
+    .leftJoin(nodeDecommissions, eq(nodeDecommissions.decommissionId, workflowSubjects.workflowId))
+    .innerJoin(maasSites, or(eq(maasSites.id, nodeOnboardings.siteId), eq(maasSites.id, nodeDecommissions.siteId)))
     .where(and(inArray(workflowSubjects.subject, subjects), ne(workflowSubjects.workflowId, id)))
     .limit(1);
   if (holder !== undefined) return holder;
@@ -31,7 +45,7 @@ export async function holdMachine(
   return null;
 }
 
-/** System ids that onboardings other than this one hold on the site. */
+/** System ids that workflows other than this one hold on the site. */
 export async function machinesHeldByOthers(db: Db, id: WorkflowId, siteId: SiteId): Promise<Set<string>> {
   const prefix = `machine:${siteId}/`;
   const rows = await db

@@ -1,6 +1,6 @@
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
-import { and, count, eq, inArray, ne, sql } from "../orm.ts";
-import { maasSites, type Node, nodeMaasState, nodes } from "../schema/index.ts";
+import { and, count, desc, eq, inArray, isNotNull, ne, sql } from "../orm.ts";
+import { maasSites, type Node, nodeMaasState, nodeOnboardings, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { followBindings } from "./maas-machines.ts";
 
@@ -91,4 +91,38 @@ const UNKNOWN = {
 /** The machine is free for another node. */
 export async function unbindNode(tx: Tx, nodeId: NodeId): Promise<void> {
   await tx.delete(nodeMaasState).where(eq(nodeMaasState.nodeId, nodeId));
+}
+
+/** The machine that the node was last, by the onboardings that brought it in; null where none has found one. */
+export async function lastMachineOf(
+  db: Db | Tx,
+  nodeId: NodeId,
+): Promise<{ readonly siteId: SiteId; readonly systemId: string; readonly ipmiIp: string } | null> {
+  const [row] = await db
+    .select({
+      siteId: nodeOnboardings.siteId,
+      systemId: sql<string>`${nodeOnboardings.maasSystemId}`,
+      ipmiIp: nodeOnboardings.ipmiIp,
+    })
+    .from(nodeOnboardings)
+    .where(and(eq(nodeOnboardings.nodeId, nodeId), isNotNull(nodeOnboardings.maasSystemId)))
+    .orderBy(desc(nodeOnboardings.createdAt))
+    .limit(1);
+  return row ?? null;
+}
+
+/** The node that a machine was made last, whether or not it is one still. */
+export async function lastNodeOfMachine(
+  db: Db | Tx,
+  siteId: SiteId,
+  systemId: string,
+): Promise<Pick<Node, "id" | "hostname" | "status" | "generation"> | null> {
+  const [row] = await db
+    .select({ id: nodes.id, hostname: nodes.hostname, status: nodes.status, generation: nodes.generation })
+    .from(nodeOnboardings)
+    .innerJoin(nodes, eq(nodes.id, nodeOnboardings.nodeId))
+    .where(and(eq(nodeOnboardings.siteId, siteId), eq(nodeOnboardings.maasSystemId, systemId)))
+    .orderBy(desc(nodeOnboardings.createdAt))
+    .limit(1);
+  return row ?? null;
 }

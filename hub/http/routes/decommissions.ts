@@ -37,16 +37,16 @@ async function mustFindDecommission(db: Db | Tx, id: WorkflowId): Promise<Decomm
   return found;
 }
 
-/** What the node is to be once the operation has completed. */
-const NODE_BECOMES = { drain: "retired", remove: "deleted", release: "retired" } as const satisfies Record<
+/** What the node is to be once the operation has completed; null: what it was. */
+const NODE_BECOMES = { drain: "retired", remove: "deleted", release: null } as const satisfies Record<
   DecommissionMode,
-  NodeStatus
+  NodeStatus | null
 >;
 
 const auditOf = (created: z.output<typeof DecommissionCreated>, prior: NodeStatus | null, reason: string) => ({
   target: `nodes/${created.node_id}`,
   reason,
-  details: { ...created, prior: { status: prior }, expected: { status: NODE_BECOMES[created.mode] } },
+  details: { ...created, prior: { status: prior }, expected: { status: NODE_BECOMES[created.mode] ?? prior } },
 });
 
 const drainNode = writeRoute({
@@ -90,7 +90,8 @@ const releaseNode = writeRoute({
   method: "POST",
   path: "/api/v1/admin/nodes/{id}/release",
   tag,
-  summary: "Release a retired node's machine in MAAS and power it off; the node cannot be activated again",
+  summary:
+    "Release the machine of a retired or removed node in MAAS and power it off; the node cannot be activated again",
   permission: "write",
   params: NodeParams,
   body: ReleaseCreate,

@@ -6,6 +6,7 @@ import { maasOf, type OnboardContext, type OnboardStage, UPSTREAM_RETRY } from "
 import { beginDiscovery, discover, discoveryTimeout } from "../discovery.ts";
 import { afterCreate } from "../discovery-rules.ts";
 import type { Done, Failed, Observation, Outcome, Wait } from "../engine/stage.ts";
+import { leftByRemovedNode } from "../left-machine.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
 import { takeMachine } from "../take-machine.ts";
@@ -57,7 +58,9 @@ async function lookUp(context: OnboardContext): Promise<LookedUp> {
   if (choice.kind === "ambiguous")
     return { maas, powers, found: { kind: "failed", failure: conflicting(context.onboarding, choice.told) } };
   if (choice.kind === "none") return { maas, powers, found: null };
-  return { maas, powers, found: adopt(context, choice.systemId, powers, `by ${choice.by.join(" and ")}`) };
+  const left = await leftByRemovedNode(maas, context, choice.systemId);
+  const found = left ?? adopt(context, choice.systemId, powers, `by ${choice.by.join(" and ")}`);
+  return { maas, powers, found };
 }
 
 async function discovered(

@@ -9,6 +9,7 @@ import {
   maasOf,
   machineOf,
   mustStandForRelease,
+  mustStillBeTheHost,
   mustStillStand,
   profileOf,
   waitForMachine,
@@ -64,6 +65,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     case "wait":
       return { ...waitForMachine(context, REASON), commit: gone };
     case "release":
+      mustStillBeTheHost(context, machine);
       return { kind: "not_started" };
     case "failed":
       if (!verdict.accepted) return { kind: "failed", failure: verdict.failure };
@@ -94,7 +96,7 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
   };
 }
 
-/** The node stays retired whatever is undone. A release that MAAS took cannot be; until then there is nothing to undo. */
+/** The node stays what it is whatever is undone. A release that MAAS took cannot be; until then there is nothing to undo. */
 async function compensate(
   context: DecommissionContext,
   cause: CompensationCause,
@@ -103,7 +105,8 @@ async function compensate(
   if (cause === "restart") return { kind: "skipped", message: "Whatever was released is looked at anew" };
   const asked = state.release_intent === node.generation;
   const released = decommission.releasedGeneration === node.generation;
-  if (!asked && !released) return { kind: "skipped", message: "Nothing was released; the node is retired as before" };
+  if (!asked && !released)
+    return { kind: "skipped", message: `Nothing was released; the node is ${node.status} as before` };
   const { systemId } = machineOf(context);
   const maas = await maasOf(context);
   const machine = await maas.readMachine(systemId);
@@ -111,16 +114,18 @@ async function compensate(
   if (!released && untouched) {
     if (context.now.getTime() - context.enteredAt.getTime() < UNHEARD_CALL_SECONDS * 1000)
       return waitForMachine(context, "A release whose answer was not heard to show in MAAS, or not");
-    return { kind: "done", message: "MAAS released nothing; the node is retired as before" };
+    return { kind: "done", message: `MAAS released nothing; the node is ${node.status} as before` };
   }
   const now = machine === null ? "not in MAAS any more" : `'${machine.statusName}' in MAAS`;
-  const message = `A release cannot be undone: machine ${systemId} is ${now}. Node ${node.hostname} stays retired and cannot be activated again; remove it, then onboard the host anew.`;
+  const removed = node.status === "deleted";
+  const then = removed ? "" : ` Node ${node.hostname} stays retired and cannot be activated again; remove it.`;
+  const message = `A release cannot be undone: machine ${systemId} is ${now}.${then} The host may be onboarded anew.`;
   return {
     kind: "skipped",
     message,
     leaves: {
       message,
-      nextAction: "Remove the node; once its machine is Ready in MAAS, the host may be onboarded again.",
+      nextAction: `${removed ? "" : "Remove the node. "}Once the machine is Ready in MAAS, the host may be onboarded again.`,
       evidence: machine === null ? { maas_system_id: systemId } : machineEvidence(machine),
     },
     commit: hostIsGone(context),

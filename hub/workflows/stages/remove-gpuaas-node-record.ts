@@ -56,8 +56,8 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
 }
 
 /** Of the machine; one that was released is told of before. */
-const left = ({ decommission: { hostname, maasSystemId } }: DecommissionContext): string =>
-  maasSystemId === null ? "" : ` ${machineStays(hostname, maasSystemId)}`;
+const left = ({ node, decommission: { maasSystemId } }: DecommissionContext): string =>
+  maasSystemId === null ? "" : ` ${machineStays(node, maasSystemId)}`;
 
 async function finish(tx: Tx, context: DecommissionContext): Promise<void> {
   const step = await deleteNode(tx, context.node.id, context.workflowId, context.decommission.reason);
