@@ -157,17 +157,15 @@ describe("a site that moves to another address", () => {
   it("is none of a metadata service or a link, at its making, at a change and at a move", async () => {
     const siteId = await withToken("forbidden");
     const there = "http://169.254.169.254/MAAS";
-    const moved = await api.ask("POST", `${SITES}/${siteId}/move`, {
-      api_base_url: there,
-      maas_token: "a:b:c",
-      reason: "r",
-    });
-    expect(moved.status).toBeGreaterThanOrEqual(400);
+    const move = { api_base_url: there, maas_token: "a:b:c", reason: "r" };
+    const before = tried.length;
     for (const refused of [
+      await api.ask("POST", `${SITES}/${siteId}/move`, move),
       await patch(siteId, { api_base_url: there }),
       await api.ask("POST", SITES, { ...siteBody("link"), api_base_url: "http://[fe80::1]:5240/MAAS" }),
     ])
       expect(refused.problem).toMatchObject({ code: "validation_failed", errors: [{ pointer: "/api_base_url" }] });
+    expect(tried.slice(before)).toEqual([]);
   });
 
   it("keeps everything where the address is the one that it has", async () => {

@@ -10,7 +10,7 @@ import { writeRoute } from "../route.ts";
 import { lockSite, mustFindSite, SITES_PATH, SITES_TAG, SiteParams, toSite } from "./maas-sites.ts";
 import { isVersion, versionOf } from "./rows.ts";
 import { mustBeUsable } from "./site-credentials.ts";
-import { mustBeSoleAtAddress } from "./sole-region.ts";
+import { mustBeAllowed, mustBeSoleAtAddress } from "./sole-region.ts";
 
 /**
  * The way for a region that got another name, port or TLS while its nodes are in service, which `leaveRegion` refuses. The caller says the site's token
@@ -30,6 +30,7 @@ const moveMaasSite = writeRoute({
   status: 200,
   response: Site,
   before: async ({ params, body, deps }) => {
+    mustBeAllowed(body.api_base_url, "/api_base_url");
     const version = await versionOf(deps.db, maasSites, eq(maasSites.id, params.id));
     const site = await mustFindSite(deps.db, params.id);
     const token = await mustBeItsToken(deps, site, body.maas_token);

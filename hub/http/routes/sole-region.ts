@@ -16,6 +16,14 @@ const ADVICE = "Describe what differs within a region by profiles of one site.";
 
 const sameAddress = (a: string, b: string): boolean => apiBase(a).href === apiBase(b).href;
 
+/** Refuses an address where no region is, before anything is sent there. */
+export function mustBeAllowed(apiBaseUrl: string, pointer: string): void {
+  if (isForbidden(hostOf(new URL(apiBaseUrl))))
+    throw new ApiError("validation_failed", `A region's address must not be ${FORBIDDEN_WORDS}.`, {
+      errors: [{ pointer, message: `must not be ${FORBIDDEN_WORDS}` }],
+    });
+}
+
 /**
  * Refuses an address that is another site's, however it is spelt, and holds it for the caller until the transaction ends. `pointer`: what in the
  * request takes it.
@@ -25,10 +33,7 @@ export async function mustBeSoleAtAddress(
   { id, apiBaseUrl }: Pick<MaasSite, "id" | "apiBaseUrl">,
   pointer: string,
 ): Promise<void> {
-  if (isForbidden(hostOf(new URL(apiBaseUrl))))
-    throw new ApiError("validation_failed", `A region's address must not be ${FORBIDDEN_WORDS}.`, {
-      errors: [{ pointer, message: `must not be ${FORBIDDEN_WORDS}` }],
-    });
+  mustBeAllowed(apiBaseUrl, pointer);
   await lockUntilCommit(tx, "site_addresses");
   const other = (await regionsInUse(tx, id)).find(({ site }) => sameAddress(site.apiBaseUrl, apiBaseUrl));
   if (other !== undefined) throw isOthers(other.site, pointer);
