@@ -7,6 +7,8 @@ import { quietLog } from "../support/log.ts";
 import { until } from "../support/until.ts";
 
 const SITES = "/api/v1/admin/maas-sites";
+/** A token that nobody has. */
+const TRIED = "guessed-token-that-nobody-has-0123456789";
 /** A path with something plausible in each place. */
 const filled = (path: string): string => path.replace(/\{\w+\}/g, "00000000-0000-4000-8000-000000000000");
 
@@ -17,13 +19,43 @@ describe("the borders of the admin API", () => {
   });
   afterAll(() => api.close());
 
+  // The first of all: an address is told of once a minute.
+  it("tells of tokens that it does not know, an address once a minute, in log and audit, and never what was sent", async () => {
+    const { pool } = api.database.database;
+    const audited = async () =>
+      (await pool.query("select target, details, actor from audit_logs where action = 'loginFailed'")).rows;
+    const noted: { address: string; attempts: number }[] = [];
+    const time = { now: 0 };
+    const log = { ...quietLog, warn: (_what: string, about: object = {}) => void noted.push(about as never) } as Log;
+    const failed = new FailedLogins({ inTx: api.database.database.inTx, log }, () => time.now);
+    for (let n = 0; n < 50; n += 1) failed.note({ address: "10.0.0.9", operationId: "listNodes", requestId: "r" });
+    failed.note({ address: "10.0.0.10", operationId: "listNodes", requestId: "r" });
+    time.now += 61_000;
+    failed.note({ address: "10.0.0.9", operationId: "listNodes", requestId: "r" });
+    expect(noted.map(({ address, attempts }) => [address, attempts])).toEqual([
+      ["10.0.0.9", 1],
+      ["10.0.0.10", 1],
+      ["10.0.0.9", 50],
+    ]);
+    const authorization = `Bearer ${TRIED}`;
+    expect((await api.ask("GET", "/api/v1/admin/nodes", undefined, { authorization })).status).toBe(401);
+    const rows = await until("they are audited", async () => {
+      const all = await audited();
+      return all.some(({ target }) => target === "addresses/unknown") && all.length >= 4 ? all : undefined;
+    });
+    expect(rows.every(({ actor }) => actor === "unknown")).toBe(true);
+    const lines = api.logged.read().lines.map((line) => JSON.stringify(line));
+    expect(lines.filter((line) => line.includes("a token was not accepted"))).toHaveLength(1);
+    expect([...rows.map((row) => JSON.stringify(row)), ...lines].join("\n")).not.toContain(TRIED);
+  });
+
   it.each(ROUTES.filter((route) => route.permission !== "public").map((route) => [route.operationId, route] as const))(
     "%s is refused without a token, with a wrong one, and writes nothing",
     async (_, route) => {
       const before = await api.counts();
       for (const headers of [
         { authorization: "" },
-        { authorization: "Bearer wrong" },
+        { authorization: `Bearer ${TRIED}` },
         { authorization: `Basic ${api.admin}` },
       ]) {
         const answer = await api.ask(
@@ -88,34 +120,6 @@ describe("the borders of the admin API", () => {
       ).toBe("unsupported_media_type");
     },
   );
-
-  it("tells of tokens that it does not know, an address once a minute, in log and audit, and never what was sent", async () => {
-    const { pool } = api.database.database;
-    const audited = async () =>
-      (await pool.query("select target, details, actor from audit_logs where action = 'loginFailed'")).rows;
-    const tried = "guessed-token-that-nobody-has-0123456789";
-    const noted: { address: string; attempts: number }[] = [];
-    const time = { now: 0 };
-    const log = { ...quietLog, warn: (_what: string, about: object = {}) => void noted.push(about as never) } as Log;
-    const failed = new FailedLogins({ inTx: api.database.database.inTx, log }, () => time.now);
-    for (let n = 0; n < 50; n += 1) failed.note({ address: "10.0.0.9", operationId: "listNodes", requestId: "r" });
-    failed.note({ address: "10.0.0.10", operationId: "listNodes", requestId: "r" });
-    time.now += 61_000;
-    failed.note({ address: "10.0.0.9", operationId: "listNodes", requestId: "r" });
-    expect(noted.map(({ address, attempts }) => [address, attempts])).toEqual([
-      ["10.0.0.9", 1],
-      ["10.0.0.10", 1],
-      ["10.0.0.9", 50],
-    ]);
-    const authorization = `Bearer ${tried}`;
-    expect((await api.ask("GET", "/api/v1/admin/nodes", undefined, { authorization })).status).toBe(401);
-    const rows = await until("they are audited", async () => {
-      const all = await audited();
-      return all.some(({ target }) => target === "addresses/unknown") && all.length >= 4 ? all : undefined;
-    });
-    expect(rows.every(({ actor }) => actor === "unknown")).toBe(true);
-    expect(JSON.stringify(rows)).not.toContain(tried);
-  });
 
   it("changes a resource only for who names its present version, by every PATCH that there is (decision P4)", async () => {
     const { siteId, profileId, skuId } = await seedApi(api, "patched");

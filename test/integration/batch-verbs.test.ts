@@ -1,16 +1,14 @@
 /** Verbs of a whole batch while others write the same rows, and what they leave free for everybody else. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openBmc } from "../../hub/bmc/open.ts";
 import { recordDomainEvent } from "../../hub/db/queries/domain-events.ts";
 import { lastSettled, listDomainEvents } from "../../hub/db/queries/domain-events-list.ts";
 import { cancelBatch, HOSTS_AT_ONCE, recoverBatch } from "../../hub/workflows/batch-verbs.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { ApiError } from "../../shared/api/errors.ts";
 import { BatchId } from "../../shared/ids.ts";
-import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
+import { type ApiHarness, OUTSIDE, seedApi, startApi } from "../support/api-harness.ts";
 import { quietLog } from "../support/log.ts";
 import { MemorySecrets } from "../support/memory-secrets.ts";
-import { FIRST_BOOT } from "../support/onboarding-rig.ts";
 import { until } from "../support/until.ts";
 
 const ann = { actor: "ann", role: "admin", reason: "the wrong rack" } as const;
@@ -47,6 +45,10 @@ describe("a verb of a batch", () => {
          failure_class = $2, failure_code = $3, failure_message = 'm' where id = any($1::uuid[])`,
       [ids, failureClass, code],
     );
+  const kindsOf = () => {
+    const { db, inTx } = api.database.database;
+    return workflowsOf({ db, inTx, log: quietLog, secrets: new MemorySecrets(), ...OUTSIDE });
+  };
   const rowOf = async (id: string | undefined) =>
     (await query("select status, stage, compensation from workflows where id = $1", [id]))[0];
 
@@ -170,18 +172,8 @@ describe("a verb of a batch", () => {
   it("takes back all that it wrote of a host that refuses, and goes on with the others", async () => {
     const { batchId, ids } = await createBatch(3);
     const [, refusing = ""] = ids;
-    const { db, inTx } = api.database.database;
-    const maas = () => Promise.reject(new Error("nobody asks MAAS"));
-    const services = {
-      db,
-      inTx,
-      log: quietLog,
-      secrets: new MemorySecrets(),
-      maas,
-      bmc: openBmc({ caFile: null }),
-      firstBoot: FIRST_BOOT,
-    };
-    const kinds = workflowsOf(services).map((kind) => ({
+    const { inTx } = api.database.database;
+    const kinds = kindsOf().map((kind) => ({
       ...kind,
       hooks: {
         ...kind.hooks,
@@ -199,24 +191,15 @@ describe("a verb of a batch", () => {
     expect(await query("select 1 from audit_logs where target = $1", [`workflows/${refusing}`])).toEqual([]);
     expect(await query("select 1 from domain_events where subject = $1", [`onboardings/${refusing}`])).toEqual([]);
     expect(await query("select 1 from workflow_subjects where workflow_id = $1", [refusing])).toHaveLength(2);
-    expect((await cancelBatch(inTx, workflowsOf(services), batchId, { ...ann, failed: false })).applied).toBe(1);
+    expect((await cancelBatch(inTx, kindsOf(), batchId, { ...ann, failed: false })).applied).toBe(1);
   });
 
   it("that broke off in the middle is finished by asking again", async () => {
     const hosts = HOSTS_AT_ONCE + 5;
     const { batchId, ids } = await createBatch(hosts);
     await fail(query, ids, "upstream_transient", "maas_timeout");
-    const { db, inTx } = api.database.database;
-    const maas = () => Promise.reject(new Error("nobody asks MAAS"));
-    const kinds = workflowsOf({
-      db,
-      inTx,
-      log: quietLog,
-      secrets: new MemorySecrets(),
-      maas,
-      bmc: openBmc({ caFile: null }),
-      firstBoot: FIRST_BOOT,
-    });
+    const { inTx } = api.database.database;
+    const kinds = kindsOf();
     let chunks = 0;
     const dying: typeof inTx = async (fn, options) => {
       chunks += 1;

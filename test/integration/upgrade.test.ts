@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
-import { openBmc } from "../../hub/bmc/open.ts";
 import { sql } from "../../hub/db/orm.ts";
 import { readOnboarding } from "../../hub/db/queries/onboardings.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
@@ -22,6 +21,7 @@ import { SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { createTestDatabase } from "../support/database.ts";
 import { quietLog } from "../support/log.ts";
 import { MemorySecrets } from "../support/memory-secrets.ts";
+import { NO_BMC } from "../support/no-bmc.ts";
 import { FIRST_BOOT, playAgent } from "../support/onboarding-rig.ts";
 import { until } from "../support/until.ts";
 import { loadRecord, readRecord, regionFile } from "../upgrade/load-record.ts";
@@ -61,7 +61,7 @@ async function takeOver(version: string) {
     log: quietLog,
     secrets,
     maas: maasOf,
-    bmc: openBmc({ caFile: null }),
+    bmc: NO_BMC,
     firstBoot: FIRST_BOOT,
   });
   const start = () => {

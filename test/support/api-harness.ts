@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openBmc } from "../../hub/bmc/open.ts";
 import { loadConfig } from "../../hub/config.ts";
 import type { Database } from "../../hub/db/client.ts";
 import { type HubFacts, watchEventLoop } from "../../hub/diagnostics/facts.ts";
@@ -22,6 +21,7 @@ import type { Problem } from "../../shared/api/errors.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { noteLogLine } from "./known-secrets.ts";
 import { quietLog } from "./log.ts";
+import { NO_BMC } from "./no-bmc.ts";
 import { viewerToken } from "./viewer-token.ts";
 
 export interface Answer {
@@ -41,6 +41,8 @@ export interface ApiHarness {
   readonly viewer: string;
   /** Of the hub whose API this is. */
   readonly log: Log;
+  /** What it has said, the latest lines. */
+  readonly logged: LogRing;
   probeAnswer: Awaited<ReturnType<ProbeMaas>>;
   /** How long its diagnostics wait: on a busy machine too, unless a test is about that. */
   patience: Patience;
@@ -116,9 +118,9 @@ const factsOf = ({ pool }: Database, log: LogRing): HubFacts => ({
 });
 
 /** The API runs no stage. */
-const OUTSIDE = {
+export const OUTSIDE = {
   maas: () => Promise.reject(new Error("the API talks to no MAAS")),
-  bmc: openBmc({ caFile: null }),
+  bmc: NO_BMC,
   firstBoot: FIRST_BOOT,
 };
 
@@ -140,6 +142,7 @@ export async function startApi(
     database,
     secrets,
     log,
+    logged: ring,
     admin: readFileSync(tokenFile, "utf8").trim(),
     viewer: await viewerToken(database),
     probeAnswer: GOOD_PROBE,
@@ -173,8 +176,7 @@ export async function startApi(
   };
   const authority = await HubAuthority.open({ db, secrets, settleMs: 0 });
   const events = new EventFeed(db, quietLog);
-  closers.push(async () => events.close());
-  closers.push(async () => facts.eventLoop.close());
+  for (const part of [events, facts.eventLoop]) closers.push(async () => part.close());
   const takeDiagnostics = diagnosticsOf(facts, inTx);
   const app = createAdminApp({
     events,

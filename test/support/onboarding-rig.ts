@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { openBmc } from "../../hub/bmc/open.ts";
 import { and, eq, inArray, sql } from "../../hub/db/orm.ts";
 import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
 import {
@@ -28,6 +27,7 @@ import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { DEPLOY_PASSWORD } from "./deploy-password.ts";
 import { quietLog } from "./log.ts";
 import { MemorySecrets } from "./memory-secrets.ts";
+import { NO_BMC } from "./no-bmc.ts";
 
 export const SKU = "mi300x.192g.8gpu";
 const CA = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ2FuYXJ5\n-----END CERTIFICATE-----\n";
@@ -72,7 +72,7 @@ export async function startOnboardingRig(options: { machines: number; speed?: nu
     log: quietLog,
     secrets,
     maas: async () => createMaasClient({ ...client, ...(rig.patience === null ? {} : { timeouts: rig.patience }) }),
-    bmc: openBmc({ caFile: null }),
+    bmc: NO_BMC,
     firstBoot: FIRST_BOOT,
   };
   const rig: OnboardingRig = {
