@@ -45,7 +45,7 @@ interface WithAddresses {
     | undefined;
 }
 
-/** In the order in which the interfaces were made (contract 12); a version that lacks the field has its links. */
+/** In the order in which the interfaces were made (observed in MAAS); a version that lacks the field has its links. */
 function addressesOf(machine: WithAddresses): string[] {
   if (machine.ip_addresses) return [...machine.ip_addresses];
   const links = (machine.interface_set ?? []).flatMap((nic) => nic.links ?? []);
