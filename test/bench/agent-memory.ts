@@ -11,26 +11,26 @@ export async function measureAgentMemory(stateDir: string, port: number): Promis
   const hub = await startMemoryHub(stateDir, port);
   try {
     const agents = await enrollAgents(hub, AGENTS);
-    const before = await settledRss(hub.pid);
+    const before = await settledMib(hub.pid);
     const sockets = await connectAgents(agents, hub);
-    const after = await settledRss(hub.pid);
+    const after = await settledMib(hub.pid);
     for (const socket of sockets) socket.terminate();
     return [
       {
         name: "hub memory with no agent",
-        value: before / 1024,
+        value: before,
         unit: "MiB",
         note: "resident set, after 1,000 enrollments",
       },
       {
         name: `hub memory with ${AGENTS} agents`,
-        value: after / 1024,
+        value: after,
         unit: "MiB",
         note: "resident set, mutual TLS, heartbeats on",
       },
       {
         name: "hub memory per connected agent",
-        value: (after - before) / AGENTS,
+        value: ((after - before) * 1024) / AGENTS,
         unit: "KiB",
         note: "difference of the two",
       },
@@ -40,9 +40,13 @@ export async function measureAgentMemory(stateDir: string, port: number): Promis
   }
 }
 
-async function settledRss(pid: number): Promise<number> {
+async function settledMib(pid: number): Promise<number> {
   await new Promise((done) => setTimeout(done, SETTLE_MS));
+  return residentMib(pid);
+}
+
+export function residentMib(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   if (kib === undefined) throw new Error(`process ${pid} has no VmRSS`);
-  return Number(kib);
+  return Number(kib) / 1024;
 }

@@ -3,7 +3,16 @@ export interface Figure {
   readonly value: number;
   readonly unit: string;
   readonly note: string;
+  /** The most that it may be, where somebody relies on it. */
+  readonly atMost?: number;
 }
 
-export const printFigure = (figure: Figure): string =>
-  `${figure.name.padEnd(58)} ${figure.value.toFixed(figure.value < 10 ? 2 : figure.value < 100 ? 1 : 0).padStart(10)} ${figure.unit.padEnd(14)} ${figure.note}`;
+export const isHeld = ({ value, atMost }: Figure): boolean => atMost === undefined || value <= atMost;
+
+const inDigits = (value: number): string => value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0);
+
+export function printFigure(figure: Figure): string {
+  const { name, value, unit, note, atMost } = figure;
+  const bound = atMost === undefined ? "" : `; at most ${inDigits(atMost)}${isHeld(figure) ? "" : ": NOT HELD"}`;
+  return `${name.padEnd(58)} ${inDigits(value).padStart(10)} ${unit.padEnd(14)} ${note}${bound}`;
+}

@@ -1,8 +1,11 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { KEPT_OF_A_NODE } from "../../hub/db/kept.ts";
+import { CONDITION_TYPES } from "../../shared/condition-types.ts";
 import { startChild } from "../support/child.ts";
+import { residentMib } from "./agent-memory.ts";
 import { percentile } from "./bench-hubs.ts";
 import type { Figure } from "./figure.ts";
 import { type MemoryHub, startMemoryHub } from "./memory-hub.ts";
@@ -12,6 +15,11 @@ const GOOD = 200;
 const HOSTILE = 5;
 const QUIET_SECONDS = 20;
 const ATTACK_SECONDS = 60;
+/** What good agents and operators may notice, and what it may cost; more is a fault of the hub's. */
+const MOST_MORE_MS = 50;
+const MOST_MORE_MIB = 256;
+const { signals, ownConditions, hostEvents, certificates } = KEPT_OF_A_NODE;
+const MOST_ROWS = HOSTILE * (signals + ownConditions + Object.keys(CONDITION_TYPES).length + hostEvents + certificates);
 
 interface Look {
   readonly p50: number;
@@ -72,26 +80,31 @@ function figuresOf(of: {
       value: attacked.p99,
       unit: "ms",
       note: `${note(attacked)}; one a 20 ms, on one connection`,
+      atMost: quiet.p99 + MOST_MORE_MS,
     },
-    { name: "/healthz p99 once it has stopped", value: after.p99, unit: "ms", note: note(after) },
-    { name: "good agents lost", value: lost, unit: "agents", note: `of ${GOOD}, in ${ATTACK_SECONDS} s` },
+    {
+      name: "/healthz p99 once it has stopped",
+      value: after.p99,
+      unit: "ms",
+      note: note(after),
+      atMost: quiet.p99 + MOST_MORE_MS,
+    },
+    { name: "good agents lost", value: lost, unit: "agents", note: `of ${GOOD}, in ${ATTACK_SECONDS} s`, atMost: 0 },
     {
       name: "hub memory under attack",
       value: during.mib,
       unit: "MiB",
       note: `resident, at its end; ${before.mib.toFixed(0)} MiB before`,
+      atMost: before.mib + MOST_MORE_MIB,
     },
     {
       name: "rows that the attack left",
       value: during.rows - before.rows,
       unit: "rows",
       note: "signals, conditions, events of nodes, certificates",
+      atMost: MOST_ROWS,
     },
   ];
-}
-
-function residentMib(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }
 
 async function healthz({ port, ca }: MemoryHub, seconds: number): Promise<Look> {
