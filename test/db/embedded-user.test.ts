@@ -1,5 +1,5 @@
 /** As whom a root hub's database runs: a user of its own, whoever ran it before. */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import {
   chmod,
   chown,
@@ -105,8 +105,12 @@ describe.runIf(process.getuid?.() === 0)("a cluster that nobody's user ran", () 
     await client.end();
     await first.stop();
   });
+  /** The server of another user, which the one that is started ends: or this does, where it is not started. */
+  let others: ChildProcess | undefined;
   afterEach(async () => {
     for (const server of servers.splice(0)) await server.stop();
+    others?.kill("SIGINT");
+    others = undefined;
   });
 
   async function giveToNobody(): Promise<void> {
@@ -161,7 +165,8 @@ describe.runIf(process.getuid?.() === 0)("a cluster that nobody's user ran", () 
     const port = await freePort();
     const settings = [`port=${port}`, "listen_addresses=127.0.0.1", "unix_socket_directories="];
     const words = ["-D", data, ...settings.flatMap((one) => ["-c", one])];
-    spawn(join(binDir, "postgres"), words, { uid: nobody.uid, gid: nobody.gid, cwd: "/", stdio: "ignore" });
+    const as = { uid: nobody.uid, gid: nobody.gid, cwd: "/" };
+    others = spawn(join(binDir, "postgres"), words, { ...as, stdio: "ignore" });
     const password = await readFile(join(home, "cluster/password"), "utf8");
     const other = await until("the old server answers", async () => {
       const client = new Client({ host: "127.0.0.1", port, user: "muster", password, database: "postgres" });

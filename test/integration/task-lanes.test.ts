@@ -35,18 +35,20 @@ async function connect(): Promise<SocketAgent> {
   agents.push(agent);
   return agent;
 }
-async function enqueue(type: keyof typeof INPUTS): Promise<TaskId> {
-  const { task } = await rig.inTx((tx) =>
-    enqueueTask(tx, {
+/** `heldBack`: not to be given to the agent within the hour, from its first moment on. */
+const enqueue = (type: keyof typeof INPUTS, heldBack = false): Promise<TaskId> =>
+  rig.inTx(async (tx) => {
+    const { task } = await enqueueTask(tx, {
       nodeId: identity.nodeId,
       type: type as TaskType,
       input: INPUTS[type] as TaskInput,
       idempotencyKey: randomUUID(),
       deadlineSeconds: 3_600,
-    }),
-  );
-  return task.id;
-}
+    });
+    if (heldBack)
+      await tx.update(tasks).set({ notBefore: sql`now() + interval '1 hour'` }).where(eq(tasks.id, task.id));
+    return task.id;
+  });
 const inState = (id: TaskId, state: Task["state"]) =>
   until(`the task is ${state}`, async () => {
     const task = await readTask(rig.db, id);
@@ -112,13 +114,9 @@ describe("a task whose time is up before it was taken says why", () => {
 
   it("before it was due: its agent is there", async () => {
     await connect();
-    const id = await enqueue("node.undrain");
-    // Held back from the start of its life, or the agent would have it at once.
-    await rig.db
-      .update(tasks)
-      .set({ state: "queued", notBefore: sql`now() + interval '1 hour'` })
-      .where(eq(tasks.id, id));
-    expect(await expire(id)).toBe("The agent is connected, and was not given the task in time");
+    expect(await expire(await enqueue("node.undrain", true))).toBe(
+      "The agent is connected, and was not given the task in time",
+    );
   });
 
   it("without an agent", async () => {

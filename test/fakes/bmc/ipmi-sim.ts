@@ -95,11 +95,19 @@ export async function startIpmiSim(options: { address?: string; onNetworkBoot?: 
   const files = ["-c", join(folder, "lan.conf"), "-f", join(folder, "machine"), "-s", folder];
   const child = spawn("ipmi_sim", ["-n", ...files], { stdio: "ignore" });
   const ended = once(child, "exit");
+  const close = async (): Promise<void> => {
+    child.kill("SIGKILL");
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  };
   const to = ["-I", "lanplus", "-C", "3", "-H", address, "-p", String(port), "-U", IPMI_USER, "-P", IPMI_PASS];
   await until(
     "the simulated BMC to answer",
     async () => (await execa("ipmitool", [...to, "-N", "1", "-R", "1", "chassis", "power", "status"])).exitCode === 0,
-  );
+  ).catch(async (error: unknown) => {
+    await close();
+    throw error;
+  });
   return {
     port,
     calls: () => {
@@ -112,10 +120,6 @@ export async function startIpmiSim(options: { address?: string; onNetworkBoot?: 
     },
     power: () => (readFileSync(join(folder, "power"), "utf8").trim() === "1" ? "on" : "off"),
     setPower: (power) => file("power", power === "on" ? "1\n" : "0\n"),
-    close: async () => {
-      child.kill("SIGKILL");
-      await ended;
-      rmSync(folder, { recursive: true, force: true });
-    },
+    close,
   };
 }
