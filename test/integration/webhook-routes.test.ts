@@ -98,6 +98,25 @@ describe("the API of webhooks", () => {
     await expect(keep()).rejects.toMatchObject({ code: "secret_missing" });
   });
 
+  it("lists as many as were asked for, and the next ones by the cursor, those of one moment too", async () => {
+    for (let n = 0; n < 5; n += 1) await create({ types: ["webhook.tested"] });
+    const { pool } = api.database.database;
+    await pool.query("update webhooks set created_at = '2026-01-01T00:00:00.123456Z' where types = '{webhook.tested}'");
+    const { rows } = await pool.query<{ id: string }>("select id from webhooks order by created_at, id");
+    const seen: string[] = [];
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const next: string = cursor === "" ? "" : `&cursor=${cursor}`;
+      const { body } = await api.ask("GET", `${HOOKS}?limit=2${next}`);
+      expect(body.items.length).toBeLessThanOrEqual(2);
+      seen.push(...body.items.map(({ id }: { id: string }) => id));
+      cursor = body.next_cursor;
+    }
+    expect(seen).toEqual(rows.map(({ id }) => id));
+    const foreign = await api.ask("GET", `${HOOKS}?cursor=${cursorOf("1")}`);
+    expect(foreign.problem.errors?.[0]?.pointer).toBe("/cursor");
+  });
+
   it("refuses to test a webhook that is stopped", async () => {
     const { path } = await create();
     const etag = (await api.ask("GET", path)).headers.get("etag") ?? "";

@@ -29,15 +29,33 @@ export async function readWebhook(db: Db | Tx, id: string): Promise<Webhook | nu
 
 type OpenDeliveries = { readonly pending: number; readonly dead: number };
 
-/** Deliveries that are not over, or failed for good, by webhook: of one, or of all. */
-export async function countOpen(db: Db | Tx, webhookId?: string): Promise<ReadonlyMap<string, OpenDeliveries>> {
-  // The id itself where there is one: the planner then knows how many deliveries to expect.
-  const id = webhookId === undefined ? sql`w.id` : sql`${webhookId}::uuid`;
+/** Deliveries that are not over, or failed for good, of each of these webhooks. */
+export async function countOpen(db: Db | Tx, ids: readonly string[]): Promise<ReadonlyMap<string, OpenDeliveries>> {
+  const [only] = ids;
+  if (only === undefined) return new Map();
+  // The id itself where there is but one: the planner then knows how many deliveries to expect.
+  const id = ids.length === 1 ? sql`${only}::uuid` : sql`w.id`;
   const count = (state: "pending" | "dead") =>
     sql`(select count(*) from webhook_deliveries d where d.webhook_id = ${id} and d.state = ${sql.raw(`'${state}'`)})::int`;
   const { rows } = await db.execute<{ id: string } & OpenDeliveries>(sql`
-    select w.id::text as id, ${count("pending")} as pending, ${count("dead")} as dead from webhooks w where w.id = ${id}`);
+    select w.id::text as id, ${count("pending")} as pending, ${count("dead")} as dead from webhooks w
+    where w.id = any(${sql.param([...ids])}::uuid[])`);
   return new Map(rows.map(({ id: of, pending, dead }) => [of, { pending, dead }]));
+}
+
+/** In the order in which they were made; `after`: when the one before the first was made, in microseconds, and its id. */
+export async function listWebhooksAfter(
+  db: Db,
+  after: readonly string[] | null,
+  most: number,
+): Promise<{ webhook: Webhook; madeAt: string }[]> {
+  const made = sql<string>`(extract(epoch from ${webhooks.createdAt}) * 1000000)::bigint`;
+  return db
+    .select({ webhook: webhooks, madeAt: sql<string>`${made}::text` })
+    .from(webhooks)
+    .where(after === null ? undefined : sql`(${made}, ${webhooks.id}) > (${after[0]}::bigint, ${after[1]}::uuid)`)
+    .orderBy(made, webhooks.id)
+    .limit(most);
 }
 
 export async function listDeliveries(

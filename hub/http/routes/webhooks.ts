@@ -7,11 +7,12 @@ import { Secret } from "../../../shared/secret.ts";
 import { eq, sql } from "../../db/orm.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import { lastSettled } from "../../db/queries/domain-events-list.ts";
-import { countOpen } from "../../db/queries/webhooks.ts";
+import { countOpen, listWebhooksAfter } from "../../db/queries/webhooks.ts";
 import { webhooks } from "../../db/schema/index.ts";
 import { addressFault } from "../../events/webhook-address.ts";
 import { rotated, rotateKept } from "../../events/webhook-secret.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
+import { PageQuery, pageOf, readCursor } from "../page.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";
 import { changedMeanwhile, mustMatch } from "./rows.ts";
 import { mustFind, mustLock, originOf, toWebhook, WEBHOOKS_PATH, WEBHOOKS_TAG, WebhookParams } from "./webhook-rows.ts";
@@ -55,19 +56,32 @@ const createWebhook = writeRoute({
   },
 });
 
+/** When the last one shown was made, in microseconds, and its id. */
+const After = z.tuple([z.string().regex(/^\d{1,18}$/), z.uuid()]);
+
 const listWebhooks = readRoute({
   operationId: "listWebhooks",
   method: "GET",
   path: WEBHOOKS_PATH,
   tag: WEBHOOKS_TAG,
-  summary: "List webhooks",
+  summary: "List webhooks, in the order in which they were made",
   permission: "read",
+  query: PageQuery,
   status: 200,
   response: page(Webhook),
-  read: async ({ actor, deps }) => {
-    const open = await countOpen(deps.db);
-    const rows = await deps.db.select().from(webhooks).orderBy(webhooks.createdAt, webhooks.id);
-    return { items: rows.map((row) => toWebhook(row, actor, open.get(row.id))), next_cursor: null };
+  read: async ({ actor, query, deps }) => {
+    const after = readCursor(query.cursor, After);
+    const rows = await listWebhooksAfter(deps.db, after, query.limit + 1);
+    const open = await countOpen(
+      deps.db,
+      rows.map(({ webhook }) => webhook.id),
+    );
+    return pageOf(
+      rows,
+      query.limit,
+      ({ webhook, madeAt }) => [madeAt, webhook.id],
+      ({ webhook }) => toWebhook(webhook, actor, open.get(webhook.id)),
+    );
   },
 });
 
@@ -83,7 +97,7 @@ const getWebhook = readRoute({
   response: Webhook,
   read: async ({ actor, params, deps }) => {
     const row = await mustFind(deps.db, params.id);
-    const open = (await countOpen(deps.db, row.id)).get(row.id);
+    const open = (await countOpen(deps.db, [row.id])).get(row.id);
     return new Versioned(toWebhook(row, actor, open), String(row.version));
   },
 });
@@ -114,7 +128,7 @@ const patchWebhook = writeRoute({
       .where(eq(webhooks.id, params.id))
       .returning();
     if (changed === undefined) throw new Error("a locked webhook was not changed");
-    const open = (await countOpen(tx, row.id)).get(row.id);
+    const open = (await countOpen(tx, [row.id])).get(row.id);
     return {
       body: new Versioned(toWebhook(changed, actor, open), String(changed.version)),
       audit: { target: `webhooks/${params.id}`, details: audited(body) },
