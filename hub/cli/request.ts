@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
 import { setDefaultCACertificates } from "node:tls";
 import { type Invocation, UsageError } from "./arguments.ts";
 import { problemText } from "./output.ts";
@@ -83,7 +84,19 @@ interface Question {
   readonly deadlineMs?: number;
 }
 
-/** Retried by nobody: the key lets the operator's own second try find the first one's answer. */
+/** A hub that has had enough of a token says for how long; what is longer is the operator's to wait for. */
+const MOST_WAIT_SECONDS = 60;
+
+/** Zero where it is not to be waited for. */
+function secondsToWait(response: Response): number {
+  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
+  return response.status === 429 && seconds > 0 && seconds <= MOST_WAIT_SECONDS ? seconds : 0;
+}
+
+/**
+ * Retried by nobody but where the hub says that it did nothing and when to come back, and then once. Otherwise the key lets the operator's own second try
+ * find the first one's answer.
+ */
 export async function call(
   target: Target,
   { method, invocation, headers: own, repeatable, deadlineMs }: Question,
@@ -93,12 +106,21 @@ export async function call(
   if (repeatable === true) headers["idempotency-key"] = randomUUID();
   if (invocation.body !== null) headers["content-type"] = "application/json";
   const search = invocation.query.size === 0 ? "" : `?${invocation.query}`;
-  const response = await fetchFrom(target.url, `${invocation.path}${search}`, {
-    method,
-    headers,
-    ...(invocation.body === null ? {} : { body: JSON.stringify(invocation.body) }),
-    ...(deadlineMs === undefined ? {} : { signal: AbortSignal.timeout(deadlineMs) }),
-  });
+  const send = (): Promise<Response> =>
+    fetchFrom(target.url, `${invocation.path}${search}`, {
+      method,
+      headers,
+      ...(invocation.body === null ? {} : { body: JSON.stringify(invocation.body) }),
+      ...(deadlineMs === undefined ? {} : { signal: AbortSignal.timeout(deadlineMs) }),
+    });
+  let response = await send();
+  const wait = secondsToWait(response);
+  if (wait > 0) {
+    process.stderr.write(`The hub was asked too often with this token; asking again in ${wait} s.\n`);
+    await response.body?.cancel();
+    await pause(wait * 1000);
+    response = await send();
+  }
   if (response.ok) return response;
   throw new Refused(problemText(response.status, await response.json().catch(() => null)));
 }

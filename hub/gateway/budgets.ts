@@ -1,7 +1,7 @@
 import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 
 /**
- * What one host, and one address, may cost a hub: every number of it. A good agent stays far below each, also behind one NAT with a thousand others,
+ * What one host, one address and one operator's token may cost a hub: every number of it. A good agent stays far below each, also behind one NAT with a thousand others,
  * on a network that cuts its connections, and while somebody waits for its first boot. Each hub counts for itself, in memory; what is kept of a host is
  * bounded in the database, for all hubs together (`hub/db/kept.ts`).
  */
@@ -58,6 +58,17 @@ export const ADDRESS_RATES = {
   refusal: { burst: 5_000, perMinute: 3_000 },
 } as const satisfies Record<string, Rate>;
 export type AddressKind = keyof typeof ADDRESS_RATES;
+
+/**
+ * Of one token of the admin API, at one hub. A console that shows everything asks 21 times in two seconds; ten of them, a script that onboards a fleet host by
+ * host, and whoever lists it meanwhile stay below. A script that has run away gets no more than a part of the hub, and the other tokens have theirs.
+ */
+export const TOKEN_RATES = {
+  request: { burst: 1_000, perMinute: 9_000 },
+  /** Each is a transaction, with a row of the audit. Counted as a request as well. */
+  write: { burst: 500, perMinute: 3_000 },
+} as const satisfies Record<string, Rate>;
+export type TokenKind = keyof typeof TOKEN_RATES;
 
 export const LIMITS = {
   /** Connections that have not shown to be a host's of this hub. Beyond it the oldest is cut: a host shows it with its first request. */

@@ -10,10 +10,11 @@ import { openApiDocument } from "./openapi.ts";
 import { asApiError, problemOf, problemResponse } from "./problem.ts";
 import { type Env, register, requestIdOf } from "./register.ts";
 import { ROUTES } from "./routes/index.ts";
+import { TokenBudgets } from "./token-budgets.ts";
 
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
-/** The admin API. Order: request id, body limit, then each route's own (see `register`); one place for errors. */
+/** The admin API. Order: request id, body limit, who asks and how often, then each route's own (see `register`); one place for errors. */
 export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   const app = new Hono<Env>();
   app.use(async (c, next) => {
@@ -43,8 +44,8 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
       },
     }),
   );
-  const failed = new FailedLogins(deps);
-  for (const route of ROUTES) register(app, route, deps, failed);
+  const guard = { failed: new FailedLogins(deps), budgets: new TokenBudgets(deps.tokenRates) };
+  for (const route of ROUTES) register(app, route, deps, guard);
   const document = openApiDocument(ROUTES);
   app.get("/api/v1/openapi.json", (c) => c.json(document));
   app.get("/", (c) => servePage(c, statusPage));

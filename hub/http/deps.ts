@@ -10,6 +10,7 @@ import type { Log } from "../log.ts";
 import type { SecretStore } from "../secrets/port.ts";
 import type { StoreState } from "../secrets/store-watch.ts";
 import type { Workflow } from "../workflows/engine/workflow.ts";
+import type { TokenRates } from "./token-budgets.ts";
 
 /** Asks a site's MAAS whether it is usable with this token, and fit for the profiles. Never throws for what MAAS says. */
 export type ProbeMaas = (about: {
@@ -45,5 +46,7 @@ export interface ApiDependencies {
   readonly takeDiagnostics: () => Promise<Diagnostics>;
   /** Whether it is the token of the hub's own folder, which the hub knows without its database. */
   readonly isAdminToken: (token: string) => Promise<boolean>;
+  /** Those of `budgets.ts`, unless it is a test's. */
+  readonly tokenRates?: TokenRates | undefined;
   readonly status: () => { readonly hub_id: string; readonly version: string; readonly agents: number };
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Problem } from "../../shared/api/errors.ts";
+import { API_ERRORS, Problem } from "../../shared/api/errors.ts";
 import { NodeDetail, NodeSummary, TaskCreate } from "../../shared/api/nodes.ts";
 import {
   Batch,
@@ -37,6 +37,7 @@ import { Inventory } from "../../shared/inventory.ts";
 import { Json } from "../../shared/json.ts";
 import { LeftOut } from "../diagnostics/section.ts";
 import { Diagnostics, SectionFailed } from "../diagnostics/take.ts";
+import { TOKEN_RATES } from "../gateway/budgets.ts";
 import { HUB_VERSION } from "../version.ts";
 import { type Route, takesIdempotencyKey } from "./route.ts";
 
@@ -170,11 +171,25 @@ function parameters(route: Route): Schema[] {
   ];
 }
 
+const problem = {
+  description: "A problem (RFC 9457)",
+  content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+};
+/** Of every route that needs a token, as each token has a budget. */
+const refusedForNow = {
+  [API_ERRORS.rate_limited.status]: {
+    ...problem,
+    description: `The token has asked this hub too often (rate_limited): ${TOKEN_RATES.request.perMinute} requests a minute, ${TOKEN_RATES.write.perMinute} of them changes. Nothing was done`,
+    headers: {
+      "Retry-After": {
+        description: "Seconds until the next request is taken.",
+        schema: { type: "integer", minimum: 1 },
+      },
+    },
+  },
+};
+
 function operation(route: Route): Schema {
-  const problem = {
-    description: "A problem (RFC 9457)",
-    content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
-  };
   return {
     operationId: route.operationId,
     summary: route.summary,
@@ -200,6 +215,7 @@ function operation(route: Route): Schema {
               },
             }),
       },
+      ...(route.permission === "public" ? {} : refusedForNow),
       default: problem,
     },
   };

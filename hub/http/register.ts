@@ -13,10 +13,12 @@ import {
   recordAudit,
 } from "../db/queries/api-requests.ts";
 import { CommitOutcomeUnknownError, type Tx } from "../db/tx.ts";
+import type { TokenKind } from "../gateway/budgets.ts";
 import type { ApiDependencies } from "./deps.ts";
 import type { FailedLogins } from "./failed-logins.ts";
 import { parse } from "./problem.ts";
 import { type Actor, type Call, type Route, takesIdempotencyKey, Versioned } from "./route.ts";
+import type { TokenBudgets } from "./token-budgets.ts";
 
 export type Env = { Variables: { requestId: string }; Bindings: Partial<HttpBindings> };
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,128}$/;
@@ -29,9 +31,9 @@ export const requestIdOf = (given: string | undefined): string =>
 const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
 
 /** The order of things for every route: who, may they, is the request valid, was it answered before, act with audit, answer. */
-export function register(app: Hono<Env>, route: Route, deps: ApiDependencies, failed: FailedLogins): void {
+export function register(app: Hono<Env>, route: Route, deps: ApiDependencies, guard: ApiGuard): void {
   app.on(route.method, honoPath(route.path), async (c) => {
-    const actor = await authorize(c, route, deps, failed);
+    const actor = await authorize(c, route, deps, guard);
     const key = route.permission === "write" ? keyOf(c, route) : null;
     const call = await parseCall(c, route, actor, deps);
     if (route.stream !== undefined) return answerStream(c, route.stream, call);
@@ -41,10 +43,27 @@ export function register(app: Hono<Env>, route: Route, deps: ApiDependencies, fa
 
 const PUBLIC: Actor = { name: "anonymous", role: "viewer" };
 
-async function authorize(c: Context<Env>, route: Route, deps: ApiDependencies, failed: FailedLogins): Promise<Actor> {
+/** What stands before every route: who tried tokens in vain, and how much each good one may ask. */
+export interface ApiGuard {
+  readonly failed: FailedLogins;
+  readonly budgets: TokenBudgets;
+}
+
+const COSTS = { read: ["request"], write: ["request", "write"] } as const satisfies Record<string, TokenKind[]>;
+
+async function authorize(
+  c: Context<Env>,
+  route: Route,
+  deps: ApiDependencies,
+  { failed, budgets }: ApiGuard,
+): Promise<Actor> {
   if (route.permission === "public") return PUBLIC;
   const token = /^Bearer +([\x21-\x7e]{1,512})$/i.exec(c.req.header("authorization") ?? "")?.[1];
-  const actor = token === undefined ? null : await holderOf(token, route, deps);
+  const tokenSha256 = createHash("sha256")
+    .update(token ?? "")
+    .digest("hex");
+  const charged = token !== undefined && budgets.chargeKnown(tokenSha256, COSTS[route.permission]);
+  const actor = token === undefined ? null : await holderOf({ token, tokenSha256 }, route, deps);
   if (actor === null) {
     const address = c.env?.incoming?.socket.remoteAddress ?? "unknown";
     if (token !== undefined) failed.note({ address, operationId: route.operationId, requestId: c.get("requestId") });
@@ -53,6 +72,7 @@ async function authorize(c: Context<Env>, route: Route, deps: ApiDependencies, f
       "Send a valid token as `Authorization: Bearer <token>`. The first one lies in the hub's state folder, in the file admin-token.",
     );
   }
+  if (!charged) budgets.chargeNew(tokenSha256, actor.name, COSTS[route.permission]);
   if (route.permission === "write" && actor.role !== "admin")
     throw new ApiError(
       "forbidden",
@@ -64,9 +84,13 @@ async function authorize(c: Context<Env>, route: Route, deps: ApiDependencies, f
 /** How long one waits for the database who can be known without it. */
 const LOOKUP_MS = 3_000;
 
-async function holderOf(token: string, route: Route, deps: ApiDependencies): Promise<Actor | null> {
+async function holderOf(
+  { token, tokenSha256 }: { readonly token: string; readonly tokenSha256: string },
+  route: Route,
+  deps: ApiDependencies,
+): Promise<Actor | null> {
   // Looked up by hash: the comparison's time tells nothing of the token.
-  const held = findApiToken(deps.db, createHash("sha256").update(token).digest("hex"));
+  const held = findApiToken(deps.db, tokenSha256);
   if (route.withoutDatabase !== true) return held;
   const known = held.then(
     (actor) => ({ actor }),

@@ -38,6 +38,19 @@ describe("the API's description", () => {
     }
   });
 
+  it("tells of the token's budget at each route that needs a token, and at no other", () => {
+    const all = Object.values(document["paths"] as Record<string, Record<string, Record<string, unknown>>>);
+    for (const operation of all.flatMap((path) => Object.values(path))) {
+      const { 429: refused } = operation["responses"] as Record<string, unknown>;
+      if (operation["x-permission"] === "public") expect(refused).toBeUndefined();
+      else
+        expect(refused).toMatchObject({
+          headers: { "Retry-After": {} },
+          description: expect.stringContaining("rate_limited"),
+        });
+    }
+  });
+
   it("describes each place of a path as a required parameter", () => {
     for (const [path, operations] of Object.entries(
       document["paths"] as Record<

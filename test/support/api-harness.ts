@@ -12,6 +12,7 @@ import { ensureAdminToken, isAdminToken } from "../../hub/http/admin-token.ts";
 import { createAdminApp } from "../../hub/http/app.ts";
 import type { ProbeMaas } from "../../hub/http/deps.ts";
 import { startAdminServer } from "../../hub/http/server.ts";
+import type { TokenRates } from "../../hub/http/token-budgets.ts";
 import type { Log } from "../../hub/log.ts";
 import type { SecretStore } from "../../hub/secrets/port.ts";
 import { openSealedFileStore } from "../../hub/secrets/sealed-file.ts";
@@ -124,10 +125,14 @@ export const OUTSIDE = {
   firstBoot: FIRST_BOOT,
 };
 
-/** `open`: how the API itself reaches the test's database, where that is to be in the way; `probe`: asks a MAAS instead of the test. */
-export async function startApi(
-  options: { open?: (url: string) => Promise<Database>; probe?: ProbeMaas } = {},
-): Promise<ApiHarness> {
+interface Options {
+  readonly open?: (url: string) => Promise<Database>;
+  readonly probe?: ProbeMaas;
+  readonly tokenRates?: TokenRates;
+}
+
+/** `open`: how the API itself reaches the test's database, where that is to be in the way; `probe`: asks a MAAS instead of the test; `tokenRates`: else those in force. */
+export async function startApi(options: Options = {}): Promise<ApiHarness> {
   const database = await createTestDatabase();
   const folder = mkdtempSync(join(tmpdir(), "muster-api-"));
   const secrets = await openSealedFileStore({ directory: join(folder, "secrets") });
@@ -148,18 +153,8 @@ export async function startApi(
     probeAnswer: GOOD_PROBE,
     patience: PATIENT,
     diagnosticsAsked: 0,
-    ask: async (method, path, body, headers = {}) => {
-      const response = await app.request(path, {
-        method,
-        headers: {
-          authorization: `Bearer ${harness.admin}`,
-          ...(body === undefined ? {} : { "content-type": "application/json" }),
-          ...headers,
-        },
-        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
-      });
-      return answerOf(response);
-    },
+    ask: async (method, path, body, headers = {}) =>
+      answerOf(await app.request(path, requestOf(harness.admin, { method, body, headers }))),
     page: (path) => pageOf(app, path),
     listen: async () => {
       const server = await startAdminServer(app, { host: "127.0.0.1", port: 0 });
@@ -186,6 +181,7 @@ export async function startApi(
     inTx,
     secrets,
     workflows: workflowsOf({ db, inTx, log: quietLog, secrets, ...OUTSIDE }),
+    tokenRates: options.tokenRates,
     probe: options.probe ?? (async () => harness.probeAnswer),
     log,
     takeDiagnostics: () => {
@@ -197,6 +193,19 @@ export async function startApi(
   });
   return harness;
 }
+
+const requestOf = (
+  token: string,
+  { method, body, headers }: { method: string; body: unknown; headers: Record<string, string> },
+): RequestInit => ({
+  method,
+  headers: {
+    authorization: `Bearer ${token}`,
+    ...(body === undefined ? {} : { "content-type": "application/json" }),
+    ...headers,
+  },
+  ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+});
 
 async function answerOf(response: Response): ReturnType<ApiHarness["ask"]> {
   const text = await response.text();
