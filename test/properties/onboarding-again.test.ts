@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq } from "../../hub/db/orm.ts";
+import { listConditions } from "../../hub/db/queries/node-conditions.ts";
+import { listNodeRows } from "../../hub/db/queries/node-reads.ts";
 import { listStageEvents } from "../../hub/db/queries/workflow-events.ts";
 import { domainEvents, maasRoceAssignments, nodeConditions, nodeMaasState, nodes } from "../../hub/db/schema/index.ts";
 import { schedulability } from "../../hub/node/schedulable.ts";
@@ -18,7 +20,7 @@ let rig: OnboardingRig;
 let arriving: Driver;
 let leaving: Driver;
 beforeAll(async () => {
-  rig = await startOnboardingRig({ machines: 9 });
+  rig = await startOnboardingRig({ machines: 10 });
   const kinds = workflowsOf(rig.services);
   arriving = new Driver(rig.test, kinds, (id) => rig.playAgent(id));
   leaving = new Driver(rig.test, kinds, (id) => playDecommissionedAgent(rig, id));
@@ -69,12 +71,19 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
         .from(nodeConditions)
         .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, "network.roce")))
     )[0];
-  const schedulable = (word: { reason: string; status: "True" | "False" | "Unknown" } | undefined) =>
-    word === undefined
-      ? []
-      : schedulability({ status: "active", cordonReason: null, generation: 1, hostClosed: false }, [
-          { ...word, type: "network.roce", generation: 1, stale: false },
-        ]).reasons.filter((reason) => reason.startsWith("network.roce"));
+  /** As the API shows the node: in the list that schedulers read, and by itself. */
+  const shown = async (id: NodeId) => {
+    const [row] = await listNodeRows(db(), { id }, { limit: 1, after: null });
+    if (row === undefined) throw new Error("no such node");
+    const { reasons } = schedulability({ ...row.node, hostClosed: row.hostClosed }, row.conditions);
+    const word = (await listConditions(db(), id)).find(({ type }) => type === "network.roce");
+    return { status: row.node.status, word, barredBy: reasons.filter((reason) => reason.startsWith("network.roce")) };
+  };
+  const toldOf = (nodeId: NodeId) =>
+    db()
+      .select()
+      .from(domainEvents)
+      .where(and(eq(domainEvents.type, "node.roce.incomplete"), eq(domainEvents.subject, `nodes/${nodeId}`)));
   const [first, second] = ROCE_NICS;
 
   it("are those of the rows: what a row named before is taken away, what others made stays and is told", async () => {
@@ -99,31 +108,67 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
     expect(word?.message).toContain(`were left: ${second} 172.31.0.14`);
   });
 
+  /** What keeps the first row from being set, and how it is mended. */
+  const TROUBLES = {
+    "an interface that the machine has not": {
+      says: /^1 of 2 RoCE addresses are set\. Not set: ens99f9 172\.30\S+: the machine has no such interface/,
+      make: async (hostname: string) => {
+        const row = and(rowsOf(hostname), eq(maasRoceAssignments.interface, first));
+        await db().update(maasRoceAssignments).set({ interface: "ens99f9" }).where(row);
+        const named = and(rowsOf(hostname), eq(maasRoceAssignments.interface, "ens99f9"));
+        return () => db().update(maasRoceAssignments).set({ interface: first }).where(named);
+      },
+    },
+    // MAAS says it as 404.
+    "an address that another machine has": {
+      says: new RegExp(`^1 of 2 RoCE addresses are set\\. Not set: ${first} 172\\.30\\S+: .*404.*already in use`),
+      make: async (_hostname: string, n: number) => {
+        const taken = `172.30.0.${2 * n + 1}`;
+        const nic = rig.maas.sim.region.state.machines[0]?.interfaces.find(({ name }) => name === first);
+        if (nic === undefined) throw new Error("no machine that could have the address");
+        const before = [...nic.links];
+        nic.links.push({ id: 9_000_000 + n, mode: "static", subnetId: null, ipAddress: taken });
+        return async () => {
+          nic.links = before;
+        };
+      },
+    },
+  } as const;
+
   it.each([
-    [true, "AddressesMissing", 1],
-    [false, "MissingButAllowed", 0],
+    [8, "an interface that the machine has not", true],
+    [9, "an interface that the machine has not", false],
+    [10, "an address that another machine has", true],
   ] as const)(
-    "are never a quiet part of them on a node that may be used (required: %s)",
-    async (required, reason, barred) => {
-      const n = required ? 8 : 9;
+    "on host %i with %s are never a quiet part of them (required: %s), until they are set",
+    async (n, what, required) => {
       const profileId = await rig.addProfile(`roce-${n}`, { roce_required: required });
       const { id, nodeId, hostname } = await rig.start(n, profileId);
-      await db()
-        .update(maasRoceAssignments)
-        .set({ interface: "ens99f9" })
-        .where(and(rowsOf(hostname), eq(maasRoceAssignments.interface, first)));
-      expect((await arriving.drive(id)).status).toBe("completed");
-      const word = await roceOf(nodeId);
-      expect(word).toMatchObject({ status: "False", reason });
-      expect(word?.message).toMatch(/^1 of 2 .* ens99f9 .*no such interface/);
-      expect(schedulable(word)).toHaveLength(barred);
-      const told = await db()
-        .select()
-        .from(domainEvents)
-        .where(and(eq(domainEvents.type, "node.roce.incomplete"), eq(domainEvents.subject, `nodes/${nodeId}`)));
-      expect(told).toMatchObject([
-        { data: { onboarding_id: id, assignments: 2, applied: 1, bars_scheduling: required } },
-      ]);
+      const { says, make } = TROUBLES[what];
+      const mend = await make(hostname, n);
+      const end = await arriving.drive(id);
+      expect(end.status, "the other rails are there (lifecycle 4.6)").toBe("completed");
+      const now = await shown(nodeId);
+      const reason = required ? "AddressesMissing" : "MissingButAllowed";
+      expect(now).toMatchObject({ status: "active", word: { status: "False", reason } });
+      expect(now.word?.message).toMatch(says);
+      expect(now.barredBy).toEqual(required ? ["network.roce is False: AddressesMissing"] : []);
+      const data = { onboarding_id: id, assignments: 2, applied: 1, bars_scheduling: required };
+      const told = await toldOf(nodeId);
+      expect(told).toMatchObject([{ data }]);
+      expect(JSON.stringify(told[0]?.data), "the row is named").toMatch(/172\.30\./);
+      if (!required) return;
+      await mend();
+      await removed(nodeId);
+      await releasedInMaas((end.state as { maas_system_id: string }).maas_system_id);
+      const again = await rig.start(n, profileId);
+      expect((await arriving.drive(again.id)).status).toBe("completed");
+      expect(await shown(again.nodeId)).toMatchObject({
+        status: "active",
+        word: { status: "True", reason: "AllSet" },
+        barredBy: [],
+      });
+      expect(await toldOf(again.nodeId)).toEqual([]);
     },
   );
 });
