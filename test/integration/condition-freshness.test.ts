@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { closeSync, constants, openSync, renameSync, writeSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { and, eq, sql } from "../../hub/db/orm.ts";
+import { and, count, eq, gt, lt, sql } from "../../hub/db/orm.ts";
 import { conditionHolds, readConditions } from "../../hub/db/queries/node-conditions.ts";
 import {
   agentSessions,
@@ -136,8 +136,9 @@ describe("the look for stale conditions", () => {
   // Only the test's own nodes are counted.
   beforeEach(() => rig.db.delete(nodeConditions));
   const sweep = () => sweepConditions(rig.inTx, GRACE_MS);
+  const ago = (seconds: number) => sql`now() - make_interval(secs => ${seconds})`;
   const lookedAgo = (seconds: number) =>
-    rig.db.update(conditionWatch).set({ lookedUntil: sql`now() - make_interval(secs => ${seconds})` });
+    rig.db.update(conditionWatch).set({ lookedUntil: ago(seconds), lookedAt: ago(seconds) });
   const told = (nodeId: NodeId) =>
     rig.db
       .select({ subject: domainEvents.subject, data: domainEvents.data })
@@ -195,6 +196,67 @@ describe("the look for stale conditions", () => {
     await age(good, GRACE_MS / 1000);
     expect(await sweep()).toBe(1);
     expect(await now(good, "agent.healthy")).toMatchObject({ status: "Unknown" });
+  });
+
+  /** Many nodes of which each has a word that ends then, and a transaction's own id for each event that tells it. */
+  async function fleet(size: number): Promise<void> {
+    await rig.db.execute(sql`
+      with made as (insert into nodes (id, hostname, sku, gpus_total, region_code, status, onboarding_mode, generation)
+        select gen_random_uuid(), 'fleet-' || n, 's', 8, 'r1', 'active', 'manual', 1 from generate_series(1, ${size}) n returning id)
+      insert into node_conditions (node_id, type, status, reason, message, generation, source, observed_at, expires_at)
+      select id, 'agent.healthy', 'True', 'Said', '', 1, 'agent', now(), now() + interval '600 seconds' from made`);
+  }
+  const later = (seconds: number) =>
+    rig.db.update(nodeConditions).set({ expiresAt: sql`expires_at - make_interval(secs => ${seconds})` });
+  /** How many events each transaction has written since. */
+  const writtenAtOnce = async (since: bigint): Promise<number[]> => {
+    const { rows } = await rig.db.execute<{ n: number }>(
+      sql`select count(*)::int as n from domain_events where seq > ${since} and type = 'node.condition.stale' group by xmin::text`,
+    );
+    return rows.map(({ n }) => n).toSorted((a, b) => a - b);
+  };
+  const newest = async (): Promise<bigint> => {
+    const { rows } = await rig.db.execute<{ seq: string }>(
+      sql`select coalesce(max(seq), 0)::text as seq from domain_events`,
+    );
+    return BigInt(rows[0]?.seq ?? 0);
+  };
+
+  it("of a fleet that has fallen silent is made of bounded transactions, with a grace for all of it after an outage, and goes on in the next look", async () => {
+    await sweep();
+    await fleet(230);
+    const atOnce = 10;
+    // A week without any hub.
+    await lookedAgo(604_800);
+    await later(604_800 - 300);
+    const before = await newest();
+    expect(await sweepConditions(rig.inTx, GRACE_MS, atOnce)).toBe(0);
+    // The first look has given some of them their grace, and told of none.
+    const given = await rig.db
+      .select({ n: count() })
+      .from(nodeConditions)
+      .where(gt(nodeConditions.expiresAt, sql`now()`));
+    expect(given).toEqual([{ n: 200 }]);
+    expect(await sweepConditions(rig.inTx, GRACE_MS, atOnce)).toBe(0);
+    const [left] = await rig.db
+      .select({ n: count() })
+      .from(nodeConditions)
+      .where(lt(nodeConditions.expiresAt, sql`now() + interval '250 seconds'`));
+    expect(left).toEqual({ n: 0 });
+    // Nobody says it again, and hubs look on all the time.
+    await later(GRACE_MS / 1000 + 5);
+    await rig.db.update(conditionWatch).set({ lookedUntil: ago(60) });
+    let told = 0;
+    for (let looks = 0; looks < 10 && told < 230; looks += 1) {
+      const some = await sweepConditions(rig.inTx, GRACE_MS, atOnce);
+      expect(some).toBeGreaterThan(0);
+      told += some;
+    }
+    expect(told).toBe(230);
+    expect(await sweepConditions(rig.inTx, GRACE_MS, atOnce)).toBe(0);
+    const sizes = await writtenAtOnce(before);
+    expect(sizes.length).toBeGreaterThanOrEqual(23);
+    expect(sizes.at(-1)).toBeLessThanOrEqual(2 * atOnce);
   });
 
   it("gives a pause that is none, e.g. one hub's restart beside another, no grace", async () => {

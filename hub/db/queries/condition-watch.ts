@@ -1,15 +1,15 @@
 import type { NodeId } from "../../../shared/ids.ts";
-import { and, asc, eq, gt, lt, lte, ne, sql } from "../orm.ts";
+import { and, asc, eq, gt, lte, ne, type SQL, sql } from "../orm.ts";
 import { conditionWatch, type NodeConditionRow, nodeConditions, nodes } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
-/** Until when it was looked, held until the transaction ends, so that of several hubs each takes the time after the one before. Null: never. */
-export async function lockConditionWatch(tx: Tx): Promise<{ lookedUntil: Date; idleSeconds: number } | null> {
+/** As it is held until the transaction ends, so that of several hubs each goes on after the one before. Null: never looked. */
+export async function lockConditionWatch(tx: Tx): Promise<{ idleSeconds: number; inGrace: boolean } | null> {
   await tx.insert(conditionWatch).values({}).onConflictDoNothing();
   const [row] = await tx
     .select({
-      lookedUntil: conditionWatch.lookedUntil,
-      idleSeconds: sql<number>`extract(epoch from now() - ${conditionWatch.lookedUntil})::float8`,
+      idleSeconds: sql<number>`extract(epoch from now() - ${conditionWatch.lookedAt})::float8`,
+      inGrace: sql<boolean>`${conditionWatch.graceUntil} is not null`,
     })
     .from(conditionWatch)
     .for("update");
@@ -17,22 +17,36 @@ export async function lockConditionWatch(tx: Tx): Promise<{ lookedUntil: Date; i
 }
 
 /** One that waited for the lock began before the one that it waited for: time is never gone back over. */
-export async function lookedUntilNow(tx: Tx): Promise<void> {
-  await tx.update(conditionWatch).set({ lookedUntil: sql`now()` }).where(lt(conditionWatch.lookedUntil, sql`now()`));
+const orNow = (column: typeof conditionWatch.lookedUntil | typeof conditionWatch.lookedAt) =>
+  sql`greatest(${column}, now())`;
+
+/** What expired up to `until` is told; null: all up to now. */
+export async function lookedUntil(tx: Tx, until: string | null): Promise<void> {
+  const { lookedUntil, lookedAt } = conditionWatch;
+  const told = until === null ? orNow(lookedUntil) : sql`${until}::timestamptz`;
+  await tx.update(conditionWatch).set({ lookedUntil: told, lookedAt: orNow(lookedAt) });
 }
 
-/** What held still when it was last looked holds for so much longer from now. */
-export async function extendConditions(tx: Tx, seconds: number): Promise<void> {
-  const until = sql`now() + make_interval(secs => ${seconds})`;
+export async function beginGrace(tx: Tx, seconds: number): Promise<void> {
+  await tx.update(conditionWatch).set({ graceUntil: sql`now() + make_interval(secs => ${seconds})` });
+}
+
+/**
+ * What held still when it was last looked holds for so much longer from now, `most` conditions at once. Those of one step end
+ * together, and those of different steps do not, so that a step ahead of the look for what has expired is bounded as well.
+ */
+export async function extendConditions(tx: Tx, seconds: number, most: number): Promise<void> {
+  const { rowCount } = await tx.execute(sql`
+    with step as (
+      select c.node_id, c.type from node_conditions c, condition_watch w
+      where c.expires_at > w.looked_until and c.expires_at < w.grace_until
+      order by c.expires_at limit ${most} for update of c)
+    update node_conditions c set expires_at = greatest(now() + make_interval(secs => ${seconds}), w.grace_until)
+    from step, condition_watch w where c.node_id = step.node_id and c.type = step.type`);
+  const more = (rowCount ?? 0) >= most;
   await tx
-    .update(nodeConditions)
-    .set({ expiresAt: until })
-    .where(
-      and(
-        gt(nodeConditions.expiresAt, sql`(select looked_until from condition_watch)`),
-        lt(nodeConditions.expiresAt, until),
-      ),
-    );
+    .update(conditionWatch)
+    .set({ lookedAt: orNow(conditionWatch.lookedAt), ...(more ? {} : { graceUntil: null }) });
 }
 
 export interface StaleCondition
@@ -40,19 +54,32 @@ export interface StaleCondition
   readonly hostname: string;
 }
 
-/** Conditions of nodes' present provisioning that have become stale since it was last looked. */
-export async function newlyStale(tx: Tx): Promise<StaleCondition[]> {
+/** When the `most`-th of what expired since it was last looked did so, to the microsecond; null: it was fewer. */
+export async function endOfStep(tx: Tx, most: number): Promise<string | null> {
+  const { expiresAt } = nodeConditions;
+  const [row] = await tx
+    .select({ at: sql<string>`${expiresAt}::text` })
+    .from(nodeConditions)
+    .where(hasExpired(null))
+    .orderBy(asc(expiresAt))
+    .offset(most - 1)
+    .limit(1);
+  return row?.at ?? null;
+}
+
+const hasExpired = (until: string | null): SQL | undefined =>
+  and(
+    gt(nodeConditions.expiresAt, sql`(select looked_until from condition_watch)`),
+    lte(nodeConditions.expiresAt, until === null ? sql`now()` : sql`${until}::timestamptz`),
+  );
+
+/** Conditions of nodes' present provisioning that have become stale since it was last looked, up to then; null: up to now. */
+export async function newlyStale(tx: Tx, until: string | null): Promise<StaleCondition[]> {
   const { type, status, observedAt, expiresAt } = nodeConditions;
   return tx
     .select({ nodeId: sql<NodeId>`${nodes.id}`, hostname: nodes.hostname, type, status, observedAt, expiresAt })
     .from(nodeConditions)
     .innerJoin(nodes, and(eq(nodes.id, nodeConditions.nodeId), eq(nodes.generation, nodeConditions.generation)))
-    .where(
-      and(
-        gt(expiresAt, sql`(select looked_until from condition_watch)`),
-        lte(expiresAt, sql`now()`),
-        ne(nodes.status, "deleted"),
-      ),
-    )
+    .where(and(hasExpired(until), ne(nodes.status, "deleted")))
     .orderBy(asc(nodes.id), asc(type));
 }
