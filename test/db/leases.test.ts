@@ -181,7 +181,8 @@ describe("the proof by history", () => {
     await begin(3);
     await write(0, null, null, 0, "started");
     await write(1, a, 1, 2);
-    await write(3, b, 3, 4);
+    await write(2, b, 2, 3);
+    await write(3, a, 4, 5);
     expect(await faults()).toEqual([]);
 
     await begin(2);

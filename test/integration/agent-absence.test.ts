@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { keepConnectionAttempts, type NotedAttempt } from "../../hub/db/queries/connection-attempts.ts";
+import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { nodeConditions } from "../../hub/db/schema/index.ts";
 import type { WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
@@ -62,6 +63,8 @@ const sees =
 it("trusts another CA: the code says so, and so does the reason of the wait", async () => {
   const end = await giveUp(async (told) => {
     await sees("certificate_untrusted", "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA")(told);
+    // The stage looks again before its time is up.
+    await rig.services.inTx((tx) => wakeWorkflows(tx, [waitKey.node(told.nodeId)]));
   });
   expect(end).toMatchObject({
     stage: STAGE,
@@ -70,6 +73,7 @@ it("trusts another CA: the code says so, and so does the reason of the wait", as
     evidence: { waited_for: "agent", seen_from_host: [expect.stringMatching(/unknown CA\) \d+ times, last at/)] },
   });
   expect(end.failureMessage).toContain("does not trust this hub");
+  expect([...end.reasons].join("\n")).toContain("; its host does not trust the hub's certificate (unknown CA)");
 });
 
 it("is silent: nothing was seen from its addresses, and MAAS was told that the first boot failed", async () => {

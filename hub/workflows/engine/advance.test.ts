@@ -15,9 +15,10 @@ const broken = failure("deploy_cloud_init_failure", "deploy_failed", "the deploy
 
 describe("advance", () => {
   it("enters the next stage, due at once, with the patch merged", () => {
-    const move = advance(claimed(), { kind: "done", message: "did b", patch: { more: 2 } }, rules());
+    const row = claimed({ attempt: 3, state: { kept: 1, known: 1 } });
+    const move = advance(row, { kind: "done", message: "did b", patch: { more: 2, known: 2 } }, rules());
     expect(move).toMatchObject({ status: "running", stage: "c", attempt: 1, entersStage: true, wakeInSeconds: 0 });
-    expect(move.state).toEqual({ kept: 1, more: 2 });
+    expect(move.state).toEqual({ kept: 1, known: 2, more: 2 });
     expect(move.events.map((event) => [event.stage, event.status])).toEqual([
       ["b", "succeeded"],
       ["c", "started"],
