@@ -100,7 +100,7 @@ describe("the identity on disk", () => {
     expect(again.tls.key).toContain("PRIVATE KEY");
   });
 
-  it("is whole whichever file of a renewal was the last one before a power cut", async () => {
+  it("is whole whichever file of a renewal was the last one before a power cut, and after a second cut", async () => {
     const enrolled = await identities.enroll();
     const files = ["key-next.pem", "certificate.pem", "key.pem", "identity.json"];
     const before = files.map((name) => (host.has(`${STATE}/${name}`) ? host.read(`${STATE}/${name}`) : null));
@@ -118,6 +118,12 @@ describe("the identity on disk", () => {
       });
       const read = mustRead(await identities.read());
       expect(read.tls).toEqual(written < 2 ? enrolled.tls : renewed.tls);
+      // A second cut, in the renewal that follows: before it asks, or while its answer is on its way.
+      hub.refuseRenewals = { status: 503, code: "unavailable" };
+      await expect(identities.renew(read)).rejects.toThrow();
+      hub.refuseRenewals = null;
+      expect(await identities.read()).toEqual(read);
+      expect(mustRead(await identities.renew(read)).tls.cert).not.toBe(read.tls.cert);
     }
   });
 });

@@ -131,6 +131,8 @@ export class IdentityStore {
    */
   async renew(identity: Identity): Promise<Identity> {
     const begun = await this.#system.read(this.#path(NEXT_KEY));
+    // The renewal before was cut off between its certificate and its key: this file is the only one that holds the key in use.
+    if (begun === identity.tls.key) await this.#system.write(this.#path("key.pem"), begun, 0o600);
     const key = begun !== null && begun !== identity.tls.key && parseKey(begun) !== null ? begun : makeKey();
     await this.#system.write(this.#path(NEXT_KEY), key, 0o600);
     const answer = await askHub(
