@@ -16,7 +16,11 @@ describe("the flags of every command", () => {
     const [some] = OPERATIONS.filter(({ command }) => command === "update-webhook");
     const field = { name: "hub", required: false, schema: { type: "string" } };
     const operation = { ...some, body: [...(some?.body ?? []), field] } as Operation;
-    expect(() => readArguments(operation, ["id", "--hub", "https://elsewhere.example"])).toThrow(UsageError);
+    expect(() => readArguments(operation, ["id", "--hub", "https://elsewhere.example"])).toThrow(
+      new UsageError(
+        "--hub is a flag of every command, and a field of this one; give the field by --json. See: muster help update-webhook",
+      ),
+    );
     expect(readArguments(operation, ["id", "--json", "{}"]).words).toEqual(["id"]);
   });
 });

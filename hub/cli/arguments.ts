@@ -45,7 +45,7 @@ export function readArguments(operation: Operation, argv: readonly string[]): { 
     const { values, positionals } = parseArgs({ args: [...argv], options, allowPositionals: true });
     const unclear = taken.find((flag) => flag in values);
     if (unclear !== undefined)
-      throw new Error(`--${unclear} is a flag of every command, and a field of this one. Give the field by --json`);
+      throw new Error(`--${unclear} is a flag of every command, and a field of this one; give the field by --json`);
     return { values: values as Values, words: positionals };
   } catch (error) {
     // Node's own advice after the first sentence is about programs that take such a word as an argument.
