@@ -1,5 +1,6 @@
 import { isIPv6 } from "node:net";
 import { ADDRESS_RATES, type AddressKind, ask, type Bucket, isFull, type Rate } from "./budgets.ts";
+import { plainAddress } from "./connection-attempts.ts";
 
 /** Beyond it those that were used longest ago are forgotten: whoever owns so many addresses is not held by budgets of one. */
 const MOST_ADDRESSES = 20_000;
@@ -42,10 +43,8 @@ export class AddressBudgets {
 
 /** Whoever has an IPv6 address has a whole /64 of them. */
 export function addressKey(address: string): string {
-  const [plain = ""] = address.split("%");
+  const [plain = ""] = (plainAddress(address) ?? "").split("%");
   if (!isIPv6(plain)) return plain;
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(plain);
-  if (mapped?.[1] !== undefined) return mapped[1];
   const [head = "", tail] = plain.toLowerCase().split("::");
   const before = head === "" ? [] : head.split(":");
   // A dotted end stands for two groups; it is never among the first four.

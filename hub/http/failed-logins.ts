@@ -1,4 +1,5 @@
 import { recordAudit } from "../db/queries/api-requests.ts";
+import { addressKey } from "../gateway/address-budgets.ts";
 import type { ApiDependencies } from "./deps.ts";
 
 /** One line and one row an address in this time, with how many there were: whoever tries tokens must not fill log and audit. */
@@ -7,9 +8,17 @@ const TELL_EVERY_MS = 60_000;
 const MOST_ADDRESSES = 1_000;
 const OTHERS = "others";
 
+interface Attempt {
+  readonly address: string;
+  readonly operationId: string;
+  readonly requestId: string;
+}
+
 interface Account {
   toldAt: number;
   untold: number;
+  /** Tells of the rest at the end of the time. */
+  timer: NodeJS.Timeout | null;
 }
 
 /** Tokens that are no token of this hub: told in log and audit, and never what was sent. */
@@ -17,26 +26,40 @@ export class FailedLogins {
   readonly #deps: Pick<ApiDependencies, "inTx" | "log">;
   readonly #accounts = new Map<string, Account>();
   readonly #now: () => number;
+  readonly #tellEveryMs: number;
 
-  constructor(deps: Pick<ApiDependencies, "inTx" | "log">, now: () => number = () => performance.now()) {
+  constructor(
+    deps: Pick<ApiDependencies, "inTx" | "log">,
+    now: () => number = () => performance.now(),
+    tellEveryMs = TELL_EVERY_MS,
+  ) {
     this.#deps = deps;
     this.#now = now;
+    this.#tellEveryMs = tellEveryMs;
   }
 
-  note(at: { readonly address: string; readonly operationId: string; readonly requestId: string }): void {
+  /** The first is told at once, those that follow together. */
+  note(attempt: Attempt): void {
     const now = this.#now();
     for (const [known, { toldAt }] of this.#accounts)
-      if (now - toldAt > 2 * TELL_EVERY_MS) this.#accounts.delete(known);
-    const address = this.#accounts.has(at.address) || this.#accounts.size < MOST_ADDRESSES ? at.address : OTHERS;
-    const account = this.#accounts.get(address) ?? { toldAt: Number.NEGATIVE_INFINITY, untold: 0 };
+      if (now - toldAt > 2 * this.#tellEveryMs) this.#accounts.delete(known);
+    const key = addressKey(attempt.address);
+    const address = this.#accounts.has(key) || this.#accounts.size < MOST_ADDRESSES ? key : OTHERS;
+    const account = this.#accounts.get(address) ?? { toldAt: Number.NEGATIVE_INFINITY, untold: 0, timer: null };
     this.#accounts.set(address, account);
     account.untold += 1;
-    if (now - account.toldAt < TELL_EVERY_MS) return;
+    const last = { ...attempt, address };
+    const untilMs = account.toldAt + this.#tellEveryMs - now;
+    if (untilMs <= 0) this.#tell(account, last);
+    else account.timer ??= setTimeout(() => this.#tell(account, last), untilMs).unref();
+  }
+
+  #tell(account: Account, { address, operationId: operation, requestId }: Attempt): void {
+    if (account.timer !== null) clearTimeout(account.timer);
     const attempts = account.untold;
-    account.toldAt = now;
-    account.untold = 0;
+    Object.assign(account, { toldAt: this.#now(), untold: 0, timer: null });
     const { log, inTx } = this.#deps;
-    log.warn("a token was not accepted", { address, attempts, operation: at.operationId, request_id: at.requestId });
+    log.warn("a token was not accepted", { address, attempts, operation, request_id: requestId });
     inTx((tx) =>
       recordAudit(tx, {
         actor: "unknown",
@@ -44,8 +67,8 @@ export class FailedLogins {
         action: "loginFailed",
         target: `addresses/${address}`,
         reason: null,
-        requestId: at.requestId,
-        details: { attempts, operation: at.operationId },
+        requestId,
+        details: { attempts, operation },
       }),
     ).catch((error: unknown) => log.warn("a failed login could not be audited", { address, error }));
   }

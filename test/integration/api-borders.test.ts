@@ -37,13 +37,27 @@ describe("the borders of the admin API", () => {
       ["10.0.0.10", 1],
       ["10.0.0.9", 50],
     ]);
+    const burst: number[] = [];
+    const counting = {
+      ...quietLog,
+      warn: (_what: string, about: object = {}) => void burst.push((about as { attempts: number }).attempts),
+    } as Log;
+    const bursts = new FailedLogins({ inTx: api.database.database.inTx, log: counting }, undefined, 100);
+    // One host has a whole /64 of addresses.
+    for (let n = 1; n <= 20; n += 1)
+      bursts.note({ address: `2001:db8:0:1::${n}`, operationId: "listNodes", requestId: "r" });
+    await until("those after the first to be told, though none follows", () =>
+      burst.reduce((sum, attempts) => sum + attempts, 0) === 20 ? true : undefined,
+    );
+    expect(burst[0]).toBe(1);
     const authorization = `Bearer ${TRIED}`;
     expect((await api.ask("GET", "/api/v1/admin/nodes", undefined, { authorization })).status).toBe(401);
     const rows = await until("they are audited", async () => {
       const all = await audited();
-      return all.some(({ target }) => target === "addresses/unknown") && all.length >= 4 ? all : undefined;
+      return all.some(({ target }) => target === "addresses/unknown") && all.length >= 6 ? all : undefined;
     });
     expect(rows.every(({ actor }) => actor === "unknown")).toBe(true);
+    expect(rows.map(({ target }) => target)).toContain("addresses/2001:db8:0:1::/64");
     const lines = api.logged.read().lines.map((line) => JSON.stringify(line));
     expect(lines.filter((line) => line.includes("a token was not accepted"))).toHaveLength(1);
     expect([...rows.map((row) => JSON.stringify(row)), ...lines].join("\n")).not.toContain(TRIED);
