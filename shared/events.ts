@@ -4,6 +4,7 @@ import { FAILURE_CLASSES } from "./failures.ts";
 import { CLONE_EVIDENCE_CODES } from "./identity.ts";
 import { NODE_STATUSES } from "./node-status.ts";
 import { ConditionStatus } from "./readiness.ts";
+import { ROTATION_PHASES } from "./trust.ts";
 import { DECOMMISSION_MODES, WORKFLOW_STATUSES } from "./workflow-status.ts";
 
 /** How an operation ended: the same members for every kind. Failure members only where it failed. */
@@ -212,7 +213,7 @@ export const EVENTS = {
     data: z.strictObject({
       generation: z.int(),
       sequence: z.int(),
-      phase: z.enum(["announced", "in_force", "aborted"]),
+      phase: z.enum(ROTATION_PHASES),
     }),
   },
   "webhook.tested": {

@@ -8,6 +8,12 @@ import { canonicalJson } from "./json.ts";
  */
 export const TRUST_KINDS = ["announce", "finish", "abort"] as const;
 export type TrustKind = (typeof TRUST_KINDS)[number];
+/** What each makes of a rotation. */
+export const ROTATION_PHASES = {
+  announce: "announced",
+  finish: "in_force",
+  abort: "aborted",
+} as const satisfies Record<TrustKind, string>;
 
 const Keys = {
   /** Of the CA that signs the hub's and the hosts' certificates. */
@@ -24,7 +30,7 @@ export const TrustStatement = z.strictObject({
 });
 export type TrustStatement = z.output<typeof TrustStatement>;
 export type UnsignedStatement = Omit<TrustStatement, "signature">;
-/** Some 1.2 kB each: it fits into a frame. */
+/** Some 0.8 kB each: all of them fit into a frame. */
 export const MOST_STATEMENTS = 500;
 export const TrustChain = z.array(TrustStatement).max(MOST_STATEMENTS);
 /** Where the hub tells the chain to anybody. */

@@ -5,7 +5,7 @@ import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
 import { SECRET_PATHS, type SecretData, SecretError, type SecretStore } from "../secrets/port.ts";
-import { readOrCreate } from "../secrets/read-or-create.ts";
+import { readMade, readOrCreate } from "../secrets/read-or-create.ts";
 import { KEY_ALGORITHM, SIGNING_ALGORITHM, serialOf, x509 } from "./x509.ts";
 
 const HOUR = 3_600_000;
@@ -52,9 +52,16 @@ export function authorityOf(caPem: string): (certificate: X509Certificate) => bo
   return (certificate) => certificate.verify(publicKey);
 }
 
-/** Opens the CA of a generation from the secret store; the first hub that asks makes it. */
-export async function openCertificateAuthority(secrets: SecretStore, generation = 1): Promise<CertificateAuthority> {
-  const stored = await readOrMake(secrets, generation);
+/** Whether a key of the hub that is not in the secret store is made, or was made before and is missed. */
+export type MissingKey = "make" | "refuse";
+
+/** Opens the CA of a generation from the secret store; where it may be made, the first hub that asks makes it. */
+export async function openCertificateAuthority(
+  secrets: SecretStore,
+  generation = 1,
+  missing: MissingKey = "make",
+): Promise<CertificateAuthority> {
+  const stored = await readOrMake(secrets, generation, missing);
   const privateKey = await webcrypto.subtle.importKey(
     "pkcs8",
     x509.PemConverter.decode(stored.privateKeyPem)[0] ?? new ArrayBuffer(0),
@@ -151,10 +158,12 @@ async function checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequ
 async function readOrMake(
   secrets: SecretStore,
   generation: number,
+  missing: MissingKey,
 ): Promise<{ certificatePem: string; privateKeyPem: string }> {
   const path =
     generation === 1 ? SECRET_PATHS.certificateAuthority : SECRET_PATHS.laterCertificateAuthority(generation);
-  const { certificate_pem: certificatePem, private_key_pem: privateKeyPem } = await readOrCreate(secrets, path, make);
+  const { certificate_pem: certificatePem, private_key_pem: privateKeyPem } =
+    missing === "make" ? await readOrCreate(secrets, path, make) : await readMade(secrets, path);
   if (certificatePem === undefined || privateKeyPem === undefined)
     throw new SecretError(
       "secret_corrupt",

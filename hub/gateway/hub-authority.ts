@@ -8,7 +8,7 @@ import {
   readStatements,
 } from "../db/queries/authority-statements.ts";
 import type { Db, Tx } from "../db/tx.ts";
-import type { SecretStore } from "../secrets/port.ts";
+import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts";
 import { authorityOf, type CertificateAuthority, openCertificateAuthority } from "./certificate-authority.ts";
 import { openTaskSigner, type TaskSigner } from "./task-signer.ts";
 
@@ -46,27 +46,40 @@ export class HubAuthority {
   readonly #db: Db;
   readonly #secrets: SecretStore;
   readonly #settleMs: number;
-  readonly #first: { readonly ca: CertificateAuthority; readonly signer: TaskSigner };
+  readonly #staleMs: number;
+  readonly #first: Pair;
   #now: InForce;
-  #lookedAt = performance.now();
+  /** When the last look began: what it saw may have changed since. */
+  #askedAt: number;
+  /** When it ended: the ages in it are of that time at the latest. */
+  #answeredAt = performance.now();
 
   private constructor(
-    { db, secrets, settleMs = SETTLE_MS }: AuthorityOptions,
-    first: { readonly ca: CertificateAuthority; readonly signer: TaskSigner },
+    { db, secrets, settleMs = SETTLE_MS, staleMs = STALE_MS }: AuthorityOptions,
+    first: Pair,
     now: InForce,
+    askedAt: number,
   ) {
     this.#db = db;
     this.#secrets = secrets;
     this.#settleMs = settleMs;
+    this.#staleMs = staleMs;
     this.#first = first;
     this.#now = now;
+    this.#askedAt = askedAt;
   }
 
   /** The first hub makes the first generation. */
   static async open(options: AuthorityOptions): Promise<HubAuthority> {
     const { db, secrets } = options;
-    const first = { ca: await openCertificateAuthority(secrets, 1), signer: await openTaskSigner(secrets, 1) };
-    return new HubAuthority(options, first, await load(secrets, first, await readStatements(db)));
+    const askedAt = performance.now();
+    const chain = await readStatements(db);
+    const missing = chain.length === 0 ? "make" : "refuse";
+    const first = {
+      ca: await openCertificateAuthority(secrets, 1, missing),
+      signer: await openTaskSigner(secrets, 1, missing),
+    };
+    return new HubAuthority(options, first, await load(secrets, first, chain), askedAt);
   }
 
   get generation(): number {
@@ -78,7 +91,7 @@ export class HubAuthority {
 
   /** What agents are to know: a generation that came into force a moment ago is not among it yet. */
   get chain(): readonly TrustStatement[] {
-    const since = performance.now() - this.#lookedAt;
+    const since = performance.now() - this.#answeredAt;
     const hidden = this.#now.chain.findIndex(
       ({ statement, ageMs }) => statement.kind === "finish" && ageMs + since < this.#settleMs,
     );
@@ -110,7 +123,7 @@ export class HubAuthority {
         return now().signer.publicKey;
       },
       sign: (order) => {
-        if (performance.now() - this.#lookedAt > STALE_MS)
+        if (performance.now() - this.#askedAt > this.#staleMs)
           throw new Error(
             "this hub could not see for a while which order key is in force; nothing is signed meanwhile",
           );
@@ -122,38 +135,59 @@ export class HubAuthority {
 
   /** True when the chain has grown. */
   async refresh(): Promise<boolean> {
+    const askedAt = performance.now();
     const chain = await readStatements(this.#db);
+    const answeredAt = performance.now();
     const grown = chain.length !== this.#now.chain.length;
-    this.#now = grown ? await load(this.#secrets, this.#first, chain) : { ...this.#now, chain };
-    this.#lookedAt = performance.now();
+    const now = grown ? await load(this.#secrets, this.#first, chain) : { ...this.#now, chain };
+    // Another look that began later has ended before this one.
+    if (askedAt < this.#askedAt) return false;
+    this.#now = now;
+    this.#askedAt = askedAt;
+    this.#answeredAt = answeredAt;
     return grown;
   }
 
   /** The keys of the next generation, made by whoever asks first; a start that was cut off finds the same ones again. */
-  async prepareNext(): Promise<Prepared> {
+  async prepareNext(): Promise<Looked> {
     await this.refresh();
-    const generation = 1 + Math.max(1, ...this.#now.chain.map(({ statement }) => statement.generation));
+    const { chain } = this.#now;
+    const generation = 1 + Math.max(1, ...chain.map(({ statement }) => statement.generation));
     const ca = await openCertificateAuthority(this.#secrets, generation);
     const signer = await openTaskSigner(this.#secrets, generation);
-    return { generation, ca_pem: ca.caPem, order_key: signer.publicKey };
+    return { sequence: chain.length, keys: { generation, ca_pem: ca.caPem, order_key: signer.publicKey } };
   }
 
-  /** Adds the statement in the caller's transaction, signed by the key in force. `prepared` for an announcement alone. */
-  async state(tx: Tx, kind: TrustKind, prepared: Prepared | null): Promise<TrustStatement> {
+  /** The keys that are announced. */
+  async lookAtNext(): Promise<Looked> {
+    await this.refresh();
+    const { chain, trust } = this.#now;
+    return { sequence: chain.length, keys: trust.next };
+  }
+
+  /** The same, to put them into force: the secret store must hold them, or no hub could sign afterwards. */
+  async haveNext(): Promise<Looked> {
+    const looked = await this.lookAtNext();
+    if (looked.keys !== null) await openNamed(this.#secrets, looked.keys);
+    return looked;
+  }
+
+  /** Adds the statement in the caller's transaction, signed by the key in force: about what was looked at, and nothing else that came since. */
+  async state(tx: Tx, kind: TrustKind, { sequence, keys }: Looked): Promise<TrustStatement> {
     const kept = await lockStatements(tx);
-    if (kept.length !== this.#now.chain.length)
+    if (kept.length !== sequence)
       throw new ApiError("conflict", "The hub's keys were changed meanwhile. Look at them again (get-authority).");
     const { next } = this.#now.trust;
     if (kind === "announce" && next !== null)
       throw new ApiError("conflict", `Generation ${next.generation} is announced already. Finish or abort it first.`);
-    const about = kind === "announce" ? prepared : next;
-    if (about === null) throw new ApiError("conflict", "No rotation is under way. Start one first.");
-    if (kept.length >= MOST_STATEMENTS - 1)
+    if (keys === null) throw new ApiError("conflict", "No rotation is under way. Start one first.");
+    // What is begun must find room for its end.
+    if (kept.length >= (kind === "announce" ? MOST_STATEMENTS - 1 : MOST_STATEMENTS))
       throw new ApiError(
         "conflict",
         "The chain of statements is at its largest; no more rotations can be told to hosts.",
       );
-    const statement = this.signer.signStatement({ sequence: kept.length + 1, kind, ...about });
+    const statement = this.signer.signStatement({ sequence: kept.length + 1, kind, ...keys });
     await addStatement(tx, statement);
     return statement;
   }
@@ -163,32 +197,41 @@ export interface AuthorityOptions {
   readonly db: Db;
   readonly secrets: SecretStore;
   readonly settleMs?: number;
+  readonly staleMs?: number;
 }
-export interface Prepared {
-  readonly generation: number;
-  readonly ca_pem: string;
-  readonly order_key: string;
+/** What the next statement is about, as of the chain's newest one by then. */
+export interface Looked {
+  readonly sequence: number;
+  /** Null: nothing is announced. */
+  readonly keys: Keys | null;
 }
+type Keys = NonNullable<Trust["next"]>;
+type Pair = Pick<InForce, "ca" | "signer">;
 
-async function load(
-  secrets: SecretStore,
-  first: { readonly ca: CertificateAuthority; readonly signer: TaskSigner },
-  chain: readonly KeptStatement[],
-): Promise<InForce> {
+async function load(secrets: SecretStore, first: Pair, chain: readonly KeptStatement[]): Promise<InForce> {
   const statements = chain.map(({ statement }) => statement);
   const genesis = { sequence: 0, current: { ca_pem: first.ca.caPem, order_key: first.signer.publicKey }, next: null };
   const { trust, fault } = followTrust(genesis, statements, isSigned);
   if (fault !== null) throw new Error(`The chain of the hub's keys in the database does not hold: ${fault}.`);
-  const generation = statements.findLast((one) => one.kind === "finish")?.generation ?? 1;
-  const later = generation > 1;
+  const finishes = statements.filter((one) => one.kind === "finish");
+  const newest = finishes.at(-1);
   return {
-    generation,
+    generation: newest?.generation ?? 1,
     trust,
     chain,
-    ca: later ? await openCertificateAuthority(secrets, generation) : first.ca,
-    signer: later ? await openTaskSigner(secrets, generation) : first.signer,
-    issuers: [first.ca.caPem, ...statements.filter((one) => one.kind === "finish").map((one) => one.ca_pem)].map(
-      authorityOf,
-    ),
+    ...(newest === undefined ? first : await openNamed(secrets, newest)),
+    issuers: [first.ca.caPem, ...finishes.map((one) => one.ca_pem)].map(authorityOf),
   };
+}
+
+/** Keys that a statement names. A store that was put back to an earlier state has none, or others: hosts would take those for a stranger's. */
+async function openNamed(secrets: SecretStore, { generation, ca_pem, order_key }: Keys): Promise<Pair> {
+  const ca = await openCertificateAuthority(secrets, generation, "refuse");
+  const signer = await openTaskSigner(secrets, generation, "refuse");
+  if (ca.caPem === ca_pem && signer.publicKey === order_key) return { ca, signer };
+  throw new SecretError(
+    "secret_corrupt",
+    SECRET_PATHS.laterCertificateAuthority(generation),
+    `The hub's CA and order key of generation ${generation} are not those that hosts were told of. Restore the secret store from a backup that has them`,
+  );
 }

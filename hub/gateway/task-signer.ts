@@ -1,8 +1,9 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
 import { orderSigningText, type SignedOrder, type UnsignedOrder } from "../../shared/tasks/order.ts";
 import { type TrustStatement, trustSigningText, type UnsignedStatement } from "../../shared/trust.ts";
-import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts";
-import { readOrCreate } from "../secrets/read-or-create.ts";
+import { SECRET_PATHS, type SecretData, SecretError, type SecretStore } from "../secrets/port.ts";
+import { readMade, readOrCreate } from "../secrets/read-or-create.ts";
+import type { MissingKey } from "./certificate-authority.ts";
 
 export interface TaskSigner {
   /** Base64url of the raw 32 bytes; hosts get it with their user-data. */
@@ -12,10 +13,14 @@ export interface TaskSigner {
   signStatement(statement: UnsignedStatement): TrustStatement;
 }
 
-/** Opens the key of a generation that signs task orders; the first hub that asks makes it. */
-export async function openTaskSigner(secrets: SecretStore, generation = 1): Promise<TaskSigner> {
+/** Opens the key of a generation that signs task orders; where it may be made, the first hub that asks makes it. */
+export async function openTaskSigner(
+  secrets: SecretStore,
+  generation = 1,
+  missing: MissingKey = "make",
+): Promise<TaskSigner> {
   const path = generation === 1 ? SECRET_PATHS.taskSigningKey : SECRET_PATHS.laterTaskSigningKey(generation);
-  const privateKey = createPrivateKey(await readOrMake(secrets, path));
+  const privateKey = createPrivateKey(await readOrMake(secrets, path, missing));
   const signed = (text: string): string => sign(null, Buffer.from(text), privateKey).toString("base64url");
   const { x } = createPublicKey(privateKey).export({ format: "jwk" });
   if (x === undefined)
@@ -31,10 +36,13 @@ export async function openTaskSigner(secrets: SecretStore, generation = 1): Prom
   };
 }
 
-async function readOrMake(secrets: SecretStore, path: string): Promise<string> {
-  const { private_key_pem: pem } = await readOrCreate(secrets, path, async () => ({
-    private_key_pem: generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-  }));
+const make = async (): Promise<SecretData> => ({
+  private_key_pem: generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+});
+
+async function readOrMake(secrets: SecretStore, path: string, missing: MissingKey): Promise<string> {
+  const { private_key_pem: pem } =
+    missing === "make" ? await readOrCreate(secrets, path, make) : await readMade(secrets, path);
   if (pem !== undefined) return pem;
   throw new SecretError(
     "secret_corrupt",

@@ -20,3 +20,18 @@ export async function readOrCreate(
     return secrets.read(path);
   }
 }
+
+/** For what the database says was made: it is never made anew, as nobody outside would know what came of it. */
+export async function readMade(secrets: SecretStore, path: string): Promise<SecretData> {
+  try {
+    return await secrets.read(path);
+  } catch (error) {
+    if (!(error instanceof SecretError) || error.code !== "secret_missing") throw error;
+    throw new SecretError(
+      "secret_corrupt",
+      path,
+      "A key that the database names is not there: the secret store is older than the database. Restore it from a newer backup",
+      error,
+    );
+  }
+}

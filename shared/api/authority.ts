@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { NodeId } from "../ids.ts";
 import { NodeStatus } from "../node-status.ts";
+import { ROTATION_PHASES } from "../trust.ts";
 import { Reason } from "./decommissions.ts";
 import { Timestamp } from "./values.ts";
 
@@ -28,7 +29,7 @@ export const Authority = z.strictObject({
 export const AuthorityRotation = z.strictObject({
   generation: z.int(),
   sequence: z.int(),
-  phase: z.enum(["announced", "in_force", "aborted"]),
+  phase: z.enum(ROTATION_PHASES),
 });
 export const AuthorityRotationStart = z.strictObject({ reason: Reason });
 export const AuthorityRotationFinish = z.strictObject({ reason: Reason, force: z.boolean().default(false) });

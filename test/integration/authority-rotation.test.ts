@@ -180,10 +180,10 @@ describe("a rotation of CA and order key", () => {
   it("whose start was cut off after its keys were made is started again with the same ones", async () => {
     const prepared = await hubs[0].prepareNext();
     expect(await hubs[1].prepareNext()).toEqual(prepared);
-    expect(prepared.generation).toBe(4);
+    expect(prepared.keys?.generation).toBe(4);
     expect(await rotate("")).toMatchObject({ body: { generation: 4 } });
     const { body } = await api.ask("GET", PATH);
-    expect(body.next.order_key).toBe(prepared.order_key);
+    expect(body.next.order_key).toBe(prepared.keys?.order_key);
     await rotate("/abort");
   });
 

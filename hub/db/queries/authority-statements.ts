@@ -15,7 +15,6 @@ import type { Db, Tx } from "../tx.ts";
 
 export interface KeptStatement {
   readonly statement: TrustStatement;
-  readonly createdAt: Date;
   readonly ageMs: number;
 }
 
@@ -28,7 +27,7 @@ export async function readStatements(db: Db | Tx): Promise<KeptStatement[]> {
     })
     .from(authorityStatements)
     .orderBy(asc(authorityStatements.sequence));
-  return rows.map(({ row, ageMs }) => ({ statement: toStatement(row), createdAt: row.createdAt, ageMs }));
+  return rows.map(({ row, ageMs }) => ({ statement: toStatement(row), ageMs }));
 }
 
 const toStatement = (row: AuthorityStatementRow): TrustStatement => ({

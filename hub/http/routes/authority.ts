@@ -1,5 +1,4 @@
 import { createHash, X509Certificate } from "node:crypto";
-import type { z } from "zod";
 import {
   Authority,
   AuthorityRotation,
@@ -7,11 +6,11 @@ import {
   AuthorityRotationStart,
 } from "../../../shared/api/authority.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
-import type { TrustKind } from "../../../shared/trust.ts";
+import { ROTATION_PHASES, type TrustKind } from "../../../shared/trust.ts";
 import { countTrust } from "../../db/queries/authority-statements.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import type { Tx } from "../../db/tx.ts";
-import type { HubAuthority, Prepared } from "../../gateway/hub-authority.ts";
+import type { HubAuthority, Looked } from "../../gateway/hub-authority.ts";
 import { type Route, readRoute, writeRoute } from "../route.ts";
 
 const path = "/api/v1/admin/authority";
@@ -54,23 +53,11 @@ const getAuthority = readRoute({
   },
 });
 
-const answerOf = (generation: number, sequence: number, kind: TrustKind) => ({
-  body: { generation, sequence, phase: PHASES[kind] },
-});
-const PHASES = { announce: "announced", finish: "in_force", abort: "aborted" } as const satisfies Record<
-  TrustKind,
-  z.input<typeof AuthorityRotation>["phase"]
->;
-
-async function write(authority: HubAuthority, tx: Tx, kind: TrustKind, about: Prepared | null, reason: string) {
-  const { sequence, generation } = await authority.state(tx, kind, about);
-  await recordDomainEvent(tx, {
-    type: "authority.rotation.changed",
-    subject: "authority",
-    data: { generation, sequence, phase: PHASES[kind] },
-  });
-  const details = { generation, sequence, phase: PHASES[kind] };
-  return { ...answerOf(generation, sequence, kind), audit: { target: "authority", reason, details } };
+async function write(authority: HubAuthority, tx: Tx, kind: TrustKind, looked: Looked, reason: string) {
+  const { sequence, generation } = await authority.state(tx, kind, looked);
+  const body = { generation, sequence, phase: ROTATION_PHASES[kind] };
+  await recordDomainEvent(tx, { type: "authority.rotation.changed", subject: "authority", data: body });
+  return { body, audit: { target: "authority", reason, details: body } };
 }
 
 const startRotation = writeRoute({
@@ -85,7 +72,7 @@ const startRotation = writeRoute({
   status: 201,
   response: AuthorityRotation,
   before: ({ deps }) => deps.authority().prepareNext(),
-  write: ({ body, deps }, tx, prepared) => write(deps.authority(), tx, "announce", prepared, body.reason),
+  write: ({ body, deps }, tx, looked) => write(deps.authority(), tx, "announce", looked, body.reason),
 });
 
 const finishRotation = writeRoute({
@@ -99,16 +86,15 @@ const finishRotation = writeRoute({
   body: AuthorityRotationFinish,
   status: 200,
   response: AuthorityRotation,
-  before: async ({ deps }) => void (await deps.authority().refresh()),
-  write: async ({ body, deps }, tx) => {
-    const authority = deps.authority();
-    const { hosts, informed, missing } = await countTrust(tx, authority.trust.sequence, 1);
-    if (authority.trust.next !== null && informed < hosts && !body.force)
+  before: ({ deps }) => deps.authority().haveNext(),
+  write: async ({ body, deps }, tx, looked) => {
+    const { hosts, informed, missing } = await countTrust(tx, looked.sequence, 1);
+    if (looked.keys !== null && informed < hosts && !body.force)
       throw new ApiError(
         "conflict",
         `${hosts - informed} of ${hosts} hosts do not know the next keys yet, e.g. ${missing[0]?.hostname ?? "one"}. Wait until they were connected (get-authority), or force it: a host that was off follows the change by itself when it comes back; one whose agent is older than this hub has to be upgraded first, or re-enrolled.`,
       );
-    return write(authority, tx, "finish", null, body.reason);
+    return write(deps.authority(), tx, "finish", looked, body.reason);
   },
 });
 
@@ -122,8 +108,8 @@ const abortRotation = writeRoute({
   body: AuthorityRotationStart,
   status: 200,
   response: AuthorityRotation,
-  before: async ({ deps }) => void (await deps.authority().refresh()),
-  write: ({ body, deps }, tx) => write(deps.authority(), tx, "abort", null, body.reason),
+  before: ({ deps }) => deps.authority().lookAtNext(),
+  write: ({ body, deps }, tx, looked) => write(deps.authority(), tx, "abort", looked, body.reason),
 });
 
 export const authorityRoutes: readonly Route[] = [getAuthority, startRotation, finishRotation, abortRotation];
