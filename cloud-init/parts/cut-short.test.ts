@@ -158,7 +158,9 @@ function cutInstall(): void {
       until [ -e "$1/usr/bin/muster-agent" ]; do kill -0 $! || break; done
       kill -9 $!; wait
       [ "$(ls "$1/usr/lib/muster/agent" | grep -vc dpkg-new)" -eq ${FILES} ] || exit 0
-      "$1/usr/bin/dpkg" --purge muster-agent
+      # As before the first: dpkg does not remove what it was cut in.
+      rm -rf "$1/usr/bin/muster-agent" "$1/usr/lib/muster" "$1"/var/lib/dpkg/{info,updates}/*
+      : > "$1/var/lib/dpkg/status"
     done
     exit 1`;
   const cut = spawnSync("bash", ["-c", script, "-", folder.root], { encoding: "utf8" });

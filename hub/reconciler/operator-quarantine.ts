@@ -1,17 +1,14 @@
-import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import { lockDriftStates, writeDrift } from "../db/queries/drift.ts";
 import { isHostReleased } from "../db/queries/machine-releases.ts";
 import { hasLiveCertificate } from "../db/queries/node-certificates.ts";
 import { disownQuarantine } from "../db/queries/node-identity-bars.ts";
-import { lockNode } from "../db/queries/nodes.ts";
 import { onboardingOfHost } from "../db/queries/onboarding-work.ts";
-import type { Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "../node/move-node.ts";
-import { heldError, holderOf } from "../workflows/start-decommission.ts";
-import { vouchFor } from "./resolve.ts";
+import { heldError, holderOf, mustLockNode } from "../workflows/start-decommission.ts";
+import { conflict, vouchFor } from "./resolve.ts";
 
 /** What a person's word made of a node; `prior` is what it was. */
 export interface Moved {
@@ -34,7 +31,7 @@ const INSTEAD: Readonly<Partial<Record<NodeStatus, string>>> = {
  * person lifts it (decision N4). Throws ApiError; nothing is written then.
  */
 export async function quarantineNode(tx: Tx, nodeId: NodeId, reason: string): Promise<Moved> {
-  const node = await mustLock(tx, nodeId);
+  const node = await mustLockNode(tx, nodeId);
   const holder = await holderOf(tx, nodeId);
   if (holder !== null) throw heldError(node, holder, "it cannot be quarantined");
   const { status } = node;
@@ -53,7 +50,7 @@ export async function quarantineNode(tx: Tx, nodeId: NodeId, reason: string): Pr
  * is void or for a machine that MAAS says is something else. Throws ApiError; nothing is written then.
  */
 export async function liftQuarantine(tx: Tx, nodeId: NodeId, reason: string): Promise<Moved> {
-  const node = await mustLock(tx, nodeId);
+  const node = await mustLockNode(tx, nodeId);
   const { status: prior } = node;
   if (prior === "active" || prior === "offline") return { prior, status: prior };
   if (prior !== "quarantined") throw conflict(node, `is ${prior}, so there is no quarantine to lift`);
@@ -79,14 +76,3 @@ export async function liftQuarantine(tx: Tx, nodeId: NodeId, reason: string): Pr
   await disownQuarantine(tx, nodeId);
   return { prior, status: "active" };
 }
-
-async function mustLock(tx: Tx, nodeId: NodeId): Promise<Node> {
-  const node = await lockNode(tx, nodeId);
-  if (node === null) throw new ApiError("not_found", `There is no node ${nodeId}.`);
-  return node;
-}
-
-const conflict = (node: Node, why: string): ApiError =>
-  new ApiError("conflict", `Node ${node.hostname} ${why}.`, {
-    context: { node_id: node.id, node_status: node.status },
-  });

@@ -136,7 +136,7 @@ export class Reconciler {
         log.info("MAAS has another interval of hardware sync from now on", { site_id: siteId, seconds, ...set });
     } catch (error) {
       if (!(error instanceof MaasError)) throw error;
-      log.warn("MAAS's interval of hardware sync could not be set; the next pass asks again", {
+      log.warn("MAAS's interval of hardware sync could not be set; it is asked again in five minutes", {
         site_id: siteId,
         error,
       });

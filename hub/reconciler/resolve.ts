@@ -122,7 +122,7 @@ const tellResolved = (
     data: { node_id: node.id, hostname: node.hostname, site_id: siteId, rule, how },
   });
 
-const conflict = (node: Node, why: string): ApiError =>
+export const conflict = (node: Node, why: string): ApiError =>
   new ApiError("conflict", `Node ${node.hostname} ${why}.`, {
     context: { node_id: node.id, node_status: node.status },
   });

@@ -55,7 +55,7 @@ export const emptyMemory = (): LookMemory => ({
   seen: new Map(),
   doubts: new Doubts(),
   rollCall: null,
-  calledAt: performance.now(),
+  calledAt: Number.NEGATIVE_INFINITY,
   unanswered: [],
   waitedNotBefore: 0,
   waited: new Set(),
@@ -188,8 +188,9 @@ async function callTheRoll(
   const end = memory.rollCall?.end ?? null;
   if (end === null) return memory.unanswered;
   memory.rollCall = null;
-  if ("missing" in end) return end.missing;
-  log.warn("MAAS did not say which machines it has; the next sweep tells", { site_id: siteId, error: end.error });
+  // Kept before anything else is asked: a look that fails after this must not lose the answer.
+  if ("missing" in end) memory.unanswered = end.missing;
+  else log.warn("MAAS did not say which machines it has; the next sweep tells", { site_id: siteId, error: end.error });
   return memory.unanswered;
 }
 

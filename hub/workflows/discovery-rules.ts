@@ -34,7 +34,7 @@ export function afterCreate({ code, httpStatus, fields, nameRefusals, unusable }
 const NEW = 0;
 const COMMISSIONING = 1;
 
-/** A machine that was not in MAAS when the host was about to be booted, and that no other onboarding holds. */
+/** A machine that was not in MAAS before the host was off for its network boot, and that no other onboarding holds. */
 export interface Newcomer {
   readonly systemId: string;
   /** Null where MAAS's answer cannot be read. */

@@ -11,12 +11,13 @@ import type { Discovery, OnboardState } from "./onboard-state.ts";
 import { powerOf } from "./power-login.ts";
 import { StageFailure } from "./stage-failure.ts";
 
-const POLL_SECONDS = 15;
+/** MAAS takes minutes to make a machine of a host that boots, and each look asks it for all power addresses. */
+const POLL_SECONDS = 60;
 const POWER_SECONDS = 5;
 
 /**
  * Discovery that the hub triggers itself (lifecycle 4.3, 4.16): the host boots from the network by its BMC, and what it becomes in MAAS is claimed. It is
- * on record before the BMC is asked for anything, with what MAAS had by then; the stage is entered anew, so that its time is the discovery's.
+ * on record before the BMC is asked for anything; the stage is entered anew, so that its time is the discovery's.
  */
 export function beginDiscovery(
   { stage, onboarding, now }: OnboardContext,
@@ -43,6 +44,8 @@ export async function discover(
 ): Promise<Step> {
   const { discovery } = context.state;
   if (discovery === null || discovery === undefined) throw new Error("no discovery has begun");
+  // Before its own boot whatever is new is another host.
+  if (!hasBooted(discovery)) return bootFirst(context, discovery, { powers, act });
   const newcomers = await newcomersOf(maas, context, { powers, discovery });
   const rivals = newcomers.length === 0 ? [] : await rivalsOf(context, discovery);
   const verdict = judgeNewcomers(newcomers, rivals.length);
@@ -68,17 +71,40 @@ export async function discover(
       return wait(
         `MAAS to find out the BMC of ${verdict.systemId}, which may be ${rivals.map(({ hostname }) => hostname).join(", ")} as well`,
       );
-    case "nothing_yet": {
-      const booted = context.state.discovery_power?.booted_at ?? null;
-      if (booted !== null || !act)
+    case "nothing_yet":
+      if (isBootedNow(context) || !act)
         return wait(`${context.onboarding.hostname} to appear in MAAS after its network boot`);
-      const { reason, seconds, patch } = await powerStep(context);
-      return { ...wait(reason, patch), seconds };
-    }
+      return stepOf(discovery, await powerStep(context));
   }
 }
 
-/** Machines that MAAS did not have when the discovery began, but those that other onboardings hold. */
+const hasBooted = ({ booted_at: bootedAt }: Discovery): boolean => bootedAt !== null && bootedAt !== undefined;
+/** Since the onboarding was last taken up: a person's resume boots the host again where nothing is new. */
+const isBootedNow = ({ state }: OnboardContext): boolean => (state.discovery_power?.booted_at ?? null) !== null;
+
+/** What MAAS has until the host is off was not made by its boot: e.g. another host that came while a person mended this one's BMC. */
+async function bootFirst(
+  context: OnboardContext,
+  discovery: Discovery,
+  { powers, act }: { readonly powers: Powers; readonly act: boolean },
+): Promise<Wait<OnboardState>> {
+  if (!act) return { kind: "wait", reason: `${context.onboarding.hostname} to be booted`, seconds: POWER_SECONDS };
+  const wasOff = discovery.off_at !== null && discovery.off_at !== undefined;
+  return stepOf(wasOff ? discovery : { ...discovery, known: [...powers.keys()] }, await powerStep(context));
+}
+
+/** What a step of the power-cycle makes of the discovery: when the host was off, and when it was on after that, outlast a resume. */
+function stepOf(discovery: Discovery, { reason, seconds, power }: PowerWait): Wait<OnboardState> {
+  if (power === undefined) return { kind: "wait", reason, seconds, patch: { discovery } };
+  const lasting = {
+    off_at: discovery.off_at ?? power.at,
+    booted_at: power.booted_at ?? discovery.booted_at ?? null,
+  };
+  const discovery_power = { off_seen: true, booted_at: power.booted_at };
+  return { kind: "wait", reason, seconds, patch: { discovery: { ...discovery, ...lasting }, discovery_power } };
+}
+
+/** Machines that MAAS did not have before the host was off, but those that other onboardings hold. */
 async function newcomersOf(
   maas: MaasPort,
   { services: { db }, workflowId, site, now }: OnboardContext,
@@ -117,7 +143,8 @@ function rivalsOf({ services, workflowId, site, profile }: OnboardContext, { tri
 interface PowerWait {
   readonly reason: string;
   readonly seconds: number;
-  readonly patch?: Partial<OnboardState>;
+  /** What was seen of the host, and when: that it was off, or is on after that. */
+  readonly power?: { readonly at: string; readonly booted_at: string | null };
 }
 
 async function powerStep(context: OnboardContext): Promise<PowerWait> {
@@ -127,7 +154,7 @@ async function powerStep(context: OnboardContext): Promise<PowerWait> {
   const bmc = services.bmc({ driver, ...login }, context.signal);
   const offSeen = state.discovery_power?.off_seen === true;
   const host = `${onboarding.hostname} by its BMC ${onboarding.ipmiIp}`;
-  const noted = (off_seen: boolean, booted_at: string | null) => ({ discovery_power: { off_seen, booted_at } });
+  const at = now.toISOString();
   switch (nextPowerStep({ offSeen, power: await bmc.power() })) {
     case "wait":
       return { reason: `The power of ${host} to settle`, seconds: POWER_SECONDS };
@@ -136,7 +163,7 @@ async function powerStep(context: OnboardContext): Promise<PowerWait> {
       await bmc.powerOff();
       return { reason: `Switching off ${host}`, seconds: POWER_SECONDS };
     case "note_off":
-      return { reason: `Booting ${host} from the network`, seconds: 0, patch: noted(true, null) };
+      return { reason: `Booting ${host} from the network`, seconds: 0, power: { at, booted_at: null } };
     case "boot":
       await mustStillHold(context);
       await boot(bmc);
@@ -145,7 +172,7 @@ async function powerStep(context: OnboardContext): Promise<PowerWait> {
       return {
         reason: `${onboarding.hostname} to appear in MAAS after its network boot`,
         seconds: POLL_SECONDS,
-        patch: noted(true, now.toISOString()),
+        power: { at, booted_at: at },
       };
   }
 }
@@ -171,7 +198,7 @@ async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<
 /** Time is up: what was done, and what it came to. */
 export function discoveryTimeout(context: OnboardContext): Failure {
   const { profile, state, onboarding } = context;
-  const { discovery, discovery_power: power } = state;
+  const { discovery } = state;
   const seconds = profile.discoveryTimeoutSeconds;
   const evidence = {
     timeout_seconds: seconds,
@@ -188,11 +215,11 @@ export function discoveryTimeout(context: OnboardContext): Failure {
     ...evidence,
     bmc_address: onboarding.ipmiIp,
     discovery_because: discovery.why,
-    network_boot_at: power?.booted_at ?? null,
+    network_boot_at: discovery.booted_at ?? null,
     new_machines: seen.slice(0, 20),
   };
-  if ((power?.booted_at ?? null) === null && seen.length === 0) {
-    const message = `${onboarding.hostname} could not be power-cycled by its BMC ${onboarding.ipmiIp} within ${seconds} s: it was ${power?.off_seen === true ? "switched off, and did not come on" : "not seen off"}.`;
+  if (!hasBooted(discovery)) {
+    const message = `${onboarding.hostname} could not be power-cycled by its BMC ${onboarding.ipmiIp} within ${seconds} s: it was ${discovery.off_at ? "switched off, and did not come on" : "not seen off"}.`;
     return failure("bmc_power_failure", "power_action_failed", message, more);
   }
   const met =

@@ -18,8 +18,12 @@ export type DeployFailure = z.output<typeof DeployFailure>;
 export const Discovery = z.object({
   why: z.string(),
   triggered_at: z.iso.datetime(),
-  /** System ids that MAAS had by then. */
+  /** System ids that MAAS had before the host was off: one of them is not what its network boot has made of it. */
   known: z.array(z.string()),
+  /** Since when the host is known to have been off for it; from then on `known` stays. */
+  off_at: fact(z.iso.datetime()),
+  /** When the host was last seen on after it. Until then no new machine is taken for the host. */
+  booted_at: fact(z.iso.datetime()),
   /** When each machine that MAAS has had since was first seen. */
   seen: z.record(z.string(), z.iso.datetime()),
 });

@@ -14,7 +14,8 @@ export interface LinkPlan {
   readonly foreign: readonly StaticLink[];
 }
 
-const same = (a: RoceLink, b: RoceLink): boolean => a.interface === b.interface && a.ipAddress === b.ipAddress;
+export const sameLink = (a: RoceLink, b: RoceLink): boolean =>
+  a.interface === b.interface && a.ipAddress === b.ipAddress;
 
 /** What of a machine's STATIC links goes, and what is somebody else's. `wanted`: what the host's rows name; `ours`: what a row has named before. */
 export function planLinks(
@@ -27,8 +28,8 @@ export function planLinks(
       mode === "static" && ipAddress !== null ? [{ interface: nic.name, ipAddress, interfaceId: nic.id, linkId }] : [],
     ),
   );
-  const unnamed = links.filter((link) => !wanted.some((one) => same(one, link)));
-  const isOurs = (link: StaticLink): boolean => ours.some((one) => same(one, link));
+  const unnamed = links.filter((link) => !wanted.some((one) => sameLink(one, link)));
+  const isOurs = (link: StaticLink): boolean => ours.some((one) => sameLink(one, link));
   return {
     stale: unnamed.filter(isOurs),
     foreign: unnamed.filter((link) => !isOurs(link) && wanted.some((one) => one.interface === link.interface)),

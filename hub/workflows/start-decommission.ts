@@ -65,6 +65,13 @@ const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, t
   },
 };
 
+/** Throws `not_found` for a node that is not there. */
+export async function mustLockNode(tx: Tx, nodeId: NodeId): Promise<Node> {
+  const node = await lockNode(tx, nodeId);
+  if (node === null) throw new ApiError("not_found", `There is no node ${nodeId}.`);
+  return node;
+}
+
 /** Accepts an operation on a node (lifecycle 5.7). Throws ApiError; nothing is written then. */
 export async function startDecommission(
   tx: Tx,
@@ -72,8 +79,7 @@ export async function startDecommission(
   request: DecommissionRequest,
   requestedBy: string,
 ): Promise<DecommissionCreated> {
-  const node = await lockNode(tx, nodeId);
-  if (node === null) throw new ApiError("not_found", `There is no node ${nodeId}.`);
+  const node = await mustLockNode(tx, nodeId);
   const { mode } = request;
   const id = WorkflowId.parse(randomUUID());
   await holdNode(tx, node, id, mode);

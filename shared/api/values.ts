@@ -7,7 +7,14 @@ export const Hostname = z
     /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
     "must be a DNS label: lower-case letters, digits and hyphens, 63 characters at most",
   );
-export const IpAddress = z.union([z.ipv4(), z.ipv6()]);
+/** IPv6 in the one spelling that the URL parser gives it, so that two addresses are the same where their texts are. */
+export const IpAddress = z.union([
+  z.ipv4(),
+  z.ipv6().overwrite((address) => {
+    const url = `http://[${address}]`;
+    return URL.canParse(url) ? new URL(url).hostname.slice(1, -1) : address;
+  }),
+]);
 export const MacAddress = z
   .string()
   .regex(/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/, "must be a MAC address in lower case with colons");

@@ -128,8 +128,15 @@ describe("a site that moves to another address", () => {
   it("is watched as if it were new: nothing that a look at the old region still brings is kept", async () => {
     const siteId = await withToken("anew");
     const neighbour = await withToken("neighbour");
-    for (const id of [siteId, neighbour]) await watched(id);
+    for (const id of [siteId, neighbour]) {
+      await watched(id);
+      await sql(
+        "insert into maas_roce_links (site_id, maas_system_id, interface, ip_address) values ($1, 'abc', 'ens1', '172.30.0.1')",
+        [id],
+      );
+    }
     expect((await patch(siteId, { api_base_url: other("anew") })).status).toBe(200);
+    expect(await sql("select site_id from maas_roce_links", [])).toEqual([{ site_id: neighbour }]);
     expect(await watchOf(siteId)).toMatchObject({
       fence: "8",
       event_cursor: null,

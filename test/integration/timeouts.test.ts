@@ -17,7 +17,7 @@ import { startRunner } from "../support/rig-hub.ts";
 import { until } from "../support/until.ts";
 
 /**
- * Every time-out of a profile (lifecycle 4.14), fired by its own clock: set to two seconds, on a running engine, against a region where what is
+ * Every time-out of a profile (lifecycle 4.14), fired by its own clock: set to seconds, on a running engine, against a region where what is
  * waited for does not come. docs/timeouts.md holds the same table.
  */
 interface Case {
@@ -28,6 +28,7 @@ interface Case {
   readonly profile?: Partial<ProfileCreate>;
   /** What becomes of the machine in MAAS. */
   readonly plan?: Plan;
+  readonly seconds?: number;
   /** Called again and again while the onboarding runs. */
   readonly keep?: (
     rig: OnboardingRig,
@@ -41,6 +42,8 @@ interface Case {
   readonly away?: { readonly path: string };
 }
 const FIRES_AFTER_SECONDS = 2;
+/** Where the same knob is also that of a stage that has work to do, which a busy machine must have the time for. */
+const AFTER_WORK_SECONDS = 15;
 
 const agent = (rig: OnboardingRig, id: WorkflowId) => rig.playAgent(id);
 
@@ -79,6 +82,7 @@ const CASES: readonly Case[] = [
     what: "The deploy does not end; it is aborted",
     ends: ["deploy_cloud_init_failure", "deploy_timeout", "failed_retryable", "rerun"],
     plan: { commission: [], deploy: ["hang"] },
+    seconds: AFTER_WORK_SECONDS,
   },
   {
     knob: "hardware_sync_seed_timeout_seconds",
@@ -91,6 +95,7 @@ const CASES: readonly Case[] = [
     stage: "ensure_hardware_sync_configured",
     what: "MAAS gives out no token for the machine",
     ends: ["hardware_sync_failure", "token_not_emitted", "failed_manual_intervention", "resume"],
+    seconds: AFTER_WORK_SECONDS,
     keep: async (rig, id, _row, machine) => {
       if (machine !== undefined) machine.token = null;
       await agent(rig, id);
@@ -182,7 +187,10 @@ describe("the time-outs of a profile", () => {
   async function fire(one: Case): Promise<void> {
     boxes += 1;
     const box = boxes;
-    const profileId = await rig.addProfile(`p${box}`, { ...one.profile, [one.knob]: FIRES_AFTER_SECONDS });
+    const profileId = await rig.addProfile(`p${box}`, {
+      ...one.profile,
+      [one.knob]: one.seconds ?? FIRES_AFTER_SECONDS,
+    });
     if (one.plan !== undefined) rig.maas.sim.region.state.plans[`host-${box}`] = one.plan;
     const id = await startOn(one, box, profileId);
     let armed = false;

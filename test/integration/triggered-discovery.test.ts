@@ -85,7 +85,13 @@ const rowOf = async (id: WorkflowId): Promise<WorkflowRow> => {
 };
 interface Facts {
   maas_system_id?: string;
-  discovery?: { triggered_at: string; known: string[]; seen: Record<string, string> } | null;
+  discovery?: {
+    triggered_at: string;
+    known: string[];
+    seen: Record<string, string>;
+    off_at?: string | null;
+    booted_at?: string | null;
+  } | null;
   discovery_power?: { off_seen: boolean; booted_at: string | null } | null;
 }
 const factsOf = (row: { state: unknown }) => row.state as Facts;
@@ -103,6 +109,10 @@ async function passSeconds(id: WorkflowId, seconds: number): Promise<void> {
   const { discovery } = state;
   if (discovery) {
     discovery.triggered_at = earlier(discovery.triggered_at);
+    for (const at of ["off_at", "booted_at"] as const) {
+      const was = discovery[at];
+      if (typeof was === "string") discovery[at] = earlier(was);
+    }
     discovery.seen = Object.fromEntries(Object.entries(discovery.seen).map(([one, at]) => [one, earlier(at)]));
   }
   const back = sql.raw(`interval '${seconds} seconds'`);
@@ -172,6 +182,43 @@ describe("a host that MAAS will not create", () => {
     await driver.step(id);
     expect(await rowOf(id)).toMatchObject({ status: "running", stage: STAGE });
     expect((await rowOf(id)).waitReason).toContain("may be host-2 as well");
+  });
+});
+
+describe("a host that was never booted", () => {
+  it("is none of the machines that came before a person had mended its BMC, and is booted then", async () => {
+    await useLogin({ user: REDFISH_USER, pass: "wrong-password", driver: "redfish" });
+    const id = await start(1);
+    expect(await driver.drive(id)).toMatchObject({ failureCode: "bmc_login_refused" });
+    const others = await enlist(2, "");
+    await passSeconds(id, 7_200);
+    await useLogin({ user: REDFISH_USER, pass: REDFISH_PASS, driver: "redfish" });
+    sameLogin(1);
+    await driver.verb(id, "resume");
+    await driveUntil(id, isBooted);
+    await passSeconds(id, 121);
+    await driver.step(id);
+    expect(await rowOf(id)).toMatchObject({ status: "running", stage: STAGE });
+    expect((await rowOf(id)).waitReason).toContain("host-1 to appear in MAAS after its network boot");
+    const own = await enlist(1, "");
+    await driver.step(id);
+    await passSeconds(id, 121);
+    await driver.step(id);
+    expect([factsOf(await rowOf(id)).maas_system_id, cycles()]).toEqual([own, 1]);
+    expect(machines().find((one) => one.systemId === others)).toMatchObject({ status: 0, owner: null });
+  });
+
+  it("fails as what it is, whatever else has come into MAAS meanwhile", async () => {
+    redfish.power = "PoweringOff";
+    const id = await start(1);
+    await driveUntil(id, (row) => factsOf(row).discovery !== undefined);
+    await enlist(2, "10.99.0.2");
+    await enlist(3, "");
+    await driver.step(id);
+    await passSeconds(id, 1_900);
+    const end = await driver.drive(id);
+    expect(end).toMatchObject({ failureClass: "bmc_power_failure", failureCode: "power_action_failed" });
+    expect(end.failureMessage).not.toContain("was booted from the network");
   });
 });
 

@@ -158,6 +158,18 @@ describe("what a look costs", () => {
     expect(await look(0)).toEqual(["events", "ids"]);
   });
 
+  it("keeps what the list of ids has told where MAAS fails before that is confirmed", async () => {
+    const gone = region.machines[0]?.systemId ?? "";
+    region.machines = region.machines.slice(1);
+    region.onReadOne = () => {
+      throw new MaasError({ code: "timeout", operation: "test", message: "too slow" });
+    };
+    await expect(look(0)).rejects.toThrow("too slow");
+    region.onReadOne = () => undefined;
+    expect(await look()).toEqual(["events", "whoami", `one ${gone}`, "whoami"]);
+    expect(await absent(gone)).toBe(true);
+  });
+
   it("believes no list of ids that says less because our token lost its rights", async () => {
     const [first, ...others] = region.machines;
     region.machines = others;
@@ -165,7 +177,7 @@ describe("what a look costs", () => {
     expect(await look(0)).toEqual(["events", "ids", "whoami"]);
     region.isSuperuser = true;
     region.machines = first === undefined ? others : [first, ...others];
-    expect(await absent("m1")).toBe(false);
+    expect(await absent(first?.systemId ?? "")).toBe(false);
   });
 
   it("goes on where MAAS refuses the list of ids", async () => {

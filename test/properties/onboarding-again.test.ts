@@ -108,6 +108,16 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
     expect(word?.message).toContain(`were left: ${second} 172.31.0.14`);
   });
 
+  it("are none where its profile does without RoCE by then", async () => {
+    const { nodeId, systemId } = await onboarded(6);
+    expect(staticOf(systemId)).toHaveLength(2);
+    await removed(nodeId);
+    await releasedInMaas(systemId);
+    const again = await rig.start(6, await rig.addProfile("no-roce", { enable_phase2_roce: false }));
+    expect((await arriving.drive(again.id)).status).toBe("completed");
+    expect([staticOf(systemId), await roceOf(again.nodeId)]).toEqual([[], undefined]);
+  });
+
   /** What keeps the first row from being set, and how it is mended. */
   const TROUBLES = {
     "an interface that the machine has not": {

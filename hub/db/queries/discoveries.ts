@@ -3,9 +3,12 @@ import { and, eq, isNull, ne, sql } from "../orm.ts";
 import { maasSites, nodeMaasState, nodeOnboardings, nodes, workflows } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
+/** What the onboarding has on record of it; null or JSON null where none has begun. */
+const discovery = sql`${workflows.state} -> 'discovery'`;
+
 /**
- * Onboardings of the site other than this one that have booted their host since then and have found no machine, whether or not they still look: what
- * their host makes of it may come late.
+ * Onboardings of the site other than this one that look for their host, or have booted it since then, and have found no machine: what their host makes of
+ * it may come late. One that a person has resumed may boot its host again.
  */
 export async function otherDiscoveries(
   db: Db,
@@ -20,7 +23,10 @@ export async function otherDiscoveries(
         eq(workflows.siteId, siteId),
         ne(workflows.id, id),
         isNull(nodeOnboardings.maasSystemId),
-        sql`(${workflows.state} -> 'discovery' ->> 'triggered_at')::timestamptz >= ${since.toISOString()}::timestamptz`,
+        sql`(${workflows.status} in ('pending', 'running') or greatest(
+          (${discovery} ->> 'triggered_at')::timestamptz, (${discovery} ->> 'booted_at')::timestamptz)
+          >= ${since.toISOString()}::timestamptz)`,
+        sql`${discovery} ->> 'triggered_at' is not null`,
       ),
     )
     .orderBy(workflows.requestedAt)

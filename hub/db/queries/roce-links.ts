@@ -43,3 +43,8 @@ export async function forgetRoceLinks(tx: Tx, place: Place, links: readonly Roce
         ),
       );
 }
+
+/** The site leaves its region: another one may give a machine the same system id. */
+export async function forgetRoceLinksOfSite(tx: Tx, siteId: SiteId): Promise<void> {
+  await tx.delete(maasRoceLinks).where(eq(maasRoceLinks.siteId, siteId));
+}

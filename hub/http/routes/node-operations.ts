@@ -6,15 +6,13 @@ import { NodeStatus } from "../../../shared/node-status.ts";
 import { closedHosts } from "../../db/queries/closed-hosts.ts";
 import { isHostReleased } from "../../db/queries/machine-releases.ts";
 import { hasEnrolled, revokeCertificates } from "../../db/queries/node-certificates.ts";
-import { lockNode } from "../../db/queries/nodes.ts";
 import type { Node } from "../../db/schema/index.ts";
-import type { Tx } from "../../db/tx.ts";
 import { clearReports } from "../../node/clear-reports.ts";
 import { cordonForOperator, isOperations, uncordonForOperator } from "../../node/cordon.ts";
 import { activate } from "../../node/lifecycle.ts";
 import { liftQuarantine, type Moved, quarantineNode } from "../../reconciler/operator-quarantine.ts";
 import { openHost } from "../../tasks/open-host.ts";
-import { heldError, holderOf } from "../../workflows/start-decommission.ts";
+import { heldError, holderOf, mustLockNode } from "../../workflows/start-decommission.ts";
 import { writeRoute } from "../route.ts";
 
 const NodeParams = z.strictObject({ id: NodeId });
@@ -36,12 +34,6 @@ const operation = {
   status: 200,
 } as const;
 
-async function lockedNode(tx: Tx, id: NodeId): Promise<Node> {
-  const node = await lockNode(tx, id);
-  if (node === null) throw new ApiError("not_found", `There is no node ${id}.`);
-  return node;
-}
-
 const activateNode = writeRoute({
   ...operation,
   operationId: "activateNode",
@@ -49,7 +41,7 @@ const activateNode = writeRoute({
   summary: "Put a retired node into service again",
   response: NodeState,
   write: async ({ params, body }, tx) => {
-    const node = await lockedNode(tx, params.id);
+    const node = await mustLockNode(tx, params.id);
     const holder = await holderOf(tx, node.id);
     if (holder !== null) throw heldError(node, holder, "it cannot be activated");
     if (node.status === "retired" && (await isHostReleased(tx, node))) {
@@ -86,7 +78,7 @@ const revokeNodeCertificates = writeRoute({
   summary: "End a node's identity: its agent is cut off until the node is enrolled or onboarded anew",
   response: NodeState,
   write: async ({ params, body }, tx) => {
-    const node = await lockedNode(tx, params.id);
+    const node = await mustLockNode(tx, params.id);
     const revoked = await revokeCertificates(tx, node.id, "all", body.reason);
     const of = (valid_certificates: number) => ({ status: node.status, valid_certificates });
     return {
@@ -132,13 +124,13 @@ const cordon = writeRoute({
   summary: "Keep new work off a node, and leave what runs on it alone",
   response: NodeCordon,
   write: async ({ params, body: { reason }, actor }, tx) => {
-    const node = await lockedNode(tx, params.id);
+    const node = await mustLockNode(tx, params.id);
     if (node.status === "removing" || node.status === "deleted")
       throw new ApiError("conflict", `Node ${node.hostname} is ${node.status}, so no work is put on it any more.`, {
         context: { node_id: node.id, node_status: node.status },
       });
     await cordonForOperator(tx, node.id, actor.name, reason);
-    return cordonTold(node, await lockedNode(tx, node.id), reason);
+    return cordonTold(node, await mustLockNode(tx, node.id), reason);
   },
 });
 
@@ -149,7 +141,7 @@ const uncordon = writeRoute({
   summary: "Let work onto a node again that a person has cordoned",
   response: NodeCordon,
   write: async ({ params, body: { reason }, actor }, tx) => {
-    const node = await lockedNode(tx, params.id);
+    const node = await mustLockNode(tx, params.id);
     if (isOperations(node.cordonOwner))
       throw new ApiError(
         "conflict",
@@ -157,7 +149,7 @@ const uncordon = writeRoute({
         { context: { node_id: node.id, node_status: node.status } },
       );
     await uncordonForOperator(tx, node.id, actor.name, reason);
-    return cordonTold(node, await lockedNode(tx, node.id), reason);
+    return cordonTold(node, await mustLockNode(tx, node.id), reason);
   },
 });
 
@@ -175,7 +167,7 @@ const clearNodeReports = writeRoute({
     "Remove what others left of a node: conditions of types that Muster does not know, readiness signals, agent.noisy",
   response: ReportsCleared,
   write: async ({ params, body }, tx) => {
-    const node = await lockedNode(tx, params.id);
+    const node = await mustLockNode(tx, params.id);
     const cleared = await clearReports(tx, node.id, body.reason);
     return {
       body: { node_id: node.id, ...cleared },

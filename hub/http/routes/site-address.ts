@@ -4,6 +4,7 @@ import { eq } from "../../db/orm.ts";
 import { forgetMachines } from "../../db/queries/maas-machines.ts";
 import { watchAnew } from "../../db/queries/maas-site-watches.ts";
 import { countBoundNodes } from "../../db/queries/node-machines.ts";
+import { forgetRoceLinksOfSite } from "../../db/queries/roce-links.ts";
 import { countUnfinished } from "../../db/queries/workflows.ts";
 import { type MaasSite, maasSites } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
@@ -27,6 +28,7 @@ export async function leaveRegion(tx: Tx, site: MaasSite): Promise<void> {
   // The watch first: once it has begun anew no look brings a machine of the old region back.
   await watchAnew(tx, site.id);
   await forgetMachines(tx, site.id);
+  await forgetRoceLinksOfSite(tx, site.id);
 }
 
 const stillInUse = (site: MaasSite, bound: number, unfinished: number): ApiError =>

@@ -3,7 +3,8 @@ import { deadlineAfter } from "./timeout.ts";
 
 /**
  * MAAS or the secret store is away: kept in the row from the first look that could not ask it to the first that could. It is waited for until the stage's own
- * deadline; the time that it was away is given back to the stage when it returns, for the stage could not use it.
+ * deadline; the time that it was away is given back to the stage when it returns, for the stage could not use it. Undoing gets none
+ * back: it has its own time, and then waits for a person.
  */
 export interface Absence {
   /** What it was last told by. */

@@ -52,7 +52,7 @@ function unmoved(row: ClaimedWorkflow, stage: string, patch: Facts | undefined):
 export const deadlineForLook = (row: ClaimedWorkflow): Date | null =>
   row.stageDeadline === null ? null : deadlineIfBack(row.stageDeadline, engineFacts(row.state).absence, row.now);
 
-/** What the row asks is away: it waits, and says for what and since when. Its deadline stays; each absence is one event, not one a look. */
+/** What the row asks is away: it waits, and says for what and since when. Its deadline stays; each sign of an absence is one event, not each look. */
 function waitUntilBack(
   row: ClaimedWorkflow,
   base: WorkflowMove,

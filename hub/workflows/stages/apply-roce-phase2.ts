@@ -13,7 +13,7 @@ import {
 } from "../context.ts";
 import { notEditable } from "../editable.ts";
 import { addressOf, networkOf } from "../ipv4.ts";
-import { type LinkPlan, planLinks } from "../roce-links.ts";
+import { type LinkPlan, planLinks, sameLink } from "../roce-links.ts";
 
 /**
  * The MAAS half of the RoCE contract (lifecycle 4.3); the host's routing is the other. A row that cannot be applied is a warning: the host
@@ -32,20 +32,22 @@ export const applyRocePhase2: OnboardStage = {
   ),
   retry: UPSTREAM_RETRY,
   async run(context) {
-    if (!context.profile.enablePhase2Roce)
-      return { kind: "skipped", message: "The profile does not enable RoCE", patch: NO_ROCE };
-    const { services, site, onboarding } = context;
-    const rows = await listRoceOfHost(services.db, site.id, onboarding.hostname);
+    const { services, site, onboarding, profile } = context;
+    const rows = profile.enablePhase2Roce ? await listRoceOfHost(services.db, site.id, onboarding.hostname) : [];
     const place = { siteId: site.id, systemId: systemIdOf(context) };
     const ours = await listRoceLinks(services.db, place);
-    if (rows.length === 0 && ours.length === 0)
-      return { kind: "skipped", message: "The host has no RoCE assignments", patch: NO_ROCE };
+    if (rows.length === 0 && ours.length === 0) {
+      const message = profile.enablePhase2Roce
+        ? "The host has no RoCE assignments"
+        : "The profile does not enable RoCE";
+      return { kind: "skipped", message, patch: NO_ROCE };
+    }
     const other = await notEditable("apply_roce_phase2", context);
     if (other !== null) return other;
     const wanted = rows.map((row) => ({ interface: row.interface, ipAddress: addressOf(row.ipv4Cidr) }));
     await inFencedTx(context, (tx) => noteRoceLinks(tx, place, wanted));
-    const { stale, foreign } = await takeAwayStale(context, wanted, ours);
-    const warnings = await applyAll(context, rows);
+    const { stale, foreign, interfaces } = await takeAwayStale(context, wanted, ours);
+    const warnings = await applyAll(context, rows, interfaces);
     const applied = rows.length - warnings.length;
     const removed = stale.map(inWords);
     const left = foreign.map(inWords);
@@ -69,9 +71,7 @@ export const applyRocePhase2: OnboardStage = {
         forgetRoceLinks(
           tx,
           place,
-          ours.filter(
-            (link) => !wanted.some((one) => one.interface === link.interface && one.ipAddress === link.ipAddress),
-          ),
+          ours.filter((link) => !wanted.some((one) => sameLink(one, link))),
         ),
     };
   },
@@ -80,24 +80,28 @@ export const applyRocePhase2: OnboardStage = {
 const NO_ROCE = { roce_assigned: 0, roce_applied: 0, roce_warnings: [], roce_foreign: [] };
 const inWords = (link: RoceLink): string => `${link.interface} ${link.ipAddress}`;
 
-/** First of all: another row may want the address by now. */
+/** First of all: another row may want the address by now. Answers the interfaces as they are then. */
 async function takeAwayStale(
   context: OnboardContext,
   wanted: readonly RoceLink[],
   ours: readonly RoceLink[],
-): Promise<LinkPlan> {
-  const maas = await maasOf(context);
-  const systemId = systemIdOf(context);
-  const plan = planLinks(await maas.interfaces(systemId), wanted, ours);
-  for (const link of plan.stale) await maas.unlinkSubnet(systemId, link.interfaceId, link.linkId);
-  return plan;
-}
-
-/** One warning for each row that could not be applied. */
-async function applyAll(context: OnboardContext, rows: readonly MaasRoceAssignment[]): Promise<string[]> {
+): Promise<LinkPlan & { readonly interfaces: readonly MaasInterface[] }> {
   const maas = await maasOf(context);
   const systemId = systemIdOf(context);
   const interfaces = await maas.interfaces(systemId);
+  const plan = planLinks(interfaces, wanted, ours);
+  for (const link of plan.stale) await maas.unlinkSubnet(systemId, link.interfaceId, link.linkId);
+  return { ...plan, interfaces: plan.stale.length === 0 ? interfaces : await maas.interfaces(systemId) };
+}
+
+/** One warning for each row that could not be applied. */
+async function applyAll(
+  context: OnboardContext,
+  rows: readonly MaasRoceAssignment[],
+  interfaces: readonly MaasInterface[],
+): Promise<string[]> {
+  const maas = await maasOf(context);
+  const systemId = systemIdOf(context);
   const subnets = new Map((await maas.subnets()).map((subnet) => [subnet.cidr, subnet]));
   const warnings: string[] = [];
   for (const row of rows) {

@@ -1,0 +1,15 @@
+import { expect, it } from "vitest";
+import { IpAddress } from "./values.ts";
+
+it.each([
+  ["10.80.0.11", "10.80.0.11"],
+  ["fd00::9", "fd00::9"],
+  ["FD00:0::9", "fd00::9"],
+  ["fd00:0000:0:0::0009", "fd00::9"],
+])("an address %s is kept as %s, so that one BMC is one text", (given, kept) => {
+  expect(IpAddress.parse(given)).toBe(kept);
+});
+
+it.each(["10.80.0", "fd00::9::1", "bmc-7.example", "[fd00::9]", ""])("%j is no address", (given) => {
+  expect(IpAddress.safeParse(given).success).toBe(false);
+});
