@@ -1,0 +1,104 @@
+/** README and docs, and what in them a reader may type. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const REPOSITORY = new URL("../..", import.meta.url).pathname;
+export const readOf = (file: string): string => readFileSync(join(REPOSITORY, file), "utf8");
+export const DOCUMENTS = [
+  "README.md",
+  ...readdirSync(join(REPOSITORY, "docs"))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`),
+].map((file) => ({ file, text: readOf(file) }));
+
+export interface Typed {
+  readonly file: string;
+  readonly command: string;
+}
+
+/** Blocks that show something and are typed by nobody, by how they begin. */
+const SHOWN = [
+  /^Starting a hub with its embedded database/,
+  /[┌│└├]/,
+  /^stateDiagram/,
+  /^#cloud-config/,
+  /^\[Service\]/,
+];
+/** Lines that follow a command and are what it prints. */
+const PRINTED = [
+  /^hub-1\.json: /,
+  /^Left out, as/,
+  /^ {2}workflows: /,
+  /^It holds no secret/,
+  /^\{"signal_id"/,
+  /^\{"node_id":/,
+];
+
+/** Fenced blocks, and those that are set in by four more columns than what is around them. */
+function blocksOf(text: string): string[] {
+  const blocks: string[] = [];
+  let block: { fence: boolean; indent: number; lines: string[] } | null = null;
+  let previousWasBlank = true;
+  const end = (): void => {
+    if (block?.lines.some((line) => line.trim() !== "") === true) blocks.push(block.lines.join("\n").trimEnd());
+    block = null;
+  };
+  for (const line of text.split("\n")) {
+    const fence = /^( *)```/.exec(line);
+    if (fence !== null) {
+      const opens = block === null || !block.fence;
+      end();
+      if (opens) block = { fence: true, indent: fence[1]?.length ?? 0, lines: [] };
+    } else if (block?.fence === true) block.lines.push(line.slice(block.indent));
+    else if (/^ {4}\S/.test(line) && (block !== null || previousWasBlank)) {
+      block ??= { fence: false, indent: 4, lines: [] };
+      block.lines.push(line.slice(4));
+    } else if (block !== null && /^ {4,}/.test(line)) block.lines.push(line.slice(4));
+    else if (line.trim() !== "") end();
+    previousWasBlank = line.trim() === "";
+  }
+  end();
+  return blocks;
+}
+
+/** Whether a shell would read on: within quotes, or after a backslash. Comments hold apostrophes. */
+function goesOn(text: string): boolean {
+  let quote = "";
+  let comment = false;
+  for (const [at, letter] of [...text].entries()) {
+    if (letter === "\n") comment = false;
+    else if (comment) continue;
+    else if (quote === "" && letter === "#" && /\s/.test(text[at - 1] ?? " ")) comment = true;
+    else if (quote === letter) quote = "";
+    else if (quote === "" && (letter === "'" || letter === '"')) quote = letter;
+  }
+  return quote !== "" || text.endsWith("\\");
+}
+
+/** Commands of a block, each with the lines that it goes on in. */
+function commandsOf(block: string): string[] {
+  if (SHOWN.some((shown) => shown.test(block))) return [];
+  const commands: string[] = [];
+  let open = "";
+  for (const line of block.split("\n")) {
+    if (open === "" && PRINTED.some((printed) => printed.test(line))) continue;
+    open = open === "" ? line : `${open}\n${line}`;
+    if (goesOn(open)) continue;
+    if (open.trim() !== "") commands.push(open);
+    open = "";
+  }
+  return open === "" ? commands : [...commands, open];
+}
+
+/** Commands within a sentence; what has `<command>` in it is the shape of one. */
+const IN_PROSE = /`((?:npm run (?:-s )?muster -- |curl |jq |openssl |vault |T=)[^`]+)`/g;
+const inProse = (text: string): string[] =>
+  [...text.matchAll(IN_PROSE)].map(([, command = ""]) => command).filter((command) => !command.includes("<command>"));
+
+export const COMMANDS: readonly Typed[] = DOCUMENTS.flatMap(({ file, text }) =>
+  [...blocksOf(text).flatMap(commandsOf), ...inProse(text)].map((command) => ({ file, command })),
+);
+
+/** Each place where a document has this. */
+export const found = (pattern: RegExp): { readonly file: string; readonly match: RegExpExecArray }[] =>
+  DOCUMENTS.flatMap(({ file, text }) => [...text.matchAll(pattern)].map((match) => ({ file, match })));
