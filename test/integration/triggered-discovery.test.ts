@@ -14,6 +14,7 @@ import { TestAuthority } from "../fakes/hub/authority.ts";
 import { SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { Driver, plainly } from "../properties/drive.ts";
 import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { insertSite } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
 /** What a site's MAAS will not create, the hub boots from the network by its BMC, and claims what appears (lifecycle 4.3, 4.16). */
@@ -252,16 +253,33 @@ describe("a power-cycle", () => {
     expect([factsOf(await rowOf(id)).maas_system_id, cycles()]).toEqual([systemId, 1]);
   });
 
-  it("is never one of a host that is a node of another site, or whose machine MAAS has lost", async () => {
+  it.each([
+    [
+      "is a node of another site",
+      "dc2",
+      async () => {
+        const siteId = await insertSite(services.db, { name: "dc2" });
+        await services.db.update(nodeMaasState).set({ ipmiIp: BMC, siteId });
+      },
+    ],
+    [
+      "is a node whose machine MAAS has lost",
+      "dc1",
+      async () => {
+        region().state.machines = [];
+        await services.db.update(nodeMaasState).set({ ipmiIp: BMC });
+      },
+    ],
+  ])("is never one of a host that %s", async (_, site, becomes) => {
     await useLogin({ user: SITE_BMC_USER, pass: SITE_BMC_PASSWORD });
     expect(await driver.drive((await rig.start(2)).id)).toMatchObject({ status: "completed" });
     await useLogin({ user: REDFISH_USER, pass: REDFISH_PASS, driver: "redfish" });
     const id = await start(1);
     // The request would be refused by now.
-    await services.db.update(nodeMaasState).set({ ipmiIp: BMC });
+    await becomes();
     const refused = await driver.drive(id);
     expect(refused).toMatchObject({ failureClass: "state_ambiguity", failureCode: "conflicting_candidates" });
-    expect(refused.failureMessage).toContain("is not power-cycled");
+    expect(refused.failureMessage).toMatch(new RegExp(`node host-2 .* of site ${site}, .*is not power-cycled`));
     expect(redfish.calls).toEqual([]);
   });
 
