@@ -10,13 +10,13 @@ import {
   nodeMaasState,
   tasks,
 } from "../../hub/db/schema/index.ts";
-import { createNode } from "../../hub/node/create-node.ts";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { moveNode } from "../../hub/node/move-node.ts";
 import { enqueueTask } from "../../hub/tasks/queue.ts";
-import { NodeId, SiteId } from "../../shared/ids.ts";
+import { type NodeId, SiteId } from "../../shared/ids.ts";
 import type { Inventory } from "../../shared/inventory.ts";
 import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
+import { addNode as addSiteNode } from "../support/site-nodes.ts";
 
 const NODES = "/api/v1/admin/nodes";
 const INVENTORY: Inventory = {
@@ -40,12 +40,7 @@ describe("nodes and their tasks by API", () => {
   });
   afterAll(() => api.close());
 
-  async function addNode(hostname: string): Promise<NodeId> {
-    const id = NodeId.parse(randomUUID());
-    const facts = { sku: "s", gpusTotal: 8, regionCode: "r1", onboardingMode: "maas", owner: "onboarding" } as const;
-    await api.database.database.inTx((tx) => createNode(tx, { id, hostname, siteId, ...facts }));
-    return id;
-  }
+  const addNode = (hostname: string) => api.database.database.inTx((tx) => addSiteNode(tx, { siteId, hostname }));
   const check = (id: NodeId, headers = {}) =>
     api.ask("POST", `${NODES}/${id}/tasks`, { type: "node.heartbeat_check", input: { nonce: "n" } }, headers);
 

@@ -4,10 +4,10 @@ import { KEPT_OF_A_NODE } from "../../hub/db/kept.ts";
 import { eq, sql } from "../../hub/db/orm.ts";
 import { readConditionFacts } from "../../hub/db/queries/node-conditions.ts";
 import { nodeConditions, nodes, readinessSignals, reportTokens } from "../../hub/db/schema/index.ts";
-import { createNode } from "../../hub/node/create-node.ts";
 import { tokenHash } from "../../hub/node/enrollment-tokens.ts";
-import { NodeId, SiteId } from "../../shared/ids.ts";
+import { type NodeId, SiteId } from "../../shared/ids.ts";
 import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
+import { addNode as addSiteNode } from "../support/site-nodes.ts";
 
 const NODES = "/api/v1/admin/nodes";
 
@@ -21,10 +21,8 @@ describe("readiness of external systems by API", () => {
   afterAll(() => api.close());
 
   async function addNode(generation = 2): Promise<NodeId> {
-    const id = NodeId.parse(randomUUID());
-    const facts = { sku: "s", gpusTotal: 8, regionCode: "r1", onboardingMode: "maas", owner: "onboarding" } as const;
     const { db, inTx } = api.database.database;
-    await inTx((tx) => createNode(tx, { id, hostname: `n-${id.slice(0, 8)}`, siteId, ...facts }));
+    const id = await inTx((tx) => addSiteNode(tx, { siteId, hostname: `n-${randomUUID().slice(0, 8)}` }));
     await db.update(nodes).set({ generation }).where(eq(nodes.id, id));
     return id;
   }

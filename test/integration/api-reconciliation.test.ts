@@ -3,19 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { and, eq } from "../../hub/db/orm.ts";
 import { tripBreaker } from "../../hub/db/queries/reconciler-breakers.ts";
-import {
-  auditLogs,
-  domainEvents,
-  maasMachines,
-  maasSites,
-  maasSiteWatches,
-  nodeMaasState,
-} from "../../hub/db/schema/index.ts";
-import { createNode } from "../../hub/node/create-node.ts";
+import { auditLogs, domainEvents, maasSites, maasSiteWatches, type NodeMaasState } from "../../hub/db/schema/index.ts";
 import { moveNode } from "../../hub/node/move-node.ts";
 import type { DriftDetails } from "../../shared/drift.ts";
-import { NodeId, SiteId } from "../../shared/ids.ts";
+import { type NodeId, SiteId } from "../../shared/ids.ts";
 import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
+import { addActiveNode, addMachine } from "../support/site-nodes.ts";
 
 const PATH = "/api/v1/admin/reconciliation";
 const DRIFT: DriftDetails = {
@@ -39,27 +32,14 @@ describe("reconciliation by API", () => {
   });
   afterAll(() => api.close());
 
-  async function addNode(
-    hostname: string,
-    state: Partial<typeof nodeMaasState.$inferInsert>,
-    maasStatus = 6,
-  ): Promise<NodeId> {
-    const id = NodeId.parse(randomUUID());
-    const facts = { sku: "s", gpusTotal: 8, regionCode: "r1", onboardingMode: "maas", owner: "onboarding" } as const;
-    const { db, inTx } = api.database.database;
-    await inTx(async (tx) => {
-      await createNode(tx, { id, hostname, siteId, ...facts });
-      await moveNode(tx, id, { from: "enrolling", to: "active", owner: "onboarding" }, "ready");
+  const addNode = (hostname: string, state: Partial<NodeMaasState>, status = 6): Promise<NodeId> =>
+    api.database.database.inTx(async (tx) => {
+      const id = await addActiveNode(tx, { siteId, hostname });
       if (state.quarantinedAt !== undefined)
         await moveNode(tx, id, { from: "active", to: "quarantined", owner: "reconciler" }, "drift");
+      await addMachine(tx, { siteId, hostname, nodeId: id }, { status, ...state });
+      return id;
     });
-    const maasSystemId = hostname;
-    await db.insert(nodeMaasState).values({ nodeId: id, siteId, maasSystemId, ipmiIp: "10.0.0.1", ...state });
-    const texts = { hostname, statusName: `status ${maasStatus}`, statusMessage: "", errorDescription: "" };
-    const rest = { powerState: "on", locked: false, ipAddresses: [] };
-    await db.insert(maasMachines).values({ siteId, systemId: hostname, status: maasStatus, ...texts, ...rest });
-    return id;
-  }
   const resolve = (id: string, body: unknown) => api.ask("POST", `${PATH}/drift/${id}/resolve`, body);
   const told = async (id: NodeId) => {
     const rows = await api.database.database.db

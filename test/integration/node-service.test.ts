@@ -7,18 +7,17 @@ import {
   auditLogs,
   domainEvents,
   enrollmentTokens,
-  maasMachines,
   nodeCertificates,
   nodeDecommissions,
   nodeMaasState,
   skus,
   workflows,
 } from "../../hub/db/schema/index.ts";
-import { createNode } from "../../hub/node/create-node.ts";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { moveNode } from "../../hub/node/move-node.ts";
 import { NodeId, SiteId, WorkflowId } from "../../shared/ids.ts";
 import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
+import { addActiveNode, addMachine } from "../support/site-nodes.ts";
 
 const NODES = "/api/v1/admin/nodes";
 const REASON = { reason: "a fan is loud" };
@@ -39,24 +38,16 @@ describe("a person's word on a node by API", () => {
   const node = async (id: NodeId) => (await api.ask("GET", `${NODES}/${id}`)).body;
 
   /** An active node with an identity; `machine`: what MAAS says of its machine. */
-  async function active(hostname: string, machine: number | null = null): Promise<NodeId> {
-    const id = NodeId.parse(randomUUID());
-    const facts = { sku: "s", gpusTotal: 8, regionCode: "r1", onboardingMode: "maas", owner: "onboarding" } as const;
-    await inTx(async (tx) => {
-      await createNode(tx, { id, hostname, siteId, ...facts });
-      await moveNode(tx, id, { from: "enrolling", to: "active", owner: "onboarding" }, "ready");
+  const active = (hostname: string, machine: number | null = null): Promise<NodeId> =>
+    inTx(async (tx) => {
+      const id = await addActiveNode(tx, { siteId, hostname });
       const times = { notBefore: new Date(0), notAfter: new Date(Date.now() + 1e9) };
       await tx
         .insert(nodeCertificates)
         .values({ serial: randomUUID(), nodeId: id, generation: 0, publicKeySha256: "0", ...times });
-      if (machine === null) return;
-      await tx.insert(nodeMaasState).values({ nodeId: id, siteId, maasSystemId: hostname, ipmiIp: "10.0.0.1" });
-      const texts = { hostname, statusName: `status ${machine}`, statusMessage: "", errorDescription: "" };
-      const rest = { powerState: "on", locked: false, ipAddresses: [] };
-      await tx.insert(maasMachines).values({ siteId, systemId: hostname, status: machine, ...texts, ...rest });
+      if (machine !== null) await addMachine(tx, { siteId, hostname, nodeId: id }, { status: machine });
+      return id;
     });
-    return id;
-  }
   async function quarantinedBySystem(hostname: string, machine = 6): Promise<NodeId> {
     const id = await active(hostname, machine);
     await inTx(async (tx) => {

@@ -1,0 +1,38 @@
+import { randomUUID } from "node:crypto";
+import { maasMachines, type NodeMaasState, nodeMaasState } from "../../hub/db/schema/index.ts";
+import type { Tx } from "../../hub/db/tx.ts";
+import { createNode } from "../../hub/node/create-node.ts";
+import { moveNode } from "../../hub/node/move-node.ts";
+import { NodeId, type SiteId } from "../../shared/ids.ts";
+
+interface Host {
+  readonly siteId: SiteId;
+  readonly hostname: string;
+}
+
+/** A node of the site as an onboarding makes it, enrolling. */
+export async function addNode(tx: Tx, { siteId, hostname }: Host): Promise<NodeId> {
+  const id = NodeId.parse(randomUUID());
+  const facts = { sku: "s", gpusTotal: 8, regionCode: "r1", onboardingMode: "maas", owner: "onboarding" } as const;
+  await createNode(tx, { id, hostname, siteId, ...facts });
+  return id;
+}
+
+export async function addActiveNode(tx: Tx, host: Host): Promise<NodeId> {
+  const id = await addNode(tx, host);
+  await moveNode(tx, id, { from: "enrolling", to: "active", owner: "onboarding" }, "ready");
+  return id;
+}
+
+/** The node's machine, of the hostname as its id, as the watcher has seen it in MAAS. */
+export async function addMachine(
+  tx: Tx,
+  { siteId, hostname, nodeId }: Host & { readonly nodeId: NodeId },
+  seen: { readonly status: number } & Partial<NodeMaasState>,
+): Promise<void> {
+  const { status, ...state } = seen;
+  await tx.insert(nodeMaasState).values({ nodeId, siteId, maasSystemId: hostname, ipmiIp: "10.0.0.1", ...state });
+  const texts = { hostname, statusName: `status ${status}`, statusMessage: "", errorDescription: "" };
+  const rest = { powerState: "on", locked: false, ipAddresses: [] };
+  await tx.insert(maasMachines).values({ siteId, systemId: hostname, status, ...texts, ...rest });
+}
