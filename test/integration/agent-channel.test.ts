@@ -1,12 +1,12 @@
 import { createPublicKey, X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AGENT_COMES_BACK } from "../../shared/protocol/version.ts";
 import { publicKeyOf, TestAuthority } from "../fakes/hub/authority.ts";
-import { HostFolder } from "../fakes/hub/host-folder.ts";
+import type { HostFolder } from "../fakes/hub/host-folder.ts";
 import { newNodeId } from "../fakes/hub/orders.ts";
 import { ScriptedHub } from "../fakes/hub/scripted-hub.ts";
-import { type Child, startChild } from "../support/child.ts";
+import { AgentHosts, prepareHost } from "../support/agent-hosts.ts";
+import type { Child } from "../support/child.ts";
 import { until } from "../support/until.ts";
 
 const TOKEN = "canary-token-0123456789012345678901234567890";
@@ -15,42 +15,26 @@ const nodeId = newNodeId();
 const ANN = "c2 1001 ann - pts/0\n";
 
 let hub: ScriptedHub;
+let hosts: AgentHosts;
 let host: HostFolder;
-let agents: Child[];
 beforeEach(async () => {
   hub = await ScriptedHub.start(nodeId);
-  host = new HostFolder();
-  host.tool("systemctl");
+  hosts = new AgentHosts();
+  host = hosts.add();
   host.tool("loginctl", 'cat "$MUSTER_ROOT/sessions"');
   host.write("sessions", "");
-  agents = [];
 });
 afterEach(async () => {
-  await Promise.all(agents.map((agent) => agent.stop()));
+  await hosts.end();
   await hub.close();
-  host.remove();
 });
 
-function configure(more: { ca?: string; generation?: number } = {}): void {
-  host.write("etc/muster/ca.pem", more.ca ?? hub.authority.caPem);
-  host.write("etc/muster/enrollment-token", `${TOKEN}\n`, 0o600);
-  const config = {
-    hub_url: hub.url,
-    node_id: nodeId,
-    generation: more.generation ?? 1,
-    enrollment_token_file: "/etc/muster/enrollment-token",
-    ca_file: "/etc/muster/ca.pem",
-    task_signing_public_key: hub.signer.publicKey,
-  };
-  host.write("etc/muster/agent.json", JSON.stringify(config), 0o600);
+function configure({ ca = hub.authority.caPem, generation = 1 } = {}): void {
+  const known = { url: hub.url, caPem: ca, orderKey: hub.signer.publicKey };
+  prepareHost(host, known, { nodeId, generation, token: TOKEN });
 }
-function startAgent(): Child {
-  const env = { MUSTER_ROOT: host.root };
-  const agent = startChild({ name: "agent", script: "agent/main.ts", env, logFile: host.path("agent.log") });
-  agents.push(agent);
-  return agent;
-}
-const log = (): string => readFileSync(host.path("agent.log"), "utf8");
+const startAgent = (): Child => hosts.start(host);
+const log = (): string => host.read("agent.log");
 const connected = (times = 1) => until(`${times} hellos`, () => (hub.hellos.length >= times ? true : undefined));
 const logged = (text: string) => until(`log line with ${text}`, () => (log().includes(text) ? true : undefined));
 const drain = { type: "node.drain", input: { reason: "test", deadline_seconds: 3_600, force: false } };

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq } from "../../hub/db/orm.ts";
 import { revokeCertificates } from "../../hub/db/queries/node-certificates.ts";
 import { agentSessions, nodeCertificates, nodeConditions, nodeInventories, nodes } from "../../hub/db/schema/index.ts";
@@ -7,29 +7,17 @@ import type { NodeId } from "../../shared/ids.ts";
 import { CLOSE_CODES, MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 import type { ReadinessSignal } from "../../shared/readiness.ts";
 import { GatewayRig, type Identity } from "../support/gateway-rig.ts";
-import { helloOf, SocketAgent } from "../support/socket-agent.ts";
+import { keptAgents } from "../support/kept-agents.ts";
+import { helloOf, type SocketAgent } from "../support/socket-agent.ts";
 import { until } from "../support/until.ts";
 
 let rig: GatewayRig;
-const agents: SocketAgent[] = [];
 beforeAll(async () => {
   rig = await GatewayRig.start();
 });
-afterEach(() => {
-  for (const agent of agents.splice(0)) agent.cut();
-});
 afterAll(() => rig.stop());
 
-async function connect(...args: Parameters<typeof SocketAgent.connect> extends [unknown, ...infer R] ? R : never) {
-  const agent = await SocketAgent.connect(rig, ...args);
-  agents.push(agent);
-  return agent;
-}
-async function open(...args: Parameters<typeof SocketAgent.open> extends [unknown, ...infer R] ? R : never) {
-  const agent = await SocketAgent.open(rig, ...args);
-  agents.push(agent);
-  return agent;
-}
+const { connect, open } = keptAgents(() => rig);
 const sessionOf = async (nodeId: NodeId) =>
   (await rig.db.select().from(agentSessions).where(eq(agentSessions.nodeId, nodeId)))[0];
 const conditionOf = async (nodeId: NodeId, type: string) =>

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { namedSecrets } from "../../hub/copy-secrets/named-secrets.ts";
@@ -8,9 +7,9 @@ import { HubAuthority } from "../../hub/gateway/hub-authority.ts";
 import { enqueueTask, readTask } from "../../hub/tasks/queue.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { TRUST_PATH } from "../../shared/trust.ts";
-import { HostFolder } from "../fakes/hub/host-folder.ts";
+import { AgentHosts, hubOf, prepareHost } from "../support/agent-hosts.ts";
 import { type ApiHarness, startApi } from "../support/api-harness.ts";
-import { type Child, startChild } from "../support/child.ts";
+import type { Child } from "../support/child.ts";
 import { GatewayRig } from "../support/gateway-rig.ts";
 import { until } from "../support/until.ts";
 
@@ -22,8 +21,7 @@ let hubs: readonly [HubAuthority, HubAuthority];
 let rig: GatewayRig;
 let secondPort: number;
 let looking: NodeJS.Timeout;
-const hosts: HostFolder[] = [];
-const agents: Child[] = [];
+const hosts = new AgentHosts();
 
 const of = (authority: HubAuthority) => ({
   ca: authority.ca,
@@ -43,36 +41,18 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   clearInterval(looking);
-  await Promise.all(agents.map((agent) => agent.stop()));
+  await hosts.end();
   await rig.listener.close();
   await api.close();
-  for (const host of hosts) host.remove();
 });
 
 /** A host with what its first boot gave it, rendered now; its agent is not started yet. */
 async function host() {
   const nodeId = await rig.addNode("active");
-  const folder = new HostFolder();
-  hosts.push(folder);
-  folder.tool("systemctl");
-  folder.write("etc/muster/ca.pem", rig.ca.caPem);
-  folder.write("etc/muster/enrollment-token", await rig.issueToken(nodeId), 0o600);
-  const config = {
-    hub_url: `https://127.0.0.1:${rig.listener.port}`,
-    node_id: nodeId,
-    generation: 1,
-    enrollment_token_file: "/etc/muster/enrollment-token",
-    ca_file: "/etc/muster/ca.pem",
-    task_signing_public_key: rig.signer.publicKey,
-  };
-  folder.write("etc/muster/agent.json", JSON.stringify(config), 0o600);
-  const logFile = folder.path("agent.log");
-  const start = (): Child => {
-    const agent = startChild({ name: "agent", script: "agent/main.ts", env: { MUSTER_ROOT: folder.root }, logFile });
-    agents.push(agent);
-    return agent;
-  };
-  return { nodeId, folder, start, log: () => readFileSync(logFile, "utf8") };
+  const folder = hosts.add();
+  prepareHost(folder, hubOf(rig), { nodeId, token: await rig.issueToken(nodeId) });
+  const start = (): Child => hosts.start(folder);
+  return { nodeId, folder, start, log: () => folder.read("agent.log") };
 }
 const sessionOf = async (nodeId: NodeId) =>
   (await rig.db.select().from(agentSessions).where(eq(agentSessions.nodeId, nodeId)))[0];

@@ -3,46 +3,30 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq, isNull } from "../../hub/db/orm.ts";
 import { agentSessions, nodeCertificates, nodeConditions, nodeEvents } from "../../hub/db/schema/index.ts";
 import type { NodeId } from "../../shared/ids.ts";
-import { HostFolder } from "../fakes/hub/host-folder.ts";
-import { type Child, startChild } from "../support/child.ts";
+import { AgentHosts, hubOf, prepareHost } from "../support/agent-hosts.ts";
 import { GatewayRig, type Identity } from "../support/gateway-rig.ts";
 import { until } from "../support/until.ts";
 
 let rig: GatewayRig;
-const hosts: HostFolder[] = [];
-const agents: Child[] = [];
+const hosts = new AgentHosts();
 beforeAll(async () => {
   rig = await GatewayRig.start({ heartbeatMinTtlMs: 3_000 });
 });
 afterAll(async () => {
-  await Promise.all(agents.map((agent) => agent.stop()));
+  await hosts.end();
   await rig?.stop();
-  for (const host of hosts) host.remove();
 });
 
 /** A real agent on a host that has this identity, and no token. */
 function start({ nodeId, generation, certPem, keyPem }: Identity): { log(): string } {
-  const host = new HostFolder();
-  hosts.push(host);
-  host.tool("systemctl");
-  host.write("etc/muster/ca.pem", rig.ca.caPem);
-  const config = {
-    hub_url: `https://127.0.0.1:${rig.listener.port}`,
-    node_id: nodeId,
-    generation,
-    enrollment_token_file: "/etc/muster/enrollment-token",
-    ca_file: "/etc/muster/ca.pem",
-    task_signing_public_key: rig.signer.publicKey,
-  };
-  host.write("etc/muster/agent.json", JSON.stringify(config), 0o600);
+  const host = hosts.add();
+  prepareHost(host, hubOf(rig), { nodeId, generation });
   host.write("var/lib/muster/agent/key.pem", keyPem, 0o600);
   host.write("var/lib/muster/agent/certificate.pem", certPem);
   const said = { node_id: nodeId, generation, not_after: new Date().toISOString() };
   host.write("var/lib/muster/agent/identity.json", JSON.stringify(said));
-  const logFile = host.path("agent.log");
-  const env = { MUSTER_ROOT: host.root };
-  agents.push(startChild({ name: "agent", script: "agent/main.ts", env, logFile }));
-  return { log: () => readFileSync(logFile, { encoding: "utf8", flag: "a+" }) };
+  hosts.start(host);
+  return { log: () => readFileSync(host.path("agent.log"), { encoding: "utf8", flag: "a+" }) };
 }
 const session = (nodeId: NodeId, epoch: number) =>
   until(`session ${epoch}`, async () => {

@@ -1,11 +1,9 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq } from "../../hub/db/orm.ts";
 import { connectionAttempts, nodeConditions } from "../../hub/db/schema/index.ts";
 import type { NodeId } from "../../shared/ids.ts";
-import { HostFolder } from "../fakes/hub/host-folder.ts";
-import type { Child } from "../support/child.ts";
-import { startEnrollingAgent } from "../support/enrolling-host.ts";
+import { AgentHosts, hubOf, prepareHost } from "../support/agent-hosts.ts";
 import { GatewayRig } from "../support/gateway-rig.ts";
 import { until } from "../support/until.ts";
 
@@ -16,22 +14,19 @@ const PRELOAD = [
 if (PRELOAD === undefined) process.stderr.write("SKIPPED: libfaketime is not installed (Debian package faketime)\n");
 
 let rig: GatewayRig;
-const hosts: HostFolder[] = [];
-const agents: Child[] = [];
+const hosts = new AgentHosts();
 beforeAll(async () => {
   rig = await GatewayRig.start({ heartbeatMinTtlMs: 3_000 });
 });
 afterAll(async () => {
-  await Promise.all(agents.map((agent) => agent.stop()));
+  await hosts.end();
   await rig?.stop();
-  for (const host of hosts) host.remove();
 });
 
 /** A host at its first boot, whose clock is off. */
 async function boot(offset: string): Promise<{ nodeId: NodeId; log(): string; setClock(): void }> {
   const nodeId = await rig.addNode();
-  const host = new HostFolder();
-  hosts.push(host);
+  const host = hosts.add();
   // A part that still runs: the agent looks at the host again every two seconds.
   const part = { part: "50-roce-routing", owner: "muster", started_at: new Date().toISOString(), ended_at: null };
   host.write(
@@ -39,17 +34,16 @@ async function boot(offset: string): Promise<{ nodeId: NodeId; log(): string; se
     JSON.stringify({ ...part, exit_code: null, message: "running" }),
   );
   writeFileSync(host.path("clock"), `${offset}\n`);
-  agents.push(
-    await startEnrollingAgent(rig, host, nodeId, {
-      LD_PRELOAD: PRELOAD ?? "",
-      FAKETIME_TIMESTAMP_FILE: host.path("clock"),
-      FAKETIME_NO_CACHE: "1",
-      FAKETIME_DONT_FAKE_MONOTONIC: "1",
-    }),
-  );
+  prepareHost(host, hubOf(rig), { nodeId, token: await rig.issueToken(nodeId) });
+  hosts.start(host, {
+    LD_PRELOAD: PRELOAD ?? "",
+    FAKETIME_TIMESTAMP_FILE: host.path("clock"),
+    FAKETIME_NO_CACHE: "1",
+    FAKETIME_DONT_FAKE_MONOTONIC: "1",
+  });
   return {
     nodeId,
-    log: () => readFileSync(host.path("agent.log"), "utf8"),
+    log: () => host.read("agent.log"),
     setClock: () => writeFileSync(host.path("clock"), "+0\n"),
   };
 }

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { closeSync, constants, openSync, renameSync, writeSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { and, count, eq, gt, lt, sql } from "../../hub/db/orm.ts";
 import { conditionHolds, readConditions } from "../../hub/db/queries/node-conditions.ts";
 import {
@@ -16,29 +16,21 @@ import { sweepConditions } from "../../hub/node/condition-sweep.ts";
 import { CONDITION_TYPES } from "../../shared/condition-types.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import type { ReportedCondition } from "../../shared/readiness.ts";
-import { HostFolder } from "../fakes/hub/host-folder.ts";
-import { startEnrollingAgent } from "../support/enrolling-host.ts";
-import { GatewayRig, type Identity } from "../support/gateway-rig.ts";
-import { SocketAgent } from "../support/socket-agent.ts";
+import { AgentHosts, hubOf, prepareHost } from "../support/agent-hosts.ts";
+import { GatewayRig } from "../support/gateway-rig.ts";
+import { keptAgents } from "../support/kept-agents.ts";
+import type { SocketAgent } from "../support/socket-agent.ts";
 import { until } from "../support/until.ts";
 
 const LIFE = CONDITION_TYPES["agent.healthy"].lifeSeconds;
 
 let rig: GatewayRig;
-const agents: SocketAgent[] = [];
 beforeAll(async () => {
   rig = await GatewayRig.start();
 });
-afterEach(() => {
-  for (const agent of agents.splice(0)) agent.cut();
-});
 afterAll(() => rig.stop());
 
-async function connect(identity: Identity): Promise<SocketAgent> {
-  const agent = await SocketAgent.connect(rig, identity);
-  agents.push(agent);
-  return agent;
-}
+const { connect } = keptAgents(() => rig);
 async function say(agent: SocketAgent, type: string, more: Partial<ReportedCondition> = {}): Promise<void> {
   const condition = {
     type,
@@ -302,10 +294,12 @@ describe("an agent that hangs while its connection stays", () => {
 
   it("is unknown although it is heard of, and good again once it speaks", async () => {
     const nodeId = await beating.addNode();
-    const host = new HostFolder();
+    const hosts = new AgentHosts();
+    const host = hosts.add();
     // A part that still runs: the agent looks at the host again every two seconds.
     host.write(PART, status(null));
-    const agent = await startEnrollingAgent(beating, host, nodeId);
+    prepareHost(host, hubOf(beating), { nodeId, token: await beating.issueToken(nodeId) });
+    hosts.start(host);
     try {
       await hears("the agent's word on its health", nodeId, false);
       // Nobody ever writes into this file: whoever reads it hangs, as on a disk that does not answer.
@@ -331,8 +325,7 @@ describe("an agent that hangs while its connection stays", () => {
       closeSync(disk);
       await hears("the agent to speak again", nodeId, false);
     } finally {
-      await agent.stop();
-      host.remove();
+      await hosts.end();
     }
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq, sql } from "../../hub/db/orm.ts";
 import { recordContacts } from "../../hub/db/queries/agent-sessions.ts";
 import { listBreakers } from "../../hub/db/queries/reconciler-breakers.ts";
@@ -6,27 +6,19 @@ import { agentSessions, nodeConditions, nodeEvents, nodes } from "../../hub/db/s
 import { startOfflineSweep, sweepOffline } from "../../hub/node/offline-sweep.ts";
 import { offlineBreaker } from "../../hub/reconciler/offline-breaker.ts";
 import type { NodeId, SiteId } from "../../shared/ids.ts";
-import { GatewayRig, type Identity } from "../support/gateway-rig.ts";
+import { GatewayRig } from "../support/gateway-rig.ts";
+import { keptAgents } from "../support/kept-agents.ts";
 import { quietLog } from "../support/log.ts";
 import { insertSite } from "../support/site.ts";
-import { SocketAgent } from "../support/socket-agent.ts";
 import { until } from "../support/until.ts";
 
 let rig: GatewayRig;
-const agents: SocketAgent[] = [];
 beforeAll(async () => {
   rig = await GatewayRig.start();
 });
-afterEach(() => {
-  for (const agent of agents.splice(0)) agent.cut();
-});
 afterAll(() => rig.stop());
 
-async function connect(identity: Identity): Promise<SocketAgent> {
-  const agent = await SocketAgent.connect(rig, identity);
-  agents.push(agent);
-  return agent;
-}
+const { connect } = keptAgents(() => rig);
 const sessionOf = async (nodeId: NodeId) =>
   (await rig.db.select().from(agentSessions).where(eq(agentSessions.nodeId, nodeId)))[0];
 const statusOf = async (nodeId: NodeId) => (await rig.db.select().from(nodes).where(eq(nodes.id, nodeId)))[0]?.status;

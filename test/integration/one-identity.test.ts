@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, desc, eq, isNull, sql } from "../../hub/db/orm.ts";
 import {
   agentSessions,
@@ -13,33 +13,24 @@ import type { NodeId } from "../../shared/ids.ts";
 import { AGENT_COMES_BACK, CLOSE_CODES } from "../../shared/protocol/version.ts";
 import { type ApiHarness, startApi } from "../support/api-harness.ts";
 import { GatewayRig, type Identity, makeKey } from "../support/gateway-rig.ts";
+import { keptAgents } from "../support/kept-agents.ts";
 import { helloOf, SocketAgent } from "../support/socket-agent.ts";
 import { until } from "../support/until.ts";
 
 let api: ApiHarness;
 let rig: GatewayRig;
-const agents: SocketAgent[] = [];
 beforeAll(async () => {
   api = await startApi();
   rig = await GatewayRig.start({}, api.database);
-});
-afterEach(() => {
-  for (const agent of agents.splice(0)) agent.cut();
 });
 afterAll(async () => {
   await rig.listener.close();
   await api.close();
 });
 
-async function connect(
-  identity: Identity,
-  boot_id = "boot-1",
-  route: { port?: number; from?: string } = {},
-): Promise<SocketAgent> {
-  const agent = await SocketAgent.connect(rig, identity, { hello: { boot_id }, ...route });
-  agents.push(agent);
-  return agent;
-}
+const kept = keptAgents(() => rig);
+const connect = (identity: Identity, boot_id = "boot-1", route: { port?: number; from?: string } = {}) =>
+  kept.connect(identity, { hello: { boot_id }, ...route });
 const refusal = (identity: Identity, from = "127.0.0.1") =>
   SocketAgent.open(rig, identity, { from }).then(() => "accepted", String);
 const statusOf = async (id: NodeId) =>

@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eq, sql } from "../../hub/db/orm.ts";
 import { type Task, tasks } from "../../hub/db/schema/index.ts";
 import { enqueueTask, readTask } from "../../hub/tasks/queue.ts";
 import type { TaskId } from "../../shared/ids.ts";
 import type { TaskInput, TaskType } from "../../shared/tasks/index.ts";
 import { GatewayRig, type Identity } from "../support/gateway-rig.ts";
-import { SocketAgent } from "../support/socket-agent.ts";
+import { keptAgents } from "../support/kept-agents.ts";
+import type { SocketAgent } from "../support/socket-agent.ts";
 import { until } from "../support/until.ts";
 
 const INPUTS = {
@@ -18,23 +19,16 @@ const INPUTS = {
 
 let rig: GatewayRig;
 let identity: Identity;
-const agents: SocketAgent[] = [];
 beforeAll(async () => {
   rig = await GatewayRig.start();
 });
 beforeEach(async () => {
   identity = await rig.enrolled();
 });
-afterEach(() => {
-  for (const agent of agents.splice(0)) agent.cut();
-});
 afterAll(() => rig.stop());
 
-async function connect(): Promise<SocketAgent> {
-  const agent = await SocketAgent.connect(rig, identity);
-  agents.push(agent);
-  return agent;
-}
+const kept = keptAgents(() => rig);
+const connect = () => kept.connect(identity);
 /** `heldBack`: not to be given to the agent within the hour, from its first moment on. */
 const enqueue = (type: keyof typeof INPUTS, heldBack = false): Promise<TaskId> =>
   rig.inTx(async (tx) => {

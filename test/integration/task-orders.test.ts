@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, randomUUID, verify } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { eq } from "../../hub/db/orm.ts";
 import { tasks } from "../../hub/db/schema/index.ts";
 import { cancelTask, enqueueTask, readTask } from "../../hub/tasks/queue.ts";
@@ -8,7 +8,7 @@ import { canonicalJson } from "../../shared/json.ts";
 import type { WireReply } from "../../shared/protocol/frames.ts";
 import { orderSigningText, type SignedOrder } from "../../shared/tasks/order.ts";
 import { GatewayRig, type Identity } from "../support/gateway-rig.ts";
-import { SocketAgent } from "../support/socket-agent.ts";
+import { keptAgents } from "../support/kept-agents.ts";
 import { until } from "../support/until.ts";
 
 const MACHINE_TOKEN = { consumer_key: "ck", token_key: "tk", token_secret: "ts" };
@@ -16,7 +16,6 @@ const readToken = vi.fn(async () => MACHINE_TOKEN);
 
 let rig: GatewayRig;
 let identity: Identity;
-const agents: SocketAgent[] = [];
 beforeAll(async () => {
   rig = await GatewayRig.start({
     resolveInput: { "node.hw_sync_reseed": async (input) => ({ ...input, machine_token: await readToken() }) },
@@ -27,16 +26,10 @@ beforeEach(async () => {
   readToken.mockReset();
   readToken.mockImplementation(async () => MACHINE_TOKEN);
 });
-afterEach(() => {
-  for (const agent of agents.splice(0)) agent.cut();
-});
 afterAll(() => rig.stop());
 
-async function connect(as: Identity = identity): Promise<SocketAgent> {
-  const agent = await SocketAgent.connect(rig, as);
-  agents.push(agent);
-  return agent;
-}
+const kept = keptAgents(() => rig);
+const connect = (as = identity) => kept.connect(as);
 const reseed = async () =>
   (
     await rig.inTx((tx) =>
@@ -213,8 +206,7 @@ describe("a cancel", () => {
     const { agent, task, ref } = await running();
     agent.cut();
     await rig.inTx((tx) => cancelTask(tx, task.id));
-    const next = await SocketAgent.connect(rig, identity, { hello: { journal: [{ ...ref, state: "started" }] } });
-    agents.push(next);
+    const next = await kept.connect(identity, { hello: { journal: [{ ...ref, state: "started" }] } });
     expect(await next.next("task.cancel")).toMatchObject(ref);
     next.send({ type: "task.cancelled", ...ref });
     const ended = await inState(task.id, "cancelled");

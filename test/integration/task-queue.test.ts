@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { eq } from "../../hub/db/orm.ts";
 import { type Task, tasks } from "../../hub/db/schema/index.ts";
 import { cancelTask, enqueueTask, readTask } from "../../hub/tasks/queue.ts";
@@ -7,7 +7,8 @@ import type { NodeId, TaskId } from "../../shared/ids.ts";
 import type { WireReply } from "../../shared/protocol/frames.ts";
 import type { SignedOrder } from "../../shared/tasks/order.ts";
 import { GatewayRig, type Identity } from "../support/gateway-rig.ts";
-import { helloOf, SocketAgent } from "../support/socket-agent.ts";
+import { keptAgents } from "../support/kept-agents.ts";
+import { helloOf } from "../support/socket-agent.ts";
 import { until } from "../support/until.ts";
 
 const MACHINE_TOKEN = { consumer_key: "ck", token_key: "tk", token_secret: "the-planted-secret" };
@@ -15,7 +16,6 @@ const readToken = vi.fn(async () => MACHINE_TOKEN);
 
 let rig: GatewayRig;
 let identity: Identity;
-const agents: SocketAgent[] = [];
 beforeAll(async () => {
   rig = await GatewayRig.start({
     resolveInput: {
@@ -28,16 +28,11 @@ beforeEach(async () => {
   readToken.mockReset();
   readToken.mockImplementation(async () => MACHINE_TOKEN);
 });
-afterEach(() => {
-  for (const agent of agents.splice(0)) agent.cut();
-});
 afterAll(() => rig.stop());
 
-async function connect(journal: { task_id: TaskId; epoch: number; state: "received" | "started" }[] = []) {
-  const agent = await SocketAgent.connect(rig, identity, { hello: { journal } });
-  agents.push(agent);
-  return agent;
-}
+const kept = keptAgents(() => rig);
+const connect = (journal: { task_id: TaskId; epoch: number; state: "received" | "started" }[] = []) =>
+  kept.connect(identity, { hello: { journal } });
 async function enqueue(more: { key?: string; maxAttempts?: number; deadlineSeconds?: number; nodeId?: NodeId } = {}) {
   const { task } = await rig.inTx((tx) =>
     enqueueTask(tx, {
@@ -124,8 +119,7 @@ describe("a task", () => {
 
   it("reaches its agent on whichever hub that is", async () => {
     const second = await rig.secondHub();
-    const agent = await SocketAgent.connect(rig, identity, { port: second.port });
-    agents.push(agent);
+    const agent = await kept.connect(identity, { port: second.port });
     const task = await enqueue();
     expect((await agent.next("task.offer")).order.task_id).toBe(task.id);
     await second.close();
@@ -221,8 +215,7 @@ describe("what changes nothing", () => {
   it("a word of another node on this node's task", async () => {
     const { task, ref } = await running();
     const other = await rig.enrolled();
-    const intruder = await SocketAgent.connect(rig, other);
-    agents.push(intruder);
+    const intruder = await kept.connect(other);
     const before = await row(task.id);
     intruder.send({ type: "task.result", ...ref, reply: DONE });
     intruder.send({ type: "task.progress", ...ref, seq: 5, progress: null });
