@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 export const REPOSITORY = new URL("../..", import.meta.url).pathname;
 export const readOf = (file: string): string => readFileSync(join(REPOSITORY, file), "utf8");
-export const DOCUMENTS = [
+const DOCUMENTS = [
   "README.md",
   ...readdirSync(join(REPOSITORY, "docs"))
     .filter((name) => name.endsWith(".md"))
