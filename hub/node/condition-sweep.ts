@@ -8,8 +8,8 @@ import {
   type StaleCondition,
 } from "../db/queries/condition-watch.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
+import { recordNodeEvents } from "../db/queries/node-events.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
-import { nodeEvents } from "../db/schema/index.ts";
 import type { InTx, Tx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { periodically } from "../periodically.ts";
@@ -49,7 +49,7 @@ async function oneStep(tx: Tx, graceSeconds: number, atOnce: number): Promise<{ 
   }
   const until = await endOfStep(tx, atOnce);
   const stale = await newlyStale(tx, until);
-  if (stale.length > 0) await tx.insert(nodeEvents).values(stale.map(toNodeEvent));
+  await recordNodeEvents(tx, stale.map(toNodeEvent));
   for (const condition of stale) await tell(tx, condition);
   await wakeWorkflows(tx, [...new Set(stale.map(({ nodeId }) => waitKey.node(nodeId)))]);
   await lookedUntil(tx, until);

@@ -2,8 +2,9 @@ import type { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import { and, eq, sql } from "../db/orm.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
+import { recordNodeEvent } from "../db/queries/node-events.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
-import { type Node, nodeEvents, nodeMaasState, nodes } from "../db/schema/index.ts";
+import { type Node, nodeMaasState, nodes } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import type { NodeMove } from "./transitions.ts";
 
@@ -26,9 +27,8 @@ export async function moveNode(tx: Tx, nodeId: NodeId, move: NodeMove, message: 
     const [other] = await tx.select({ status: nodes.status }).from(nodes).where(eq(nodes.id, nodeId));
     return { moved: false, actual: other?.status ?? null };
   }
-  await tx
-    .insert(nodeEvents)
-    .values({ nodeId, type: "status_changed", fromStatus: move.from, toStatus: move.to, owner: move.owner, message });
+  const [fromStatus, toStatus] = [move.from, move.to];
+  await recordNodeEvent(tx, { nodeId, type: "status_changed", fromStatus, toStatus, owner: move.owner, message });
   await recordDomainEvent(tx, {
     type: "node.status.changed",
     subject: `nodes/${nodeId}`,

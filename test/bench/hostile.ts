@@ -19,7 +19,8 @@ const ATTACK_SECONDS = 60;
 const MOST_MORE_MS = 50;
 const MOST_MORE_MIB = 256;
 const { signals, ownConditions, hostEvents, certificates } = KEPT_OF_A_NODE;
-const MOST_ROWS = HOSTILE * (signals + ownConditions + Object.keys(CONDITION_TYPES).length + hostEvents + certificates);
+const events = Object.values(hostEvents).reduce((sum, most) => sum + most, 0);
+const MOST_ROWS = HOSTILE * (signals + ownConditions + Object.keys(CONDITION_TYPES).length + events + certificates);
 
 interface Look {
   readonly p50: number;

@@ -23,6 +23,9 @@ it("removes what is older than it is kept, and nothing that something may still 
   const { db } = test.database;
   const [node, other] = [randomUUID(), randomUUID()];
   const old = sql`now() - interval '91 days'`;
+  for (const id of [node, other])
+    await db.execute(sql`insert into nodes (id, hostname, sku, gpus_total, region_code, status, onboarding_mode)
+      values (${id}, ${id}, 's', 8, 'r', 'active', 'manual')`);
   await db.execute(sql`insert into readiness_signals (id, node_id, generation, source, conditions, applied, received_at)
     select gen_random_uuid(), ${node}, 1, 'agent', '[]', true, ${old} from generate_series(1, 12000)`);
   await db.execute(sql`insert into readiness_signals (id, node_id, generation, source, conditions, applied)
@@ -127,6 +130,56 @@ it("forgets a deleted node: first what was said of it, then its history and its 
   expect(await recently()).toEqual({ conditions: 1, events: 2, nodes: 1, steps: 1, workflows: 1 });
   expect(await lately()).toEqual({ conditions: 0, events: 1, nodes: 1, steps: 1, workflows: 1 });
   expect(await longAgo()).toEqual({ conditions: 0, events: 0, nodes: 0, steps: 0, workflows: 0 });
+});
+
+it("forgets all that was said of a deleted node, its last certificate too, whichever of the two ages is the shorter", async () => {
+  const { db } = test.database;
+  const tables = [
+    "node_certificates",
+    "agent_sessions",
+    "node_inventories",
+    "node_identity_bars",
+    "node_conditions",
+    "tasks",
+  ];
+  const gone = async (days: number) => {
+    const node = randomUUID();
+    const then = sql`now() - make_interval(days => ${days})`;
+    await db.execute(sql`insert into nodes (id, hostname, sku, gpus_total, region_code, status, onboarding_mode, updated_at)
+      values (${node}, 'h', 's', 8, 'r', 'deleted', 'manual', ${then})`);
+    await db.execute(sql`insert into node_certificates (serial, node_id, generation, public_key_sha256, not_before, not_after, issued_at)
+      values (${node}, ${node}, 1, 'f', ${then}, ${then}, ${then})`);
+    await db.execute(sql`insert into agent_sessions (node_id, session_epoch, hub_id, channel, state, boot_id, agent_version, protocol_version,
+      generation, heartbeat_ttl_ms) values (${node}, 1, ${node}, 'websocket', 'closed', 'b', '1', 1, 1, 1000)`);
+    await db.execute(sql`insert into node_inventories (node_id, inventory) values (${node}, '{}')`);
+    await db.execute(sql`insert into node_identity_bars (node_id, generation, evidence, details, quarantined, barred_at)
+      values (${node}, 1, 'second_key', '{}', false, ${then})`);
+    await db.execute(sql`insert into node_conditions (node_id, type, status, reason, message, generation, source, observed_at)
+      values (${node}, 'agent.connected', 'False', 'Gone', '', 1, 'hub', ${then})`);
+    await db.execute(sql`insert into tasks (node_id, type, input, idempotency_key, deadline, state, finished_at)
+      values (${node}, 'node.uninstall', '{}', ${node}, ${then}, 'succeeded', ${then})`);
+    return async () => {
+      const left: string[] = [];
+      for (const table of tables)
+        if ((await db.execute(sql`select 1 from ${sql.identifier(table)} where node_id = ${node}`)).rows.length > 0)
+          left.push(table);
+      return left;
+    };
+  };
+  const [lately, soon, longAgo] = [await gone(20), await gone(100), await gone(500)];
+  await removeOutdated(db, { records: 90, history: 400 });
+  expect([await lately(), await soon(), await longAgo()]).toEqual([tables, [], []]);
+  // Here the node's own row goes first.
+  const [before, after] = [await gone(50), await gone(100)];
+  await removeOutdated(db, { records: 90, history: 30 });
+  await removeOutdated(db, { records: 90, history: 30 });
+  expect(await after()).toEqual([]);
+  // What has an age of its own has it still.
+  expect(await before()).toEqual(["node_certificates", "tasks"]);
+  await db.execute(sql`update node_certificates set not_after = now() - interval '91 days'`);
+  await db.execute(sql`update tasks set finished_at = now() - interval '91 days' where finished_at is not null`);
+  await removeOutdated(db, { records: 90, history: 30 });
+  expect(await before()).toEqual([]);
 });
 
 it("forgets what others said of a living node, its host's own events, old answers and audit; and keeps what it is", async () => {

@@ -5,6 +5,8 @@ import { KEPT_OF_A_NODE } from "../../hub/db/kept.ts";
 import { and, eq, sql } from "../../hub/db/orm.ts";
 import { nodeConditions, nodeEvents } from "../../hub/db/schema/index.ts";
 import { ADDRESS_RATES, NODE_RATES } from "../../hub/gateway/budgets.ts";
+import { sweepConditions } from "../../hub/node/condition-sweep.ts";
+import { moveNode } from "../../hub/node/move-node.ts";
 import { nodeUri } from "../../shared/api/enroll.ts";
 import { CONDITION_TYPES } from "../../shared/condition-types.ts";
 import type { NodeId } from "../../shared/ids.ts";
@@ -219,19 +221,55 @@ describe("an enrolled host", () => {
   it("keeps of what it brings about no more events and certificates than are kept of a node", async () => {
     const identity = await rig.enrolled();
     const { nodeId } = identity;
-    await rig.db.execute(sql`insert into node_events (node_id, type, owner, message)
-      select ${nodeId}, type, 'agent', '' from generate_series(1, 400), unnest(array['certificate_renewed', 'session_opened']) type`);
-    await rig.db.execute(
-      sql`insert into node_events (node_id, type, owner, message) values (${nodeId}, 'created', 'admin_api', '')`,
-    );
+    const insert = (type: string, count: number, owner = "agent") =>
+      rig.db.execute(sql`insert into node_events (node_id, type, owner, message)
+        select ${nodeId}, ${type}, ${owner}, '' from generate_series(1, ${count}::int)`);
+    const eventsOf = async (type: string) =>
+      (await rig.db.execute(sql`select owner from node_events where node_id = ${nodeId} and type = ${type}`)).rows;
+    await insert("created", 1, "admin_api");
+    await insert("certificate_renewed", 600);
+    await insert("session_opened", 450);
     await rig.db.execute(sql`insert into node_certificates (serial, node_id, generation, public_key_sha256, not_before, not_after, issued_at, replaced_at)
       select gen_random_uuid()::text, ${nodeId}, 1, 'f', now(), now() + interval '1 day', now() - interval '1 hour', now() from generate_series(1, 400)`);
     const body = { csr_pem: await (await makeKey()).csr(nodeUri(nodeId)) };
     const answer = await rig.ask("POST", `/internal/v1/nodes/${nodeId}/certificate`, { as: identity, body });
     expect(answer.status).toBe(200);
-    expect(await rowsOf("node_events", nodeId)).toBe(KEPT_OF_A_NODE.hostEvents + 1);
+    const kept = KEPT_OF_A_NODE.hostEvents;
+    expect(await eventsOf("certificate_renewed")).toHaveLength(kept.certificate_renewed);
+    // What it makes up of one kind pushes out none of another: boots are what a returning one is known by.
+    expect(await eventsOf("session_opened")).toHaveLength(450);
+    expect(await eventsOf("created")).toHaveLength(1);
     expect(await rowsOf("node_certificates", nodeId)).toBe(KEPT_OF_A_NODE.certificates);
+    await insert("session_opened", 450);
     const back = await SocketAgent.connect(rig, identity);
     await back.close();
+    expect(await eventsOf("session_opened")).toHaveLength(kept.session_opened);
+  });
+
+  it("keeps no more of its silences than are kept of a node, and every move that others made", async () => {
+    const { nodeId } = await rig.enrolled();
+    const insert = (type: string, owner: string, count: number) =>
+      rig.db.execute(sql`insert into node_events (node_id, type, owner, message)
+        select ${nodeId}, ${type}, ${owner}, '' from generate_series(1, ${count}::int)`);
+    const eventsOf = async (type: string, owner: string) =>
+      (
+        await rig.db.execute(
+          sql`select 1 from node_events where node_id = ${nodeId} and type = ${type} and owner = ${owner}`,
+        )
+      ).rows.length;
+    const kept = KEPT_OF_A_NODE.hostEvents;
+    await insert("status_changed", "heartbeat", kept.status_changed + 50);
+    await insert("status_changed", "admin_api", kept.status_changed + 50);
+    await insert("condition_stale", "hub", kept.condition_stale + 50);
+    await rig.inTx((tx) => moveNode(tx, nodeId, { from: "active", to: "offline", owner: "heartbeat" }, "silent"));
+    expect(await eventsOf("status_changed", "heartbeat")).toBe(kept.status_changed);
+    await rig.inTx((tx) => moveNode(tx, nodeId, { from: "offline", to: "active", owner: "heartbeat" }, "heard of"));
+    expect(await eventsOf("status_changed", "admin_api")).toBe(kept.status_changed + 50);
+    await sweepConditions(rig.inTx, 0);
+    await rig.db.execute(sql`insert into node_conditions (node_id, type, status, reason, message, generation, source, observed_at, expires_at)
+      values (${nodeId}, 'agent.healthy', 'True', 'Said', '', 1, 'agent', now(), now())
+      on conflict (node_id, type) do update set expires_at = now()`);
+    expect(await sweepConditions(rig.inTx, 0)).toBe(1);
+    expect(await eventsOf("condition_stale", "hub")).toBe(kept.condition_stale);
   });
 });

@@ -15,23 +15,30 @@ export interface NewNodeEvent {
   readonly toStatus?: NodeEventRow["toStatus"];
 }
 
-/** What a host can bring about by itself, as often as it likes. */
-export const HOST_EVENTS = [
-  "enrolled",
-  "certificate_renewed",
-  "session_opened",
-  "duplicate_identity",
-  "agent_noisy",
-] as const satisfies readonly NodeEventRow["type"][];
+const KEPT = KEPT_OF_A_NODE.hostEvents satisfies Partial<Record<NodeEventRow["type"], number>>;
+export type HostEvent = keyof typeof KEPT;
+export const HOST_EVENTS = Object.keys(KEPT) as HostEvent[];
+/** A move of the status is its host's doing where nobody else made it. */
+const OF_HOST = sql`(e.type <> 'status_changed' or e.owner = 'heartbeat')`;
 
-/** Of what a host brings about the newest are kept. */
-export async function recordNodeEvent(tx: Tx, event: NewNodeEvent): Promise<void> {
-  await tx.insert(nodeEvents).values(event);
-  if (!(HOST_EVENTS as readonly string[]).includes(event.type)) return;
-  const ofHost = sql`e.node_id = ${event.nodeId} and e.type = any(${sql.param([...HOST_EVENTS])}::text[])`;
-  await tx.execute(sql`
-    delete from ${nodeEvents} e where ${ofHost} and e.id <= (
-      select e.id from ${nodeEvents} e where ${ofHost} order by e.id desc offset ${KEPT_OF_A_NODE.hostEvents} limit 1)`);
+export const recordNodeEvent = (tx: Tx, event: NewNodeEvent): Promise<void> => recordNodeEvents(tx, [event]);
+
+/** Of what hosts bring about the newest of each type are kept. */
+export async function recordNodeEvents(tx: Tx, events: readonly NewNodeEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  await tx.insert(nodeEvents).values([...events]);
+  for (const type of HOST_EVENTS) {
+    const of = events.filter(
+      (event) => event.type === type && (type !== "status_changed" || event.owner === "heartbeat"),
+    );
+    if (of.length === 0) continue;
+    const ids = sql.param([...new Set(of.map(({ nodeId }) => nodeId))]);
+    await tx.execute(sql`
+      delete from ${nodeEvents} e using unnest(${ids}::uuid[]) as of(id), lateral (
+        select e.id from ${nodeEvents} e where e.node_id = of.id and e.type = ${type} and ${OF_HOST}
+        order by e.id desc offset ${KEPT[type]} limit 1) as last
+      where e.node_id = of.id and e.type = ${type} and ${OF_HOST} and e.id <= last.id`);
+  }
 }
 
 /** Was a session of this boot opened before in the node's provisioning of that generation? */

@@ -1,7 +1,7 @@
 import { CONDITION_TYPES } from "../../../shared/condition-types.ts";
 import { type SQL, sql } from "../orm.ts";
 import type { Db } from "../tx.ts";
-import { HOST_EVENTS } from "./node-events.ts";
+import { HOST_EVENTS, type HostEvent } from "./node-events.ts";
 
 /** One statement's worth, so that no lock is held for long. */
 const AT_ONCE = 5_000;
@@ -18,14 +18,18 @@ interface RetentionRule {
   readonly outdated: (cutoff: SQL) => SQL;
 }
 
-const ofDeletedNode = (cutoff: SQL): SQL => sql`exists (
-  select 1 from nodes n where n.id = t.node_id and n.status = 'deleted' and n.updated_at < ${cutoff})`;
+/** It was deleted that long ago, or its row is gone by now: which of the two goes first is the operator's setting. */
+const ofGoneNode = (cutoff: SQL): SQL => sql`not exists (
+  select 1 from nodes n where n.id = t.node_id and not (n.status = 'deleted' and n.updated_at < ${cutoff}))`;
 const ofNoNode = sql`not exists (select 1 from nodes n where n.id = t.node_id)`;
+/** Moves of the status are history, whoever made them; what became stale is told beside them. */
+const HISTORY: readonly HostEvent[] = ["session_opened", "status_changed", "condition_stale"];
+const OLD_WITH_RECORDS = HOST_EVENTS.filter((type) => !HISTORY.includes(type));
 const strings = (values: readonly string[]): SQL => sql`any(${sql.param([...values])}::text[])`;
 
 /**
- * What grows, and nothing decides by once it is old. A node's newest certificate stays: it says that the node has enrolled. So does its newest task of each
- * type: a drain and its undrain say whether the host is closed. A deleted node's own row goes with the history.
+ * What grows, and nothing decides by once it is old. A node's newest certificate stays as long as the node: it says that the node has enrolled. So does its
+ * newest task of each type: a drain and its undrain say whether the host is closed. A deleted node's own row goes with the history.
  */
 export const RETENTION: readonly RetentionRule[] = [
   // Only from the beginning and without a gap, so that the oldest one tells readers whether they missed any. The newest of the outdated ones stays: those
@@ -44,8 +48,8 @@ export const RETENTION: readonly RetentionRule[] = [
   {
     table: "node_certificates",
     age: "records",
-    outdated: (cutoff) => sql`t.not_after < ${cutoff} and exists (
-      select 1 from node_certificates newer where newer.node_id = t.node_id and newer.issued_at > t.issued_at)`,
+    outdated: (cutoff) => sql`t.not_after < ${cutoff} and (${ofGoneNode(cutoff)} or exists (
+      select 1 from node_certificates newer where newer.node_id = t.node_id and newer.issued_at > t.issued_at))`,
   },
   {
     table: "enrollment_tokens",
@@ -57,7 +61,7 @@ export const RETENTION: readonly RetentionRule[] = [
     age: "records",
     outdated: (cutoff) => sql`t.finished_at < ${cutoff} and not exists (
       select 1 from workflows w where w.id = t.workflow_id and w.completed_at is null)
-      and (${ofDeletedNode(cutoff)} or exists (
+      and (${ofGoneNode(cutoff)} or exists (
         select 1 from tasks newer where newer.node_id = t.node_id and newer.type = t.type and newer.created_at > t.created_at))`,
   },
   // Types of others' making that nobody has said again, and all of nodes that are gone.
@@ -67,18 +71,17 @@ export const RETENTION: readonly RetentionRule[] = [
     outdated: (
       cutoff,
     ) => sql`(t.observed_at < ${cutoff} and t.type <> all(${sql.param(Object.keys(CONDITION_TYPES))}::text[]))
-      or ${ofDeletedNode(cutoff)}`,
+      or ${ofGoneNode(cutoff)}`,
   },
-  { table: "node_inventories", age: "records", outdated: ofDeletedNode },
-  { table: "agent_sessions", age: "records", outdated: ofDeletedNode },
-  { table: "node_identity_bars", age: "records", outdated: ofDeletedNode },
+  { table: "node_inventories", age: "records", outdated: ofGoneNode },
+  { table: "agent_sessions", age: "records", outdated: ofGoneNode },
+  { table: "node_identity_bars", age: "records", outdated: ofGoneNode },
   { table: "idempotency_keys", age: "day", outdated: (cutoff) => sql`t.created_at < ${cutoff}` },
-  // Boots stay as long as the provisioning that they are of: a boot that comes back is another host's.
+  // The newest boots stay however old they are: one that comes back is another host's.
   {
     table: "node_events",
     age: "records",
-    outdated: (cutoff) =>
-      sql`t.occurred_at < ${cutoff} and t.type = ${strings(HOST_EVENTS.filter((type) => type !== "session_opened"))}`,
+    outdated: (cutoff) => sql`t.occurred_at < ${cutoff} and t.type = ${strings(OLD_WITH_RECORDS)}`,
   },
   {
     table: "node_events",
