@@ -6,7 +6,7 @@ import type { MaasPort } from "../maas/port.ts";
 import { conflicting, type Powers } from "./candidates.ts";
 import { mustStillHold, type OnboardContext } from "./context.ts";
 import { judgeNewcomers, type Newcomer, nextPowerStep } from "./discovery-rules.ts";
-import type { Back, Failed, Wait } from "./engine/stage.ts";
+import type { Back, Failed, Undone, Wait } from "./engine/stage.ts";
 import type { Discovery, OnboardState } from "./onboard-state.ts";
 import { powerOf } from "./power-login.ts";
 import { StageFailure } from "./stage-failure.ts";
@@ -193,6 +193,25 @@ async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<
   const message = `BMC ${ipmiIp} is that of node ${other.hostname} (${other.id}) of site ${other.siteName}, which is ${other.status}, so ${hostname} is not power-cycled. Drain and remove that node, then resume; or cancel and correct the request.`;
   const evidence = { node_id: other.id, node_status: other.status, bmc_address: ipmiIp };
   throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, evidence));
+}
+
+/** What a machine that was found or made is for is the onboarding's other stages' to undo; a host that was switched off or booted for nothing is told. */
+export function leaveDiscovered({ state, onboarding }: OnboardContext): Undone<OnboardState> {
+  const { discovery } = state;
+  if (discovery === null || discovery === undefined || !discovery.off_at)
+    return { kind: "skipped", message: "No host was booted for MAAS to find it" };
+  const { hostname, ipmiIp } = onboarding;
+  const made = hasBooted(discovery) ? `was booted from the network at ${discovery.booted_at}` : "was switched off";
+  const message = `${hostname} ${made} by its BMC ${ipmiIp} for MAAS to find it, and no machine was taken for it; it was left as it is.`;
+  return {
+    kind: "skipped",
+    message,
+    leaves: {
+      message,
+      nextAction: `See in MAAS whether ${hostname} has become a machine since, and remove that if it is not wanted; switch the host off if it is to be off.`,
+      evidence: { bmc_address: ipmiIp, off_at: discovery.off_at, network_boot_at: discovery.booted_at ?? null },
+    },
+  };
 }
 
 /** Time is up: what was done, and what it came to. */

@@ -6,7 +6,6 @@ import type { NodeStatus } from "../../shared/node-status.ts";
 import type { DecommissionMode } from "../../shared/workflow-status.ts";
 import { eq, sql } from "../db/orm.ts";
 import { hasProfile, readMaasSystemId, readPriorStatus } from "../db/queries/decommissions.ts";
-import { isHostReleased } from "../db/queries/machine-releases.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { onboardingOfHost } from "../db/queries/onboarding-work.ts";
 import { WORKFLOW_CHANNEL } from "../db/queries/workflow-wakes.ts";
@@ -16,7 +15,7 @@ import { revokeEnrollmentTokens } from "../node/enrollment-tokens.ts";
 import { moveNode } from "../node/move-node.ts";
 import { firstStageOf } from "./decommission.ts";
 import { takeLeftMachine } from "./take-left-machine.ts";
-import { machineStays } from "./uninstall-work.ts";
+import { staysDeployed } from "./uninstall-work.ts";
 
 export type DecommissionRequest =
   | ({ readonly mode: "drain" } & DrainCreate)
@@ -115,12 +114,6 @@ export async function startDecommission(
   await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
   const warning = mode === "remove" ? await staysDeployed(tx, node, maasSystemId) : null;
   return { decommission_id: id, node_id: nodeId, mode, status: "pending", warning };
-}
-
-/** A remove ends the node, not what MAAS has deployed: only a release gives the machine back. */
-async function staysDeployed(tx: Tx, node: Node, maasSystemId: string | null): Promise<string | null> {
-  if (maasSystemId === null || (await isHostReleased(tx, node))) return null;
-  return machineStays(node, maasSystemId);
 }
 
 /** A node of manual mode is no machine of any MAAS; one that lost its binding is none that could be named. */

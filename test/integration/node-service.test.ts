@@ -7,6 +7,7 @@ import {
   auditLogs,
   domainEvents,
   enrollmentTokens,
+  maasMachines,
   nodeCertificates,
   nodeDecommissions,
   nodeMaasState,
@@ -194,8 +195,10 @@ describe("a person's word on a node by API", () => {
     expect(await node(gone)).toMatchObject({ id: gone, status: "deleted" });
   });
 
-  it("a remove says which machine it leaves deployed, unless that was released", async () => {
+  it("a remove says which machine it leaves deployed, unless nothing is deployed there", async () => {
     const [left, bare, released] = [await retired("r-1", 6), await retired("r-2"), await retired("r-3", 6)];
+    const [byOthers, deleted] = [await retired("r-4", 4), await retired("r-5", 6)];
+    await db().update(maasMachines).set({ absent: true }).where(eq(maasMachines.systemId, "r-5"));
     await inTx(async (tx) => {
       const decommissionId = WorkflowId.parse(randomUUID());
       const ended = { kind: "release", status: "completed", stage: "power_off_maas_node", input: {} } as const;
@@ -215,7 +218,7 @@ describe("a person's word on a node by API", () => {
     expect(await warning(left)).toMatch(
       /^Machine r-1 of r-1 stays as MAAS has it, deployed:.*run release-node .* once the node is removed/,
     );
-    expect(await warning(bare)).toBeNull();
+    for (const id of [bare, byOthers, deleted]) expect(await warning(id)).toBeNull();
   });
 
   it("a host that never came: its node is removed, its command is void, and it cannot be activated", async () => {

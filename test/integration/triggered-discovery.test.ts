@@ -223,6 +223,16 @@ describe("a host that was never booted", () => {
   });
 });
 
+it("that was booted for nothing is told by a cancel, which leaves it as it is", async () => {
+  const id = await start(1);
+  await driveUntil(id, isBooted);
+  await driver.verb(id, "cancel");
+  const end = await driver.drive(id);
+  expect([end.status, redfish.power, cycles()]).toEqual(["cancelled", "On", 1]);
+  expect(end.failureMessage).toMatch(/^host-1 was booted from the network at 20\S+ by its BMC 127.0.0.1/);
+  expect(end.nextAction).toContain("See in MAAS whether host-1 has become a machine since");
+});
+
 describe("a power-cycle", () => {
   const lost = async (look: { run(): Promise<unknown> }): Promise<void> => void (await look.run());
 

@@ -6,7 +6,11 @@ import type { Db, Tx } from "../tx.ts";
 /** A machine as it was seen; a row's columns without the bookkeeping. */
 export type ObservedMachine = Omit<MaasMachineRow, "siteId" | "observedAt" | "absent" | "details">;
 
-export async function readObservedMachine(db: Db, siteId: SiteId, systemId: string): Promise<MaasMachineRow | null> {
+export async function readObservedMachine(
+  db: Db | Tx,
+  siteId: SiteId,
+  systemId: string,
+): Promise<MaasMachineRow | null> {
   const [row] = await db
     .select()
     .from(maasMachines)

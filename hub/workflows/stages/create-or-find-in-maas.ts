@@ -3,7 +3,7 @@ import { machinesHeldByOthers } from "../../db/queries/machine-holds.ts";
 import { MaasError, type MaasPort } from "../../maas/port.ts";
 import { choose, conflicting, findCandidates, type Powers } from "../candidates.ts";
 import { maasOf, type OnboardContext, type OnboardStage, UPSTREAM_RETRY } from "../context.ts";
-import { beginDiscovery, discover, discoveryTimeout } from "../discovery.ts";
+import { beginDiscovery, discover, discoveryTimeout, leaveDiscovered } from "../discovery.ts";
 import { afterCreate } from "../discovery-rules.ts";
 import type { Done, Failed, Observation, Outcome, Wait } from "../engine/stage.ts";
 import { leftByRemovedNode } from "../left-machine.ts";
@@ -29,6 +29,7 @@ export const createOrFindInMaas: OnboardStage = {
     if (hasBegun(context)) return discovered(maas, context, { powers, act: true });
     return (await claimSoleNew(maas, context, powers)) ?? create(maas, context, powers);
   },
+  compensate: async (context) => leaveDiscovered(context),
 };
 
 const hasBegun = ({ state }: OnboardContext): boolean => state.discovery !== null && state.discovery !== undefined;

@@ -12,7 +12,7 @@ import {
 } from "../decommission-context.ts";
 import type { Compensation, Observation } from "../engine/stage.ts";
 import { StageFailure } from "../stage-failure.ts";
-import { machineStays, UNINSTALL, uninstallSeconds } from "../uninstall-work.ts";
+import { staysDeployed, UNINSTALL, uninstallSeconds } from "../uninstall-work.ts";
 
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   const { node, decommission, session } = context;
@@ -37,7 +37,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   if (task?.state === "succeeded") {
     return {
       kind: "done",
-      message: `The agent removes itself; the node is deleted and its certificates are revoked.${left(context)}`,
+      message: `The agent removes itself; the node is deleted and its certificates are revoked.${await left(context)}`,
       details: { task_id: task.id },
       commit: (tx) => finish(tx, context),
     };
@@ -45,7 +45,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   if (decommission.forcedAt !== null && session === null) {
     return {
       kind: "done",
-      message: `Removed without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}.${left(context)}`,
+      message: `Removed without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}.${await left(context)}`,
       commit: async (tx) => {
         await cancelWork(tx, context.workflowId, UNINSTALL);
         await finish(tx, context);
@@ -55,9 +55,11 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   return judgeTask(context, UNINSTALL, task) ?? { kind: "not_started" };
 }
 
-/** Of the machine; one that was released is told of before. */
-const left = ({ node, decommission: { maasSystemId } }: DecommissionContext): string =>
-  maasSystemId === null ? "" : ` ${machineStays(node, maasSystemId)}`;
+/** Of the machine. */
+async function left({ services, node, decommission }: DecommissionContext): Promise<string> {
+  const stays = await staysDeployed(services.db, node, decommission.maasSystemId);
+  return stays === null ? "" : ` ${stays}`;
+}
 
 async function finish(tx: Tx, context: DecommissionContext): Promise<void> {
   const step = await deleteNode(tx, context.node.id, context.workflowId, context.decommission.reason);
