@@ -107,10 +107,11 @@ describe("a task whose time is up before it was taken says why", () => {
   });
 
   it("before it was due: its agent is there", async () => {
-    await connect();
-    expect(await expire(await enqueue("node.undrain", true))).toBe(
-      "The agent is connected, and was not given the task in time",
-    );
+    const agent = await connect();
+    const id = await enqueue("node.undrain", true);
+    await agent.settled();
+    expect(await expire(id)).toBe("The agent is connected, and was not given the task in time");
+    expect(agent.frames.filter(({ type }) => type === "task.offer")).toEqual([]);
   });
 
   it("without an agent", async () => {
