@@ -88,6 +88,14 @@ describe("the chain of the hub's keys", () => {
     expect([aborted.current.order_key, aborted.next]).toEqual([publicOf(2), null]);
   });
 
+  it.each(["generation", "ca_pem", "order_key"] as const)("ends what was announced, to its %s", (member) => {
+    const { signature: _other, ...one } = stated(2, "finish", 2, 1);
+    const unsigned = { ...one, [member]: stated(2, "finish", 3, 1)[member] };
+    const signature = sign(null, Buffer.from(trustSigningText(unsigned)), privateOf(1)).toString("base64url");
+    const { trust, fault } = followTrust(given(1), [stated(1, "announce", 2, 1), { ...unsigned, signature }], isSigned);
+    expect([trust.sequence, fault]).toEqual([1, expect.stringContaining("was not announced")]);
+  });
+
   it.each<[string, TrustStatement[]]>([
     ["ends what was not announced", [stated(1, "finish", 2, 1)]],
     ["announces twice", [stated(1, "announce", 2, 1), stated(2, "announce", 3, 1)]],

@@ -61,6 +61,19 @@ describe("a budget", () => {
       }),
     );
   });
+
+  it("makes nobody wait for more than a burst, whatever was taken", () => {
+    fc.assert(
+      fc.property(rates, fc.array(fc.integer({ min: 1, max: 1_000_000 }), { minLength: 1 }), (rate, costs) => {
+        let bucket: Bucket | undefined;
+        for (const cost of costs) {
+          const charged = charge(rate, bucket, 0, cost);
+          bucket = charged.bucket;
+          expect(charged.waitMs).toBeLessThanOrEqual(Math.ceil((rate.burst * 60_000) / rate.perMinute));
+        }
+      }),
+    );
+  });
 });
 
 describe("a node's budgets", () => {

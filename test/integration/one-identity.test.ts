@@ -1,5 +1,7 @@
+import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, desc, eq, isNull, sql } from "../../hub/db/orm.ts";
+import { beginUse } from "../../hub/db/queries/node-certificates.ts";
 import {
   agentSessions,
   domainEvents,
@@ -8,6 +10,7 @@ import {
   nodeEvents,
   nodes,
 } from "../../hub/db/schema/index.ts";
+import { serialOf } from "../../hub/gateway/x509.ts";
 import { CLONE_EVIDENCE, type CloneEvidence } from "../../shared/identity.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { AGENT_COMES_BACK, CLOSE_CODES } from "../../shared/protocol/version.ts";
@@ -120,6 +123,15 @@ describe("a renewal", () => {
     expect((await session.closing()).code).toBe(CLOSE_CODES.certificate_replaced.code);
     await connect(third);
     expect(await live(first.nodeId)).toHaveLength(1);
+  });
+
+  it("is not ended by a request with the certificate before it that came first and is looked at last", async () => {
+    const first = await rig.enrolled();
+    const second = await rig.renew(first, await makeKey());
+    const serial = serialOf(new X509Certificate(first.certPem).serialNumber);
+    expect(await rig.inTx((tx) => beginUse(tx, first.nodeId, first.generation, serial))).toBe(true);
+    expect(await live(first.nodeId)).toHaveLength(2);
+    await connect(second);
   });
 
   it("of an agent that keeps its key is asked for again as well, and at most one is left unused", async () => {
@@ -344,8 +356,22 @@ describe("a barred node", () => {
     const identity = { nodeId, generation: 1, certPem, keyPem: key.keyPem };
     await connect(await rig.renew(identity, await makeKey()));
     expect(await rig.enroll(request)).toMatchObject({ code: "token_used" });
+    // Of the same provisioning, and used by nobody.
+    const unused = await rig.enrollRequest(nodeId, await rig.issueToken(nodeId), await makeKey());
     await rig.renew(identity, await makeKey());
     expect(await rig.enroll(request)).toMatchObject({ code: "certificate_rejected" });
+    expect(await rig.enroll(unused)).toMatchObject({ code: "token_unknown" });
+  });
+
+  it("is barred again where the identity that it enrolled anew with has two users as well", async () => {
+    const { nodeId } = await barred();
+    const anew = await enrolledAnew(nodeId);
+    await connect(await rig.renew(anew, await makeKey()));
+    expect(await statusOf(nodeId)).toBe("active");
+    await rig.renew(anew, await makeKey());
+    await until("it is quarantined again", async () => ((await statusOf(nodeId)) === "quarantined" ? true : undefined));
+    expect(await live(nodeId)).toEqual([]);
+    expect(await alarms(nodeId)).toHaveLength(2);
   });
 
   it("is not enrolled anew while it is not in service, and a stranger's id is not found", async () => {

@@ -212,6 +212,7 @@ describe("a MAAS that is away", () => {
         (seconds, random) => {
           let row = claimed();
           for (let looks = 0; ; looks += 1) {
+            expect(looks).toBeLessThanOrEqual(8 + seconds / 30);
             const move = fail(
               row,
               { failure: away },
@@ -220,7 +221,6 @@ describe("a MAAS that is away", () => {
             if (move.wakeInSeconds === null) {
               expect(move.status).toBe("failed_retryable");
               expect(row.now.getTime()).toBeGreaterThanOrEqual(later(seconds).getTime());
-              expect(looks).toBeLessThanOrEqual(8 + seconds / 30);
               return;
             }
             row = asLeft(row, move, move.wakeInSeconds);
