@@ -22,6 +22,7 @@ import { ConnectionAttempts } from "./connection-attempts.ts";
 import { Dispatcher, type InputResolvers } from "./dispatch.ts";
 import { Gateway } from "./gateway.ts";
 import { Guard } from "./guard.ts";
+import { HandshakeQueue } from "./handshake-queue.ts";
 import { PollChannels } from "./poll-channels.ts";
 import { agentRoutes, identify } from "./routes.ts";
 import { ServerCertificate } from "./server-certificate.ts";
@@ -85,7 +86,11 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
   const { packageWithinMs = PACKAGE_WITHIN_MS } = options;
   const app = agentRoutes({ ...options, packageWithinMs, polls, attempts, guard });
   const server = await createTlsServer(options, attempts, getRequestListener(app.fetch));
-  server.on("connection", (socket: Socket) => guard.connected(socket));
+  const handshakes = paced(server, attempts);
+  server.on("connection", (socket: Socket) => {
+    guard.connected(socket);
+    if (!socket.destroyed) handshakes.opened(socket);
+  });
   const sockets = acceptSockets(server, options, { gateway, guard, log });
   const listener = listenForWork(options, sessions, dispatcher, gateway);
   let ticks = 0;
@@ -116,6 +121,7 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
     close: async () => {
       await stopTicking();
       await listener.close();
+      handshakes.close();
       await closeAll(server, sockets, sessions);
       // The database may be away: the listener ends all the same, and a sweep of another hub closes what is left.
       for (const written of await Promise.allSettled([
@@ -200,6 +206,18 @@ async function identifyUpgrade(
   const identity = await identify(deps, request, id, "channel");
   deps.guard.asks(identity.nodeId, "session");
   return identity;
+}
+
+/** TLS begins with a connection once it is its turn, and no more by itself. */
+function paced(server: Server, attempts: ConnectionAttempts): HandshakeQueue {
+  const [begin] = server.listeners("connection");
+  if (begin === undefined) throw new Error("the agent listener has no TLS");
+  server.off("connection", begin as (socket: Socket) => void);
+  return new HandshakeQueue({
+    begin: (socket) => begin.call(server, socket),
+    cutShort: (remoteAddress) => attempts.noteCutShort(remoteAddress),
+    withinMs: HANDSHAKE_WITHIN_MS,
+  });
 }
 
 async function createTlsServer(

@@ -56,6 +56,8 @@ export const ADDRESS_RATES = {
   connection: { burst: 5_000, perMinute: 6_000 },
   /** Requests without a good token or certificate. A host whose token has expired asks again once in six seconds, and soon once a minute. */
   refusal: { burst: 5_000, perMinute: 3_000 },
+  /** Requests that need neither: the chain of the hub's keys, for which a host asks once after a rotation that it slept through, and the listener's health. */
+  open: { burst: 3_000, perMinute: 3_000 },
 } as const satisfies Record<string, Rate>;
 export type AddressKind = keyof typeof ADDRESS_RATES;
 
@@ -74,6 +76,10 @@ export const LIMITS = {
   /** Connections that have not shown to be a host's of this hub. Beyond it the oldest is cut: a host shows it with its first request. */
   unprovenPerAddress: 2_000,
   unprovenInAll: 6_000,
+  /** Handshakes that are begun in a turn, of one address and in all: 400 and 1,600 a second, of half a millisecond each. Those beyond wait for the next turn. */
+  handshakeTurnMs: 10,
+  handshakesPerAddress: 4,
+  handshakesInAll: 16,
   /** A connection is over its budget without a pause for this long before its node is called noisy, and the connection is closed. */
   noisyAfterMs: 30_000,
   /** A node is noisy no more when it has kept to its budgets for this long. */

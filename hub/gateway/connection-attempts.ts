@@ -23,6 +23,12 @@ export class ConnectionAttempts {
     this.#noted.set(key, { address, kind, detail, tokenSha256, count: count + (known?.count ?? 0) });
   }
 
+  /** A connection that the other side ended before its handshake had begun, as TLS would name that. */
+  noteCutShort(remoteAddress: string | undefined): void {
+    const address = plainAddress(remoteAddress);
+    if (address !== null) this.note({ address, kind: "handshake_failed", detail: "ECONNRESET" });
+  }
+
   /** What could not be written stays noted. */
   async flush(db: Db): Promise<void> {
     const noted = [...this.#noted.values()];

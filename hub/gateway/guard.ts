@@ -48,6 +48,13 @@ export class Guard {
     return waitMs === 0 ? error : tooMany(`Too many requests from ${address} were refused`, waitMs);
   }
 
+  /** Throws where the address has asked too often for what needs neither a token nor a certificate. */
+  opens(socket: Peer): void {
+    const address = plainAddress(socket.remoteAddress);
+    const waitMs = address === null ? 0 : this.#addresses.ask(address, "open");
+    if (waitMs > 0) throw tooMany(`Too many requests came from ${address}`, waitMs);
+  }
+
   /** Throws where the node's budget of these requests is used up. */
   asks(nodeId: NodeId, kind: NodeKind): void {
     const waitMs = this.nodes.ask(nodeId, kind);

@@ -53,9 +53,15 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   const node = (c: Context<Env>, use: "channel" | "renewal" = "channel"): Promise<AuthenticatedNode> =>
     identify(deps, c.env.incoming, c.req.param("id") ?? "", use);
 
-  app.get("/healthz", (c) => c.json({ status: "ok" }));
+  app.get("/healthz", (c) => {
+    deps.guard.opens(c.env.incoming.socket);
+    return c.json({ status: "ok" });
+  });
   // For hosts that were off while the hub's CA was changed: whoever reads it believes its signatures alone.
-  app.get(TRUST_PATH, (c) => c.json({ statements: deps.trustChain() }));
+  app.get(TRUST_PATH, (c) => {
+    deps.guard.opens(c.env.incoming.socket);
+    return c.json({ statements: deps.trustChain() });
+  });
   app.get(`${PACKAGES_PATH}/:sha256`, (c) =>
     noted(deps, c, bearerToken(c.req.header("authorization")), (token) =>
       sendAgentPackage(deps, c.env.outgoing as ServerResponse, token, c.req.param("sha256")),

@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { connect, type Socket } from "node:net";
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { KEPT_OF_A_NODE } from "../../hub/db/kept.ts";
 import { and, eq, sql } from "../../hub/db/orm.ts";
@@ -11,6 +13,7 @@ import { nodeUri } from "../../shared/api/enroll.ts";
 import { CONDITION_TYPES } from "../../shared/condition-types.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { CLOSE_CODES } from "../../shared/protocol/version.ts";
+import { TRUST_PATH } from "../../shared/trust.ts";
 import { type Answer, GatewayRig, makeKey } from "../support/gateway-rig.ts";
 import { helloOf, SocketAgent } from "../support/socket-agent.ts";
 import { until } from "../support/until.ts";
@@ -120,6 +123,64 @@ describe("a stranger", () => {
     } finally {
       for (const socket of opened) socket.destroy();
     }
+  });
+});
+
+/** What a TLS client says first, caught on its way. */
+async function clientHello(): Promise<Buffer> {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  const client = connectTls({ port, host: "127.0.0.1" }).on("error", () => undefined);
+  const [socket] = (await once(server, "connection")) as [Socket];
+  const [hello] = (await once(socket, "data")) as [Buffer];
+  client.destroy();
+  socket.destroy();
+  server.close();
+  return hello;
+}
+
+describe("a stranger who begins handshakes by the hundreds, all at once", () => {
+  it("waits behind himself, while a host of another address comes in between", async () => {
+    const { port, close } = await rig.secondHub({ limits: {} });
+    const hello = await clientHello();
+    const opened: Socket[] = [];
+    let answered = 0;
+    try {
+      for (let n = 0; n < 800; n += 1) {
+        const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+        socket.once("data", () => (answered += 1));
+        opened.push(socket);
+      }
+      await until("all are there", () => (opened.every((one) => one.readyState === "open") ? true : undefined));
+      const identity = await rig.enrolled();
+      for (const socket of opened) socket.write(hello);
+      const late = await SocketAgent.connect(rig, identity, { port, from: "127.0.0.2" });
+      expect(answered).toBeLessThan(500);
+      await until("he gets his turns", () => (answered === 800 ? true : undefined));
+      await late.settled();
+      await late.close();
+      await expectGoodAgents();
+    } finally {
+      for (const socket of opened) socket.destroy();
+      await close();
+    }
+  });
+});
+
+describe("a stranger who asks for what needs no proof without end", () => {
+  it("is told when to come back", async () => {
+    const open = { burst: 10, perMinute: 6 };
+    const { port, close } = await rig.secondHub({ limits: { addresses: { ...ADDRESS_RATES, open } } });
+    const asked: Answer[] = [];
+    for (let n = 0; n < 2 * open.burst; n += 1)
+      asked.push(await rig.ask("GET", n % 2 === 0 ? TRUST_PATH : "/healthz", { port }));
+    await close();
+    expect(asked.slice(0, open.burst).map(({ status }) => status)).toEqual(Array(open.burst).fill(200));
+    const late = asked.filter(({ status }) => status === 429);
+    expect(late.length).toBeGreaterThan(0);
+    expect(late[0]).toMatchObject({ code: "rate_limited", retryAfter: expect.stringMatching(/^[1-9]\d*$/) });
   });
 });
 

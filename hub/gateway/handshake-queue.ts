@@ -1,0 +1,146 @@
+import type { Socket } from "node:net";
+import { addressKey } from "./address-budgets.ts";
+import { LIMITS } from "./budgets.ts";
+
+export interface HandshakeLimits {
+  readonly everyMs: number;
+  readonly perAddress: number;
+  readonly inAll: number;
+}
+const IN_FORCE: HandshakeLimits = {
+  everyMs: LIMITS.handshakeTurnMs,
+  perAddress: LIMITS.handshakesPerAddress,
+  inAll: LIMITS.handshakesInAll,
+};
+
+/** Of a TLS record: its kind, two bytes of a version, and how many bytes follow. */
+const HEADER_BYTES = 5;
+const HANDSHAKE_RECORD = 22;
+/** A record has no more (RFC 8446, 5.1); what says that it has is for TLS to refuse. */
+const MOST_RECORD_BYTES = 16_384;
+
+/** Whether TLS would begin to work on this: the client's whole first record, or something that is none. */
+export function isWhole(first: Buffer): boolean {
+  if (first.length > 0 && first[0] !== HANDSHAKE_RECORD) return true;
+  if (first.length < HEADER_BYTES) return false;
+  const follow = first.readUInt16BE(HEADER_BYTES - 2);
+  return follow > MOST_RECORD_BYTES || first.length >= HEADER_BYTES + follow;
+}
+
+interface Turn {
+  readonly socket: Socket;
+  readonly begin: () => void;
+}
+
+/**
+ * Begins TLS with few connections at a time. A handshake is the dearest thing that a stranger gets, half a millisecond of the loop, and thousands that come at
+ * once would be worked off before anything else. So whose first record is there waits for its turn, behind others of its own address and not behind those of
+ * another one. A connection that says nothing has no turn and holds none up.
+ */
+export class HandshakeQueue {
+  readonly #begin: (socket: Socket) => void;
+  readonly #cutShort: (remoteAddress: string | undefined) => void;
+  readonly #withinMs: number;
+  readonly #limits: HandshakeLimits;
+  /** Those that wait for their first record, or for their turn. */
+  readonly #open = new Set<Socket>();
+  /** Those whose first record is there, in the order in which it came, by address. */
+  readonly #waiting = new Map<string, Set<Turn>>();
+  /** Of this turn. */
+  #begun = new Map<string, number>();
+  #begunInAll = 0;
+  #timer: NodeJS.Timeout | null = null;
+
+  /** `begin`: TLS's own listener. `cutShort`: the other side has ended the connection before its first record was there. */
+  constructor(
+    deps: {
+      readonly begin: (socket: Socket) => void;
+      readonly cutShort: (remoteAddress: string | undefined) => void;
+      readonly withinMs: number;
+    },
+    limits: HandshakeLimits = IN_FORCE,
+  ) {
+    this.#begin = deps.begin;
+    this.#cutShort = deps.cutShort;
+    this.#withinMs = deps.withinMs;
+    this.#limits = limits;
+  }
+
+  /** Connections with which TLS has not begun. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  opened(socket: Socket): void {
+    const { remoteAddress } = socket;
+    const address = addressKey(remoteAddress ?? "");
+    let first: Buffer = Buffer.alloc(0);
+    const late = setTimeout(() => socket.destroy(), this.#withinMs);
+    const leave = (): void => {
+      clearTimeout(late);
+      this.#open.delete(socket);
+      socket.off("data", take).off("end", end).off("close", leave).off("error", broken);
+    };
+    const broken = (): void => this.#cutShort(remoteAddress);
+    const end = (): void => {
+      broken();
+      socket.destroy();
+    };
+    const take = (part: Buffer): void => {
+      first = first.length === 0 ? part : Buffer.concat([first, part]);
+      if (!isWhole(first)) return;
+      socket.off("data", take).pause();
+      const begin = (): void => {
+        leave();
+        socket.unshift(first);
+        this.#begin(socket);
+      };
+      this.#queue(address, { socket, begin });
+    };
+    this.#open.add(socket);
+    socket.on("data", take).on("end", end).on("close", leave).on("error", broken);
+  }
+
+  #queue(address: string, turn: Turn): void {
+    const own = this.#waiting.get(address) ?? new Set();
+    this.#waiting.set(address, own.add(turn));
+    this.#work();
+  }
+
+  /** One of each address after the other, as many as this turn has; what is left waits for the next one. */
+  #work(): void {
+    for (let some = true; some && this.#begunInAll < this.#limits.inAll; ) {
+      some = false;
+      for (const [address, own] of this.#waiting) {
+        const begun = this.#begun.get(address) ?? 0;
+        if (begun >= this.#limits.perAddress || this.#begunInAll >= this.#limits.inAll) continue;
+        const [next] = own;
+        if (next === undefined) continue;
+        own.delete(next);
+        // To the end: no address is the first of every turn.
+        this.#waiting.delete(address);
+        if (own.size > 0) this.#waiting.set(address, own);
+        some = true;
+        if (next.socket.destroyed) continue;
+        this.#begun.set(address, begun + 1);
+        this.#begunInAll += 1;
+        next.begin();
+      }
+    }
+    if (this.#begunInAll > 0 || this.#waiting.size > 0)
+      this.#timer ??= setTimeout(() => this.#nextTurn(), this.#limits.everyMs);
+  }
+
+  #nextTurn(): void {
+    this.#timer = null;
+    this.#begun = new Map();
+    this.#begunInAll = 0;
+    this.#work();
+  }
+
+  close(): void {
+    for (const socket of this.#open) socket.destroy();
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#waiting.clear();
+  }
+}
