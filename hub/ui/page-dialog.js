@@ -7,7 +7,7 @@ const quiet = () => {
 };
 
 /** Nothing is done without a reason, which the hub keeps with who gave it. */
-function askReason({ title: effect, ariaLabel: what, textContent: verb, className, dataset: { path, body } }) {
+function askReason({ title: effect, ariaLabel: what, textContent: verb, className, dataset: { path, body, secret } }) {
   $("dialog-title").textContent = what;
   $("dialog-effect").textContent = `${effect}.`;
   $("dialog-do").textContent = verb;
@@ -19,11 +19,15 @@ function askReason({ title: effect, ariaLabel: what, textContent: verb, classNam
     if ($("dialog").returnValue !== "do" || reason === "") return;
     quiet();
     try {
-      const { decommission_id: operation, warning } = await ask(path, { ...JSON.parse(body), reason });
+      const taken = await ask(path, { ...JSON.parse(body), reason }, { repeatable: secret === undefined });
+      const { decommission_id: operation, warning, bootstrap_command: command, expires_at: expiresAt } = taken;
       say(
         "done",
         `${what}: the hub has taken it. `,
         ...(warning ? [`${warning} `] : []),
+        ...(command
+          ? [`Run this as root on that host by ${time(expiresAt)}; it is shown once: `, make("code", command)]
+          : []),
         ...(operation ? [link(`#/decommissions/${operation}`, "See how it goes")] : []),
       );
     } catch (error) {

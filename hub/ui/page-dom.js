@@ -62,7 +62,7 @@ const facts = (values) =>
     Object.entries(values).flatMap(([name, value]) => [make("dt", words(name)), make("dd", shown(name, value))]),
   );
 /** What cannot be taken back. */
-const FINAL = ["remove", "release", "restart_clean", "force", "accept_drift"];
+const FINAL = ["remove", "release", "restart_clean", "force", "accept_drift", "re-enroll", "finish"];
 /** What it does is in its attributes, so that a button which stays in the page while its row changes does what the row now says. */
 const actionButton = (path, title, verb, host, more = {}) => {
   const button = make(
@@ -75,6 +75,7 @@ const actionButton = (path, title, verb, host, more = {}) => {
   button.ariaLabel = `${words(verb)} ${host}`;
   button.dataset.path = `${path}/${(more.verb ?? verb).replaceAll("_", "-")}`;
   button.dataset.body = JSON.stringify(more.body ?? {});
+  if (more.secret) button.dataset.secret = "true";
   return button;
 };
 const verbs = (...buttons) => make("div", buttons.flat(), "verbs");

@@ -32,6 +32,14 @@ const NODE_ACTIONS = {
   },
   quarantine: { on: ["active", "offline"], title: "Take the node out of service until a person puts it back" },
   lift_quarantine: { on: ["quarantined"], title: "Vouch for the node, and put it into service again" },
+  "re-enroll": {
+    on: ["active", "offline", "quarantined"],
+    when: (one) => one.barred || one.status === "offline",
+    title:
+      "End all that the node's identity is worth, and show the one command with which its host, and no other, enrolls anew; end the copy first",
+    // The answer holds a token, so the hub keeps it for nobody.
+    secret: true,
+  },
   activate: { on: ["retired"], title: "Put the node into service again" },
   release: {
     on: ["retired", "deleted"],
@@ -47,7 +55,9 @@ const NODE_ACTIONS = {
 const nodeActions = (one) =>
   Object.entries(NODE_ACTIONS)
     .filter(([, { on, when = () => true }]) => on.includes(one.status) && when(one))
-    .map(([verb, { title }]) => actionButton(`${NODES}/${one.id}`, title, verb, one.hostname));
+    .map(([verb, { title, secret }]) => actionButton(`${NODES}/${one.id}`, title, verb, one.hostname, { secret }));
+/** Two hosts used its identity, and no agent of it is heard until it enrolls anew. */
+const isBarred = ({ type, status }) => type === "agent.identity" && status === "False";
 
 async function node(id) {
   const [{ events, conditions, inventory, maas, ...one }, ...held] = await Promise.all([
@@ -72,7 +82,12 @@ async function node(id) {
       make("td", event.message, "why"),
     ]);
   return [
-    section(`Node ${one.hostname}`, make("p", tag(one.status)), verbs(nodeActions(one)), facts(one)),
+    section(
+      `Node ${one.hostname}`,
+      make("p", tag(one.status)),
+      verbs(nodeActions({ ...one, barred: conditions.some(isBarred) })),
+      facts(one),
+    ),
     ...drift,
     section("Conditions", table(["Condition", "Status", "Why", "Observed"], conditions.map(conditionRow))),
     section("As MAAS sees it", facts(maas ?? { machine: "not bound to one" })),

@@ -10,7 +10,7 @@ const fetchFrom = async (path, request) => {
     throw new Error("The hub does not answer.");
   }
 };
-const ask = async (path, body) => {
+const ask = async (path, body, { repeatable = true } = {}) => {
   const headers = { authorization: `Bearer ${token}` };
   const answer = await fetchFrom(
     path,
@@ -18,7 +18,11 @@ const ask = async (path, body) => {
       ? { headers }
       : {
           method: "POST",
-          headers: { ...headers, "content-type": "application/json", "idempotency-key": crypto.randomUUID() },
+          headers: {
+            ...headers,
+            "content-type": "application/json",
+            ...(repeatable ? { "idempotency-key": crypto.randomUUID() } : {}),
+          },
           body: JSON.stringify(body),
         },
   );
@@ -80,6 +84,7 @@ const viewOf = (hash) => {
     const [name, query] = id.split("?");
     if (Object.hasOwn(LISTS, name)) return list(name, query);
   }
+  if (kind === "authority") return authority();
   return kind === "nodes" && id !== undefined ? node(id) : overview();
 };
 

@@ -3,7 +3,9 @@ import { readFileSync } from "node:fs";
 const read = (file: string): string => readFileSync(new URL(file, import.meta.url), "utf8");
 const style = read("./page.css");
 /** In the order in which they are run as one. */
-const PARTS = ["dom", "operations", "batch", "drift", "node", "lists", "dialog"].map((part) => `./page-${part}.js`);
+const PARTS = ["dom", "operations", "batch", "drift", "node", "authority", "lists", "dialog"].map(
+  (part) => `./page-${part}.js`,
+);
 const script = [...PARTS, "./page.js"].map(read).join("");
 
 /** The operators' page: one self-contained document, whose script (`page.js`) reads the public API (decision P8). */
@@ -19,7 +21,7 @@ export const statusPage = (nonce: string): string => `<!doctype html>
 <header>
   <h1><a href="#/">Muster</a></h1><span id="about" class="about"></span>
   <form id="find" role="search" hidden><label for="host">Host</label><input id="host" autocomplete="off" spellcheck="false"><button>Find</button></form>
-  <a href="/docs">API</a><button id="leave" type="button" hidden>Forget the token</button>
+  <a href="#/authority">Keys</a><a href="/docs">API</a><button id="leave" type="button" hidden>Forget the token</button>
 </header>
 <p id="stale" role="status"></p>
 <p id="ail" role="status"></p>

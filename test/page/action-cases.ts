@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { z } from "zod";
+import { Authority } from "../../shared/api/authority.ts";
 import { Decommission } from "../../shared/api/decommissions.ts";
 import { Breaker, Drift } from "../../shared/api/reconciliation.ts";
 import { until } from "../support/until.ts";
@@ -149,6 +150,50 @@ export function actionCases(stage: () => Stage): void {
     );
     await visit.says(visit.row("Its hosts", LIVE.refused), "completed");
     expect((await nodeOf(LIVE.refused)).status).toBe("active");
+  });
+
+  it("rotates the hub's keys: shows how many hosts know the next ones, gives one rotation up and finishes another", async () => {
+    const visit = await stage().operator();
+    await visit.page.getByRole("link", { name: "Keys", exact: true }).click();
+    await visit.heading("The hub's keys").waitFor();
+    const keys = visit.section("The hub's keys");
+    const begin = "begin the rotation of the hub's keys";
+    expect(await visit.buttons()).toEqual([begin]);
+    await visit.act(begin, "a person left");
+    await visit.saysAsNow(keys, async () => {
+      const { hosts, informed } = await api().call(Authority, "GET", "/api/v1/admin/authority");
+      return ["rotation under way", `${informed} of ${hosts} hosts know the next keys, of generation 2`];
+    });
+    await visit.button("finish the rotation of the hub's keys").waitFor();
+    expect(await visit.buttons()).toEqual(
+      ["finish", "abandon"].map((verb) => `${verb} the rotation of the hub's keys`),
+    );
+    await visit.act("abandon the rotation of the hub's keys", "not today");
+    await visit.says(keys, "in force");
+    await visit.act(begin, "now it is");
+    await visit.says(keys, "hosts know the next keys, of generation 3");
+    await visit.act("finish the rotation of the hub's keys", "all know them");
+    await visit.says(keys, "in force");
+    await visit.says(visit.section("In force"), "generation 3");
+    await visit.button(begin).waitFor();
+  });
+
+  it("enrolls a barred node anew by a command that is shown once", async () => {
+    const { pool } = stage().world.database.database;
+    const { id } = await nodeOf(DARK.gone);
+    await pool.query(
+      `insert into node_conditions (node_id, type, status, reason, message, generation, source, observed_at)
+        select id, 'agent.identity', 'False', 'TwoUsers', 'two addresses', generation, 'hub', now() from nodes where id = $1`,
+      [id],
+    );
+    const visit = await stage().operator();
+    await toNode(visit, DARK.gone);
+    await visit.act(`re-enroll ${DARK.gone}`, "the copy is off");
+    const told = visit.page.getByRole("status").filter({ hasText: DARK.gone });
+    await visit.says(told, "the hub has taken it", "Run this as root on that host", "curl");
+    await visit.at("#/", "Sites");
+    await told.waitFor({ state: "detached" });
+    expect(visit.written).toEqual([`POST /api/v1/admin/nodes/${id}/re-enroll`]);
   });
 
   it("gives the machine of a host back to MAAS", async () => {

@@ -69,5 +69,7 @@ export function loginCases(stage: () => Stage): void {
     await visit.page.getByRole("link", { name: "dark-mended" }).first().click();
     await visit.heading("Node dark-mended").waitFor();
     expect(await visit.buttons()).toEqual([]);
+    await visit.at("#/authority", "The hub's keys");
+    expect(await visit.buttons()).toEqual([]);
   });
 }

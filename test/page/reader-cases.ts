@@ -27,6 +27,7 @@ const VIEWS: readonly { name: string; open: (visit: Visit) => Promise<void> }[] 
     open: (visit) => follow(visit, "Onboardings that need a person", LIVE.refused, `Onboarding of ${LIVE.refused}`),
   },
   { name: "a batch", open: (visit) => follow(visit, "Newest batches", "needs a person", "What failed") },
+  { name: "the hub's keys", open: (visit) => visit.at("#/authority", "The hub's keys") },
   { name: "a list", open: (visit) => visit.at("#/list/nodes?status=offline", "Nodes, status offline") },
 ];
 

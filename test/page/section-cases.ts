@@ -118,7 +118,8 @@ export function sectionCases(stage: () => Stage): void {
       "Acknowledged by ann",
       MARKUP,
     );
-    expect(await visit.buttons()).toEqual(["drain", "cordon", "quarantine"].map((verb) => `${verb} ${DARK.known}`));
+    const offered = ["drain", "cordon", "quarantine", "re-enroll"];
+    expect(await visit.buttons()).toEqual(offered.map((verb) => `${verb} ${DARK.known}`));
     await visit.says(visit.section("As MAAS sees it"), "Deployed", "10.9.1.1");
 
     await visit.at("#/", "Sites");

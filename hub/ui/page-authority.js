@@ -1,0 +1,68 @@
+// The hub's CA and order key, and a rotation of them: how far it has come, and its next step. Part of page.js.
+// biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
+const AUTHORITY = "/api/v1/admin/authority";
+const KEYS = "the rotation of the hub's keys";
+
+/** Those that the hub would take now. It refuses to finish while hosts do not know the next keys, unless it is forced. */
+const rotationButtons = ({ next, hosts, informed }) => {
+  if (next === null)
+    return [
+      actionButton(
+        AUTHORITY,
+        "Make the next CA and order key, and tell hosts of them; nothing is signed by them yet",
+        "begin",
+        KEYS,
+        { verb: "rotation", first: true },
+      ),
+    ];
+  const path = `${AUTHORITY}/rotation`;
+  const finish =
+    informed < hosts
+      ? actionButton(
+          path,
+          `Put the next keys into force although ${hosts - informed} of ${hosts} hosts do not know them; those that were off follow when they come back`,
+          "force",
+          KEYS,
+          { verb: "finish", body: { force: true } },
+        )
+      : actionButton(
+          path,
+          "Put the next keys into force on every hub; the old ones sign nothing from then on",
+          "finish",
+          KEYS,
+          {
+            first: true,
+          },
+        );
+  const abandon = actionButton(path, "Give the rotation up: hosts forget the next keys", "abandon", KEYS, {
+    verb: "abort",
+  });
+  return [finish, abandon];
+};
+
+async function authority() {
+  const one = await ask(AUTHORITY);
+  const { generation, current, next, hosts, informed, missing } = one;
+  const which = next === null ? "the keys in force" : `the next keys, of generation ${next.generation}`;
+  const hostRow = (host) =>
+    make("tr", [
+      make("td", link(`#/nodes/${host.id}`, host.hostname)),
+      make("td", tag(host.status)),
+      make("td", time(host.last_seen_at)),
+    ]);
+  return [
+    section(
+      "The hub's keys",
+      make("p", [
+        tag(next === null ? "in force" : "rotation under way", next === null ? "good" : "busy"),
+        ` ${informed} of ${hosts} hosts know ${which}`,
+      ]),
+      verbs(rotationButtons(one)),
+    ),
+    section("In force", facts({ generation, ...current })),
+    ...(next === null ? [] : [section("Announced", facts(next))]),
+    ...(missing.length === 0
+      ? []
+      : [section("Hosts that do not know them yet", table(["Host", "Status", "Last heard"], missing.map(hostRow)))]),
+  ];
+}
