@@ -1,6 +1,7 @@
 import { type Evidence, failure } from "../../shared/failures.ts";
 import type { MaasMachineRow } from "../db/schema/index.ts";
 import type { MaasMachine } from "../maas/port.ts";
+import { isSameOwner } from "../maas/same-owner.ts";
 import { maasOf, type OnboardContext, systemIdOf } from "./context.ts";
 import type { Failed, Wait } from "./engine/stage.ts";
 import type { OnboardState } from "./onboard-state.ts";
@@ -20,18 +21,21 @@ export async function freshMachine(context: OnboardContext): Promise<MaasMachine
 const meantToDeploy = ({ state }: OnboardContext): boolean =>
   state.deploy_intent !== null && state.deploy_intent !== undefined;
 
-/** By the name that our MAAS user had when the deploy was asked for. */
-const isOursByName = (context: OnboardContext, { owner }: Pick<MaasMachine, "owner">): boolean =>
-  meantToDeploy(context) && owner !== null && owner === context.state.maas_username;
+/** By the name that our MAAS user had when the deploy was asked for, and as who he is by now where that is known. */
+const isOursAs = (context: OnboardContext, { owner }: Pick<MaasMachine, "owner">, now: string | null): boolean => {
+  const name = context.state.maas_username;
+  if (!meantToDeploy(context) || owner === null || typeof name !== "string") return false;
+  return isSameOwner(name, owner, now === null ? null : { name: now, formerNames: [name] });
+};
 
 /**
  * Whether this onboarding meant to deploy the machine and our MAAS user owns it; only then is a deployed machine its own work. A user that was
  * renamed owns it still, under the name that the token's user has now.
  */
 export async function isOurs(context: OnboardContext, machine: Pick<MaasMachine, "owner">): Promise<boolean> {
-  if (isOursByName(context, machine)) return true;
+  if (isOursAs(context, machine, null)) return true;
   if (!meantToDeploy(context) || machine.owner === null) return false;
-  return (await (await maasOf(context)).whoami()).username === machine.owner;
+  return isOursAs(context, machine, (await (await maasOf(context)).whoami()).username);
 }
 
 /** MAAS is asked for our user's name only where the verdict hangs on it. */
@@ -45,7 +49,7 @@ const sameVerdict = (one: Judgement, other: Judgement): boolean =>
 
 /** Of what the watcher saw: enough to see that there is reason to look. */
 export const judgeSeen = (at: Judging, context: OnboardContext, machine: JudgedMachine): Judgement =>
-  judge(at, machine, isOursByName(context, machine));
+  judge(at, machine, isOursAs(context, machine, null));
 
 /** The machine where there is reason to look at it (`watchMachine`); null: nothing new. */
 export const watchedMachine = (
