@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { sql } from "../../hub/db/orm.ts";
-import { BOUNDED, RETENTION, removeOutdated } from "../../hub/db/queries/retention.ts";
+import { type SQL, sql } from "../../hub/db/orm.ts";
+import { BOUNDED, outdatedRows, RETENTION, removeOutdated } from "../../hub/db/queries/retention.ts";
+import { webhooks } from "../../hub/db/schema/index.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
 
@@ -228,4 +229,87 @@ it("forgets what others said of a living node, its host's own events, old answer
   ]);
   expect(await of(sql`select id::text as it from audit_logs where target = ${node}`)).toHaveLength(1);
   expect(await of(sql`select key as it from idempotency_keys`)).toEqual(["today"]);
+});
+
+it("costs what it removes: a look at what is kept, however much that is, reads no table from end to end", async () => {
+  const { db } = test.database;
+  const young = sql`now() - make_interval(secs => g)`;
+  const fill = (table: string, columns: string, values: SQL) =>
+    db.execute(
+      sql`insert into ${sql.identifier(table)} (${sql.raw(columns)}) select ${values} from generate_series(1, 4000) g`,
+    );
+  const id = sql`gen_random_uuid()`;
+  await fill(
+    "readiness_signals",
+    "id, node_id, generation, source, conditions, applied, received_at",
+    sql`${id}, ${id}, 1, 'agent', '[]', true, ${young}`,
+  );
+  await fill(
+    "node_certificates",
+    "serial, node_id, generation, public_key_sha256, not_before, not_after, issued_at",
+    sql`'full-' || g, ${id}, 1, 'f', ${young}, ${young}, ${young}`,
+  );
+  await fill(
+    "enrollment_tokens",
+    "node_id, generation, token_sha256, expires_at",
+    sql`${id}, 1, 'full-' || g, ${young}`,
+  );
+  await fill(
+    "tasks",
+    "node_id, type, input, idempotency_key, deadline, state, finished_at",
+    sql`${id}, 'node.drain', '{}', 'full-' || g, ${young}, 'succeeded', ${young}`,
+  );
+  await fill(
+    "idempotency_keys",
+    "actor, key, request_sha256, status, body, created_at",
+    sql`'a', 'full-' || g, 'h', 200, '{}', ${young}`,
+  );
+  await fill(
+    "node_events",
+    "node_id, type, owner, message, occurred_at",
+    sql`${id}, (array['status_changed', 'enrolled', 'created'])[1 + g % 3], 'o', '', ${young}`,
+  );
+  await fill("audit_logs", "actor, role, action, target, occurred_at", sql`'a', 'admin', 'x', 't', ${young}`);
+  await fill(
+    "workflows",
+    "id, kind, status, stage, input, completed_at",
+    sql`${id}, 'onboard', 'completed', 's', '{}', ${young}`,
+  );
+  await fill(
+    "workflow_events",
+    "workflow_id, stage, attempt, status, fence, occurred_at",
+    sql`${id}, 's', 1, 'succeeded', 1, ${young}`,
+  );
+  await fill(
+    "connection_attempts",
+    "address, kind, detail, count, first_at, last_at",
+    sql`'full-' || g, 'asked', '', 1, ${young}, ${young}`,
+  );
+  await fill(
+    "domain_events",
+    "seq, type, subject, data, occurred_at",
+    sql`1000 + g, 'node.status.changed', 'nodes/n', '{}', ${young}`,
+  );
+  await fill(
+    "nodes",
+    "id, hostname, sku, gpus_total, region_code, status, onboarding_mode",
+    sql`${id}, 'full-' || g, 's', 8, 'r', 'active', 'manual'`,
+  );
+  const [webhook] = await db.insert(webhooks).values({ url: "https://x", types: [], fannedOutTo: 0n }).returning();
+  await fill(
+    "webhook_deliveries",
+    "webhook_id, event_seq, state, ended_at",
+    sql`${webhook?.id}::uuid, g, 'delivered', ${young}`,
+  );
+  await db.execute(sql`analyze`);
+  const scanned: string[] = [];
+  for (const rule of RETENTION) {
+    const { rows } = await db.execute(sql`explain (format json) ${outdatedRows(rule, KEPT)}`);
+    const scans = JSON.stringify(rows).match(new RegExp(`"Seq Scan"[^{}]*"Relation Name":"${rule.table}"`, "g")) ?? [];
+    if (scans.length > 0) scanned.push(rule.table);
+  }
+  // As many rows as there are nodes, or operations and batches of nodes that are known still.
+  const ofTheFleet = ["node_conditions", "node_inventories", "agent_sessions", "node_identity_bars"];
+  const ofOperations = ["node_onboardings", "node_decommissions", "onboarding_batches"];
+  expect(scanned.filter((table) => ![...ofTheFleet, ...ofOperations].includes(table))).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import { CONDITION_TYPES } from "../../../shared/condition-types.ts";
 import { type SQL, sql } from "../orm.ts";
+import { nodeEvents } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 import { HOST_EVENTS, type HostEvent } from "./node-events.ts";
 
@@ -26,6 +27,9 @@ const ofNoNode = sql`not exists (select 1 from nodes n where n.id = t.node_id)`;
 const HISTORY: readonly HostEvent[] = ["session_opened", "status_changed", "condition_stale"];
 const OLD_WITH_RECORDS = HOST_EVENTS.filter((type) => !HISTORY.includes(type));
 const strings = (values: readonly string[]): SQL => sql`any(${sql.param([...values])}::text[])`;
+
+/** Named one by one, as the index that goes by age begins with the type. */
+const ofAnyType = sql`t.type = ${strings(nodeEvents.type.enumValues)}`;
 
 /**
  * What grows, and nothing decides by once it is old. A node's newest certificate stays as long as the node: it says that the node has enrolled. So does its
@@ -86,10 +90,14 @@ export const RETENTION: readonly RetentionRule[] = [
   {
     table: "node_events",
     age: "history",
-    outdated: (cutoff) => sql`t.occurred_at < ${cutoff} and exists (
+    outdated: (cutoff) => sql`${ofAnyType} and t.occurred_at < ${cutoff} and exists (
       select 1 from node_events newer where newer.node_id = t.node_id and newer.type = t.type and newer.id > t.id)`,
   },
-  { table: "node_events", age: "history", outdated: (cutoff) => sql`t.occurred_at < ${cutoff} and ${ofNoNode}` },
+  {
+    table: "node_events",
+    age: "history",
+    outdated: (cutoff) => sql`${ofAnyType} and t.occurred_at < ${cutoff} and ${ofNoNode}`,
+  },
   { table: "audit_logs", age: "history", outdated: (cutoff) => sql`t.occurred_at < ${cutoff}` },
   {
     table: "workflow_events",
@@ -158,21 +166,26 @@ export interface KeptDays {
   readonly history: number;
 }
 
+/** One step's worth of what a rule lets go. */
+export function outdatedRows(rule: RetentionRule, kept: KeptDays): SQL {
+  const days = { ...kept, day: 1 };
+  const cutoff = sql`now() - make_interval(days => ${days[rule.age]}::int)`;
+  const locked =
+    rule.order === undefined
+      ? sql`limit ${AT_ONCE} for update skip locked`
+      : sql`order by t.${sql.identifier(rule.order)} limit ${AT_ONCE} for update`;
+  return sql`select t.ctid from ${sql.identifier(rule.table)} t where ${rule.outdated(cutoff)} ${locked}`;
+}
+
 /** Removes what is older than the days, in small steps. Two hubs may do so at once. Returns rows removed by table. */
 export async function removeOutdated(db: Db, kept: KeptDays): Promise<Readonly<Record<string, number>>> {
-  const days = { ...kept, day: 1 };
   const removed: Record<string, number> = {};
   for (const rule of RETENTION) {
     const table = sql.identifier(rule.table);
-    const cutoff = sql`now() - make_interval(days => ${days[rule.age]}::int)`;
-    const locked =
-      rule.order === undefined
-        ? sql`limit ${AT_ONCE} for update skip locked`
-        : sql`order by t.${sql.identifier(rule.order)} limit ${AT_ONCE} for update`;
     for (let last = AT_ONCE; last === AT_ONCE; removed[rule.table] = (removed[rule.table] ?? 0) + last) {
-      const { rowCount } = await db.execute(sql`
-        delete from ${table} where ctid = any(array(
-          select t.ctid from ${table} t where ${rule.outdated(cutoff)} ${locked}))`);
+      const { rowCount } = await db.execute(
+        sql`delete from ${table} where ctid = any(array(${outdatedRows(rule, kept)}))`,
+      );
       last = rowCount ?? 0;
     }
   }

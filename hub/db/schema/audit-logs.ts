@@ -15,6 +15,10 @@ export const auditLogs = pgTable(
     details: jsonb("details").notNull().default({}),
     occurredAt: at("occurred_at").notNull().default(sql`now()`),
   },
-  (t) => [index("audit_logs_target_idx").on(t.target, t.id)],
+  (t) => [
+    // Retention goes by it.
+    index("audit_logs_age_idx").on(t.occurredAt),
+    index("audit_logs_target_idx").on(t.target, t.id),
+  ],
 );
 export type AuditLog = typeof auditLogs.$inferSelect;

@@ -23,6 +23,10 @@ export const enrollmentTokens = pgTable(
     revokedAt: at("revoked_at"),
     createdAt: createdAt(),
   },
-  (t) => [index("enrollment_tokens_node_idx").on(t.nodeId)],
+  (t) => [
+    // Retention goes by it.
+    index("enrollment_tokens_age_idx").on(sql`greatest(expires_at, used_at, revoked_at)`),
+    index("enrollment_tokens_node_idx").on(t.nodeId),
+  ],
 );
 export type EnrollmentToken = typeof enrollmentTokens.$inferSelect;

@@ -1,4 +1,4 @@
-import { integer, jsonb, pgTable, primaryKey, text } from "../orm.ts";
+import { index, integer, jsonb, pgTable, primaryKey, text } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 
 /** Answers of POSTs that carried an Idempotency-Key (decision P4), kept a day. Written in the transaction of what the POST started. */
@@ -13,6 +13,10 @@ export const idempotencyKeys = pgTable(
     body: jsonb("body").notNull(),
     createdAt: createdAt(),
   },
-  (t) => [primaryKey({ columns: [t.actor, t.key] })],
+  (t) => [
+    // Retention goes by it.
+    index("idempotency_keys_age_idx").on(t.createdAt),
+    primaryKey({ columns: [t.actor, t.key] }),
+  ],
 );
 export type IdempotencyKey = typeof idempotencyKeys.$inferSelect;

@@ -27,6 +27,10 @@ export const nodeCertificates = pgTable(
     revokeReason: text("revoke_reason"),
     issuedAt: at("issued_at").notNull().default(sql`now()`),
   },
-  (t) => [index("node_certificates_node_idx").on(t.nodeId)],
+  (t) => [
+    // Retention goes by it.
+    index("node_certificates_age_idx").on(t.notAfter),
+    index("node_certificates_node_idx").on(t.nodeId),
+  ],
 );
 export type NodeCertificate = typeof nodeCertificates.$inferSelect;

@@ -33,6 +33,10 @@ export const nodeEvents = pgTable(
     details: jsonb("details").notNull().default({}),
     occurredAt: at("occurred_at").notNull().default(sql`now()`),
   },
-  (t) => [index("node_events_node_idx").on(t.nodeId, t.id)],
+  (t) => [
+    // Retention goes by it.
+    index("node_events_age_idx").on(t.type, t.occurredAt),
+    index("node_events_node_idx").on(t.nodeId, t.id),
+  ],
 );
 export type NodeEventRow = typeof nodeEvents.$inferSelect;

@@ -15,6 +15,10 @@ export const readinessSignals = pgTable(
     applied: boolean("applied").notNull(),
     receivedAt: at("received_at").notNull().default(sql`now()`),
   },
-  (t) => [index("readiness_signals_of_node_idx").on(t.nodeId, t.source, t.receivedAt, t.id)],
+  (t) => [
+    // Retention goes by it.
+    index("readiness_signals_age_idx").on(t.receivedAt),
+    index("readiness_signals_of_node_idx").on(t.nodeId, t.source, t.receivedAt, t.id),
+  ],
 );
 export type ReadinessSignalRow = typeof readinessSignals.$inferSelect;

@@ -45,6 +45,8 @@ export const tasks = pgTable(
     updatedAt: updatedAt(),
   },
   (t) => [
+    // Retention goes by it.
+    index("tasks_age_idx").on(t.finishedAt).where(sql`finished_at is not null`),
     check("tasks_state_check", oneOf("state", TASK_STATES)),
     unique("tasks_idempotency_key").on(t.nodeId, t.idempotencyKey),
     index("tasks_open_idx")

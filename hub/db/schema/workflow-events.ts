@@ -22,6 +22,8 @@ export const workflowEvents = pgTable(
     occurredAt: at("occurred_at").notNull().default(sql`now()`),
   },
   (t) => [
+    // Retention goes by it.
+    index("workflow_events_age_idx").on(t.occurredAt),
     check("workflow_events_status_check", oneOf("status", STAGE_EVENT_STATUSES)),
     index("workflow_events_workflow_idx").on(t.workflowId, t.id),
   ],

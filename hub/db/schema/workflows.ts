@@ -52,6 +52,8 @@ export const workflows = pgTable(
     updatedAt: updatedAt(),
   },
   (t) => [
+    // Retention goes by it.
+    index("workflows_age_idx").on(t.completedAt).where(sql`completed_at is not null`),
     check("workflows_status_check", oneOf("status", WORKFLOW_STATUSES)),
     index("workflows_due_idx")
       .on(t.wakeAt)
