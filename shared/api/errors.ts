@@ -38,6 +38,7 @@ export const API_ERRORS = {
   site_disabled: { status: 422, title: "The site is disabled" },
   profile_disabled: { status: 422, title: "The profile is disabled" },
   reference_unknown: { status: 422, title: "A resource that the request names does not exist" },
+  pattern_endless: { status: 422, title: "A search by the pattern does not end" },
   site_unusable: { status: 422, title: "The site did not pass its probe" },
   verb_not_allowed: { status: 409, title: "The workflow's status does not allow this action" },
   rate_limited: { status: 429, title: "Too many requests" },

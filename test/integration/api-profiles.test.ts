@@ -45,6 +45,26 @@ describe("a site's default profile", () => {
     expect((await patch(`${site}/profiles/${profileId}`, { status: "disabled" })).body.status).toBe("disabled");
   });
 
+  it("is refused with a boot disk pattern by which no search would end, made or changed, and by the policy", async () => {
+    const { siteId, profileId } = await seedApi(api, "endless");
+    const site = `${SITES}/${siteId}`;
+    const fields = { boot_disk_pattern: "^(boss|m\\.2 ?)+(a+)+$" };
+    const answers = [
+      await api.ask("POST", `${site}/profiles`, { name: "slow", ...fields }),
+      await patch(`${site}/profiles/${profileId}`, fields),
+      await patch(`${site}/policy`, fields),
+    ];
+    for (const { problem } of answers)
+      expect(problem).toMatchObject({
+        status: 422,
+        code: "pattern_endless",
+        errors: [{ pointer: "/boot_disk_pattern" }],
+        detail: expect.stringContaining("Write it simpler"),
+      });
+    const honest = await patch(`${site}/policy`, { boot_disk_pattern: "^(boss|m\\.2).*480" });
+    expect(honest.body.boot_disk_pattern).toBe("^(boss|m\\.2).*480");
+  });
+
   it("is active whoever chooses it and disables it at once", async () => {
     const { siteId } = await seedApi(api, "raced");
     const site = `${SITES}/${siteId}`;

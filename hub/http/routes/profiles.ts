@@ -6,6 +6,7 @@ import { ProfileId, SiteId } from "../../../shared/ids.ts";
 import { and, asc, eq, gt, sql } from "../../db/orm.ts";
 import { type MaasSiteProfile, maasSiteProfiles } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
+import { isEndless } from "../../workflows/disk-pattern.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";
 import { lockSite, mustFindSite, SiteParams } from "./maas-sites.ts";
@@ -20,6 +21,16 @@ const nameTaken = (): ApiError =>
   new ApiError("name_taken", "The site has a profile of this name already. Choose another name.", {
     errors: [{ pointer: "/name", message: "is taken" }],
   });
+
+/** Found here rather than by the first host that is onboarded with it. */
+function mustEnd(pattern: string | undefined): void {
+  if (pattern === undefined || !isEndless(pattern)) return;
+  throw new ApiError(
+    "pattern_endless",
+    "The boot disk pattern repeats within a repetition, as (a+)+ does, so that a search by it does not end on some names of disks. Write it simpler, e.g. a+.",
+    { errors: [{ pointer: "/boot_disk_pattern", message: "does not end on some texts" }] },
+  );
+}
 
 async function mustFindProfile(db: Db | Tx, siteId: SiteId, id: ProfileId): Promise<MaasSiteProfile> {
   const [profile] = await db
@@ -42,6 +53,7 @@ const createProfile = writeRoute({
   status: 201,
   response: Profile,
   write: async ({ params, body }, tx) => {
+    mustEnd(body.boot_disk_pattern);
     await mustFindSite(tx, params.id);
     const [profile] = await tx
       .insert(maasSiteProfiles)
@@ -124,6 +136,7 @@ async function changeProfile(
 ): Promise<Versioned<z.input<typeof Profile>>> {
   const version = mustMatch(ifMatch);
   const { status, ...fields } = patch;
+  mustEnd(fields.boot_disk_pattern);
   if (status === "disabled") await mustNotBeDefault(tx, siteId, id);
   const merged = { ...toProfile(await mustFindProfile(tx, siteId, id)), ...fields };
   if (!profileTtlIsSound(merged))

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { holdPattern, isEndless, repeatedGroups, worstTexts } from "./disk-pattern.ts";
+
+describe("a boot disk pattern", () => {
+  it.each([
+    "(a+)+$",
+    "^(\\w+\\s?)*$",
+    "(a|a)*b",
+    "(x+x+)+y",
+    "(boss|boss)*z",
+    "^(.*)*z$",
+    "(\\d+)+x",
+    "([a-z]+ ?)+_",
+    "^Dell BOSS-(a+)+$",
+    "^(boss|m\\.2 ?)+x(\\d*)*$",
+  ])("that does not end is found when it is written: %s", (pattern) => expect(isEndless(pattern)).toBe(true));
+
+  it.each([
+    "boss|boot optimized|m\\.2",
+    "SAMSUNG.*480",
+    "^(boss|m\\.2).*(480|960) ?GB$",
+    "(?:DELL|HPE).*BOSS-[NS]\\d+",
+    "\\bM\\.2\\b",
+    "a+b+c+",
+    "(\\d+){2}GB",
+    "[(]a+[)]+",
+    "\\(a+\\)+",
+    "(not an expression",
+    "x".repeat(256),
+  ])("that ends is taken: %s", (pattern) => expect(isEndless(pattern)).toBe(false));
+
+  it("is tried group by group, where a group is repeated", () => {
+    expect(repeatedGroups("x(a(b+)*c)+[(](d)\\((e){2,}?(f)?")).toEqual([
+      "(b+)*\u0002",
+      "(a(b+)*c)+\u0002",
+      "(e){2,}?\u0002",
+    ]);
+  });
+
+  it("is tried on as many texts as its length bounds, each of a disk's length", () => {
+    const texts = worstTexts("ab-9 ".repeat(51));
+    expect(texts.length).toBeLessThan(700);
+    for (const text of texts) expect(text.length).toBeLessThanOrEqual(257);
+  });
+
+  it("holds what it holds, whatever was tried before it", () => {
+    expect(holdPattern([["DELLBOSS VD"], ["nvme0n1"]], "boss")).toEqual([true, false]);
+  });
+});
