@@ -6,6 +6,7 @@ import { ApiError } from "../../shared/api/errors.ts";
 import type { Db } from "../db/tx.ts";
 import type { AgentPackages } from "./agent-packages.ts";
 import { requireToken } from "./bearer-token.ts";
+import type { Guard } from "./guard.ts";
 
 export const PACKAGES_PATH = "/internal/v1/agent-packages";
 export const agentPackageUrl = (agentUrl: string, sha256: string): string =>
@@ -13,6 +14,7 @@ export const agentPackageUrl = (agentUrl: string, sha256: string): string =>
 
 export interface PackageSource {
   readonly db: Db;
+  readonly guard: Guard;
   readonly packages: AgentPackages;
   /** From the answer's first byte to its last: whoever reads slower is cut off, as each reader holds a file and a socket. */
   readonly packageWithinMs: number;
@@ -23,12 +25,13 @@ export interface PackageSource {
  * has no body, which is why no file is opened for it: nobody would close it.
  */
 export async function sendAgentPackage(
-  { db, packages, packageWithinMs }: PackageSource,
+  { db, guard, packages, packageWithinMs }: PackageSource,
   outgoing: ServerResponse,
   bearer: string | null,
   sha256: string,
 ): Promise<Response> {
-  await requireToken(db, bearer);
+  const { token } = await requireToken(db, bearer);
+  guard.asks(token.nodeId, "download");
   const found = await packages.withSum(sha256);
   if (found === null)
     throw new ApiError(

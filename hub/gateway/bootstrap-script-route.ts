@@ -3,6 +3,7 @@ import type { NodeId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
 import type { Db } from "../db/tx.ts";
 import { requireToken } from "./bearer-token.ts";
+import type { Guard } from "./guard.ts";
 
 export const BOOTSTRAP_SCRIPT_PATH = "/internal/v1/bootstrap-script";
 
@@ -33,10 +34,15 @@ export type RenderBootstrapScript = (host: {
 
 /** The script of manual mode, for whoever has a token that is good and that no host has used. */
 export async function sendBootstrapScript(
-  { db, bootstrapScript }: { readonly db: Db; readonly bootstrapScript: RenderBootstrapScript },
+  {
+    db,
+    guard,
+    bootstrapScript,
+  }: { readonly db: Db; readonly guard: Guard; readonly bootstrapScript: RenderBootstrapScript },
   bearer: string | null,
 ): Promise<Response> {
   const { text, token } = await requireToken(db, bearer);
+  guard.asks(token.nodeId, "download");
   if (token.usedAt !== null)
     throw new ApiError(
       "token_used",

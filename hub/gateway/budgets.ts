@@ -29,8 +29,10 @@ export interface Rate {
 export const NODE_RATES = {
   /** One a connection. An agent whose connections all end at once opens some twenty a minute, and fewer with each failure. */
   session: { burst: 60, perMinute: 20 },
-  /** Good tokens alone count. An agent whose token has expired asks after 6 s, and soon once a minute. */
+  /** Known tokens alone count. An agent whose token has expired asks after 6 s, and soon once a minute. */
   enrollment: { burst: 20, perMinute: 4 },
+  /** Of the bootstrap script and the agent's package, by the node's token. A first boot takes each once, and again where that breaks off. */
+  download: { burst: 20, perMinute: 4 },
   /** An agent renews twice a day, and tries again once a minute where that fails. */
   renewal: { burst: 10, perMinute: 1 },
   /** Requests of the long poll: each frame is one, beside the poll itself. */

@@ -10,6 +10,9 @@ import { plainAddress } from "./connection-attempts.ts";
 import { NodeBudgets, type NodeLimits } from "./node-budgets.ts";
 import { UnprovenConnections, type UnprovenLimits } from "./unproven-connections.ts";
 
+/** What no agent asks for: another node's place, or one that there is not. Of the other refusals of a host its own budgets say how many there may be. */
+const NOT_OF_A_HOST: ReadonlySet<ApiError["code"]> = new Set(["certificate_rejected", "not_found"]);
+
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 
 /** Whom a listener hears, and how much of each: the one place where budgets become answers. */
@@ -43,7 +46,7 @@ export class Guard {
    */
   refused(socket: Peer, error: ApiError): ApiError {
     const address = plainAddress(socket.remoteAddress);
-    if (address === null || this.unproven.isProven(socket)) return error;
+    if (address === null || (this.unproven.isProven(socket) && !NOT_OF_A_HOST.has(error.code))) return error;
     const waitMs = this.#addresses.ask(address, "refusal");
     return waitMs === 0 ? error : tooMany(`Too many requests from ${address} were refused`, waitMs);
   }

@@ -8,10 +8,12 @@ import { execa } from "execa";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { eq } from "../../hub/db/orm.ts";
 import { enrollmentTokens } from "../../hub/db/schema/index.ts";
-import { agentPackageUrl } from "../../hub/gateway/agent-package-route.ts";
+import { agentPackageUrl, PACKAGES_PATH } from "../../hub/gateway/agent-package-route.ts";
 import { AgentPackages } from "../../hub/gateway/agent-packages.ts";
+import { BOOTSTRAP_SCRIPT_PATH } from "../../hub/gateway/bootstrap-script-route.ts";
+import { NODE_RATES } from "../../hub/gateway/budgets.ts";
 import { tokenHash } from "../../hub/node/enrollment-tokens.ts";
-import { GatewayRig } from "../support/gateway-rig.ts";
+import { type Answer, GatewayRig } from "../support/gateway-rig.ts";
 import { quietLog } from "../support/log.ts";
 import { until } from "../support/until.ts";
 
@@ -39,7 +41,10 @@ const put = (name: string, bytes: Buffer): void => writeFileSync(join(folder, na
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "muster-agent-packages-"));
-  rig = await GatewayRig.start({ packages: new AgentPackages(folder, quietLog) });
+  rig = await GatewayRig.start({
+    packages: new AgentPackages(folder, quietLog),
+    bootstrapScript: () => Promise.resolve("#!/bin/sh\n"),
+  });
   writeFileSync(join(folder, "ca.pem"), rig.ca.caPem);
 });
 afterAll(async () => {
@@ -198,4 +203,25 @@ it("cuts off whoever reads too slowly, and closes the file", async () => {
   await until("the file to be closed", () => (openFiles().length === 0 ? true : undefined));
   response.resume();
   expect(await ended).toMatchObject({ code: "ECONNRESET" });
+});
+
+it("gives it as often as a first boot that breaks off needs it, and not to whoever downloads without end", async () => {
+  put("muster-agent_0.9.9_amd64.deb", bytesOf.old);
+  const nodeId = await rig.addNode();
+  const headers = { authorization: `Bearer ${await rig.issueToken(nodeId)}` };
+  const path = `${PACKAGES_PATH}/${sumOf(bytesOf.old)}`;
+  const { burst } = NODE_RATES.download;
+  const statuses: number[] = [];
+  for (let n = 0; n < burst; n += 1) statuses.push((await rig.ask("HEAD", path, { headers })).status);
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  const late: Answer[] = [];
+  // The bootstrap script is of the same budget; some may have come back meanwhile.
+  for (let n = 0; n < burst; n += 1)
+    late.push(await rig.ask("GET", n % 2 === 0 ? path : BOOTSTRAP_SCRIPT_PATH, { headers }));
+  const refused = late.filter(({ status }) => status === 429);
+  expect(refused.length).toBeGreaterThan(burst / 2);
+  expect(refused[0]).toMatchObject({ code: "rate_limited", retryAfter: expect.stringMatching(/^[1-9]\d*$/) });
+  expect(late.filter(({ status }) => ![200, 429].includes(status))).toEqual([]);
+  const other = { authorization: `Bearer ${await rig.issueToken(await rig.addNode())}` };
+  expect((await rig.ask("HEAD", path, { headers: other })).status).toBe(200);
 });

@@ -1,6 +1,6 @@
 /** An agent listener on a real database, and the pieces of a host that tests put together in right and wrong ways. */
 import { createHash, createPublicKey, randomBytes, randomUUID, verify, webcrypto } from "node:crypto";
-import { request as httpsRequest } from "node:https";
+import { type Agent, request as httpsRequest } from "node:https";
 import { eq, sql } from "../../hub/db/orm.ts";
 import { nodeCertificates, nodes, workflows } from "../../hub/db/schema/index.ts";
 import { type AgentListener, type AgentListenerOptions, startAgentListener } from "../../hub/gateway/agent-listener.ts";
@@ -72,6 +72,7 @@ const WATCHED = [
 export type HubOptions = Partial<
   Pick<
     AgentListenerOptions,
+    | "host"
     | "limits"
     | "resolveInput"
     | "heartbeatMinTtlMs"
@@ -283,6 +284,8 @@ export class GatewayRig {
       headers?: Record<string, string>;
       as?: Pick<Identity, "certPem" | "keyPem">;
       port?: number;
+      /** For requests over one connection. */
+      agent?: Agent;
     } = {},
   ): Promise<Answer> {
     const text = more.raw ?? (more.body === undefined ? undefined : JSON.stringify(more.body));
@@ -294,7 +297,7 @@ export class GatewayRig {
           host: "127.0.0.1",
           port: more.port ?? this.listener.port,
           ca: this.ca.caPem,
-          agent: false,
+          agent: more.agent ?? false,
           ...(more.as === undefined ? {} : { cert: more.as.certPem, key: more.as.keyPem }),
           headers: { ...(text === undefined ? {} : { "content-type": "application/json" }), ...more.headers },
         },
