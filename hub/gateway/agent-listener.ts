@@ -183,7 +183,7 @@ function acceptSockets(server: Server, options: AgentListenerOptions, parts: Par
     identifyUpgrade({ ...options, guard }, request, id).then(
       (identity) => {
         if (!server.listening) return refuse(socket, new ApiError("unavailable", "The hub is stopping. Try again."));
-        sockets.handleUpgrade(request, socket, head, (ws) => new SocketChannel(ws, request, identity, parts));
+        sockets.handleUpgrade(request, socket, head, (ws) => new SocketChannel(ws, identity, parts));
       },
       (error: unknown) => {
         if (!(error instanceof ApiError)) log.warn("an agent could not be identified", { error });

@@ -144,15 +144,15 @@ function refuseOtherHost(token: EnrollmentToken, request: EnrollRequest): void {
 export async function renew(
   deps: EnrollDependencies,
   caller: AuthenticatedNode,
-  csrPem: string,
+  readCsr: () => Promise<string>,
 ): Promise<EnrollResponse> {
   const { nodeId, generation, serial } = caller;
-  const checked = await deps.ca.checkRequest(csrPem, nodeId);
+  const request = async () => deps.ca.checkRequest(await readCsr(), nodeId);
+  if (caller.replaced) throw await refusalOfSuccessor(deps, caller, request);
+  // One that is no good takes nothing of the budget of the host that has the good one.
+  deps.guard.asks(nodeId, "renewal");
+  const checked = await request();
   const key = checked.publicKeySha256;
-  if (caller.replaced) {
-    const known = await deps.inTx((tx) => readKeyUse(tx, nodeId, generation, key));
-    throw await judgeReplaced(deps, caller, known === "unknown" ? "successor_of_new_key" : "successor_of_known_key");
-  }
   const signed = await deps.ca.signNode(nodeId, checked);
   const given = await deps.inTx(async (tx) => {
     const node = await lockNode(tx, nodeId);
@@ -180,6 +180,21 @@ export async function renew(
     return signed;
   });
   return answer(deps, nodeId, generation, given);
+}
+
+/** Whatever it asks with, a replaced certificate is judged: one with a request that nobody can read asks for no new key, and does not get away with it. */
+async function refusalOfSuccessor(
+  deps: EnrollDependencies,
+  caller: AuthenticatedNode,
+  request: () => Promise<CheckedRequest>,
+): Promise<ApiError> {
+  const { nodeId, generation } = caller;
+  const key = await request().then(
+    ({ publicKeySha256 }) => publicKeySha256,
+    () => null,
+  );
+  const isNew = key !== null && (await deps.inTx((tx) => readKeyUse(tx, nodeId, generation, key))) === "unknown";
+  return judgeReplaced(deps, caller, isNew ? "successor_of_new_key" : "successor_of_known_key");
 }
 
 const certificateOf = (node: Node, signed: SignedNodeCertificate) => ({

@@ -63,7 +63,6 @@ export class Gateway {
     identity: AuthenticatedNode,
     channel: Channel,
     kind: AgentSession["channel"],
-    remoteAddress: string | null,
   ): Promise<{ session: Session; welcome: Welcome }> {
     const { inTx, sessions, hubId, hubVersion, heartbeatMinTtlMs } = this.#deps;
     const ttl = heartbeatTtlMs(sessions.size + 1, heartbeatMinTtlMs, Math.random());
@@ -77,7 +76,7 @@ export class Gateway {
         protocolVersion: hello.protocol_version,
         generation: hello.generation,
         heartbeatTtlMs: ttl,
-        remoteAddress,
+        remoteAddress: identity.address,
       });
       const node = await requireNode(tx, hello.node_id);
       const returned = opened.previous?.bootId !== hello.boot_id && (await this.#noticeBoot(tx, hello));
@@ -96,7 +95,7 @@ export class Gateway {
       epoch,
       serial: identity.serial,
       bootId: hello.boot_id,
-      address: remoteAddress,
+      address: identity.address,
       channel,
       heartbeatTtlMs: ttl,
       heardAt: performance.now(),
@@ -216,22 +215,20 @@ export class Gateway {
   /** A hello may have lain somewhere since its host went down; a frame after the welcome shows that the host lives in that boot now. */
   async #judgeReturn(session: Session): Promise<void> {
     session.bootReturned = false;
-    const facts = { boot: "returned", address: "unknown", life: "spoke", displacedBefore: false } as const;
-    const evidence = sessionVerdict(facts);
-    if (evidence === null) return;
     const { bootId: boot_id, address, serial } = session;
-    await this.#bar(session, { evidence, details: { boot_id, address, serial } });
+    const found = { evidence: "boots_alternate", details: { boot_id, address, serial } } as const;
+    const tell = await this.#deps.inTx((tx) => this.#bar(tx, session, found));
+    tell?.();
   }
 
   /** The agent has answered that a newer session took its place: both lived at once. */
   async #judgeDisplaced(session: Session): Promise<void> {
-    const found = await this.#deps.inTx(async (tx) => {
+    const tell = await this.#deps.inTx(async (tx) => {
       const newer = await readDisplacing(tx, session.nodeId, session.epoch);
       if (newer === null || newer.generation !== session.generation) return null;
       const evidence = sessionVerdict({
-        boot: newer.bootId === session.bootId ? "same" : "new",
+        boot: newer.bootId === session.bootId ? "same" : "other",
         address: newer.remoteAddress === session.address ? "same" : "other",
-        life: "answered_displacement",
         displacedBefore: newer.displacedBefore,
       });
       await noteDisplaced(tx, session.nodeId);
@@ -240,14 +237,15 @@ export class Gateway {
         addresses: [session.address, newer.remoteAddress],
         serial: session.serial,
       };
-      return evidence === null ? null : { evidence, details };
+      return evidence === null ? null : this.#bar(tx, session, { evidence, details });
     });
-    if (found !== null) await this.#bar(session, found);
+    tell?.();
   }
 
-  async #bar({ nodeId, generation }: Session, found: CloneFound): Promise<void> {
-    const barred = await this.#deps.inTx((tx) => barIdentity(tx, nodeId, generation, found));
-    if (barred) this.#deps.log.warn("two hosts use one identity", { node_id: nodeId, evidence: found.evidence });
+  /** Answers what to tell once the transaction has taken effect. */
+  async #bar(tx: Tx, { nodeId, generation }: Session, found: CloneFound): Promise<(() => void) | null> {
+    if (!(await barIdentity(tx, nodeId, generation, found))) return null;
+    return () => this.#deps.log.warn("two hosts use one identity", { node_id: nodeId, evidence: found.evidence });
   }
 
   async flushContacts(): Promise<void> {

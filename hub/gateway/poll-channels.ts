@@ -21,10 +21,10 @@ export class PollChannels {
     this.#guard = guard;
   }
 
-  async open(hello: Hello, identity: AuthenticatedNode, remoteAddress: string | null): Promise<Welcome> {
+  async open(hello: Hello, identity: AuthenticatedNode): Promise<Welcome> {
     refuseOldProtocol(hello.protocol_version);
     const channel = new PollChannel();
-    const { session, welcome } = await this.#gateway.open(hello, identity, channel, "long_poll", remoteAddress);
+    const { session, welcome } = await this.#gateway.open(hello, identity, channel, "long_poll");
     this.#open.set(hello.node_id, { session, channel });
     await this.#gateway.welcomed(session, hello);
     return welcome;

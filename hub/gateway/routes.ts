@@ -76,8 +76,7 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   });
   app.post("/internal/v1/nodes/:id/certificate", async (c) => {
     const caller = await node(c, "renewal");
-    deps.guard.asks(caller.nodeId, "renewal");
-    return c.json(await renew(deps, caller, (await body(c, RenewRequest, BODY_BYTES.renewal)).csr_pem));
+    return c.json(await renew(deps, caller, async () => (await body(c, RenewRequest, BODY_BYTES.renewal)).csr_pem));
   });
   app.post("/internal/v1/nodes/:id/sessions", async (c) => {
     const identity = await node(c);
@@ -88,7 +87,7 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
         "certificate_rejected",
         "The hello names another node or generation than the client certificate.",
       );
-    return c.json({ welcome: await deps.polls.open(hello, identity, c.env.incoming.socket.remoteAddress ?? null) });
+    return c.json({ welcome: await deps.polls.open(hello, identity) });
   });
   app.get("/internal/v1/nodes/:id/tasks/wait", async (c) => {
     const { nodeId } = await node(c);
@@ -140,7 +139,8 @@ export async function identify(
   if (!nodeId.success) throw new ApiError("not_found", "The path does not hold a node id.");
   const socket = (request as IncomingMessage).socket as TLSSocket;
   const known = await authenticate(deps, socket, nodeId.data, use);
-  deps.guard.unproven.proven(socket);
+  // A replaced certificate shows no host of this hub.
+  if (!known.replaced) deps.guard.unproven.proven(socket);
   return known;
 }
 

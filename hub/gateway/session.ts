@@ -27,7 +27,7 @@ export interface Session {
   settled: boolean;
   /** How many statements about the hub's keys it was told. */
   trustTold: number;
-  /** Of a boot that came back after another one: what its first frame shows to live is a second user. */
+  /** True for a boot that came back after another one: its first frame then shows that a second user lives. */
   bootReturned: boolean;
 }
 

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RawData, WebSocket } from "ws";
 import { AgentFrame, type HubFrame } from "../../shared/protocol/frames.ts";
@@ -23,7 +22,6 @@ export class SocketChannel implements Channel {
   readonly #gateway: Gateway;
   readonly #identity: AuthenticatedNode;
   readonly #log: Log;
-  readonly #remoteAddress: string | null;
   #session: Session | null = null;
   #work: Promise<void> = Promise.resolve();
   readonly #guard: Guard;
@@ -35,7 +33,6 @@ export class SocketChannel implements Channel {
 
   constructor(
     socket: WebSocket,
-    request: IncomingMessage,
     identity: AuthenticatedNode,
     { gateway, guard, log }: { readonly gateway: Gateway; readonly guard: Guard; readonly log: Log },
   ) {
@@ -44,7 +41,6 @@ export class SocketChannel implements Channel {
     this.#gateway = gateway;
     this.#identity = identity;
     this.#log = log;
-    this.#remoteAddress = request.socket.remoteAddress ?? null;
     const helloTimer = setTimeout(() => this.#session === null && this.close("hello_timeout"), HELLO_WITHIN_MS);
     socket.on("message", (data) => {
       const bytes = sizeOf(data);
@@ -140,13 +136,7 @@ export class SocketChannel implements Channel {
     )
       return this.close("bad_frame");
     if (!isSupportedProtocol(frame.protocol_version)) return this.close("protocol_unsupported");
-    const { session, welcome } = await this.#gateway.open(
-      frame,
-      this.#identity,
-      this,
-      "websocket",
-      this.#remoteAddress,
-    );
+    const { session, welcome } = await this.#gateway.open(frame, this.#identity, this, "websocket");
     this.#session = session;
     this.send(welcome);
     await this.#gateway.welcomed(session, frame);

@@ -32,32 +32,20 @@ export function certificateVerdict({ revoked, replaced, seenForMs, asks }: Certi
   return seenForMs !== null && seenForMs >= GHOST_MS ? "replaced_certificate" : "replaced";
 }
 
+/** Of two sessions that lived at once: one gave way to the other, and answered that as only a running agent does. */
 export interface SessionFacts {
-  /** Compared with the node's other session: the one before it, or the one that took its place. `returned`: seen before that one. */
-  readonly boot: "same" | "new" | "returned";
-  readonly address: "same" | "other" | "unknown";
-  /**
-   * What shows that its host lives now: nothing; it spoke after its welcome; or it gave way to a newer session and answered that as only a running agent
-   * does, i.e. both lived at once.
-   */
-  readonly life: "unknown" | "spoke" | "answered_displacement";
+  readonly boot: "same" | "other";
+  readonly address: "same" | "other";
   /** Whether this has happened within the last hour, with the same boot and address. */
   readonly displacedBefore: boolean;
 }
 
 /**
- * A host never returns to a boot that another boot has followed, and an agent opens a connection only once its last one has ended. An address alone
- * says nothing: DHCP, a NAT's pool and a second uplink change it.
+ * An agent opens a connection only once its last one has ended. Sessions that did not live at once show nothing by their addresses: DHCP, a NAT's pool and
+ * a second uplink change them. By their boots they do where one comes back after another: that is `boots_alternate`, once its host has spoken.
  */
-export function sessionVerdict({ boot, address, life, displacedBefore }: SessionFacts): CloneEvidence | null {
-  switch (life) {
-    case "unknown":
-      return null;
-    case "spoke":
-      return boot === "returned" ? "boots_alternate" : null;
-    case "answered_displacement":
-      if (boot !== "same") return "two_boots_at_once";
-      if (address === "other") return "two_addresses_at_once";
-      return displacedBefore ? "sessions_displace_each_other" : null;
-  }
+export function sessionVerdict({ boot, address, displacedBefore }: SessionFacts): CloneEvidence | null {
+  if (boot === "other") return "two_boots_at_once";
+  if (address === "other") return "two_addresses_at_once";
+  return displacedBefore ? "sessions_displace_each_other" : null;
 }

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { and, eq } from "../../hub/db/orm.ts";
+import { and, eq, sql } from "../../hub/db/orm.ts";
 import { revokeCertificates } from "../../hub/db/queries/node-certificates.ts";
 import { agentSessions, nodeConditions } from "../../hub/db/schema/index.ts";
+import { NODE_RATES } from "../../hub/gateway/budgets.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { CLOSE_CODES, MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
-import { GatewayRig, type Identity } from "../support/gateway-rig.ts";
+import { GatewayRig, type Identity, makeKey } from "../support/gateway-rig.ts";
 import { helloOf, SocketAgent } from "../support/socket-agent.ts";
 import { until } from "../support/until.ts";
 
@@ -195,5 +196,44 @@ describe("a WebSocket", () => {
     expect((await agent.closing()).code).toBe(code);
     expect(await closed(identity.nodeId)).toMatchObject({ sessionEpoch: 1 });
     expect(await connectedOf(identity.nodeId)).toMatchObject({ status: "False", source: "hub" });
+  });
+});
+
+describe("two hosts with one identity", () => {
+  it("are barred when a replaced certificate comes for long with requests that nobody can read, which cost the host no renewal", async () => {
+    const first = await rig.enrolled();
+    const second = await rig.renew(first, await makeKey());
+    const agent = await SocketAgent.connect(rig, second);
+    const renew = (body: unknown) => rig.ask("POST", `${base(first)}/certificate`, { as: first, body });
+    const unreadable = [{ csr_pem: `-----BEGIN CERTIFICATE REQUEST-----\n${"A".repeat(200)}` }, { surprise: 1 }];
+    for (let n = 0; n < NODE_RATES.renewal.burst + 2; n += 1)
+      expect(await renew(unreadable[n % 2])).toMatchObject({ status: 403, code: "certificate_replaced" });
+    expect((await rig.renew(second, await makeKey())).answer.status).toBe(200);
+    await rig.db.execute(sql`update node_certificates set replaced_seen_at = now() - interval '61 seconds'
+      where node_id = ${first.nodeId} and replaced_seen_at is not null`);
+    expect(await renew({ surprise: 1 })).toMatchObject({ status: 403, code: "certificate_barred" });
+    expect((await agent.closing()).code).toBe(CLOSE_CODES.identity_revoked.code);
+  });
+
+  it("are barred in one transaction with what is noted of them: a hub that dies between loses neither", async () => {
+    await rig.db.execute(
+      sql.raw(`
+      create sequence bars_tried;
+      create function refuse_bar() returns trigger language plpgsql as $$ begin
+        perform nextval('bars_tried'); raise exception 'no bar now'; end $$;
+      create trigger refuse_bar before insert on node_identity_bars for each row execute function refuse_bar();`),
+    );
+    const identity = await rig.enrolled();
+    const agents = [
+      await SocketAgent.connect(rig, identity, { hello: { boot_id: "boot-1" } }),
+      await SocketAgent.connect(rig, identity, { hello: { boot_id: "boot-2" } }),
+    ];
+    await until("the bar was tried", async () => {
+      const { rows } = await rig.db.execute<{ tried: boolean }>(sql`select is_called as tried from bars_tried`);
+      return rows[0]?.tried === true ? true : undefined;
+    });
+    expect((await sessionOf(identity.nodeId))?.displacedAt).toBeNull();
+    await rig.db.execute(sql`drop trigger refuse_bar on node_identity_bars`);
+    for (const agent of agents) agent.cut();
   });
 });

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
+import { Agent } from "node:https";
 import { connect, createServer, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -276,6 +277,43 @@ describe("an enrolled host", () => {
         await rig.ask("GET", `${base}/tasks/wait?session_epoch=${session_epoch}&timeout_ms=0`, { as: identity }),
       );
     expect(refusedOf(polls)).toBeGreaterThan(0);
+    await expectGoodAgents();
+  });
+
+  it("that asks for what is not its own, or is no host's any more, is a stranger with that", async () => {
+    const identity = await rig.enrolled();
+    const { nodeId } = identity;
+    const other = await rig.addNode();
+    const own = `/internal/v1/nodes/${nodeId}`;
+    for (const [from, path, status] of [
+      ["127.0.0.76", "/nowhere", 404],
+      ["127.0.0.77", `/internal/v1/nodes/${other}/tasks/wait?session_epoch=1`, 403],
+    ] as const) {
+      // One connection, which its own requests have proven.
+      const proven = new Agent({ keepAlive: true, maxSockets: 1, localAddress: from });
+      const ask = (what: string) => rig.ask("GET", what, { as: identity, agent: proven });
+      try {
+        expect((await ask(`${own}/tasks/wait?session_epoch=1`)).code).toBe("session_stale");
+        const answers: Answer[] = [];
+        for (let n = 0; n < REFUSALS + 10; n += 1) answers.push(await ask(path));
+        expect(answers[0]?.status).toBe(status);
+        expect(answers.at(-1)?.text).toContain(`Too many requests from ${from} were refused`);
+      } finally {
+        proven.destroy();
+      }
+    }
+    const replaced = new Agent({ keepAlive: true, maxSockets: 1, localAddress: "127.0.0.78" });
+    try {
+      const { answer: _answer, ...next } = await rig.renew(identity, await makeKey());
+      await (await SocketAgent.connect(rig, next)).close();
+      const answers: Answer[] = [];
+      for (let n = 0; n < REFUSALS + 10; n += 1)
+        answers.push(await rig.ask("POST", `${own}/certificate`, { as: identity, body: {}, agent: replaced }));
+      expect(answers[0]).toMatchObject({ status: 403, code: "certificate_replaced" });
+      expect(answers.at(-1)?.text).toContain("Too many requests from 127.0.0.78 were refused");
+    } finally {
+      replaced.destroy();
+    }
     await expectGoodAgents();
   });
 

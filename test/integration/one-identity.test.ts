@@ -291,6 +291,19 @@ describe("one host is not taken for two", () => {
     expect(await statusOf(identity.nodeId)).toBe("active");
   });
 
+  it("when one of its hubs hears IPv4 by a socket of IPv6, and names the same address otherwise", async () => {
+    const { port } = await rig.secondHub({ host: "::ffff:127.0.0.1" });
+    const identity = await rig.enrolled();
+    const sessionOf = async () =>
+      (await rig.db.select().from(agentSessions).where(eq(agentSessions.nodeId, identity.nodeId)))[0];
+    const first = await connect(identity);
+    await connect(identity, "boot-1", { port });
+    await first.closing();
+    await until("the displacement is noted", async () => (await sessionOf())?.displacedAt ?? undefined);
+    expect((await sessionOf())?.remoteAddress).toBe("127.0.0.1");
+    expect(await alarms(identity.nodeId)).toEqual([]);
+  });
+
   it("when its hello of the boot before is read late", async () => {
     const identity = await rig.enrolled();
     await (await connect(identity, "a")).close();
