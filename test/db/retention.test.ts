@@ -200,6 +200,7 @@ it("forgets what others said of a living node, its host's own events, old answer
   for (const [type, days] of [
     ["certificate_renewed", 100],
     ["session_opened", 100],
+    ["condition_stale", 100],
     ["status_changed", 500],
     ["status_changed", 450],
     ["certificate_renewed", 1],
@@ -224,6 +225,7 @@ it("forgets what others said of a living node, its host's own events, old answer
   ]);
   expect(await of(sql`select type as it from node_events where node_id = ${node}`)).toEqual([
     "certificate_renewed",
+    "condition_stale",
     "session_opened",
     "status_changed",
   ]);

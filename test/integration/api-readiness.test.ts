@@ -5,6 +5,7 @@ import { eq, sql } from "../../hub/db/orm.ts";
 import { readConditionFacts } from "../../hub/db/queries/node-conditions.ts";
 import { nodeConditions, nodes, readinessSignals, reportTokens } from "../../hub/db/schema/index.ts";
 import { tokenHash } from "../../hub/node/enrollment-tokens.ts";
+import { writeNoise } from "../../hub/node/noise.ts";
 import { type NodeId, SiteId } from "../../shared/ids.ts";
 import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
 import { addNode as addSiteNode } from "../support/site-nodes.ts";
@@ -72,10 +73,14 @@ describe("readiness of external systems by API", () => {
       // Types that are there, and Muster's own, have room.
       expect(await post(id, own(0, 1))).toMatchObject({ status: 202 });
       expect(await post(id, signal())).toMatchObject({ status: 202 });
-      expect(await conditionsOf(id)).toHaveLength(KEPT_OF_A_NODE.ownConditions + 1);
+      await api.database.database.inTx((tx) => writeNoise(tx, { nodeId: id, noisy: true, kind: "readiness" }));
+      expect(await conditionsOf(id)).toHaveLength(KEPT_OF_A_NODE.ownConditions + 2);
 
       const cleared = await api.ask("POST", `${NODES}/${id}/clear-reports`, { reason: "a wrong script" });
-      expect(cleared).toMatchObject({ status: 200, body: { conditions: KEPT_OF_A_NODE.ownConditions, signals: 4 } });
+      expect(cleared).toMatchObject({
+        status: 200,
+        body: { conditions: KEPT_OF_A_NODE.ownConditions + 1, signals: 4 },
+      });
       expect(await conditionsOf(id)).toMatchObject([{ type: "os.booted" }]);
       expect((await api.ask("GET", `${NODES}/${id}`)).body.events[0]).toMatchObject({ type: "reports_cleared" });
       const { rows } = await api.database.database.pool.query(
