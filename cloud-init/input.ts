@@ -70,7 +70,7 @@ const DeployUser = z.strictObject({
   sudo: z.boolean(),
 });
 
-/** Everything that first boot depends on (lifecycle 9). The MAAS machine token is not here: it does not exist before deploy (M3). */
+/** Everything that first boot depends on (lifecycle 9). The MAAS machine token is not here: it does not exist before deploy (decision M3). */
 export const UserDataInput = z.strictObject({
   hostname: Hostname,
   nodeId: NodeId,

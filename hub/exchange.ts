@@ -51,7 +51,7 @@ const MAX_ANSWER_BYTES = 400 * 1024 * 1024;
 
 /**
  * One request and its answer over a connection of its own, so that a kept connection closed by the other side never looks like a failed
- * call. Not `fetch`: that one gives up after 300 s without headers whatever it is told, and a power call may take longer (contract 2.13).
+ * call. Not `fetch`: that one gives up after 300 s without headers whatever it is told, and a power call may take longer (maas 2.13).
  * Follows no redirect. Throws NoAnswer, and what `consume` throws.
  */
 export function exchange(call: Call): Promise<Answer> {

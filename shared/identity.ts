@@ -12,5 +12,5 @@ export const CLONE_EVIDENCE = {
 export type CloneEvidence = keyof typeof CLONE_EVIDENCE;
 export const CLONE_EVIDENCE_CODES = Object.keys(CLONE_EVIDENCE) as [CloneEvidence, ...CloneEvidence[]];
 
-/** A known key may still renew this long after its certificate has expired: a host that was off must not be locked out (architecture 6). */
+/** A known key may still renew this long after its certificate has expired: a host that was off must not be locked out (architecture 11). */
 export const RENEWABLE_AFTER_EXPIRY_DAYS = 7;

@@ -77,7 +77,7 @@ const reseed =
     return { ok: true, result: { ...done, endpoint, interval_seconds: interval } };
   };
 
-/** The host's own files know the rack that this host reaches; the hub knows only the region (contract 4.4). */
+/** The host's own files know the rack that this host reaches; the hub knows only the region (maas 4.4). */
 async function endpointOf(system: System, input: Input): Promise<string> {
   const path = `/MAAS/metadata/status/${encodeURIComponent(input.system_id)}`;
   const present = /^\s*endpoint:\s*["']?(https?:\/\/[^\s"']+)/m.exec((await system.read(CREDENTIALS)) ?? "")?.[1];

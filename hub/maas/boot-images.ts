@@ -17,7 +17,7 @@ export const hasBootImage = (
       machineOf(architecture) === machineOf(wanted.architecture),
   );
 
-/** Scripts that a profile names and MAAS does not have; `none` among the tests is MAAS's own word for no test (contract 2.5). */
+/** Scripts that a profile names and MAAS does not have; `none` among the tests is MAAS's own word for no test (maas 2.5). */
 export const missingScripts = (
   known: { readonly commissioning: ReadonlySet<string>; readonly testing: ReadonlySet<string> },
   wanted: { readonly commissioning: readonly string[]; readonly testing: readonly string[] },

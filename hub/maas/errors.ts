@@ -27,7 +27,7 @@ const BMC_LOGIN_TEXT =
 const RACK_TEXT = /rack controller|BMC task queue/i;
 
 /**
- * What an answer means (contract 1.3, 1.5, 2.13). Total: every status code and body is exactly one MaasError. A 401's body is dropped here
+ * What an answer means (maas 1.3, 1.5, 2.13). Total: every status code and body is exactly one MaasError. A 401's body is dropped here
  * and goes nowhere: MAAS writes the token's real secret into it (decision M12).
  */
 export function errorOf(answer: BadAnswer): MaasError {
@@ -41,7 +41,7 @@ export function errorOf(answer: BadAnswer): MaasError {
     message: `MAAS answered ${answer.operation} with ${answer.status}${snippet === "" ? "" : `: ${snippet}`}${hintOf(code, answer)}`,
     snippet,
     fieldErrors,
-    // A 5xx may come after the change was committed (contract 2.13).
+    // A 5xx may come after the change was committed (maas 2.13).
     outcomeUnknown: answer.status >= 500 && answer.method !== "GET",
     ...(retryAfterSeconds === null ? {} : { retryAfterSeconds }),
   });
@@ -79,19 +79,19 @@ function codeOf(answer: BadAnswer): MaasErrorCode {
   return status === 503 ? "unavailable" : "server_error";
 }
 
-/** MAAS's own 403 is empty or plain text; a page is some proxy's. An address outside its range is 403 too (contract 1.5). */
+/** MAAS's own 403 is empty or plain text; a page is some proxy's. An address outside its range is 403 too (maas 1.5). */
 function codeOf403(answer: BadAnswer): MaasErrorCode {
   if (isHtml(answer)) return "bad_answer";
   return /\bIP address\b|\brange\b/i.test(answer.body) ? "rejected_input" : "forbidden";
 }
 
-/** "Already in use" comes as 404 (contract 2.11) and is about the address, not about a missing machine. */
+/** "Already in use" comes as 404 (maas 2.11) and is about the address, not about a missing machine. */
 function codeOf404(answer: BadAnswer): MaasErrorCode {
   if (/already in use/i.test(answer.body)) return "state_conflict";
   return isHtml(answer) || /Unknown API endpoint/.test(answer.body) ? "bad_answer" : "not_found";
 }
 
-/** The commission form refuses a wrong state with 400 and `__all__` (contract 2.5). */
+/** The commission form refuses a wrong state with 400 and `__all__` (maas 2.5). */
 function codeOf400(answer: BadAnswer): MaasErrorCode {
   if (isHtml(answer)) return "bad_answer";
   if (/Unrecognised signature/.test(answer.body))

@@ -18,9 +18,9 @@ export interface MaasRequest {
   readonly op?: string;
   readonly query?: Readonly<Record<string, string | readonly string[]>>;
   readonly form?: Readonly<Record<string, FormValue>>;
-  /** The call may wait for a BMC: minutes (contract 2.13). */
+  /** The call may wait for a BMC: minutes (maas 2.13). */
   readonly slow?: boolean;
-  /** Of how many machines the answer tells: MAAS takes its time for each (contract 6). */
+  /** Of how many machines the answer tells: MAAS takes its time for each (maas 6). */
   readonly machines?: number;
 }
 
@@ -55,7 +55,7 @@ export interface Transport {
 }
 
 const TIMEOUTS = { quickMs: 30_000, slowMs: 600_000 };
-/** MAAS makes some queries for each machine of a list, before the first byte of its answer leaves (contract 6). */
+/** MAAS makes some queries for each machine of a list, before the first byte of its answer leaves (maas 6). */
 const MS_PER_MACHINE = 100;
 /** A host with many cards and disks is tens of kilobytes. */
 const MAX_ELEMENT_BYTES = 4 * 1024 * 1024;
@@ -68,7 +68,7 @@ function secondsAhead(date: string | null, now: number): number | null {
   return Math.abs(ahead) < 2 ? 0 : ahead;
 }
 
-/** The only way to MAAS. One attempt, a deadline, and a closed set of errors; never a redirect (contract 1.1: they lead to clear text). */
+/** The only way to MAAS. One attempt, a deadline, and a closed set of errors; never a redirect (maas 1.1: they lead to clear text). */
 export function createTransport(options: TransportOptions): Transport {
   const base = apiBase(options.baseUrl);
   const limiter = options.limiter ?? new RequestLimiter();
@@ -238,7 +238,7 @@ function urlOf(base: URL, request: MaasRequest): URL {
   return url;
 }
 
-/** Always a form: with a JSON body MAAS's operations see nothing (contract 1.4). */
+/** Always a form: with a JSON body MAAS's operations see nothing (maas 1.4). */
 function encodeForm(form: Readonly<Record<string, FormValue>>): string {
   const encoded = new URLSearchParams();
   for (const [name, value] of Object.entries(form)) {

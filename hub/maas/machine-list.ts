@@ -20,7 +20,7 @@ export async function readMachineList(
   return { machines: [...machines.values()], unreadable };
 }
 
-/** The region may take a quarter of an hour before its first byte: that is what its own web server waits for it (contract 1.1). */
+/** The region may take a quarter of an hour before its first byte: that is what its own web server waits for it (maas 1.1). */
 const FLEET = { slow: true, machines: 3_000 };
 
 export async function readWholeFleet(http: Transport): Promise<MachineList> {

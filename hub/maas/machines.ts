@@ -27,7 +27,7 @@ const IDS_PER_REQUEST = 500;
 
 export const machinePath = (systemId: string): string => `machines/${encodeURIComponent(systemId)}/`;
 
-/** Power parameters as MAAS's drivers name them; `power_off_mode` is left out on purpose (contract 2.2). */
+/** Power parameters as MAAS's drivers name them; `power_off_mode` is left out on purpose (maas 2.2). */
 const powerForm = (power: PowerLogin): Record<string, FormValue> => ({
   ...(power.driver === "redfish"
     ? { power_type: "redfish" }
@@ -59,7 +59,7 @@ export function machines(http: Transport): Machines {
       };
     },
     listMachines: () => readWholeFleet(http),
-    // MAAS ignores a filter that it does not know and answers with the whole fleet (contract 9, trap 5).
+    // MAAS ignores a filter that it does not know and answers with the whole fleet (maas 9, trap 5).
     findByHostname: async (hostname) => (await list({ hostname })).filter((machine) => machine.hostname === hostname),
     findByMac: async (mac) =>
       (await list({ mac_address: mac.toLowerCase() })).filter((machine) =>

@@ -2,7 +2,7 @@ import type { Secret } from "../../shared/secret.ts";
 import type { InterfaceAddress } from "./host-address.ts";
 
 /**
- * What the hub asks of a MAAS region (contract 2). One instance talks to one site with one token. Nothing here retries: the engine owns
+ * What the hub asks of a MAAS region (maas 2). One instance talks to one site with one token. Nothing here retries: the engine owns
  * retries. Every method throws `MaasError` only. A call that changes something and times out has an UNKNOWN outcome
  * (`error.outcomeUnknown`): read again, never repeat blindly (decision M13).
  */
@@ -68,7 +68,7 @@ export interface MaasPort {
   subnets(): Promise<readonly MaasSubnet[]>;
   createSubnet(input: { cidr: string; name: string; vlanId: number; managed: boolean }): Promise<MaasSubnet>;
 
-  /** Newest first; with `after`, the `limit` oldest behind that id (contract 2.15). Level DEBUG. */
+  /** Newest first; with `after`, the `limit` oldest behind that id (maas 2.15). Level DEBUG. */
   events(query: { after?: number; limit: number }): Promise<readonly MaasEvent[]>;
   machineEvents(systemId: string, query: { limit: number; level: "DEBUG" | "INFO" }): Promise<readonly MaasEvent[]>;
 }
@@ -85,7 +85,7 @@ export interface MaasRack {
 }
 
 export interface PowerLogin {
-  /** By default IPMI, which alone MAAS takes for a machine of unknown interfaces (contract 2.2). */
+  /** By default IPMI, which alone MAAS takes for a machine of unknown interfaces (maas 2.2). */
   readonly driver?: "ipmi" | "redfish";
   readonly address: string;
   readonly user: string;

@@ -25,7 +25,7 @@ interface ProbedSite {
   readonly upstreamDnsServers: readonly string[];
 }
 
-/** MAAS refuses an OAuth timestamp that is older than this, and takes any that is ahead of it (contract 1.3). */
+/** MAAS refuses an OAuth timestamp that is older than this, and takes any that is ahead of it (maas 1.3). */
 const REFUSED_BEHIND_SECONDS = 300;
 /** More than a network and a whole second make: somebody's clock is wrong. */
 const SKEW_SECONDS = 30;
@@ -173,7 +173,7 @@ async function scriptChecks(maas: MaasPort, profiles: readonly ProbedProfile[]):
   });
 }
 
-/** A setting of the region that changes what a release does behind our back (contract 2.9). */
+/** A setting of the region that changes what a release does behind our back (maas 2.9). */
 async function eraseCheck(maas: MaasPort): Promise<Check> {
   const erases = (await maas.getConfig("enable_disk_erasing_on_release")) === true;
   return erases
@@ -185,7 +185,7 @@ async function eraseCheck(maas: MaasPort): Promise<Check> {
     : check("enable_disk_erasing_on_release", "ok", "Releases erase only when asked to.");
 }
 
-/** MAAS has one interval for all hosts of a region (contract 4.2). The hub sets it to the default profile's; what other profiles say, the agents set. */
+/** MAAS has one interval for all hosts of a region (maas 4.2). The hub sets it to the default profile's; what other profiles say, the agents set. */
 async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Promise<Check> {
   const value = await maas.getConfig("hardware_sync_interval");
   const seconds = typeof value === "string" ? secondsOf(value) : null;
@@ -205,7 +205,7 @@ async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Pr
 
 /**
  * Hosts ask MAAS's DNS for every name, and it hands on what it does not know to the servers of this setting alone: one string with blanks between
- * them, null where it was never set (contract 2.14). Others beside the site's are no fault.
+ * them, null where it was never set (maas 2.14). Others beside the site's are no fault.
  */
 export function dnsCheck(setting: unknown, wanted: readonly string[]): Check {
   const set = typeof setting === "string" ? setting.split(/[\s,]+/).filter((server) => server !== "") : [];

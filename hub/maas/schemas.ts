@@ -3,7 +3,7 @@ import { withoutCredentials } from "../../shared/without-credentials.ts";
 import type { InterfaceAddress } from "./host-address.ts";
 import type { MaasBlockDevice, MaasEvent, MaasInterface, MaasMachine, MaasRack, MaasSubnet } from "./port.ts";
 
-/** Only the fields that we use; versions add and drop others (contract 7). A field that a version lacks gets the value that means "not known". */
+/** Only the fields that we use; versions add and drop others (maas 7). A field that a version lacks gets the value that means "not known". */
 const text = z
   .string()
   .nullish()

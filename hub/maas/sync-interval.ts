@@ -25,7 +25,7 @@ const SETTING = "hardware_sync_interval";
 
 /**
  * Has MAAS set up machines with this interval from their next deploy on; it has one for the whole region, and keeps for each machine the one of its deploy
- * (contract 4.6). Answers what it was before where it had to be set.
+ * (maas 4.6). Answers what it was before where it had to be set.
  */
 export async function assertSyncInterval(maas: MaasPort, seconds: number): Promise<{ before: unknown } | null> {
   const before = await maas.getConfig(SETTING);

@@ -16,7 +16,7 @@ import { nodeConditions, readinessSignals } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
 /**
- * Takes a readiness signal: once per id, and onto the conditions only when it is of the node's present generation (architecture 7). One of
+ * Takes a readiness signal: once per id, and onto the conditions only when it is of the node's present generation (architecture 11). One of
  * another generation is kept and not applied, and so is a type that is not this source's to say, e.g. one of a newer agent. A condition observed earlier
  * than the one that is there does not replace it, unless that one is stale: a host's clock that was set back must not make its agent unheard.
  */

@@ -17,7 +17,7 @@ export interface ConditionFacts {
   readonly stale: boolean;
 }
 
-/** May work be put on this node? Derived, never stored (architecture 2); `reasons` is empty exactly when it may. */
+/** May work be put on this node? Derived, never stored (architecture 3); `reasons` is empty exactly when it may. */
 export function schedulability(
   node: SchedulingFacts,
   conditions: readonly ConditionFacts[],

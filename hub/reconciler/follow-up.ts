@@ -37,7 +37,7 @@ export async function followUp(services: FollowUpServices, asked: FollowUp): Pro
   }
 }
 
-/** Looks at the machine afresh before it is changed: only what is deployed, unlocked and ours (architecture 5). */
+/** Looks at the machine afresh before it is changed: only what is deployed, unlocked and ours (architecture 9). */
 async function enableHardwareSync(
   { maas }: FollowUpServices,
   { systemId, maasUser }: Extract<FollowUp, { kind: "enable_hardware_sync" }>,

@@ -1,6 +1,6 @@
 /** What a look at a site decides, as functions of values. */
 
-/** Ids are given out by a sequence and committed out of order: the last few are read again (contract 2.15, decision M8). */
+/** Ids are given out by a sequence and committed out of order: the last few are read again (maas 2.15, decision M8). */
 export const EVENT_OVERLAP = 50;
 export const EVENTS_PER_REQUEST = 1000;
 

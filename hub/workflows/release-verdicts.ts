@@ -18,7 +18,7 @@ const row = (release_maas_node: ReleaseVerdict, power_off_maas_node: ReleaseVerd
 });
 const A = "ambiguous";
 
-/** All 23 statuses of MAAS by code (contract 3). A release ends at New where the machine had never passed its commissioning (contract 2.9). */
+/** All 23 statuses of MAAS by code (maas 3). A release ends at New where the machine had never passed its commissioning (maas 2.9). */
 export const RELEASE_VERDICTS = {
   //                                release_maas_node  power_off_maas_node
   /* New */ 0: row("released", "released"),

@@ -4,7 +4,7 @@ import type { Failed, Wait } from "./engine/stage.ts";
 import { freshMachine, judgeMachine, waitForMachine } from "./machine.ts";
 import type { OnboardState } from "./onboard-state.ts";
 
-/** An abort shows in the status only after MAAS has powered the machine off (contract 2.6); until then it is not asked for again. */
+/** An abort shows in the status only after MAAS has powered the machine off (maas 2.6); until then it is not asked for again. */
 const ABORT_SHOWS_WITHIN_SECONDS = 120;
 
 export type ReleaseStep = { readonly kind: "ready" } | Wait<OnboardState> | Failed<OnboardState>;

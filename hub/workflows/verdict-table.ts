@@ -84,7 +84,7 @@ const FAILED = "deploy_failed_if_ours";
 const POWER = "power_failed";
 const BACK = "release_if_ours";
 
-/** All 23 statuses of MAAS by code (contract 3), each at each place. */
+/** All 23 statuses of MAAS by code (maas 3), each at each place. */
 export const VERDICTS = {
   //                              commission               ready                   configure  deploy         deployed        recover    seeding        serving
   /* New */ 0: row("act", A, A, A, A, A, A, A),

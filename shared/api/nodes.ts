@@ -27,7 +27,7 @@ export const NodeSummary = z.strictObject({
   sku_id: z.string(),
   gpus_total: z.int(),
   status: NodeStatus,
-  /** Derived, never stored (architecture 2). */
+  /** Derived, never stored (architecture 3). */
   schedulable: z.boolean(),
   unschedulable_reasons: z.array(z.string()),
   /** Who keeps new work off it, and why: `operation:<id>` or `operator:<name>`. */

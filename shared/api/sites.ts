@@ -15,7 +15,7 @@ const siteFields = {
     .max(64)
     .regex(/^[a-z0-9][a-z0-9-]*$/, "must be lower-case letters, digits and hyphens"),
   region_code: z.string().min(1).max(64).describe("The operator's own name of the region; nodes carry it"),
-  /** Its spellings with a slash or /api/2.0 are the same (contract 1.1). */
+  /** Its spellings with a slash or /api/2.0 are the same (maas 1.1). */
   api_base_url: z
     .url({ protocol: /^https?$/ })
     .refine(
@@ -136,7 +136,7 @@ export const SiteProbe = z.strictObject({
 });
 export type SiteProbe = z.output<typeof SiteProbe>;
 
-/** A comma would end it in MAAS's list (contract 2.5). */
+/** A comma would end it in MAAS's list (maas 2.5). */
 const ScriptName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/, "must be the name or tag of a script: letters, digits, . _ -");

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Host part of a DNS name as MAAS accepts it: lower case, no dots, no underscore (contract 2.2). */
+/** Host part of a DNS name as MAAS accepts it: lower case, no dots, no underscore (maas 2.2). */
 export const Hostname = z
   .string()
   .regex(

@@ -3,7 +3,7 @@ import { NodeId, TaskId } from "../ids.ts";
 import { canonicalJson, Json } from "../json.ts";
 
 /**
- * An order as the hub signs it (architecture 6): Ed25519 over node, task, epoch, type, hash of the arguments, lease and expiry. The agent
+ * An order as the hub signs it (architecture 11): Ed25519 over node, task, epoch, type, hash of the arguments, lease and expiry. The agent
  * verifies the signature with the key it got at enrollment, refuses orders of other nodes, expired ones, and any epoch at or
  * below the highest that it has seen for the task.
  */

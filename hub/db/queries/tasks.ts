@@ -163,7 +163,7 @@ const whyNotTaken = sql`coalesce(
 
 /**
  * Deliveries whose lease has lapsed, and queued tasks whose time is up. A destructive task that may have been started is never queued again
- * (architecture 6). Any hub may run this; each row is moved once. `only` looks at one task.
+ * (architecture 11). Any hub may run this; each row is moved once. `only` looks at one task.
  */
 export async function lapseTasks(tx: Tx, only?: TaskId): Promise<Task[]> {
   return tx

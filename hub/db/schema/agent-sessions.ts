@@ -2,7 +2,7 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { bigint, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** One row a node: its newest session. Each connect raises `session_epoch`; frames of an older epoch are refused (architecture 6). */
+/** One row a node: its newest session. Each connect raises `session_epoch`; frames of an older epoch are refused (architecture 11). */
 export const agentSessions = pgTable("agent_sessions", {
   nodeId: uuid("node_id").$type<NodeId>().primaryKey(),
   sessionEpoch: bigint("session_epoch", { mode: "number" }).notNull(),

@@ -2,7 +2,7 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { index, integer, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** Latest value of each readiness condition (architecture 7). A signal of an older generation never overwrites one of a newer. */
+/** Latest value of each readiness condition (architecture 11). A signal of an older generation never overwrites one of a newer. */
 export const nodeConditions = pgTable(
   "node_conditions",
   {

@@ -14,7 +14,7 @@ export const TASK_STATES = [
 ] as const;
 export type TaskState = (typeof TASK_STATES)[number];
 
-/** The task queue. `epoch` rises with each delivery and fences acknowledgements, progress and results (architecture 6). */
+/** The task queue. `epoch` rises with each delivery and fences acknowledgements, progress and results (architecture 11). */
 export const tasks = pgTable(
   "tasks",
   {

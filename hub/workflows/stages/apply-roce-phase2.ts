@@ -122,7 +122,7 @@ async function apply(
 ): Promise<string | null> {
   const ipAddress = addressOf(row.ipv4Cidr);
   const cidr = networkOf(row.ipv4Cidr);
-  // Links are read first: posting the same STATIC link again is an error in MAAS (contract 2.11).
+  // Links are read first: posting the same STATIC link again is an error in MAAS (maas 2.11).
   if (hasAddress(nic, ipAddress)) return null;
   try {
     const subnet = subnets.get(cidr) ?? (await createSubnet(maas, nic, cidr));
@@ -133,7 +133,7 @@ async function apply(
     return null;
   } catch (error) {
     if (!(error instanceof MaasError) || isUpstreamFault(error)) throw error;
-    // "In use" may be by the very link that an earlier run made (contract 2.11).
+    // "In use" may be by the very link that an earlier run made (maas 2.11).
     if (await isLinked(maas, systemId, nic.id, ipAddress)) return null;
     return error.message.slice(0, 200);
   }
@@ -147,7 +147,7 @@ async function isLinked(maas: MaasPort, systemId: string, nicId: number, ipAddre
   return nic !== undefined && hasAddress(nic, ipAddress);
 }
 
-/** On the interface's own VLAN, and unmanaged, or MAAS might hand its addresses out (contract 2.11). */
+/** On the interface's own VLAN, and unmanaged, or MAAS might hand its addresses out (maas 2.11). */
 async function createSubnet(maas: MaasPort, nic: MaasInterface, cidr: string): Promise<MaasSubnet | null> {
   if (nic.vlanId === null) return null;
   return maas.createSubnet({ cidr, name: cidr, vlanId: nic.vlanId, managed: false });

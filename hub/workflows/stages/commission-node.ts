@@ -15,7 +15,7 @@ import { powerOf } from "../power-login.ts";
 import { FAILED_TESTING, READY } from "../verdict-table.ts";
 
 /**
- * Commissions directly from New: MAAS's `accept` would start the same run with options of its own (contract 2.4). Looks first, so that a
+ * Commissions directly from New: MAAS's `accept` would start the same run with options of its own (maas 2.4). Looks first, so that a
  * run whose answer was lost is adopted. A machine that has failed its tests is commissioned and tested again: that is noted before MAAS is told to forget
  * the failure, so that nobody takes the Ready in between for a person's word.
  */
@@ -43,7 +43,7 @@ export const commissionNode: OnboardStage = {
     // MAAS commissions a Ready machine again as readily as a New one: only the fence keeps a late run from doing so.
     await mustStillHold(context);
     try {
-      // MAAS commissions no machine that has failed its tests; what it then finds is what counts (contract 2.5).
+      // MAAS commissions no machine that has failed its tests; what it then finds is what counts (maas 2.5).
       if (named.status === FAILED_TESTING) await maas.overrideFailedTesting(systemId);
       const machine = await maas.commission(systemId, {
         commissioning: context.profile.commissioningScripts,

@@ -127,7 +127,7 @@ async function claimSoleNew(
   return { kind: "failed", failure: conflicting(context.onboarding, told) };
 }
 
-/** With an architecture and without commissioning: what MAAS does otherwise loses options (contract 2.2). */
+/** With an architecture and without commissioning: what MAAS does otherwise loses options (maas 2.2). */
 async function create(maas: MaasPort, context: OnboardContext, powers: Powers): Promise<Outcome<OnboardState>> {
   try {
     const machine = await maas.createMachine({

@@ -5,7 +5,7 @@ import { notEditable } from "../editable.ts";
 import type { Failed, Outcome } from "../engine/stage.ts";
 import type { OnboardState } from "../onboard-state.ts";
 
-/** MAAS refuses a deploy without a link that has a subnet (contract 2.8); this stage finds that out before the deploy does. */
+/** MAAS refuses a deploy without a link that has a subnet (maas 2.8); this stage finds that out before the deploy does. */
 export const ensurePxeInterfaceAuto: OnboardStage = {
   name: "ensure_pxe_interface_auto",
   title: "Make sure that the PXE interface gets an address from MAAS",

@@ -1,0 +1,114 @@
+/** Whatever cites something leads somewhere; and each form of citation is read, which planted ones prove. */
+import { describe, expect, it } from "vitest";
+import { citationOffences, decisionOffences, FORMS, linkOffences, type Text } from "./citations/citations.ts";
+import { repositoryOffences, repositoryTexts } from "./citations/repository.ts";
+
+/** Put together here, so that this file cites nothing itself. */
+const cite = (form: string, number: string): string => `${form} ${number}`;
+const DOCS = "docs";
+
+const PAGES: readonly Text[] = [
+  { path: "docs/architecture.md", text: "# Architecture\n\n## 1 The idea\n" },
+  { path: "docs/maas.md", text: "# MAAS\n\n### 2.11 Network\n\n```\n## 7 in a block\n```\n" },
+  { path: "docs/spec/lifecycle-4-onboarding.md", text: "# 4 Onboarding\n\n## 4.16. Discovery\n" },
+  { path: "docs/spec/state-model.md", text: "## 3.2 Moves\n## 8 Verbs\n" },
+  { path: "docs/spec/repair.md", text: "## 2 Signals\n" },
+  { path: "docs/spec/external-provisioning.md", text: "## 2 Feature\n" },
+  { path: "docs/decisions/README.md", text: "[F1](F1-breaker.md)\n" },
+  {
+    path: "docs/decisions/F1-breaker.md",
+    text: "# F1 A breaker\n\n2026-11-20\n\n**Context.** a\n\n**Decision.** b\n\n**Cost.** c\n",
+  },
+];
+
+const offencesIn = (text: string, path = "hub/a.ts"): string[] =>
+  citationOffences([...PAGES, { path, text }]).map((offence) => `${offence.line}: ${offence.what}`);
+
+describe("the repository", () => {
+  const texts = repositoryTexts();
+
+  it.each(["README.md", "docs/maas.md", "hub/main.ts", "cloud-init/parts/library.sh", ".ci/run", "hub/ui/page.js"])(
+    "is read: %s",
+    (path) => {
+      expect(texts.map((text) => text.path)).toContain(path);
+    },
+  );
+
+  it("cites and links nothing that leads nowhere", () => {
+    expect(repositoryOffences(texts)).toEqual([]);
+  });
+});
+
+describe("a citation", () => {
+  it.each(FORMS.map(({ name }) => name))("of %s without its heading is found", (name) => {
+    const chapter = name === "lifecycle" ? "4.99" : "99";
+    expect(offencesIn(`/** Text (${cite(name, chapter)}). */`)).toEqual([`1: ${name} ${chapter}: no such heading`]);
+  });
+
+  it.each([
+    ["of a decision", `x ${cite("decision", "F9")}.`, ["1: decision F9: no such page"]],
+    ["of several decisions", cite("decisions", "F1, F2 and F3"), ["1: decision F2", "1: decision F3"]],
+    ["of a document that is not here", cite("contract", "2.11"), [`1: ${cite("contract", "2.11")}: cite`]],
+    ["of what was observed elsewhere", cite("maas-observed", "12"), [`1: ${cite("maas-observed", "12")}: cite`]],
+    ["in a list", `(${cite("lifecycle", "4.16, 4.98 and 4.99")})`, ["1: lifecycle 4.98", "1: lifecycle 4.99"]],
+    ["over two lines of a comment", `a\n * b (${cite("state", "\n * model 9.9")})`, ["2: state model 9.9"]],
+    ["whose heading stands in a block of code", cite("maas", "7"), ["1: maas 7"]],
+    ["of half a number", cite("maas", "2.1"), ["1: maas 2.1"]],
+  ])("%s is found", (_what, text, expected) => {
+    const found = offencesIn(text);
+    expect(found).toHaveLength(expected.length);
+    for (const [at, begin] of expected.entries()) expect(found[at]).toMatch(begin);
+  });
+
+  it.each([
+    cite("lifecycle", "4.16."),
+    `${cite("state model", "3.2")}: ${cite("decision", "F1")})`,
+    cite("maas", "2.11, trap 9"),
+    "MAAS 3.5.12 and maas_machines 9",
+  ])("that leads somewhere is left alone: %s", (text) => {
+    expect(offencesIn(text)).toEqual([]);
+  });
+});
+
+describe("a link", () => {
+  const linked = (text: string, path = "docs/a.md"): string[] =>
+    linkOffences([...PAGES, { path, text }], (file) => PAGES.some((page) => page.path === file) || file === path).map(
+      ({ line, what }) => `${line}: ${what}`,
+    );
+
+  it.each([
+    ["to no file", "[a](b.md)", `1: ${DOCS}/b.md: no such file`],
+    ["to no heading", "x\n[a](maas.md#211-net)", `2: ${DOCS}/maas.md#211-net: no such heading`],
+    ["to no heading of its own page", "# Here\n[a](#there)", `2: ${DOCS}/a.md#there: no such heading`],
+    ["to a page by its path", `see ${DOCS}/b.md`, `1: ${DOCS}/b.md: no such file`],
+  ])("%s is found", (_what, text, expected) => {
+    expect(linked(text)).toEqual([expected]);
+  });
+
+  it("to a file, a heading or another site is left alone", () => {
+    const text = "# A `b`, c\n[a](#a-b-c) [b](maas.md#211-network) [c](./spec/repair.md) [d](https://x.example/y.md)";
+    expect(linked(text)).toEqual([]);
+    expect(linked("`[a](b.md)` as code", "docs/a.ts")).toEqual([]);
+  });
+});
+
+describe("a decision", () => {
+  const [list, good] = [PAGES[6], PAGES[7]];
+  const text = good?.text ?? "";
+  const decided = (path: string, page: string): string[] =>
+    decisionOffences([...(list ? [list] : []), { path, text: page }]).map(({ what }) => what);
+
+  it("of all its parts is left alone", () => {
+    expect(decided("docs/decisions/F1-breaker.md", text)).toEqual([]);
+  });
+
+  it.each([
+    ["of another name", "docs/decisions/breaker.md", text, "not named <ID>-<name>.md"],
+    ["of another heading", "docs/decisions/F2-breaker.md", text, "does not begin with # F2 and a title"],
+    ["that is not listed", "docs/decisions/F1-other.md", text, "not in the list README.md"],
+    ["without a date", "docs/decisions/F1-breaker.md", text.replace("2026-", ""), "no date under the heading"],
+    ["without its cost", "docs/decisions/F1-breaker.md", text.replace("**Cost.**", ""), "no part **Cost.**"],
+  ])("%s is found", (_what, path, page, expected) => {
+    expect(decided(path, page)).toEqual([expected]);
+  });
+});

@@ -1,0 +1,186 @@
+/** What a text cites, and the heading that each citation must lead to. Functions of values: the texts are read in `repository.ts`. */
+
+export interface Text {
+  /** From the root of the repository, with slashes. */
+  readonly path: string;
+  readonly text: string;
+}
+
+export interface Offence {
+  readonly path: string;
+  readonly line: number;
+  readonly what: string;
+}
+
+/** A form of citation by number, and the pages whose numbered headings it means. */
+interface Form {
+  readonly name: string;
+  readonly words: string;
+  readonly pages: RegExp;
+}
+
+export const FORMS: readonly Form[] = [
+  { name: "lifecycle", words: "[Ll]ifecycle", pages: /^docs[/]spec[/]lifecycle-[^/]+[.]md$/ },
+  { name: "state model", words: "[Ss]tateGAPmodel", pages: /^docs[/]spec[/]state-model[.]md$/ },
+  { name: "repair", words: "[Rr]epair", pages: /^docs[/]spec[/]repair[.]md$/ },
+  {
+    name: "external provisioning",
+    words: "[Ee]xternalGAPprovisioning",
+    pages: /^docs[/]spec[/]external-provisioning[.]md$/,
+  },
+  { name: "architecture", words: "[Aa]rchitecture", pages: /^docs[/]architecture[.]md$/ },
+  { name: "maas", words: "maas", pages: /^docs[/]maas[.]md$/ },
+];
+
+/** Forms that cited documents outside of the repository. */
+const RETIRED: Readonly<Record<string, string>> = {
+  contract: "cite `maas N.N` of docs/maas.md",
+  "maas-observed": "cite `maas 12` of docs/maas.md",
+};
+
+/** A blank, or the end of a line and what begins the next one of a comment. */
+const GAP = String.raw`(?: |[ \t]*\r?\n[ \t]*(?:[*]|//|#|--|>)?[ \t]*)`;
+const NUMBER = String.raw`\d+(?:[.]\d+)*`;
+const ID = String.raw`[A-Z]\d+`;
+
+const listed = (word: string, item: string): RegExp =>
+  new RegExp(
+    String.raw`(?<![\w.-])(?:${word.replaceAll("GAP", GAP)})${GAP}(${item}(?:(?:,|${GAP}(?:and|or|to))${GAP}(?:(?:and|or)${GAP})?${item})*)(?![\w])`,
+    "g",
+  );
+
+const lineOf = (text: string, index: number): number => text.slice(0, index).split("\n").length;
+
+/** Lines outside of fenced code, the others empty, so that line numbers stay. */
+function prose(text: string): string {
+  let fence = "";
+  return text
+    .split("\n")
+    .map((line) => {
+      const mark = /^\s*(```+|~~~+)/.exec(line)?.[1]?.slice(0, 3) ?? "";
+      if (mark !== "" && (fence === "" || fence === mark)) {
+        fence = fence === "" ? mark : "";
+        return "";
+      }
+      return fence === "" ? line : "";
+    })
+    .join("\n");
+}
+
+const headingsOf = (page: Text): readonly string[] =>
+  [...prose(page.text).matchAll(/^#{1,6} +(.+?) *$/gm)].map(([, heading = ""]) => heading);
+
+const numbersOf = (pages: readonly Text[]): ReadonlySet<string> =>
+  new Set(pages.flatMap(headingsOf).flatMap((heading) => /^(\d+(?:[.]\d+)*)[.]?(?= |$)/.exec(heading)?.[1] ?? []));
+
+/** The anchor that GitHub gives a heading; a second one of the same words gets `-1`, and so on. */
+function anchorsOf(page: Text): ReadonlySet<string> {
+  const seen = new Map<string, number>();
+  return new Set(
+    headingsOf(page).map((heading) => {
+      const words = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase();
+      const anchor = words.replace(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-");
+      const times = seen.get(anchor) ?? 0;
+      seen.set(anchor, times + 1);
+      return times === 0 ? anchor : `${anchor}-${times}`;
+    }),
+  );
+}
+
+const DECISION_PAGE = /^docs[/]decisions[/]([A-Z]\d+)-[a-z0-9]+(?:-[a-z0-9]+)*[.]md$/;
+
+function decisionsOf(texts: readonly Text[]): ReadonlySet<string> {
+  return new Set(texts.flatMap(({ path }) => DECISION_PAGE.exec(path)?.[1] ?? []));
+}
+
+function citedIn(source: Text, word: string, item: string): { readonly cited: string; readonly line: number }[] {
+  return [...source.text.matchAll(listed(word, item))].flatMap((match) =>
+    [...(match[1] ?? "").matchAll(new RegExp(item, "g"))].map(([cited]) => ({
+      cited,
+      line: lineOf(source.text, match.index),
+    })),
+  );
+}
+
+/** Whether a page for this citation is there at all: those of the specification are still being written. */
+function isWritten(texts: readonly Text[], form: Form, cited: string): boolean {
+  const chapter = form.name === "lifecycle" ? `docs/spec/lifecycle-${cited.split(".")[0]}-` : "";
+  return texts.some(({ path }) => form.pages.test(path) && path.startsWith(chapter));
+}
+
+/** Citations by number whose heading is missing, and those of documents that are not here. */
+export function citationOffences(texts: readonly Text[]): Offence[] {
+  const decisions = decisionsOf(texts);
+  const forms = FORMS.map((form) => ({
+    ...form,
+    numbers: numbersOf(texts.filter(({ path }) => form.pages.test(path))),
+  }));
+  return texts.flatMap((source) => [
+    ...forms.flatMap((form) =>
+      citedIn(source, form.words, NUMBER)
+        .filter(({ cited }) => !form.numbers.has(cited) && isWritten(texts, form, cited))
+        .map(({ cited, line }) => ({ path: source.path, line, what: `${form.name} ${cited}: no such heading` })),
+    ),
+    ...citedIn(source, "[Dd]ecisions?", ID)
+      .filter(({ cited }) => decisions.size > 0 && !decisions.has(cited))
+      .map(({ cited, line }) => ({ path: source.path, line, what: `decision ${cited}: no such page` })),
+    ...Object.entries(RETIRED).flatMap(([word, instead]) =>
+      citedIn(source, word, NUMBER).map(({ cited, line }) => ({
+        path: source.path,
+        line,
+        what: `${word} ${cited}: ${instead}`,
+      })),
+    ),
+  ]);
+}
+
+/** `to` as seen from the folder of the file `from`. */
+function resolved(from: string, to: string): string {
+  const url = new URL(to, `file:///${from}`);
+  return decodeURIComponent(url.pathname).replace(/^[/]/, "").replace(/[/]$/, "");
+}
+
+/** Links of pages to files and headings, and the pages that comments and docs name by their path. */
+export function linkOffences(texts: readonly Text[], exists: (path: string) => boolean): Offence[] {
+  const anchors = new Map(
+    texts.filter(({ path }) => path.endsWith(".md")).map((page) => [page.path, anchorsOf(page)] as const),
+  );
+  const wrong = (path: string, line: number, target: string, anchor: string | undefined): Offence[] => {
+    if (!exists(target)) return [{ path, line, what: `${target}: no such file` }];
+    const missing = anchor !== undefined && anchors.has(target) && !anchors.get(target)?.has(anchor);
+    return missing ? [{ path, line, what: `${target}#${anchor}: no such heading` }] : [];
+  };
+  return texts.flatMap(({ path, text }) => {
+    const page = path.endsWith(".md") ? prose(text) : "";
+    const links = [...page.matchAll(/\]\((?![a-z][a-z+.-]*:)([^)#\s]*)(?:#([^)\s]+))?\)/g)];
+    const named = [...text.matchAll(/(?<![\w./"-])(docs[/][\w/.-]+[.](?:md|json))(?:#([\w-]+))?/g)];
+    return [
+      ...links.flatMap((link) =>
+        wrong(path, lineOf(page, link.index), link[1] ? resolved(path, link[1]) : path, link[2]),
+      ),
+      ...named.flatMap((name) => wrong(path, lineOf(text, name.index), name[1] ?? "", name[2])),
+    ];
+  });
+}
+
+const PARTS = ["**Context.**", "**Decision.**", "**Cost.**"];
+
+/** Each decision is a dated page of the same parts, named by its heading, and in the list. */
+export function decisionOffences(texts: readonly Text[]): Offence[] {
+  const list = texts.find(({ path }) => path === "docs/decisions/README.md");
+  return texts.flatMap(({ path, text }) => {
+    if (!/^docs[/]decisions[/]/.test(path) || path === list?.path) return [];
+    const id = DECISION_PAGE.exec(path)?.[1];
+    const says = (what: string, line = 1): Offence => ({ path, line, what });
+    if (id === undefined) return [says("not named <ID>-<name>.md")];
+    const title = new RegExp(`^# ${id} (.+)\n`).exec(text)?.[1];
+    if (title === undefined) return [says(`does not begin with # ${id} and a title`)];
+    return [
+      ...(/^\d{4}-\d\d-\d\d(?:[.,;].*)?$/.test(text.split("\n")[2] ?? "")
+        ? []
+        : [says("no date under the heading", 3)]),
+      ...PARTS.filter((part) => !text.includes(`\n${part}`)).map((part) => says(`no part ${part}`)),
+      ...(list?.text.includes(`(${path.slice("docs/decisions/".length)})`) ? [] : [says("not in the list README.md")]),
+    ];
+  });
+}

@@ -1,0 +1,23 @@
+/** The repository's own texts: code, pages and scripts, without what tools generate. */
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { citationOffences, decisionOffences, linkOffences, type Offence, type Text } from "./citations.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const CODE = "{agent,hub,shared,cloud-init,packaging,test}/**/*.{ts,mjs,js,sh,css,md,service,env}";
+const GENERATED = /(^|[/])(node_modules|[.]muster)[/]|^hub[/]db[/]migrations[/]/;
+
+export function repositoryTexts(): readonly Text[] {
+  const exclude = (path: string): boolean => GENERATED.test(`${path}/`);
+  const paths = globSync(["*.md", "docs/**/*.md", ".ci/*", CODE], { cwd: ROOT, exclude });
+  return paths.map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
+}
+
+export function repositoryOffences(texts: readonly Text[]): Offence[] {
+  return [
+    ...citationOffences(texts),
+    ...linkOffences(texts, (path) => existsSync(join(ROOT, path))),
+    ...decisionOffences(texts),
+  ];
+}
