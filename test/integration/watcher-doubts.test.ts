@@ -1,11 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { loadConfig } from "../../hub/config.ts";
 import { eq } from "../../hub/db/orm.ts";
 import { readObservedMachine } from "../../hub/db/queries/maas-machines.ts";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { maasSiteWatches, nodeMaasState } from "../../hub/db/schema/index.ts";
 import { MaasError, type MaasPort } from "../../hub/maas/port.ts";
 import { emptyMemory, lookAtSite } from "../../hub/watcher/look.ts";
+import { ROLL_CALL_MS } from "../../hub/watcher/roll-call.ts";
 import type { SiteId } from "../../shared/ids.ts";
 import { powerOn } from "../fakes/maas/engine/marks.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
@@ -209,5 +211,9 @@ describe("a machine that is deleted in MAAS, and takes its events with it", () =
     remove(machine);
     expect(await fleet.becomes(nodeId, "quarantined")).toMatchObject({ driftDetails: { rule: "machine_deleted" } });
     expect(await sweptAt()).toEqual(before);
+  });
+
+  it("is found within five minutes by the defaults: the call, a look that hears its end, one that reads the machine, and one to spare (lifecycle 6.3)", () => {
+    expect(ROLL_CALL_MS + 3 * loadConfig({}).watchIntervalMs).toBeLessThanOrEqual(300_000);
   });
 });
