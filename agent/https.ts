@@ -82,7 +82,7 @@ export async function askUnproven<T>(hub: URL, path: string, schema: z.ZodType<T
 /** True when what came back was of a CA that this host does not believe. */
 export function isOtherCa(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause)
-    if ("code" in at && EXPLANATIONS[String(at.code)] === OTHER_CA) return true;
+    if ("code" in at && OTHER_CA.has(String(at.code))) return true;
   return false;
 }
 
@@ -120,21 +120,25 @@ function exchange(hub: URL, tls: TlsIdentity | null, ask: HubRequest): Promise<{
   });
 }
 
-const OTHER_CA =
+/** What a certificate of a CA that the host does not believe fails with. */
+const OTHER_CA: ReadonlySet<string> = new Set([
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  // Another CA of the same name, e.g. of a hub that was set up anew.
+  "CERT_SIGNATURE_FAILURE",
+]);
+const OF_OTHER_CA =
   "The hub's certificate is not of the CA that this host was given. Is the hub's address right? If the hub was set up anew, or changed its CA while this host was off for long, ask an operator to re-enroll the node (re-enroll-node) and run the command here.";
 const EXPLANATIONS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries([...OTHER_CA].map((code) => [code, OF_OTHER_CA])),
   ECONNREFUSED: "Nothing listens at the hub's address. Is the hub up, and the address right?",
   ENOTFOUND: "The hub's name cannot be resolved. Check DNS.",
   EAI_AGAIN: "The hub's name cannot be resolved right now. Check DNS.",
   EHOSTUNREACH: "There is no route to the hub.",
   ENETUNREACH: "There is no route to the hub.",
-  SELF_SIGNED_CERT_IN_CHAIN: OTHER_CA,
-  DEPTH_ZERO_SELF_SIGNED_CERT: OTHER_CA,
-  UNABLE_TO_GET_ISSUER_CERT: OTHER_CA,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: OTHER_CA,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: OTHER_CA,
-  // Another CA of the same name, e.g. of a hub that was set up anew.
-  CERT_SIGNATURE_FAILURE: OTHER_CA,
   ERR_TLS_CERT_ALTNAME_INVALID: "The hub's certificate is for another name than its address.",
   CERT_HAS_EXPIRED: "The hub's certificate has expired. Check this host's clock.",
   CERT_NOT_YET_VALID: "The hub's certificate is not valid yet. Check this host's clock.",

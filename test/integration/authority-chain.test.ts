@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { sql } from "../../hub/db/orm.ts";
+import { openSession } from "../../hub/db/queries/agent-sessions.ts";
+import { countTrust, recordTrust } from "../../hub/db/queries/authority-statements.ts";
 import { authorityStatements } from "../../hub/db/schema/index.ts";
+import { authority as section } from "../../hub/diagnostics/sections/authority.ts";
 import { HubAuthority } from "../../hub/gateway/hub-authority.ts";
 import { openTaskSigner } from "../../hub/gateway/task-signer.ts";
+import type { NodeId } from "../../shared/ids.ts";
 import { MOST_STATEMENTS, TrustChain, type TrustKind } from "../../shared/trust.ts";
+import { newNodeId } from "../fakes/hub/orders.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { MemorySecrets } from "../support/memory-secrets.ts";
 
@@ -112,6 +117,41 @@ describe("the chain of the hub's keys", () => {
     await expect(state(hub, "announce")).rejects.toMatchObject({ code: "conflict" });
     await database.database.db.execute(sql`delete from ${authorityStatements} where sequence = ${MOST_STATEMENTS}`);
     expect(await state(await open(), "abort")).toMatchObject({ sequence: MOST_STATEMENTS });
+  });
+
+  it("is known to the hosts that are enrolled now, and to none by what was said before it was provisioned anew", async () => {
+    const { db, inTx } = database.database;
+    const hub = await open();
+    await state(hub, "announce");
+    const session = (nodeId: NodeId, generation: number) => ({
+      ...{ nodeId, generation, hubId: nodeId, channel: "websocket" as const, bootId: "b", agentVersion: "1" },
+      ...{ protocolVersion: 1, heartbeatTtlMs: 1_000, remoteAddress: null },
+    });
+    const host = async (status: string) => {
+      const nodeId = newNodeId();
+      await db.execute(sql`insert into nodes (id, hostname, sku, gpus_total, region_code, status, onboarding_mode, generation)
+        values (${nodeId}, ${nodeId}, 's', 8, 'r', ${status}, 'manual', 1)`);
+      await db.execute(sql`insert into node_certificates (serial, node_id, generation, public_key_sha256, not_before, not_after)
+        select gen_random_uuid()::text, ${nodeId}, g, 'f', now(), now() + interval '1 day' from generate_series(1, 2) g`);
+      const { epoch } = await inTx((tx) => openSession(tx, session(nodeId, 1)));
+      await recordTrust(db, nodeId, epoch, 1);
+      return nodeId;
+    };
+    const [, , anew] = [await host("active"), await host("deleted"), await host("active")];
+    const counts = async () => {
+      const shown = section;
+      if (shown.of !== "database") throw new Error("the section is not read from the database");
+      const { data } = await inTx((tx) => shown.read(tx));
+      const { hosts, informed } = await countTrust(db, 1, 10);
+      return { hosts, informed, shown: (data as { hosts: number }[])[0]?.hosts };
+    };
+    expect(await counts()).toEqual({ hosts: 2, informed: 2, shown: 2 });
+    await db.execute(sql`update nodes set generation = 2 where id = ${anew}`);
+    expect(await counts()).toEqual({ hosts: 1, informed: 1, shown: 1 });
+    await inTx((tx) => openSession(tx, session(anew, 2)));
+    expect(await counts()).toEqual({ hosts: 2, informed: 1, shown: 1 });
+    await inTx((tx) => openSession(tx, session(anew, 2)));
+    expect(await counts()).toEqual({ hosts: 2, informed: 1, shown: 1 });
   });
 
   it("is as old as the question for it: a hub whose answer was late signs nothing by it", async () => {

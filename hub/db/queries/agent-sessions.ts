@@ -44,6 +44,9 @@ export async function openSession(
       set: {
         ...opened,
         sessionEpoch: sql`${agentSessions.sessionEpoch} + 1`,
+        // Said by the host of this provisioning, or not at all.
+        trustSequence: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.trustSequence} end`,
+        displacedAt: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.displacedAt} end`,
         connectedAt: sql`now()`,
         lastSeenAt: sql`now()`,
       },

@@ -62,6 +62,12 @@ export interface TrustCounts {
   readonly missing: { id: NodeId; hostname: string; status: NodeStatus; last_seen_at: string }[];
 }
 
+/** Sessions `a` of nodes `n` that have an identity in their present generation. */
+export const ENROLLED_HOSTS = sql`${agentSessions} a join ${nodes} n on n.id = a.node_id and n.generation = a.generation
+    and n.status <> 'deleted' and exists (
+      select from ${nodeCertificates} c where c.node_id = n.id and c.generation = n.generation and c.revoked_at is null
+        and c.replaced_at is null and c.not_after > now() - make_interval(days => ${RENEWABLE_AFTER_EXPIRY_DAYS}))`;
+
 /**
  * How many enrolled hosts believe the chain up to a statement, and some of those that do not, the ones that were heard of last first. A host whose
  * certificate cannot be renewed any more is not counted: it comes back by an enrollment alone, which gives it the keys in force.
@@ -74,10 +80,7 @@ export async function countTrust(db: Db | Tx, sequence: number, most: number): P
       coalesce(a.trust_sequence, 0) >= ${sequence} as knows,
       (count(*) over ())::int as hosts,
       (count(*) filter (where coalesce(a.trust_sequence, 0) >= ${sequence}) over ())::int as informed
-    from ${agentSessions} a join ${nodes} n on n.id = a.node_id and n.generation = a.generation
-    where n.status <> 'deleted' and exists (
-      select from ${nodeCertificates} c where c.node_id = n.id and c.generation = n.generation and c.revoked_at is null
-        and c.replaced_at is null and c.not_after > now() - make_interval(days => ${RENEWABLE_AFTER_EXPIRY_DAYS}))
+    from ${ENROLLED_HOSTS}
     order by knows, a.last_seen_at desc, n.id limit ${most}`);
   const [first] = rows;
   return {

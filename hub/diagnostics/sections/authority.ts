@@ -2,6 +2,7 @@ import { z } from "zod";
 import { Timestamp } from "../../../shared/api/values.ts";
 import { TRUST_KINDS } from "../../../shared/trust.ts";
 import { sql } from "../../db/orm.ts";
+import { ENROLLED_HOSTS } from "../../db/queries/authority-statements.ts";
 import { bounded, iso, OF } from "../rows.ts";
 import { databaseSection } from "../section.ts";
 
@@ -23,7 +24,7 @@ export const authority = databaseSection({
   read: async (tx) => {
     const { rows } = await tx.execute<z.input<typeof Statement> & { of: number }>(sql`
       select s.sequence, s.kind, s.generation, ${iso("s.created_at")} as created_at,
-        (select count(*)::int from agent_sessions a where a.trust_sequence >= s.sequence) as hosts, ${OF}
+        (select count(*)::int from ${ENROLLED_HOSTS} where a.trust_sequence >= s.sequence) as hosts, ${OF}
       from authority_statements s order by s.sequence desc limit ${MOST_STATEMENTS}`);
     const { shown, leftOut } = bounded("authority", rows);
     return { data: shown, leftOut };
