@@ -12,7 +12,7 @@ export interface JsonBounds {
   readonly characters: number;
 }
 
-/** JSON of any shape and of a bounded size. Looking at it costs no more than the bounds say, however large it is. */
+/** JSON of any shape and of a bounded size. Where a bound is passed no deeper level is looked at, however much there is of it. */
 export const boundedJson = (bounds: JsonBounds): z.ZodType<Json> =>
   z.custom<Json>(
     (value) => isWithin(value, bounds),

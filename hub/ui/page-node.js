@@ -36,7 +36,7 @@ const NODE_ACTIONS = {
     on: ["active", "offline", "quarantined"],
     when: (one) => one.barred || one.status === "offline",
     title:
-      "End all that the node's identity is worth, and show the one command with which its host, and no other, enrolls anew; end the copy first",
+      "End all that the node's identity is worth, and show the one command with which its host enrolls anew; whichever host runs it gets the identity, so end the copy first",
     // The answer holds a token, so the hub keeps it for nobody.
     secret: true,
   },

@@ -5,7 +5,7 @@ export const OLDEST_PROTOCOL_VERSION = 1;
 export const isSupportedProtocol = (version: number): boolean =>
   Number.isInteger(version) && version >= OLDEST_PROTOCOL_VERSION && version <= PROTOCOL_VERSION;
 
-/** Largest WebSocket frame in bytes, and largest body of a host with a certificate: an inventory with everything at its bounds is 0.43 MiB. */
+/** Largest WebSocket frame in bytes, and largest body of a host with a certificate: an inventory with all that an agent tells at its bounds is 0.43 MiB. */
 export const MAX_FRAME_BYTES = 512 * 1024;
 
 /** WebSocket close codes of the agent channel; `retry` says what the agent does next. */

@@ -83,7 +83,7 @@ const reEnrollNode = writeRoute({
   path: `${path}/{id}/re-enroll`,
   tag,
   summary:
-    "End all that a node's identity is worth, and get the command with which its host, and no other, enrolls anew",
+    "End all that a node's identity is worth, and get the command with which its host enrolls anew; whichever host runs it gets the identity",
   permission: "write",
   answersSecret: true,
   params: z.strictObject({ id: NodeId }),
