@@ -1,4 +1,4 @@
-import { createHash, X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { nodeUri } from "../../shared/api/enroll.ts";
 import { ApiError } from "../../shared/api/errors.ts";
@@ -10,7 +10,7 @@ import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { type CertificateFacts, certificateVerdict } from "../node/clone-verdict.ts";
 import { barIdentity, WHAT_TO_DO } from "../node/identity-bar.ts";
-import type { CertificateAuthority } from "./certificate-authority.ts";
+import { type CertificateAuthority, keySha256 } from "./certificate-authority.ts";
 import { plainAddress } from "./connection-attempts.ts";
 import { serialOf } from "./x509.ts";
 
@@ -64,7 +64,7 @@ export async function authenticate(
   const known = await readCertificate(deps.db, serial);
   if (known === null || known.node.id !== nodeId) throw reject("its node is not known any more.");
   // Whoever has a CA's key, be it an old one's, has none of a certificate that the hub has signed.
-  if (known.certificate.publicKeySha256 !== spkiSha256(certificate))
+  if (known.certificate.publicKeySha256 !== keySha256(certificate.publicKey.export({ type: "spki", format: "der" })))
     throw reject("its key is not the one it was given for.");
   if (known.node.status === "deleted") throw nodeDeleted();
   const late = Date.now() - certificate.validToDate.getTime();
@@ -87,11 +87,6 @@ export async function authenticate(
     throw await judgeReplaced(deps, caller, "channel");
   return { ...caller, replaced: false };
 }
-
-const spkiSha256 = ({ publicKey }: X509Certificate): string =>
-  createHash("sha256")
-    .update(publicKey.export({ type: "spki", format: "der" }))
-    .digest("hex");
 
 type Caller = Omit<AuthenticatedNode, "replaced">;
 

@@ -46,6 +46,9 @@ export interface CertificateAuthority {
   issued(certificate: X509Certificate): boolean;
 }
 
+/** By which a host's key is known: of its SPKI, in DER. */
+export const keySha256 = (spki: Uint8Array): string => createHash("sha256").update(spki).digest("hex");
+
 /** Whether a certificate was signed by this CA, whatever its dates. */
 export function authorityOf(caPem: string): (certificate: X509Certificate) => boolean {
   const { publicKey } = new X509Certificate(caPem);
@@ -151,7 +154,7 @@ async function checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequ
   }
   return {
     publicKey: publicKey as webcrypto.CryptoKey,
-    publicKeySha256: createHash("sha256").update(new Uint8Array(request.publicKey.rawData)).digest("hex"),
+    publicKeySha256: keySha256(new Uint8Array(request.publicKey.rawData)),
   };
 }
 

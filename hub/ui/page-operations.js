@@ -25,11 +25,9 @@ const progressOf = (one) => {
   return make("span", mode + words(one.current_stage) + at);
 };
 const whyOf = (one) => {
-  if (!one.error_code && one.error_message)
-    return make("td", [one.error_message, make("span", `Next: ${one.next_action}`, "next")], "why");
-  if (!one.error_code) return make("td", one.waiting_for, "why");
-  const code = make("code", `${one.failure_class}/${one.error_code}`);
-  return make("td", [code, " ", one.error_message, make("span", `Next: ${one.next_action}`, "next")], "why");
+  if (!one.error_code && !one.error_message) return make("td", one.waiting_for, "why");
+  const code = one.error_code ? [make("code", `${one.failure_class}/${one.error_code}`), " "] : [];
+  return make("td", [...code, one.error_message, make("span", `Next: ${one.next_action}`, "next")], "why");
 };
 const operationRow = (kind) => (one) =>
   make("tr", [

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import type { Log } from "../../log.ts";
 import { EmbeddedPostgresError } from "./error.ts";
 import { copyOf, copyOut, findPackage } from "./npm-binaries.ts";
-import type { ServerUser } from "./run.ts";
-import { run } from "./run.ts";
+import { run, type ServerUser } from "./run.ts";
 
 /** What the migrations and queries are tested on. */
 const OLDEST_MAJOR = 15;

@@ -16,8 +16,7 @@ import { dirname, isAbsolute, join } from "node:path";
 import type { Log } from "../../log.ts";
 import type { Binaries } from "./binaries.ts";
 import { EmbeddedPostgresError } from "./error.ts";
-import type { ServerUser } from "./run.ts";
-import { canEnter, run } from "./run.ts";
+import { canEnter, run, type ServerUser } from "./run.ts";
 
 /** The database's owner and its only role. */
 export const DATABASE_USER = "muster";

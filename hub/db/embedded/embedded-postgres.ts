@@ -5,12 +5,11 @@
 import { resolve } from "node:path";
 import type { Log } from "../../log.ts";
 import { findBinaries } from "./binaries.ts";
-import type { ClusterPaths } from "./cluster.ts";
-import { createCluster, DATABASE_USER, prepareHome, readIfThere } from "./cluster.ts";
+import { type ClusterPaths, createCluster, DATABASE_USER, prepareHome, readIfThere } from "./cluster.ts";
 import { EmbeddedPostgresError } from "./error.ts";
 import { withLaunchLock } from "./launch-lock.ts";
-import type { Connection } from "./server.ts";
-import { adoptServer, startServer, stopServer } from "./server.ts";
+import type { ServerUser } from "./run.ts";
+import { adoptServer, type Connection, startServer, stopServer } from "./server.ts";
 import { findServerUser } from "./server-user.ts";
 import { isAnothers, takeOver } from "./take-over.ts";
 
@@ -79,10 +78,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 }
 
 /** One that another user runs, as earlier versions had it, is stopped to be started anew: adopted, it would stay that user's. */
-async function adoptOwn(
-  paths: ClusterPaths,
-  user: Awaited<ReturnType<typeof findServerUser>>,
-): Promise<Connection | undefined> {
+async function adoptOwn(paths: ClusterPaths, user: ServerUser): Promise<Connection | undefined> {
   const running = await adoptServer(paths);
   if (running === undefined || !(await isAnothers(paths.data, user))) return running;
   const others = await countOtherLaunchers(running);
@@ -98,7 +94,7 @@ async function adoptOwn(
 
 async function startFresh(
   paths: ClusterPaths,
-  user: Awaited<ReturnType<typeof findServerUser>>,
+  user: ServerUser,
   { log, binDir, source, packageDir, settings = {} }: EmbeddedPostgresOptions,
 ): Promise<Connection> {
   await takeOver(paths.data, user, log);

@@ -11,8 +11,7 @@ import type { ClusterPaths } from "./cluster.ts";
 import { DATABASE_USER, readIfThere } from "./cluster.ts";
 import { EmbeddedPostgresError } from "./error.ts";
 import { isServedHere, readPostmaster, removeStaleLock } from "./postmaster.ts";
-import type { ServerUser } from "./run.ts";
-import { identity, SERVER_ENVIRONMENT } from "./run.ts";
+import { identity, SERVER_ENVIRONMENT, type ServerUser } from "./run.ts";
 
 /** Crash recovery of a big database takes its time; a server that makes no progress shows in its log. */
 const START_WITHIN_MS = 300_000;

@@ -1,7 +1,7 @@
 import { CONDITION_TYPES, type ConditionType } from "../../../shared/condition-types.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { KEPT_OF_A_NODE } from "../kept.ts";
-import { and, asc, desc, eq, getTableColumns, inArray, type SQL, sql } from "../orm.ts";
+import { and, asc, desc, eq, getTableColumns, inArray, sql } from "../orm.ts";
 import { type NodeConditionRow, nodeConditions } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
@@ -12,15 +12,6 @@ export interface ConditionNow extends NodeConditionRow {
 
 /** By the database's clock, as its end was written. */
 const isStale = sql<boolean>`coalesce(${nodeConditions.expiresAt} <= now(), false)`;
-
-async function conditionsNow(db: Db, which: SQL | undefined): Promise<ConditionNow[]> {
-  const rows = await db
-    .select({ ...getTableColumns(nodeConditions), stale: isStale })
-    .from(nodeConditions)
-    .where(which)
-    .orderBy(asc(nodeConditions.type));
-  return rows.map(asOfNow);
-}
 
 function asOfNow(row: ConditionNow): ConditionNow {
   if (!row.stale || row.expiresAt === null) return row;
@@ -55,8 +46,14 @@ export async function listConditions(db: Db, nodeId: NodeId): Promise<ConditionN
 }
 
 /** What Muster decides by, as it was last said of the node in this provisioning, whoever said it. */
-export const readConditions = (db: Db, nodeId: NodeId, generation: number): Promise<ConditionNow[]> =>
-  conditionsNow(db, and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.generation, generation), isKnownType));
+export async function readConditions(db: Db, nodeId: NodeId, generation: number): Promise<ConditionNow[]> {
+  const rows = await db
+    .select({ ...getTableColumns(nodeConditions), stale: isStale })
+    .from(nodeConditions)
+    .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.generation, generation), isKnownType))
+    .orderBy(asc(nodeConditions.type));
+  return rows.map(asOfNow);
+}
 
 /** Types of others' making that the node has conditions of. */
 export async function readOwnTypes(db: Db | Tx, nodeId: NodeId): Promise<string[]> {
