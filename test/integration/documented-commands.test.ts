@@ -48,6 +48,8 @@ const NOWHERE: Readonly<Record<string, string>> = {
 const SCRIPTS: Readonly<Record<string, { readonly file: string; readonly has: string } | string>> = {
   muster: { file: "test/integration/documented-commands.test.ts", has: "hub/cli/main.ts" },
   hub: { file: "test/integration/copy-secrets.test.ts", has: "hub/main.ts" },
+  dev: "is the hub under Node's own watch; every suite starts the hub",
+  fix: "writes into the checkout what check:format would refuse",
   demo: { file: ".ci/run", has: "npm run demo -- --exit" },
   check: { file: ".ci/run", has: "npm run check" },
   "check:boundaries": { file: "package.json", has: "npm run check:types && npm run check:boundaries" },

@@ -6,6 +6,7 @@ export const REPOSITORY = new URL("../..", import.meta.url).pathname;
 export const readOf = (file: string): string => readFileSync(join(REPOSITORY, file), "utf8");
 const DOCUMENTS = [
   "README.md",
+  "CONTRIBUTING.md",
   ...readdirSync(join(REPOSITORY, "docs"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
