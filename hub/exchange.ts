@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { LookupFunction } from "node:net";
-import { hostOf, isForbidden } from "./forbidden-address.ts";
+import { isForbiddenHost } from "./forbidden-address.ts";
 
 export interface Call {
   readonly url: URL;
@@ -57,7 +57,7 @@ const MAX_ANSWER_BYTES = 400 * 1024 * 1024;
 export function exchange(call: Call): Promise<Answer> {
   const secure = call.url.protocol === "https:";
   // An address is not looked up.
-  if (call.lookup !== undefined && isForbidden(hostOf(call.url)))
+  if (call.lookup !== undefined && isForbiddenHost(call.url))
     return Promise.reject(new NoAnswer("forbidden_address", false));
   return new Promise((resolve, reject) => {
     let sent = false;

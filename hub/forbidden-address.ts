@@ -1,5 +1,6 @@
 import type { lookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
+import { ownPlaces, portOf } from "./own-places.ts";
 
 /**
  * Where no receiver and no region of an operator is, but a cloud's, a switch's or a kernel's own services may answer, e.g. 169.254.169.254 with a
@@ -30,12 +31,21 @@ for (const [network, prefix] of [
 ] as const)
   FORBIDDEN.addSubnet(network, prefix, "ipv6");
 
-export const FORBIDDEN_WORDS = "a link-local, metadata, multicast, unspecified or translated (NAT64, 6to4) address";
+const FORBIDDEN_WORDS = "a link-local, metadata, multicast, unspecified or translated (NAT64, 6to4) address";
 
 /** Also of an IPv4 address that is written as one of IPv6. A name is none, whatever it stands for: `refusing` looks at that. */
 export const isForbidden = (address: string): boolean => {
   const family = isIP(address);
   return family !== 0 && FORBIDDEN.check(address, family === 4 ? "ipv4" : "ipv6");
+};
+
+/** Of a URL's host as it is written: an address that is forbidden, or one of the hub's own. */
+export const isForbiddenHost = (url: URL): boolean => isForbidden(hostOf(url)) || ownPlaces.isOwnUrl(url);
+
+/** What is wrong with a URL that is to be kept; null when nothing is. */
+export const hostFault = (url: URL): string | null => {
+  if (isForbidden(hostOf(url))) return `must not be ${FORBIDDEN_WORDS}`;
+  return ownPlaces.isOwnUrl(url) ? "must not be an address at which this hub itself answers" : null;
 };
 
 /** The host of a URL as the network knows it: without the brackets of an IPv6 address. */
@@ -46,14 +56,15 @@ export class ForbiddenAddressError extends Error {
   readonly code = "forbidden_address";
 }
 
-/** Refuses at each connection: a name that stood for a receiver yesterday may stand for a link-local address today. */
+/** Refuses at each connection: a name that stood for a receiver yesterday may stand for a link-local address, or for the hub itself, today. */
 export const refusing =
-  (resolve: typeof lookup): LookupFunction =>
+  (resolve: typeof lookup, url: URL): LookupFunction =>
   (hostname, options, done) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
       const [first] = addresses ?? [];
       if (error !== null || first === undefined) return done(error ?? new ForbiddenAddressError(), "");
-      if (addresses.some(({ address }) => isForbidden(address))) return done(new ForbiddenAddressError(), "");
+      if (addresses.some(({ address }) => isForbidden(address) || ownPlaces.isOwn(address, portOf(url))))
+        return done(new ForbiddenAddressError(), "");
       if (options.all === true) return done(null, addresses);
       done(null, first.address, first.family);
     });

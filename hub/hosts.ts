@@ -1,6 +1,7 @@
 import { composeBootstrapScript } from "../cloud-init/bootstrap-script.ts";
 import type { SiteId } from "../shared/ids.ts";
 import type { Database } from "./db/client.ts";
+import { hostOf } from "./forbidden-address.ts";
 import { type AgentListener, startAgentListener } from "./gateway/agent-listener.ts";
 import { agentPackageUrl } from "./gateway/agent-package-route.ts";
 import { AgentPackages } from "./gateway/agent-packages.ts";
@@ -8,6 +9,7 @@ import type { HubAuthority } from "./gateway/hub-authority.ts";
 import type { HubIdentity } from "./identity.ts";
 import type { Log } from "./log.ts";
 import type { MaasPort } from "./maas/port.ts";
+import { ownPlaces, portOf } from "./own-places.ts";
 import { inputResolvers } from "./services.ts";
 import { HUB_VERSION } from "./version.ts";
 import type { FirstBoot } from "./workflows/context.ts";
@@ -45,7 +47,10 @@ export async function startHosts(options: HostsOptions): Promise<Hosts> {
   const listening = identity.opened.then(async (keys) => {
     if (keys !== null) agents = await listen(options, packages, keys);
   });
+  const given = new URL(agentUrl);
+  const leave = ownPlaces.add(hostOf(given), portOf(given));
   const close = async (): Promise<void> => {
+    leave();
     await identity.close();
     await listening.catch(() => undefined);
     await agents?.close();

@@ -1,8 +1,9 @@
-import { FORBIDDEN_WORDS, hostOf, isForbidden } from "../forbidden-address.ts";
+import { hostFault } from "../forbidden-address.ts";
 
 /** Why no webhook may have this URL; null when it may. A name is looked at again at each connection, as what it stands for may change. */
 export function addressFault(url: URL): string | null {
-  if (isForbidden(hostOf(url))) return `must not be ${FORBIDDEN_WORDS}`;
+  const fault = hostFault(url);
+  if (fault !== null) return fault;
   const port = url.port === "" ? null : Number(url.port);
   return port === null || port === 80 || port === 443 || port >= 1024
     ? null

@@ -2,6 +2,7 @@ import type { LookupAddress, lookup } from "node:dns";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ownPlaces } from "../own-places.ts";
 import { WebhookClient } from "./webhook-request.ts";
 
 /** A resolver that knows one answer for every name. */
@@ -41,6 +42,21 @@ describe("a request to a receiver", () => {
         reason: expect.stringContaining("link-local"),
       });
     expect(await ask("169.254.169.254")).toMatchObject({ reason: expect.stringContaining("link-local") });
+  });
+
+  it("is not made to the hub itself, by its address or by a name that stands for it", async () => {
+    const leave = ownPlaces.add("127.0.0.1", port);
+    const named = () => new WebhookClient(standingFor({ address: "127.0.0.1", family: 4 }));
+    const mapped = () => new WebhookClient(standingFor({ address: "::ffff:127.0.0.1", family: 6 }));
+    for (const attempt of [
+      ask("127.0.0.1"),
+      ask("[::ffff:127.0.0.1]"),
+      ask("receiver.example", named()),
+      ask("receiver.example", mapped()),
+    ])
+      expect(await attempt).toEqual({ answered: false, reason: expect.stringContaining("this hub itself") });
+    leave();
+    expect(await ask("receiver.example", named())).toMatchObject({ answered: true });
   });
 
   it("says why it failed by a code, without the address that was tried", async () => {

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns";
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import { ForbiddenAddressError, hostOf, isForbidden, refusing } from "../forbidden-address.ts";
+import { ForbiddenAddressError, isForbiddenHost, refusing } from "../forbidden-address.ts";
 import { type Attempted, retryAfterSeconds } from "./delivery-policy.ts";
 
 const ANSWER_WITHIN_MS = 15_000;
@@ -10,12 +10,13 @@ const ANSWER_WITHIN_MS = 15_000;
 export class WebhookClient {
   readonly #http: HttpAgent;
   readonly #https: HttpsAgent;
+  readonly #resolve: typeof lookup;
 
   /** `resolve`: as the system resolves names. */
   constructor(resolve: typeof lookup = lookup) {
-    const options = { keepAlive: true, lookup: refusing(resolve) };
-    this.#http = new HttpAgent(options);
-    this.#https = new HttpsAgent(options);
+    this.#resolve = resolve;
+    this.#http = new HttpAgent({ keepAlive: true });
+    this.#https = new HttpsAgent({ keepAlive: true });
   }
 
   /** A redirect is an answer like any other: followed, it would carry the signed event to somebody whom no operator named. */
@@ -27,7 +28,7 @@ export class WebhookClient {
     const withinTime = AbortSignal.timeout(ANSWER_WITHIN_MS);
     try {
       const target = new URL(url);
-      if (isForbidden(hostOf(target))) throw new ForbiddenAddressError();
+      if (isForbiddenHost(target)) throw new ForbiddenAddressError();
       const answer = await this.#ask(target, body, { headers, signal: AbortSignal.any([withinTime, signal]) });
       const after = retryAfterSeconds(answer.headers["retry-after"], new Date());
       return { answered: true, status: answer.statusCode ?? 0, retryAfterSeconds: after };
@@ -48,7 +49,8 @@ export class WebhookClient {
       const [send, agent] =
         target.protocol === "https:" ? [httpsRequest, this.#https] : ([httpRequest, this.#http] as const);
       const headers = { ...options.headers, "content-length": String(Buffer.byteLength(body)) };
-      const asked = send(target, { ...options, headers, method: "POST", agent });
+      const looked = refusing(this.#resolve, target);
+      const asked = send(target, { ...options, headers, method: "POST", agent, lookup: looked });
       // Later errors, e.g. of an answer that never ends, concern nobody: its status is known.
       asked.on("error", reject);
       asked.on("response", (answer) => {
@@ -64,7 +66,7 @@ export class WebhookClient {
 /** By the system's own code alone: its text names addresses, and nothing that was sent may be in it. */
 function whyNot(error: unknown): string {
   if (error instanceof ForbiddenAddressError)
-    return "The receiver's name stands for a link-local address or one like it, which the hub does not ask. Change the webhook's URL.";
+    return "The receiver's name stands for a link-local address or one like it, or for this hub itself, which the hub does not ask. Change the webhook's URL.";
   const code = error instanceof Error && "code" in error && typeof error.code === "string" ? ` (${error.code})` : "";
   return `The receiver could not be asked${code}`;
 }

@@ -13,6 +13,7 @@ import { type Listener, listen } from "../db/listen.ts";
 import { SESSION_CHANNEL } from "../db/queries/agent-sessions.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
+import { ownPlaces } from "../own-places.ts";
 import { TASK_CHANNEL } from "../tasks/queue.ts";
 import type { AgentPackages } from "./agent-packages.ts";
 import type { AuthenticatedNode } from "./authenticate.ts";
@@ -115,10 +116,12 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
   });
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("the agent listener has no port");
+  const leave = ownPlaces.add(address.address, address.port);
   return {
     port: address.port,
     sessions: () => sessions.size,
     close: async () => {
+      leave();
       await stopTicking();
       await listener.close();
       handshakes.close();

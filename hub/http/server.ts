@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { getRequestListener } from "@hono/node-server";
+import { ownPlaces } from "../own-places.ts";
 import type { TlsFiles } from "./tls-files.ts";
 
 const LIMITS = { maxHeaderSize: 16_384, headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeout: 10_000 };
@@ -22,9 +23,11 @@ export async function startAdminServer(
   });
   const address = server.address();
   if (address === null || typeof address === "string") throw new Error("the admin server has no port");
+  const leave = ownPlaces.add(address.address, address.port);
   return {
     port: address.port,
     close: async () => {
+      leave();
       await following?.close();
       await new Promise<void>((resolve) => {
         server.close(() => resolve());

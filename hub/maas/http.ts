@@ -143,7 +143,7 @@ export function createTransport(options: TransportOptions): Transport {
 /** The token goes with each request: a name that stands for another place today does not get it. */
 const placeOf = (base: URL, request: MaasRequest, resolve = lookup) => ({
   url: urlOf(base, request),
-  lookup: refusing(resolve),
+  lookup: refusing(resolve, base),
 });
 
 const formHeaders = (body: string) => ({

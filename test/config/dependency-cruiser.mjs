@@ -25,7 +25,7 @@ function never(name, from, to, comment, { except = [] } = {}) {
   return { name, comment, severity: "error", from: { path: from, pathNot: [TESTS, ...except] }, to: { path: to } };
 }
 
-const HUB_ANYWHERE = "^hub/(log|bell|exchange|forbidden-address|periodically)[.]ts$";
+const HUB_ANYWHERE = "^hub/(log|bell|exchange|forbidden-address|own-places|periodically)[.]ts$";
 const NPM = "node_modules/";
 
 export default {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openDatabase } from "../../hub/db/client.ts";
 import { fanOut } from "../../hub/db/queries/webhook-fan-out.ts";
 import { SECRET_PATHS } from "../../hub/secrets/port.ts";
-import { type ApiHarness, startApi } from "../support/api-harness.ts";
+import { type ApiHarness, SITE_BODY, startApi } from "../support/api-harness.ts";
 import { quietLog } from "../support/log.ts";
 import { HOOKS, newSecret, writeEvent } from "../support/webhook-receiver.ts";
 
@@ -115,6 +115,25 @@ describe("the API of webhooks", () => {
     expect(seen).toEqual(rows.map(({ id }) => id));
     const foreign = await api.ask("GET", `${HOOKS}?cursor=${cursorOf("1")}`);
     expect(foreign.problem.errors?.[0]?.pointer).toBe("/cursor");
+  });
+
+  it("refuses the hub's own address for a webhook and for a region, made or changed", async () => {
+    const { port } = new URL(await api.listen());
+    const { path } = await create();
+    for (const host of ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"]) {
+      const own = `http://${host}:${port}/`;
+      const etag = (await api.ask("GET", path)).headers.get("etag") ?? "";
+      const answers = [
+        await api.ask("POST", HOOKS, { url: own, secret: newSecret() }),
+        await api.ask("PATCH", path, { url: own }, { "if-match": etag }),
+        await api.ask("POST", "/api/v1/admin/maas-sites", { ...SITE_BODY, api_base_url: `${own}MAAS` }),
+      ];
+      for (const { problem } of answers)
+        expect(problem).toMatchObject({
+          code: "validation_failed",
+          detail: expect.stringContaining("this hub itself"),
+        });
+    }
   });
 
   it("refuses to test a webhook that is stopped", async () => {

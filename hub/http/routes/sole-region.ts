@@ -5,7 +5,7 @@ import { lockUntilCommit } from "../../db/advisory-locks.ts";
 import { type RegionInUse, regionsInUse } from "../../db/queries/maas-regions.ts";
 import type { MaasSite } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
-import { FORBIDDEN_WORDS, hostOf, isForbidden } from "../../forbidden-address.ts";
+import { hostFault } from "../../forbidden-address.ts";
 import type { ApiDependencies } from "../deps.ts";
 
 /**
@@ -18,10 +18,9 @@ const sameAddress = (a: string, b: string): boolean => apiBase(a).href === apiBa
 
 /** Refuses an address where no region is, before anything is sent there. */
 export function mustBeAllowed(apiBaseUrl: string, pointer: string): void {
-  if (isForbidden(hostOf(new URL(apiBaseUrl))))
-    throw new ApiError("validation_failed", `A region's address must not be ${FORBIDDEN_WORDS}.`, {
-      errors: [{ pointer, message: `must not be ${FORBIDDEN_WORDS}` }],
-    });
+  const fault = hostFault(new URL(apiBaseUrl));
+  if (fault !== null)
+    throw new ApiError("validation_failed", `A region's address ${fault}.`, { errors: [{ pointer, message: fault }] });
 }
 
 /**

@@ -1,0 +1,67 @@
+import { BlockList, isIP } from "node:net";
+import { hostname, networkInterfaces } from "node:os";
+
+/** An address or a name, and a port, at which this hub itself answers. */
+interface Place {
+  readonly host: string;
+  readonly port: number;
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
+LOOPBACK.addAddress("::1", "ipv6");
+const ANY = new Set(["0.0.0.0", "::"]);
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
+
+/** An IPv4 address that is written as one of IPv6 is that IPv4 address. */
+function plain(address: string): string {
+  const text = address.toLowerCase();
+  const [, dotted] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(text) ?? [];
+  if (dotted !== undefined) return dotted;
+  const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(text) ?? [];
+  if (high === undefined || low === undefined) return text;
+  const [upper, lower] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
+  return [upper >> 8, upper & 255, lower >> 8, lower & 255].join(".");
+}
+
+const isMachines = (address: string): boolean =>
+  LOOPBACK.check(address, isIP(address) === 4 ? "ipv4" : "ipv6") ||
+  Object.values(networkInterfaces()).some((all) => all?.some((one) => plain(one.address) === address));
+
+/**
+ * Where this process listens: a fact of the process, so it is kept once. No webhook and no region is there: the hub would tell itself of each event for
+ * ever, and ask its own API with a MAAS token.
+ */
+class OwnPlaces {
+  readonly #places = new Set<Place>();
+
+  /** A listener's bound address, or a name that is given out for it; what this gives takes it back. */
+  add(host: string, port: number): () => void {
+    const place = { host: plain(host), port };
+    this.#places.add(place);
+    return () => void this.#places.delete(place);
+  }
+
+  /** Of an address that a connection is about to be made to. */
+  isOwn(address: string, port: number): boolean {
+    const to = plain(address);
+    if (isIP(to) === 0) return false;
+    return [...this.#places].some(
+      (place) => place.port === port && (place.host === to || (ANY.has(place.host) && isMachines(to))),
+    );
+  }
+
+  /** Of a URL as it is written: an address, or a name that is known to be this machine's without asking anybody. */
+  isOwnUrl(url: URL): boolean {
+    const port = portOf(url);
+    const host = url.hostname.replace(/^\[|\]$/g, "").toLowerCase();
+    if (isIP(host) !== 0) return this.isOwn(host, port);
+    const here = host === "localhost" || host.endsWith(".localhost") || host === hostname().toLowerCase();
+    if (here && ["127.0.0.1", "::1"].some((address) => this.isOwn(address, port))) return true;
+    return [...this.#places].some((place) => place.port === port && place.host === host);
+  }
+}
+
+export const portOf = (url: URL): number => (url.port === "" ? (DEFAULT_PORTS[url.protocol] ?? 0) : Number(url.port));
+
+export const ownPlaces = new OwnPlaces();
