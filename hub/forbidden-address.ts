@@ -34,7 +34,7 @@ for (const [network, prefix] of [
 const FORBIDDEN_WORDS = "a link-local, metadata, multicast, unspecified or translated (NAT64, 6to4) address";
 
 /** Also of an IPv4 address that is written as one of IPv6. A name is none, whatever it stands for: `refusing` looks at that. */
-export const isForbidden = (address: string): boolean => {
+const isForbidden = (address: string): boolean => {
   const family = isIP(address);
   return family !== 0 && FORBIDDEN.check(address, family === 4 ? "ipv4" : "ipv6");
 };
