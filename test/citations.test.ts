@@ -50,8 +50,16 @@ describe("a citation", () => {
     ["of several decisions", cite("decisions", "F1, F2 and F3"), ["1: decision F2", "1: decision F3"]],
     ["of a document that is not here", cite("contract", "2.11"), [`1: ${cite("contract", "2.11")}: cite`]],
     ["of what was observed elsewhere", cite("maas-observed", "12"), [`1: ${cite("maas-observed", "12")}: cite`]],
-    ["in a list", `(${cite("lifecycle", "4.16, 4.98 and 4.99")})`, ["1: lifecycle 4.98", "1: lifecycle 4.99"]],
-    ["over two lines of a comment", `a\n * b (${cite("state", "\n * model 9.9")})`, ["2: state model 9.9"]],
+    [
+      "in a list",
+      `(${cite("lifecycle", "4.16, 4.98 and 4.99")})`,
+      [`1: ${cite("lifecycle", "4.98")}`, `1: ${cite("lifecycle", "4.99")}`],
+    ],
+    [
+      "over two lines of a comment",
+      `a\n * b (${cite("state", "\n * model 9.9")})`,
+      [`2: ${cite("state model", "9.9")}`],
+    ],
     ["whose heading stands in a block of code", cite("maas", "7"), ["1: maas 7"]],
     ["of half a number", cite("maas", "2.1"), ["1: maas 2.1"]],
   ])("%s is found", (_what, text, expected) => {
