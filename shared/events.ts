@@ -35,7 +35,7 @@ const OnboardingEnded = z.strictObject({ ...onboarding, ...ending });
 const DecommissionStarted = z.strictObject(decommission);
 const DecommissionEnded = z.strictObject({ ...decommission, ...ending });
 
-/** Secrets of a site that are watched over (open question 4), and what may be said of one. */
+/** Secrets of a site that are watched over (lifecycle 12, question 4), and what may be said of one. */
 export const CREDENTIALS = ["maas_token", "power", "power_override"] as const;
 export const CREDENTIAL_WARNINGS = ["unused", "failing"] as const;
 

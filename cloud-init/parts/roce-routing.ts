@@ -42,7 +42,7 @@ const tableLines = (input: UserDataInput): string =>
     })
     .join("\n");
 
-/** Source-based routing, so that traffic of a RoCE address leaves by its own NIC (lifecycle 4.3, ApplyRoCEPhase2). */
+/** Source-based routing, so that traffic of a RoCE address leaves by its own NIC (lifecycle 4.3). */
 export const roceRouting = shellPart({
   name: "50-roce-routing.sh",
   owner: "muster",

@@ -4,7 +4,7 @@ import type { Workflow as WorkflowRow } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { OnboardState } from "./onboard-state.ts";
 
-/** What the end of an onboarding says of the BMC login that it chose (open question 4). */
+/** What the end of an onboarding says of the BMC login that it chose (lifecycle 12, question 4). */
 export type LoginOutcome =
   | { readonly kind: "worked"; readonly path: string; readonly at: Date }
   | { readonly kind: "failed"; readonly path: string };

@@ -10,7 +10,7 @@ import type { InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { periodically } from "../periodically.ts";
 
-/** Open question 4. */
+/** Lifecycle 12, question 4. */
 const UNUSED_DAYS = 30;
 const DAY_MS = 86_400_000;
 const EVERY_MS = 3_600_000;

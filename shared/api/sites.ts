@@ -227,7 +227,7 @@ const profileFields = {
   retired_release_after_seconds: z.int().min(0).max(31_536_000).nullable().default(3600),
 };
 
-/** Decision "open question 2": a token must outlive the slowest deploy and first boot that the profile allows. */
+/** Lifecycle 12, question 2: a token must outlive the slowest deploy and first boot that the profile allows. */
 const tokenOutlivesDeploy = (p: {
   enrollment_token_ttl_seconds?: number | undefined;
   deploy_timeout_seconds?: number | undefined;

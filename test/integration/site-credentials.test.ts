@@ -44,7 +44,7 @@ const override = async (hostname: string, pass: string) => {
 };
 const warn = () => warnOfCredentials(rig.services.inTx);
 
-/** Open question 4: what onboardings say of the logins that they use, and what operators are told of it. */
+/** Lifecycle 12, question 4: what onboardings say of the logins that they use, and what operators are told of it. */
 describe("the BMC logins of a site", () => {
   it("are known to be used and to work by the onboardings that got through", async () => {
     const { id } = await rig.start(1);

@@ -5,7 +5,7 @@ import { maasSites } from "./maas-sites.ts";
 
 /**
  * What came of using each secret of a site, by its path: by this a login that nobody needs any more, or that does not work, is told from the others
- * (open question 4). Apart from the rows that operators edit, so that a use does not change their version.
+ * (lifecycle 12, question 4). Apart from the rows that operators edit, so that a use does not change their version.
  */
 export const maasCredentialUses = pgTable(
   "maas_credential_uses",

@@ -6,7 +6,7 @@ import { maasSites } from "./maas-sites.ts";
 
 /**
  * The coarse node record (lifecycle 8.1). `status` is written by `moveNode` alone; `schedulable` is derived, never stored. What MAAS says
- * of the machine is in `node_maas_state`, so that this table stays free of any provider (decision on open question 1).
+ * of the machine is in `node_maas_state`, so that this table stays free of any provider (lifecycle 12, question 1).
  */
 export const nodes = pgTable(
   "nodes",

@@ -126,7 +126,7 @@ async function mustNotBeDefault(tx: Tx, siteId: SiteId, id: ProfileId): Promise<
     );
 }
 
-/** The TTL rule holds for what results, so the patch is merged before it is checked (open question 2). */
+/** The TTL rule holds for what results, so the patch is merged before it is checked (lifecycle 12, question 2). */
 async function changeProfile(
   tx: Tx,
   siteId: SiteId,

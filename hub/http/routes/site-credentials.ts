@@ -96,7 +96,7 @@ async function storeCredentials(deps: ApiDependencies, siteId: SiteId, body: Sit
   return paths;
 }
 
-/** Without them every onboarding, or every one of a host without an override, ends before MAAS is asked for anything (lifecycle 4.5, 4.6). */
+/** Without them every onboarding, or every one of a host without an override, ends before MAAS is asked for anything (lifecycle 3.2.1, 4.14). */
 function credentialsCheck(site: MaasSite): SiteProbe["checks"][number] {
   const missing = [
     ...(site.deployPasswordVaultPath === null ? ["deploy_password, which every onboarding needs"] : []),

@@ -95,7 +95,7 @@ function adopt(
 }
 
 /**
- * Only where the site's profile allows it: a machine that MAAS discovered by itself and nobody asked for (lifecycle 4.16, 6). One that MAAS
+ * Only where the site's profile allows it: a machine that MAAS discovered by itself and nobody asked for (lifecycle 4.16, rule 6). One that MAAS
  * knows by another BMC address is another host: claiming it would write this host's BMC over the other's. A BMC that MAAS knows by a name,
  * not an address, may be either, so nobody chooses.
  */
