@@ -4,7 +4,7 @@ import type { NodeId } from "../shared/ids.ts";
 
 /**
  * The one message that the agent writes in DER: a PKCS#10 request (RFC 2986) of a P-256 key. Written out here because a library for it would be a fifth
- * of an idle agent's memory, to be needed twice a day (docs/decisions.md). The hub reads and verifies it by a library.
+ * of an idle agent's memory, to be needed twice a day (decision I8). The hub reads and verifies it by a library.
  */
 const TAG = { integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, sequence: 0x30, set: 0x31 } as const;
 /** A name that is a URI; the request's attributes. */

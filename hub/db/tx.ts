@@ -1,6 +1,6 @@
 /**
  * Transactions of our own instead of drizzle's `db.transaction()`: that one sends BEGIN before its `try`, so a
- * connection cut at that moment leaks the client, and after `max` cuts the pool is lost (decision P6, docs/decisions.md).
+ * connection cut at that moment leaks the client, and after `max` cuts the pool is lost (decision P6).
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";

@@ -102,12 +102,6 @@ function citedIn(source: Text, word: string, item: string): { readonly cited: st
   );
 }
 
-/** Whether a page for this citation is there at all: those of the specification are still being written. */
-function isWritten(texts: readonly Text[], form: Form, cited: string): boolean {
-  const chapter = form.name === "lifecycle" ? `docs/spec/lifecycle-${cited.split(".")[0]}-` : "";
-  return texts.some(({ path }) => form.pages.test(path) && path.startsWith(chapter));
-}
-
 /** Citations by number whose heading is missing, and those of documents that are not here. */
 export function citationOffences(texts: readonly Text[]): Offence[] {
   const decisions = decisionsOf(texts);
@@ -118,11 +112,11 @@ export function citationOffences(texts: readonly Text[]): Offence[] {
   return texts.flatMap((source) => [
     ...forms.flatMap((form) =>
       citedIn(source, form.words, NUMBER)
-        .filter(({ cited }) => !form.numbers.has(cited) && isWritten(texts, form, cited))
+        .filter(({ cited }) => !form.numbers.has(cited))
         .map(({ cited, line }) => ({ path: source.path, line, what: `${form.name} ${cited}: no such heading` })),
     ),
     ...citedIn(source, "[Dd]ecisions?", ID)
-      .filter(({ cited }) => decisions.size > 0 && !decisions.has(cited))
+      .filter(({ cited }) => !decisions.has(cited))
       .map(({ cited, line }) => ({ path: source.path, line, what: `decision ${cited}: no such page` })),
     ...Object.entries(RETIRED).flatMap(([word, instead]) =>
       citedIn(source, word, NUMBER).map(({ cited, line }) => ({

@@ -201,7 +201,7 @@ async function defaultProfileOf(db: Db | Tx, siteId: SiteId): Promise<MaasSitePr
   return mustFindProfile(db, siteId, site.defaultProfileId);
 }
 
-/** The seed's site policy is the default profile (decision W4). */
+/** The specification's site policy is the default profile (decision W4). */
 const getPolicy = readRoute({
   operationId: "getMaasSitePolicy",
   method: "GET",

@@ -13,7 +13,7 @@ import { notEditable } from "../editable.ts";
 import type { Failed } from "../engine/stage.ts";
 import type { OnboardState } from "../onboard-state.ts";
 
-/** Boot disk and layout survive a release and are cleared by commissioning, so they are set whatever they were. */
+/** Boot disk and layout survive a release and are cleared by commissioning, so they are set whatever they were (decision M5). */
 export const configureStorage: OnboardStage = {
   name: "configure_storage",
   title: "Make the BOSS card the boot disk, with a flat layout",
