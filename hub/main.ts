@@ -10,33 +10,33 @@ import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./config.
 import { runCommand, type SettingsWith } from "./copy-secrets/command.ts";
 import type { Database } from "./db/client.ts";
 import { createKeptLog, type KeptLog, type LogRing } from "./diagnostics/log-ring.ts";
-import { startHosts } from "./hosts.ts";
 import { ensureAdminToken } from "./http/admin-token.ts";
 import { TlsFilesError } from "./http/tls-files.ts";
-import { type HubIdentity, openIdentity } from "./identity.ts";
 import { type Log, toStderr } from "./log.ts";
 import type { MaasPort } from "./maas/port.ts";
 import { SiteClients } from "./maas/site-clients.ts";
 import { startConditionSweep } from "./node/condition-sweep.ts";
 import { startOfflineSweep } from "./node/offline-sweep.ts";
-import { type Facts, startOperators } from "./operators.ts";
 import { offlineBreaker } from "./reconciler/offline-breaker.ts";
 import { Reconciler } from "./reconciler/reconcile.ts";
-import { startRetention } from "./retention.ts";
 import { openSecrets } from "./secrets/open.ts";
 import { SecretError, type SecretStore } from "./secrets/port.ts";
 import { type StoreWatch, startStoreWatch } from "./secrets/store-watch.ts";
-import { compareRegion, probeSite, siteClient } from "./services.ts";
-import { startDatabase } from "./start-database.ts";
+import { type HubIdentity, openIdentity } from "./startup/hub-identity.ts";
+import { serveHosts } from "./startup/serve-hosts.ts";
+import { type Facts, serveOperators } from "./startup/serve-operators.ts";
+import { compareRegion, probeSite, siteClient } from "./startup/site-services.ts";
+import { startDatabase } from "./startup/start-database.ts";
+import { startRetention } from "./startup/start-retention.ts";
 import { HUB_VERSION } from "./version.ts";
 import { startWatcher } from "./watcher/watcher.ts";
 import { classifyError } from "./workflows/classify-error.ts";
-import type { OnboardServices } from "./workflows/context.ts";
-import { startCredentialWarnings } from "./workflows/credential-warnings.ts";
 import { startWorkflowRunner } from "./workflows/engine/runner.ts";
 import type { Workflow } from "./workflows/engine/workflow.ts";
-import { startLateSuccess } from "./workflows/late-success.ts";
+import { startCredentialWarnings } from "./workflows/onboarding/credential-warnings.ts";
+import { startLateSuccess } from "./workflows/onboarding/late-success.ts";
 import { workflowsOf } from "./workflows/registry.ts";
+import type { WorkflowServices } from "./workflows/services.ts";
 
 type Closer = () => Promise<void> | void;
 
@@ -79,7 +79,7 @@ async function start(
     maas: siteClient(db, secrets, clients),
   };
   const agentUrl = agentUrlOf(config);
-  const hosts = await startHosts({
+  const hosts = await serveHosts({
     ...parts,
     at: { host: config.agent.host, port: config.agent.port },
     agentUrl,
@@ -91,7 +91,7 @@ async function start(
   closers.push(() => hosts.close());
   const workflows = workflowsOf(onboardServices(parts, hosts.firstBoot));
   startLoops(parts, workflows, closers);
-  const operators = await startOperators({
+  const operators = await serveOperators({
     at: config.http,
     agentUrl,
     caBundlePem: () => identity.keys().ca.caPem,
@@ -123,8 +123,8 @@ const adminUrl = ({ http: { host, tls } }: Config, port: number): string =>
 
 const onboardServices = (
   { config, log, database: { db, inTx }, secrets, maas }: Parts,
-  firstBoot: OnboardServices["firstBoot"],
-): OnboardServices => ({
+  firstBoot: WorkflowServices["firstBoot"],
+): WorkflowServices => ({
   db,
   inTx,
   log: log.with({ part: "onboarding" }),

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import { z } from "zod";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
-import { type Answer, exchange, isSuccess, NoAnswer } from "../exchange.ts";
+import { type Answer, httpCall, isSuccess, NoAnswer } from "../outbound/http-request.ts";
 import { BmcError, type BmcErrorCode, type BmcLogin, type BmcPort, type BmcPower } from "./port.ts";
 
 /** Of one request; a call is four at most. */
@@ -69,7 +69,7 @@ function asker(login: BmcLogin, { port, signal, caFile }: RedfishOptions): Ask {
   const host = isIPv6(login.address) ? `[${login.address}]` : login.address;
   const basic = Buffer.from(`${login.user}:${login.pass.reveal()}`).toString("base64");
   return async (method, path, body, more = {}) => {
-    const answer = await exchange({
+    const answer = await httpCall({
       url: new URL(path, `https://${host}:${port}`),
       method,
       headers: {

@@ -3,10 +3,10 @@ import { connectedHubs } from "../db/queries/connected-hubs.ts";
 import { readSecretStoreId } from "../db/queries/installation.ts";
 import type { Db } from "../db/tx.ts";
 import { createLog } from "../log.ts";
-import { readStoreId } from "../same-store.ts";
 import { openSecrets, type SecretsSettings } from "../secrets/open.ts";
 import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts";
-import { type DatabaseSettings, startDatabase } from "../start-database.ts";
+import { readStoreId } from "../startup/same-store.ts";
+import { type DatabaseSettings, startDatabase } from "../startup/start-database.ts";
 import { copyOne, copySecrets, type Outcome } from "./copy.ts";
 import { namedSecrets } from "./named-secrets.ts";
 import {

@@ -1,7 +1,7 @@
-import { Bell } from "../bell.ts";
 import { lastSettled } from "../db/queries/domain-events-list.ts";
 import type { Db } from "../db/tx.ts";
 import type { Log } from "../log.ts";
+import { WakeSignal } from "../timing/wake-signal.ts";
 
 const LOOK_EVERY_MS = 250;
 
@@ -10,7 +10,7 @@ export class EventFeed {
   readonly #db: Db;
   readonly #log: Log;
   /** Each with whose token listens. */
-  readonly #bells = new Map<Bell, string>();
+  readonly #listeners = new Map<WakeSignal, string>();
   readonly #closing = new AbortController();
   #seen = -1n;
   #timer: NodeJS.Timeout | null = null;
@@ -27,23 +27,23 @@ export class EventFeed {
   }
 
   get listeners(): number {
-    return this.#bells.size;
+    return this.#listeners.size;
   }
 
   listenersOf(holder: string): number {
-    return [...this.#bells.values()].filter((one) => one === holder).length;
+    return [...this.#listeners.values()].filter((one) => one === holder).length;
   }
 
-  /** A bell that rings when there is something new; `leave` ends that. */
-  listen(holder: string): { bell: Bell; leave(): void } {
-    const bell = new Bell();
-    this.#bells.set(bell, holder);
+  /** A signal that is raised when there is something new; `leave` ends that. */
+  listen(holder: string): { wake: WakeSignal; leave(): void } {
+    const wake = new WakeSignal();
+    this.#listeners.set(wake, holder);
     this.#timer ??= setInterval(() => void this.#look(), LOOK_EVERY_MS);
     return {
-      bell,
+      wake,
       leave: () => {
-        this.#bells.delete(bell);
-        if (this.#bells.size === 0) this.#rest();
+        this.#listeners.delete(wake);
+        if (this.#listeners.size === 0) this.#rest();
       },
     };
   }
@@ -51,7 +51,7 @@ export class EventFeed {
   close(): void {
     this.#closing.abort();
     this.#rest();
-    for (const bell of this.#bells.keys()) bell.ring();
+    for (const wake of this.#listeners.keys()) wake.raise();
   }
 
   #rest(): void {
@@ -66,7 +66,7 @@ export class EventFeed {
       const settled = await lastSettled(this.#db);
       if (settled === this.#seen) return;
       this.#seen = settled;
-      for (const bell of this.#bells.keys()) bell.ring();
+      for (const wake of this.#listeners.keys()) wake.raise();
     } catch (error) {
       this.#log.warn("new events could not be looked for", { error });
     } finally {

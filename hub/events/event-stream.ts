@@ -1,8 +1,8 @@
 import { matchesPattern } from "../../shared/events.ts";
-import type { Bell } from "../bell.ts";
 import { hasPosition, listDomainEvents } from "../db/queries/domain-events-list.ts";
 import type { DomainEventRow } from "../db/schema/index.ts";
 import type { Db } from "../db/tx.ts";
+import type { WakeSignal } from "../timing/wake-signal.ts";
 import { cursorOf, toCloudEvent } from "./cloud-event.ts";
 import type { EventFeed } from "./event-feed.ts";
 
@@ -38,15 +38,15 @@ export function eventStream(
   request: StreamRequest,
   times: StreamTimes = TIMES,
 ): ReadableStream<Uint8Array> {
-  const { bell, leave } = feed.listen(request.holder);
+  const { wake, leave } = feed.listen(request.holder);
   const ends = AbortSignal.any([request.signal, feed.closing, AbortSignal.timeout(times.longestMs)]);
-  const next = messages(db, request, { bell, ends, heartbeatMs: times.heartbeatMs });
+  const next = messages(db, request, { wake, ends, heartbeatMs: times.heartbeatMs });
   const encoder = new TextEncoder();
   let open = true;
   const close = (): void => {
     open = false;
     leave();
-    bell.ring();
+    wake.raise();
   };
   return new ReadableStream<Uint8Array>(
     {
@@ -80,7 +80,7 @@ export function eventStream(
 function messages(
   db: Db,
   request: StreamRequest,
-  { bell, ends, heartbeatMs }: { bell: Bell; ends: AbortSignal; heartbeatMs: number },
+  { wake, ends, heartbeatMs }: { wake: WakeSignal; ends: AbortSignal; heartbeatMs: number },
 ): () => Promise<string> {
   let after = request.after;
   /** Last event that was read, whether it was wanted or not, and the last one whose cursor the reader has. */
@@ -110,7 +110,7 @@ function messages(
       }
       const left = due - performance.now();
       if (left <= 0) return heartbeat();
-      if (last === undefined) await bell.heard(left);
+      if (last === undefined) await wake.wait(left);
     }
     return "";
   };

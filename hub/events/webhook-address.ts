@@ -1,4 +1,4 @@
-import { hostFault } from "../forbidden-address.ts";
+import { hostFault } from "../outbound/forbidden-address.ts";
 
 /** Why no webhook may have this URL; null when it may. A name is looked at again at each connection, as what it stands for may change. */
 export function addressFault(url: URL): string | null {

@@ -2,7 +2,7 @@ import type { LookupAddress, lookup } from "node:dns";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ownPlaces } from "../own-places.ts";
+import { ownPlaces } from "../outbound/own-places.ts";
 import { WebhookClient } from "./webhook-request.ts";
 
 /** A resolver that knows one answer for every name. */

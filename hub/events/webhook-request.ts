@@ -1,7 +1,7 @@
 import { lookup } from "node:dns";
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
-import { ForbiddenAddressError, isForbiddenHost, refusing } from "../forbidden-address.ts";
+import { ForbiddenAddressError, isForbiddenHost, refusing } from "../outbound/forbidden-address.ts";
 import { type Attempted, retryAfterSeconds } from "./delivery-policy.ts";
 
 const ANSWER_WITHIN_MS = 15_000;

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Secret } from "../../shared/secret.ts";
-import { Bell } from "../bell.ts";
 import { eq } from "../db/orm.ts";
 import {
   type ClaimedDelivery,
@@ -15,6 +14,7 @@ import { type DomainEventRow, domainEvents } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts";
+import { WakeSignal } from "../timing/wake-signal.ts";
 import { toCloudEvent } from "./cloud-event.ts";
 import { type Attempted, judgeAttempt, reasonOf } from "./delivery-policy.ts";
 import type { EventFeed } from "./event-feed.ts";
@@ -50,15 +50,15 @@ interface Sending extends WebhookSenderOptions {
  */
 export function startWebhookSender(options: WebhookSenderOptions): { close(): Promise<void> } {
   const { db, inTx, feed, log } = options;
-  const { bell: news, leave } = feed.listen("webhooks of the hub");
-  const due = new Bell();
+  const { wake: news, leave } = feed.listen("webhooks of the hub");
+  const due = new WakeSignal();
   const closing = new AbortController();
   const client = new WebhookClient();
   const sending: Sending = { ...options, client, closing: closing.signal };
   const atWork = new Set<Promise<void>>();
   const write = async (): Promise<boolean> => {
     const written = await fanOut(db, inTx);
-    if (written) due.ring();
+    if (written) due.raise();
     return written;
   };
   const send = async (): Promise<boolean> => {
@@ -68,16 +68,16 @@ export function startWebhookSender(options: WebhookSenderOptions): { close(): Pr
         .catch((error: unknown) => log.warn("a delivery could not be recorded", { webhook: one.webhook.id, error }))
         .finally(() => {
           atWork.delete(work);
-          due.ring();
+          due.raise();
         });
       atWork.add(work);
     }
     return claimed.length > 0;
   };
-  const loop = async (step: () => Promise<boolean>, bell: Bell): Promise<void> => {
+  const loop = async (step: () => Promise<boolean>, wake: WakeSignal): Promise<void> => {
     while (!closing.signal.aborted) {
       try {
-        if (!(await step())) await bell.heard(LOOK_EVERY_MS);
+        if (!(await step())) await wake.wait(LOOK_EVERY_MS);
       } catch (error) {
         log.warn("webhooks could not be told", { error });
         await pause(LOOK_EVERY_MS, undefined, { signal: closing.signal }).catch(() => undefined);
@@ -88,7 +88,7 @@ export function startWebhookSender(options: WebhookSenderOptions): { close(): Pr
   return {
     close: async () => {
       closing.abort();
-      for (const bell of [news, due]) bell.ring();
+      for (const wake of [news, due]) wake.raise();
       await Promise.all(loops);
       await Promise.allSettled(atWork);
       client.close();

@@ -13,7 +13,7 @@ import { type Listener, listen } from "../db/listen.ts";
 import { SESSION_CHANNEL } from "../db/queries/agent-sessions.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
-import { ownPlaces } from "../own-places.ts";
+import { ownPlaces } from "../outbound/own-places.ts";
 import { TASK_CHANNEL } from "../tasks/queue.ts";
 import type { AgentPackages } from "./agent-packages.ts";
 import type { AuthenticatedNode } from "./authenticate.ts";

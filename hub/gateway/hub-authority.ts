@@ -149,7 +149,7 @@ export class HubAuthority {
   }
 
   /** The keys of the next generation, made by whoever asks first; a start that was cut off finds the same ones again. */
-  async prepareNext(): Promise<Looked> {
+  async prepareNext(): Promise<NextKeys> {
     await this.refresh();
     const { chain } = this.#now;
     const generation = 1 + Math.max(1, ...chain.map(({ statement }) => statement.generation));
@@ -159,21 +159,21 @@ export class HubAuthority {
   }
 
   /** The keys that are announced. */
-  async lookAtNext(): Promise<Looked> {
+  async lookAtNext(): Promise<NextKeys> {
     await this.refresh();
     const { chain, trust } = this.#now;
     return { sequence: chain.length, keys: trust.next };
   }
 
   /** The same, to put them into force: the secret store must hold them, or no hub could sign afterwards. */
-  async haveNext(): Promise<Looked> {
+  async haveNext(): Promise<NextKeys> {
     const looked = await this.lookAtNext();
     if (looked.keys !== null) await openNamed(this.#secrets, looked.keys);
     return looked;
   }
 
   /** Adds the statement in the caller's transaction, signed by the key in force: about what was looked at, and nothing else that came since. */
-  async state(tx: Tx, kind: TrustKind, { sequence, keys }: Looked): Promise<TrustStatement> {
+  async state(tx: Tx, kind: TrustKind, { sequence, keys }: NextKeys): Promise<TrustStatement> {
     const kept = await lockStatements(tx);
     if (kept.length !== sequence)
       throw new ApiError("conflict", "The hub's keys were changed meanwhile. Look at them again (get-authority).");
@@ -200,7 +200,7 @@ export interface AuthorityOptions {
   readonly staleMs?: number;
 }
 /** What the next statement is about, as of the chain's newest one by then. */
-export interface Looked {
+export interface NextKeys {
   readonly sequence: number;
   /** Null: nothing is announced. */
   readonly keys: Keys | null;

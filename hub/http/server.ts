@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { getRequestListener } from "@hono/node-server";
-import { ownPlaces } from "../own-places.ts";
+import { ownPlaces } from "../outbound/own-places.ts";
 import type { TlsFiles } from "./tls-files.ts";
 
 const LIMITS = { maxHeaderSize: 16_384, headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeout: 10_000 };

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
 import { Secret } from "../../shared/secret.ts";
 import type { Log } from "../log.ts";
-import { type Periodic, periodically } from "../periodically.ts";
+import { type Periodic, periodically } from "../timing/periodically.ts";
 
 export interface TlsPaths {
   /** PEM: the server's certificate first, then those between it and its CA. */

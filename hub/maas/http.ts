@@ -2,8 +2,8 @@ import { lookup } from "node:dns";
 import type { z } from "zod";
 import { apiBase } from "../../shared/region-address.ts";
 import { Secret } from "../../shared/secret.ts";
-import { type Answer, type Call, exchange, isSuccess, NoAnswer } from "../exchange.ts";
-import { refusing } from "../forbidden-address.ts";
+import { refusing } from "../outbound/forbidden-address.ts";
+import { type Answer, type Call, httpCall, isSuccess, NoAnswer } from "../outbound/http-request.ts";
 import { ArrayElements, BrokenArray } from "./array-elements.ts";
 import { errorOf } from "./errors.ts";
 import { RequestLimiter } from "./limiter.ts";
@@ -96,7 +96,7 @@ export function createTransport(options: TransportOptions): Transport {
       ...(body === null ? {} : formHeaders(body)),
     };
     const call = { ...placeOf(base, request, options.resolve), method: request.method, headers, body, signal };
-    const answer = await (take === undefined ? exchange(call) : exchangeArray(call, take)).catch((error: unknown) => {
+    const answer = await (take === undefined ? httpCall(call) : exchangeArray(call, take)).catch((error: unknown) => {
       throw noAnswer(error, { operation, request, base, timedOut: deadline.aborted });
     });
     if (isSuccess(answer.status)) return answer;
@@ -158,7 +158,7 @@ async function exchangeArray(call: Call, take: (element: unknown) => void): Prom
     begun = true;
     array.push(part);
   };
-  const answer = await exchange({ ...call, consume }).catch((error: unknown) => {
+  const answer = await httpCall({ ...call, consume }).catch((error: unknown) => {
     // Cut short by the other side, not by a deadline or by ourselves.
     if (begun && !call.signal.aborted && error instanceof NoAnswer) array.end();
     throw error;

@@ -12,7 +12,7 @@ import { recordNodeEvents } from "../db/queries/node-events.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { InTx, Tx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
-import { periodically } from "../periodically.ts";
+import { periodically } from "../timing/periodically.ts";
 
 const EVERY_MS = 5_000;
 /** Without a look for so long no hub was there, or none could write: what was said meanwhile was heard by nobody. */

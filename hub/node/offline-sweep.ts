@@ -9,7 +9,7 @@ import {
 } from "../db/queries/agent-sessions.ts";
 import type { InTx, Tx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
-import { periodically } from "../periodically.ts";
+import { periodically } from "../timing/periodically.ts";
 import { writeConnected } from "./conditions.ts";
 import { moveNode } from "./move-node.ts";
 

@@ -3,8 +3,8 @@ import type { NodeId } from "../../shared/ids.ts";
 import type { InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
-import { startDecommission } from "../workflows/start-decommission.ts";
-import { DEPLOYED } from "../workflows/verdict-table.ts";
+import { startDecommission } from "../workflows/decommission/start-decommission.ts";
+import { DEPLOYED } from "../workflows/machine/verdict-table.ts";
 
 /** What a judgement asks for once it is recorded; the next pass asks again while it is still needed. */
 export type FollowUp =

@@ -7,7 +7,7 @@ import { disownQuarantine } from "../db/queries/node-identity-bars.ts";
 import { onboardingOfHost } from "../db/queries/onboarding-work.ts";
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "../node/move-node.ts";
-import { heldError, holderOf, mustLockNode } from "../workflows/start-decommission.ts";
+import { heldError, holderOf, mustLockNode } from "../workflows/decommission/start-decommission.ts";
 import { conflict, vouchFor } from "./resolve.ts";
 
 /** What a person's word made of a node; `prior` is what it was. */

@@ -10,8 +10,8 @@ import { lockNode } from "../db/queries/nodes.ts";
 import type { MaasMachineRow, Node, NodeMaasState } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "../node/move-node.ts";
-import { holderOf } from "../workflows/start-decommission.ts";
-import { DEPLOYED } from "../workflows/verdict-table.ts";
+import { holderOf } from "../workflows/decommission/start-decommission.ts";
+import { DEPLOYED } from "../workflows/machine/verdict-table.ts";
 
 export interface Resolution {
   readonly prior: { readonly status: NodeStatus; readonly drift: DriftDetails | null };

@@ -1,7 +1,7 @@
 import nodeVault from "node-vault";
 import { z } from "zod";
 import type { Secret } from "../../shared/secret.ts";
-import { exchange, NoAnswer } from "../exchange.ts";
+import { httpCall, NoAnswer } from "../outbound/http-request.ts";
 import { SecretError } from "./port.ts";
 
 export interface VaultAddress {
@@ -131,7 +131,7 @@ async function transport({ ca, deadlineMs }: VaultAddress, given: unknown): Prom
   const sized =
     body === null ? {} : { "content-type": "application/json", "content-length": String(Buffer.byteLength(body)) };
   const deadline = AbortSignal.timeout(deadlineMs);
-  const answer = await exchange({
+  const answer = await httpCall({
     url: new URL(uri),
     method,
     headers: { ...headers, ...sized, "X-Vault-Request": "true" },

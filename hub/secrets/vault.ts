@@ -30,7 +30,7 @@ const Mounted = z.object({
 });
 
 /** What lies at a path. Version 0: nothing was ever there. What is not present may have been: its version still counts. */
-interface Looked {
+interface StoreAnswer {
   readonly version: number;
   readonly present: boolean;
   readonly data: unknown;
@@ -124,7 +124,7 @@ class KvStore {
     if (found?.path !== `${this.#mount}/` || found.options?.version !== "2") throw this.#noKv(this.#mount);
   }
 
-  async #look(path: string): Promise<Looked> {
+  async #look(path: string): Promise<StoreAnswer> {
     const answer = await this.#ask("GET", this.#place("data", path));
     if (!answer.ok && answer.status !== 404) throw this.#refused(answer.status, path, "read");
     const found = Versioned.safeParse(answer.body);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { MaasEvent, MaasMachine } from "../maas/port.ts";
-import { machine } from "../workflows/machines.fixture.ts";
+import { machine } from "../workflows/machine/machines.fixture.ts";
 import { DOUBT_MS, Doubts } from "./doubts.ts";
 
 const event = (type: string, id = 1): MaasEvent => ({

@@ -82,7 +82,7 @@ export async function lookAtSite(
   watch: HeldWatch,
   maas: MaasPort,
   memory: LookMemory,
-): Promise<Looked | "lost"> {
+): Promise<LookResult | "lost"> {
   const feed = await readFeedOf(maas, watch, memory.seen);
   // What a list that is under way says may be from before.
   if (feed.reset) memory.sweep = null;
@@ -114,7 +114,7 @@ export async function lookAtSite(
 }
 
 /** What a look that was kept has read. */
-export interface Looked {
+export interface LookResult {
   /** `all`: every machine. */
   readonly read: "some" | "all";
   /** Machines that MAAS does not list any more, of which it is not asked yet whether they are gone. */
@@ -194,7 +194,7 @@ async function callTheRoll(
   return memory.unanswered;
 }
 
-interface Saw {
+interface LookFindings {
   readonly feed: Feed;
   readonly list: SweptList | null;
   readonly some: ReadSome;
@@ -204,8 +204,13 @@ interface Saw {
 }
 
 /** One transaction: what was seen, and last of all that this hub was the one to see it. False when it was not. */
-async function keep(deps: LookDependencies, siteId: SiteId, watch: HeldWatch, saw: Saw): Promise<boolean> {
-  const { feed, list, some, confirmed, memory } = saw;
+async function keep(
+  deps: LookDependencies,
+  siteId: SiteId,
+  watch: HeldWatch,
+  findings: LookFindings,
+): Promise<boolean> {
+  const { feed, list, some, confirmed, memory } = findings;
   const sweep = memory.sweep;
   const kept = list !== null || (sweep !== null && sweep.toConfirm !== null);
   const swept = sweep !== null && kept && confirmed.left.length === 0 ? sweep : null;
@@ -231,7 +236,7 @@ async function keep(deps: LookDependencies, siteId: SiteId, watch: HeldWatch, sa
                 machines: list.unreadable.length,
                 systemIds: list.unreadable.flatMap(({ systemId }) => systemId ?? []),
               },
-        clearsError: feed.error === null && (list !== null || !(saw.failed || memory.sweepFailed)),
+        clearsError: feed.error === null && (list !== null || !(findings.failed || memory.sweepFailed)),
       });
       if (!ours) throw new SiteLost();
     });

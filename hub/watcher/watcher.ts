@@ -10,7 +10,7 @@ import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
 import { SecretError } from "../secrets/port.ts";
-import { emptyMemory, type Looked, lookAtSite } from "./look.ts";
+import { emptyMemory, type LookResult, lookAtSite } from "./look.ts";
 import { failurePauseMs } from "./plan.ts";
 
 export interface WatcherOptions {
@@ -25,9 +25,9 @@ export interface WatcherOptions {
   /** How long after a list of machines the next list of their ids is asked for; four minutes if left out. */
   readonly rollCallMs?: number;
   /** Called after each look that was kept, while the site is this hub's. */
-  readonly onLooked?: (look: SiteLooked) => Promise<void>;
+  readonly onLooked?: (look: SiteLookResult) => Promise<void>;
 }
-export interface SiteLooked extends Looked {
+export interface SiteLookResult extends LookResult {
   readonly siteId: SiteId;
   readonly fence: number;
   readonly maas: MaasPort;

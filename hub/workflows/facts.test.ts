@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { findBootDisk } from "./boot-disk.ts";
-import { classifyDeployFailure } from "./deploy-failure.ts";
-import { deployedSeries } from "./distro-series.ts";
-import { siteBootstrap } from "./first-boot.ts";
-import { hardwareSyncIsHealthy } from "./hardware-sync.ts";
-import { addressOf, networkOf } from "./ipv4.ts";
-import { disk, events } from "./machines.fixture.ts";
-import { OnboardState } from "./onboard-state.ts";
-import { choosePowerCredentials, type PowerOverride } from "./power-credentials.ts";
+import { disk, events } from "./machine/machines.fixture.ts";
+import { findBootDisk } from "./onboarding/boot-disk.ts";
+import { classifyDeployFailure } from "./onboarding/deploy-failure.ts";
+import { deployedSeries } from "./onboarding/distro-series.ts";
+import { siteBootstrap } from "./onboarding/first-boot.ts";
+import { hardwareSyncIsHealthy } from "./onboarding/hardware-sync.ts";
+import { addressOf, networkOf } from "./onboarding/ipv4.ts";
+import { OnboardState } from "./onboarding/onboard-state.ts";
+import { choosePowerCredentials, type PowerOverride } from "./onboarding/power-credentials.ts";
 
 describe("choosePowerCredentials", () => {
   const host = { pxeMac: "02:00:00:00:00:01", ipmiIp: "10.0.0.5", hostname: "c07u43" };

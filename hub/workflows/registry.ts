@@ -1,10 +1,10 @@
-import type { OnboardServices } from "./context.ts";
-import { decommissionWorkflows } from "./decommission.ts";
+import { decommissionWorkflows } from "./decommission/decommission.ts";
 import type { Workflow } from "./engine/workflow.ts";
-import { onboardWorkflow } from "./onboard.ts";
+import { onboardWorkflow } from "./onboarding/onboard.ts";
+import type { WorkflowServices } from "./services.ts";
 
 /** Every workflow kind that this hub runs. */
-export const workflowsOf = (services: OnboardServices): readonly Workflow[] => [
+export const workflowsOf = (services: WorkflowServices): readonly Workflow[] => [
   onboardWorkflow(services),
   ...decommissionWorkflows(services),
 ];

@@ -5,7 +5,7 @@ import { openDatabase } from "../../hub/db/client.ts";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { createLog } from "../../hub/log.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
-import { emptyMemory, type Looked, lookAtSite } from "../../hub/watcher/look.ts";
+import { emptyMemory, type LookResult, lookAtSite } from "../../hub/watcher/look.ts";
 import type { SiteId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
 
@@ -38,7 +38,7 @@ const memory = emptyMemory();
 /** As patient as it takes, so that each size is swept within one look. */
 const deps = { db, inTx, log, sweepIntervalMs: 0, sweepPatienceMs: 600_000 };
 
-async function look(): Promise<Looked | "lost"> {
+async function look(): Promise<LookResult | "lost"> {
   const watch = await holdWatch(db, siteId, hubId, 600);
   if (watch === null) throw new Error("somebody else watches the site");
   return lookAtSite(deps, siteId, watch, maas, memory);

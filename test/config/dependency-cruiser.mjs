@@ -25,7 +25,7 @@ function never(name, from, to, comment, { except = [] } = {}) {
   return { name, comment, severity: "error", from: { path: from, pathNot: [TESTS, ...except] }, to: { path: to } };
 }
 
-const HUB_ANYWHERE = "^hub/(log|bell|exchange|forbidden-address|own-places|periodically)[.]ts$";
+const HUB_ANYWHERE = "^hub/(log[.]ts$|outbound/|timing/)";
 const NPM = "node_modules/";
 
 export default {
@@ -160,10 +160,11 @@ export default {
     ),
     only(
       "stage-imports",
-      "^hub/workflows/stages/",
+      "^hub/workflows/(onboarding|decommission)/stages/",
       [
-        "^hub/workflows/(engine|stages)/",
-        "^hub/workflows/(?!registry)[^/]+[.]ts$", // What several stages share; a list of stages there would be a cycle.
+        "^hub/workflows/(engine|machine)/",
+        "^hub/workflows/$1/", // What the stages of one workflow share; the list of them there would be a cycle.
+        "^hub/workflows/(?!registry)[^/]+[.]ts$",
         "^hub/maas/(port|boot-images|power-address|host-address|same-owner|status|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
         "^hub/(node|tasks|readiness)/",
@@ -179,18 +180,37 @@ export default {
     ),
     {
       name: "stages-stand-alone",
-      comment: "Code that two stages share goes down into hub/workflows, the engine or a port, never sideways.",
+      comment:
+        "Code that two stages share goes down into their workflow's folder, the engine or a port, never sideways.",
       severity: "error",
-      from: { path: "^hub/workflows/stages/([^/]+)[.]ts$", pathNot: TESTS },
-      to: { path: "^hub/workflows/stages/", pathNot: ["^hub/workflows/stages/(context|index)[.]ts$"] },
+      from: { path: "^hub/workflows/[^/]+/stages/([^/]+)[.]ts$", pathNot: TESTS },
+      to: { path: "^hub/workflows/[^/]+/stages/" },
     },
+    never(
+      "workflows-stand-alone",
+      "^hub/workflows/onboarding/",
+      "^hub/workflows/(decommission/|registry[.]ts$)",
+      "Workflows share the engine, `machine/` and the files beside them; one that needs another cannot change alone.",
+    ),
+    never(
+      "decommission-stands-alone",
+      "^hub/workflows/decommission/",
+      "^hub/workflows/(onboarding/|registry[.]ts$)",
+      "The same, the other way.",
+    ),
+    never(
+      "machine-knows-no-workflow",
+      "^hub/workflows/machine/",
+      "^hub/workflows/((onboarding|decommission)/|registry[.]ts$)",
+      "What a machine's state means is asked by every workflow.",
+    ),
     only(
       "http-imports",
       "^hub/http/",
       [
         "^hub/http/",
         "^hub/(db|node|tasks|secrets|readiness|reconciler|events|diagnostics)/",
-        "^hub/workflows/(registry[.]ts$|engine/|[^/]+[.]ts$)",
+        "^hub/workflows/(engine/|(onboarding/|decommission/)?[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/ui/",
         "^hub/version[.]ts$",
@@ -212,7 +232,7 @@ export default {
       "^hub/copy-secrets/",
       [
         "^hub/(copy-secrets|db|secrets)/",
-        "^hub/(same-store|start-database)[.]ts$",
+        "^hub/startup/(same-store|start-database)[.]ts$",
         "^shared/",
         HUB_ANYWHERE,
         NPM,
@@ -251,8 +271,7 @@ export default {
         "^hub/(watcher|reconciler|repair|readiness|node|tasks|db)/",
         "^hub/maas/(port|power-address|host-address|same-owner|sync-interval|status|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
-        "^hub/workflows/(registry|[^/]+)[.]ts$",
-        "^hub/workflows/engine/",
+        "^hub/workflows/(engine/|(machine/|decommission/)?[^/]+[.]ts$)",
         "^shared/",
         HUB_ANYWHERE,
         `${NPM}(drizzle-orm|zod|pg)/`,

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eq, sql } from "../../hub/db/orm.ts";
 import { listStageEvents } from "../../hub/db/queries/workflow-events.ts";
 import { workflows } from "../../hub/db/schema/index.ts";
-import type { OnboardServices } from "../../hub/workflows/context.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
+import type { WorkflowServices } from "../../hub/workflows/services.ts";
 import { expectConverged, recover, Tally } from "./converge.ts";
 import { type Driver, type Interrupt, plainly } from "./drive.ts";
 import { countedOf, SCENARIOS, STAGE_CASES, type Stagecraft, setStage } from "./scenarios.ts";
@@ -45,7 +45,7 @@ const INTERRUPTS: Record<string, (driver: Driver) => Interrupt> = {
 
 describe("the suite", () => {
   it("has a way to each stage of each kind of workflow", () => {
-    for (const { kind, stageNames } of workflowsOf({} as OnboardServices)) {
+    for (const { kind, stageNames } of workflowsOf({} as WorkflowServices)) {
       const reached = STAGE_CASES.filter(({ scenario }) => scenario.kind === kind).map(({ stage }) => stage);
       expect(reached.toSorted(), kind).toEqual([...stageNames].toSorted());
     }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
-import { ONBOARD } from "../../hub/workflows/onboard.ts";
+import { ONBOARD } from "../../hub/workflows/onboarding/onboard.ts";
 import { type Driver, plainly } from "./drive.ts";
 import { countedOf, type Scenario, STAGE_CASES, type Stagecraft, type Subject, setStage } from "./scenarios.ts";
 

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { eq } from "../../hub/db/orm.ts";
 import { bindNodeToMachine, unbindNode } from "../../hub/db/queries/node-machines.ts";
 import { maasSites, nodeOnboardings, nodes, workflowSubjects, workflows } from "../../hub/db/schema/index.ts";
+import { takeMachine } from "../../hub/workflows/onboarding/take-machine.ts";
 import { StageFailure } from "../../hub/workflows/stage-failure.ts";
-import { takeMachine } from "../../hub/workflows/take-machine.ts";
 import { NodeId, SiteId, WorkflowId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 

@@ -10,8 +10,8 @@ import {
   nodes,
   workflows,
 } from "../../hub/db/schema/index.ts";
+import { startDecommission } from "../../hub/workflows/decommission/start-decommission.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
-import { startDecommission } from "../../hub/workflows/start-decommission.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { STATUS } from "../fakes/maas/state/statuses.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";

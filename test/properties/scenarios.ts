@@ -10,9 +10,9 @@ import {
   type Workflow as WorkflowRow,
 } from "../../hub/db/schema/index.ts";
 import { openHost } from "../../hub/tasks/open-host.ts";
-import type { OnboardServices } from "../../hub/workflows/context.ts";
-import { ONBOARD } from "../../hub/workflows/onboard.ts";
+import { ONBOARD } from "../../hub/workflows/onboarding/onboard.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
+import type { WorkflowServices } from "../../hub/workflows/services.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
@@ -110,7 +110,7 @@ async function expectNoWayIn(rig: OnboardingRig, { nodeId }: Subject, end: Workf
 
 /** From the registry, so that a new stage is a new case. */
 function stagesOf(kind: string, except: readonly string[] = []): readonly string[] {
-  const known = workflowsOf({} as OnboardServices).find((one) => one.kind === kind);
+  const known = workflowsOf({} as WorkflowServices).find((one) => one.kind === kind);
   if (known === undefined) throw new Error(`no workflow of kind ${kind} is registered`);
   return known.stageNames.filter((stage) => !except.includes(stage));
 }

@@ -16,7 +16,7 @@ import type { TokenRates } from "../../hub/http/token-budgets.ts";
 import type { Log } from "../../hub/log.ts";
 import type { SecretStore } from "../../hub/secrets/port.ts";
 import { openSealedFileStore } from "../../hub/secrets/sealed-file.ts";
-import { compareRegion } from "../../hub/services.ts";
+import { compareRegion } from "../../hub/startup/site-services.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { Problem } from "../../shared/api/errors.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";

@@ -4,7 +4,7 @@ import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
 import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
 import { agentSessions, tasks } from "../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
-import { startDecommission } from "../../hub/workflows/start-decommission.ts";
+import { startDecommission } from "../../hub/workflows/decommission/start-decommission.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { DecommissionMode } from "../../shared/workflow-status.ts";
 import { nodeInService } from "./node-in-service.ts";

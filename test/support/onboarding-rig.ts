@@ -16,8 +16,8 @@ import {
 import { createMaasClient } from "../../hub/maas/client.ts";
 import { RequestLimiter } from "../../hub/maas/limiter.ts";
 import { SECRET_PATHS } from "../../hub/secrets/port.ts";
-import type { FirstBoot, OnboardServices } from "../../hub/workflows/context.ts";
-import { startOnboarding } from "../../hub/workflows/start-onboarding.ts";
+import { startOnboarding } from "../../hub/workflows/onboarding/start-onboarding.ts";
+import type { FirstBoot, WorkflowServices } from "../../hub/workflows/services.ts";
 import { ProfileCreate, SiteCreate } from "../../shared/api/sites.ts";
 import type { NodeId, ProfileId, SiteId, WorkflowId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
@@ -45,7 +45,7 @@ export interface OnboardingRig {
   readonly test: TestDatabase;
   readonly maas: MaasSimulator;
   readonly secrets: MemorySecrets;
-  readonly services: OnboardServices;
+  readonly services: WorkflowServices;
   readonly siteId: SiteId;
   readonly profileId: ProfileId;
   /** Starts the onboarding of the n-th box, counted from 1, with RoCE rows. */
@@ -66,7 +66,7 @@ export async function startOnboardingRig(options: { machines: number; speed?: nu
   await secrets.write(SECRET_PATHS.deployPassword(siteId), { password: DEPLOY_PASSWORD });
   const limiter = new RequestLimiter();
   const client = { baseUrl: maas.url, apiKey: new Secret(maas.apiKey), limiter };
-  const services: OnboardServices = {
+  const services: WorkflowServices = {
     db: test.database.db,
     inTx: test.database.inTx,
     log: quietLog,

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
-import { startDecommission } from "../../hub/workflows/start-decommission.ts";
+import { startDecommission } from "../../hub/workflows/decommission/start-decommission.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
 import type { Hardware, Machine } from "../fakes/maas/state/model.ts";

@@ -10,7 +10,7 @@ import { ROTATION_PHASES, type TrustKind } from "../../../shared/trust.ts";
 import { countTrust } from "../../db/queries/authority-statements.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import type { Tx } from "../../db/tx.ts";
-import type { HubAuthority, Looked } from "../../gateway/hub-authority.ts";
+import type { HubAuthority, NextKeys } from "../../gateway/hub-authority.ts";
 import { type Route, readRoute, writeRoute } from "../route.ts";
 
 const path = "/api/v1/admin/authority";
@@ -53,7 +53,7 @@ const getAuthority = readRoute({
   },
 });
 
-async function write(authority: HubAuthority, tx: Tx, kind: TrustKind, looked: Looked, reason: string) {
+async function write(authority: HubAuthority, tx: Tx, kind: TrustKind, looked: NextKeys, reason: string) {
   const { sequence, generation } = await authority.state(tx, kind, looked);
   const body = { generation, sequence, phase: ROTATION_PHASES[kind] };
   await recordDomainEvent(tx, { type: "authority.rotation.changed", subject: "authority", data: body });

@@ -18,10 +18,10 @@ import { DECOMMISSION_MODES, type DecommissionMode, WorkflowStatus } from "../..
 import { listDecommissions, readDecommission } from "../../db/queries/decommissions.ts";
 import { readNode } from "../../db/queries/nodes.ts";
 import type { Db, Tx } from "../../db/tx.ts";
+import { applyForce } from "../../workflows/decommission/force-decommission.ts";
+import { startDecommission } from "../../workflows/decommission/start-decommission.ts";
 import { applyVerb } from "../../workflows/engine/apply-verb.ts";
 import { VERBS, type Verb } from "../../workflows/engine/recovery.ts";
-import { applyForce } from "../../workflows/force-decommission.ts";
-import { startDecommission } from "../../workflows/start-decommission.ts";
 import { pageQuery } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { VERB_SUMMARIES } from "../verb-summaries.ts";

@@ -13,7 +13,7 @@ import type { Tx } from "../../db/tx.ts";
 import { bootstrapCommand } from "../../gateway/bootstrap-script-route.ts";
 import { createNode } from "../../node/create-node.ts";
 import { issueEnrollmentToken } from "../../node/enrollment-tokens.ts";
-import { heldError, holderOf } from "../../workflows/start-decommission.ts";
+import { heldError, holderOf } from "../../workflows/decommission/start-decommission.ts";
 import type { ApiDependencies } from "../deps.ts";
 import { type Route, writeRoute } from "../route.ts";
 

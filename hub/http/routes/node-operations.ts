@@ -12,7 +12,7 @@ import { cordonForOperator, isOperations, uncordonForOperator } from "../../node
 import { activate } from "../../node/lifecycle.ts";
 import { liftQuarantine, type Moved, quarantineNode } from "../../reconciler/operator-quarantine.ts";
 import { openHost } from "../../tasks/open-host.ts";
-import { heldError, holderOf, mustLockNode } from "../../workflows/start-decommission.ts";
+import { heldError, holderOf, mustLockNode } from "../../workflows/decommission/start-decommission.ts";
 import { writeRoute } from "../route.ts";
 
 const NodeParams = z.strictObject({ id: NodeId });

@@ -4,7 +4,7 @@ import { Batch, BatchDetail, BatchVerbResult, page } from "../../../shared/api/o
 import { FAILURE_CLASSES } from "../../../shared/failures.ts";
 import { BatchId, SiteId } from "../../../shared/ids.ts";
 import { listBatches, readBatch } from "../../db/queries/onboarding-batches.ts";
-import { cancelBatch, recoverBatch } from "../../workflows/batch-verbs.ts";
+import { cancelBatch, recoverBatch } from "../../workflows/onboarding/batch-verbs.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
 

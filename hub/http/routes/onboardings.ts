@@ -17,7 +17,7 @@ import { listOnboardings, readOnboarding } from "../../db/queries/onboardings.ts
 import type { Db, Tx } from "../../db/tx.ts";
 import { applyVerb } from "../../workflows/engine/apply-verb.ts";
 import { VERBS, type Verb } from "../../workflows/engine/recovery.ts";
-import { startOnboarding, startOnboardingBatch } from "../../workflows/start-onboarding.ts";
+import { startOnboarding, startOnboardingBatch } from "../../workflows/onboarding/start-onboarding.ts";
 import { pageQuery } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { VERB_SUMMARIES } from "../verb-summaries.ts";

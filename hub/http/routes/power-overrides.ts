@@ -12,7 +12,7 @@ import { maasPowerCredentialOverrides } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import { SECRET_PATHS, SecretError } from "../../secrets/port.ts";
 import { powerLogin } from "../../secrets/power-login.ts";
-import { warningOf } from "../../workflows/credential-warnings.ts";
+import { warningOf } from "../../workflows/onboarding/credential-warnings.ts";
 import type { ApiDependencies } from "../deps.ts";
 import { PageQuery, pageOf, readCursor } from "../page.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";

@@ -6,7 +6,7 @@ import { ProfileId, SiteId } from "../../../shared/ids.ts";
 import { and, asc, eq, gt, sql } from "../../db/orm.ts";
 import { type MaasSiteProfile, maasSiteProfiles } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
-import { isEndless } from "../../workflows/disk-pattern.ts";
+import { isEndless } from "../../workflows/onboarding/disk-pattern.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";
 import { lockSite, mustFindSite, SiteParams } from "./maas-sites.ts";

@@ -8,7 +8,7 @@ import { forgetCredentialFailures, listCredentials } from "../../db/queries/cred
 import { type MaasSite, maasSiteProfiles, maasSites } from "../../db/schema/index.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
 import { powerLogin } from "../../secrets/power-login.ts";
-import { warningOf } from "../../workflows/credential-warnings.ts";
+import { warningOf } from "../../workflows/onboarding/credential-warnings.ts";
 import type { ApiDependencies } from "../deps.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { mustFindSite, SITES_PATH, SITES_TAG, SiteParams, toSite } from "./maas-sites.ts";

@@ -5,7 +5,7 @@ import { lockUntilCommit } from "../../db/advisory-locks.ts";
 import { type RegionInUse, regionsInUse } from "../../db/queries/maas-regions.ts";
 import type { MaasSite } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
-import { hostFault } from "../../forbidden-address.ts";
+import { hostFault } from "../../outbound/forbidden-address.ts";
 import type { ApiDependencies } from "../deps.ts";
 
 /**

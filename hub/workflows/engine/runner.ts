@@ -1,4 +1,3 @@
-import { Bell } from "../../bell.ts";
 import { type Listener, listen } from "../../db/listen.ts";
 import { recordStageEvents } from "../../db/queries/workflow-events.ts";
 import { WORKFLOW_CHANNEL } from "../../db/queries/workflow-wakes.ts";
@@ -12,6 +11,7 @@ import {
 } from "../../db/queries/workflows.ts";
 import { CommitOutcomeUnknownError, type Db, type InTx, type Tx } from "../../db/tx.ts";
 import type { Log } from "../../log.ts";
+import { WakeSignal } from "../../timing/wake-signal.ts";
 import { carryOutStop } from "./apply-verb.ts";
 import { type ClassifyError, execute, type Step } from "./execute.ts";
 import { Leases } from "./leases.ts";
@@ -54,13 +54,13 @@ export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
   const workflows = new Map(options.workflows.map((workflow) => [workflow.kind, workflow]));
   const known = options.workflows.flatMap((workflow) => workflow.knownNames.map((name) => `${workflow.kind}/${name}`));
   const leases = new Leases({ db, hubId, leaseSeconds, log });
-  const bell = new Bell();
+  const wake = new WakeSignal();
   let closing: Promise<void> | undefined;
   let admitAt = 0;
 
   const poke = (): void => {
     admitAt = 0;
-    bell.ring();
+    wake.raise();
   };
   const admitDue = async (): Promise<void> => {
     if (performance.now() < admitAt) return;
@@ -70,7 +70,7 @@ export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
   const run = async (row: ClaimedWorkflow, signal: AbortSignal): Promise<void> => {
     const ended = await runOnce({ ...options, workflow: workflows.get(row.kind), row, signal });
     if (ended) admitAt = 0;
-    bell.ring();
+    wake.raise();
   };
   const turn = async (): Promise<void> => {
     await admitDue();
@@ -78,7 +78,7 @@ export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
     const sentAt = performance.now();
     const rows = limit > 0 ? await claimWorkflows(db, { hubId, known, limit, leaseSeconds }) : [];
     for (const row of rows) leases.hold(row, sentAt, (signal) => run(row, signal));
-    if (rows.length < limit || limit === 0) await bell.heard(settings.pollMs);
+    if (rows.length < limit || limit === 0) await wake.wait(settings.pollMs);
   };
   const loop = async (): Promise<void> => {
     while (closing === undefined) {
@@ -86,7 +86,7 @@ export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
         await turn();
       } catch (error) {
         log.warn("workflow claim failed", { error });
-        await bell.heard(Math.max(1000, settings.pollMs));
+        await wake.wait(Math.max(1000, settings.pollMs));
       }
     }
   };
@@ -94,7 +94,7 @@ export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
   const listener = options.databaseUrl === undefined ? null : listenForWakes(options.databaseUrl, log, poke);
   const looping = loop();
   const close = async (): Promise<void> => {
-    bell.ring();
+    wake.raise();
     await looping;
     await listener?.close();
     await leases.close(settings.drainMs);

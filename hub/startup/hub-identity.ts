@@ -1,0 +1,88 @@
+import type { Db } from "../db/tx.ts";
+import { HubAuthority } from "../gateway/hub-authority.ts";
+import type { Log } from "../log.ts";
+import { SecretError, type SecretStore } from "../secrets/port.ts";
+import { periodically } from "../timing/periodically.ts";
+import { ensureSameStore } from "./same-store.ts";
+
+export interface HubIdentity {
+  /** What makes this hub the one that its hosts know. Throws the `SecretError` that keeps the hub from it. */
+  keys(): HubAuthority;
+  readonly isOpen: boolean;
+  /** Settled once the secret store has given them; null when the hub closes before. Rejects when the store turns out to be a wrong one. */
+  readonly opened: Promise<HubAuthority | null>;
+  close(): Promise<void>;
+}
+
+const TRY_AGAIN_MS = 3_000;
+/** How soon a hub follows a rotation of the keys, whoever asked for it. */
+const LOOK_EVERY_MS = 1_000;
+
+/**
+ * Opens CA and order key from the secret store, and follows their rotations; the first hub makes them. A store that is away keeps no hub from its start: it is asked again until it
+ * answers, and hosts and new deployments wait so long. Everything else that is wrong with it is thrown at once.
+ */
+export async function openIdentity(options: { db: Db; secrets: SecretStore; log: Log }): Promise<HubIdentity> {
+  const { db, secrets, log } = options;
+  const open = async (): Promise<HubAuthority> => {
+    await secrets.check();
+    await ensureSameStore(db, secrets);
+    return HubAuthority.open({ db, secrets });
+  };
+  const attempt = (): Promise<HubAuthority | SecretError> =>
+    open().catch((error: unknown) => {
+      if (error instanceof SecretError && error.isAway) return error;
+      throw error;
+    });
+  let known = await attempt();
+  const closing = new AbortController();
+  const opened = (async (): Promise<HubAuthority | null> => {
+    for (; known instanceof SecretError; known = await attempt()) {
+      log.warn("the hub waits for its secret store", { code: known.code, error: known });
+      if (await closedWithin(TRY_AGAIN_MS, closing.signal)) return null;
+    }
+    return known;
+  })();
+  const looking = opened.then((authority) => (authority === null ? null : look(authority, log))).catch(() => null);
+  return {
+    keys: () => {
+      if (known instanceof SecretError) throw known;
+      return known;
+    },
+    get isOpen() {
+      return !(known instanceof SecretError);
+    },
+    opened,
+    close: async () => {
+      closing.abort();
+      await (await looking)?.close();
+    },
+  };
+}
+
+const look = (authority: HubAuthority, log: Log) =>
+  periodically({
+    everyMs: LOOK_EVERY_MS,
+    log,
+    failed: "the hub cannot see which of its keys are in force",
+    turn: async () => {
+      if (await authority.refresh())
+        log.info("the hub's keys have changed", {
+          generation: authority.generation,
+          sequence: authority.trust.sequence,
+        });
+    },
+  });
+
+function closedWithin(ms: number, closing: AbortSignal): Promise<boolean> {
+  if (closing.aborted) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      closing.removeEventListener("abort", end);
+      resolve(closing.aborted);
+    };
+    const timer = setTimeout(end, ms);
+    closing.addEventListener("abort", end);
+  });
+}

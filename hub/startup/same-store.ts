@@ -1,0 +1,32 @@
+import { randomUUID } from "node:crypto";
+import { readSecretStoreId, recordSecretStoreId } from "../db/queries/installation.ts";
+import type { Db } from "../db/tx.ts";
+import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts";
+import { readOrCreate } from "../secrets/read-or-create.ts";
+
+/**
+ * Refuses a secret store that is not the one of this database, and writes nothing into it. A hub that was given a store of its own would else make a
+ * second CA there, and its hosts and credentials would be strangers to the other hubs.
+ */
+export async function ensureSameStore(db: Db, secrets: SecretStore): Promise<void> {
+  if ((await readSecretStoreId(db)) === null) {
+    const made = await readOrCreate(secrets, SECRET_PATHS.storeId, async () => ({ id: randomUUID() }));
+    if (made["id"] !== undefined) await recordSecretStoreId(db, made["id"]);
+  }
+  if ((await readSecretStoreId(db)) === (await readStoreId(secrets))) return;
+  throw new SecretError(
+    "secret_store_misconfigured",
+    SECRET_PATHS.storeId,
+    "This is not the secret store that belongs to the database. Set MUSTER_SHARED_DIR to the folder, or VAULT_ADDR, VAULT_NAMESPACE and MUSTER_VAULT_MOUNT to the Vault, that the other hubs use, restore it from a backup, or have copy-secrets finish (docs/settings.md)",
+  );
+}
+
+/** By which a store is known for a database's own; undefined: it is no database's yet. */
+export async function readStoreId(secrets: SecretStore): Promise<string | undefined> {
+  try {
+    return (await secrets.read(SECRET_PATHS.storeId))["id"];
+  } catch (error) {
+    if (error instanceof SecretError && error.code === "secret_missing") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,19 @@
+import { type KeptDays, removeOutdated } from "../db/queries/retention.ts";
+import type { Db } from "../db/tx.ts";
+import type { Log } from "../log.ts";
+import { periodically } from "../timing/periodically.ts";
+
+const EVERY_MS = 3_600_000;
+
+/** Keeps the tables that only grow from growing for ever; once at the start, then each hour. */
+export const startRetention = ({ db, log, days }: { db: Db; log: Log; days: KeptDays }) =>
+  periodically({
+    everyMs: EVERY_MS,
+    turn: async () => {
+      const removed = await removeOutdated(db, days);
+      if (Object.values(removed).some((rows) => rows > 0))
+        log.info("outdated records removed", { removed, kept_days: days });
+    },
+    log,
+    failed: "outdated records could not be removed",
+  });

@@ -1,0 +1,107 @@
+import type { EventData, EventType } from "../../../shared/events.ts";
+import type { DecommissionMode, WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { readDecommissionRows } from "../../db/queries/decommissions.ts";
+import { recordDomainEvent } from "../../db/queries/domain-events.ts";
+import { isTerminal } from "../../db/queries/workflows.ts";
+import type { Node, NodeDecommission, Workflow as WorkflowRow } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+import { deleteNode, leaveDraining, leaveRemoving } from "../../node/lifecycle.ts";
+import { ending } from "../engine/ending.ts";
+import { defineWorkflow, type Workflow } from "../engine/workflow.ts";
+import { cancelWork } from "./agent-work.ts";
+import {
+  buildDecommissionContext,
+  DecommissionInput,
+  type DecommissionServices,
+  type DecommissionStageOf,
+  DecommissionState,
+} from "./decommission-context.ts";
+import { undoDrain } from "./drain-work.ts";
+import { observedMachine } from "./release-machine.ts";
+import { disableNode } from "./stages/disable-node.ts";
+import { drainNode } from "./stages/drain-node.ts";
+import { powerOffMaasNode } from "./stages/power-off-maas-node.ts";
+import { releaseMaasNode } from "./stages/release-maas-node.ts";
+import { removeGpuaasNodeRecord } from "./stages/remove-gpuaas-node-record.ts";
+import { retireGpuaasNode } from "./stages/retire-gpuaas-node.ts";
+import { UNINSTALL } from "./uninstall-work.ts";
+
+/** Each mode of a decommission is a workflow kind of its own, made of the stages of state model 5.2. */
+const MODES: Readonly<Record<DecommissionMode, readonly [DecommissionStageOf, ...DecommissionStageOf[]]>> = {
+  drain: [disableNode, drainNode, retireGpuaasNode],
+  remove: [removeGpuaasNodeRecord],
+  release: [releaseMaasNode, powerOffMaasNode],
+};
+
+export const firstStageOf = (mode: DecommissionMode): string => MODES[mode][0].name;
+
+export const decommissionWorkflows = (services: DecommissionServices): readonly Workflow[] =>
+  (Object.keys(MODES) as DecommissionMode[]).map((mode) => decommissionWorkflow(services, mode));
+
+const decommissionWorkflow = (services: DecommissionServices, mode: DecommissionMode): Workflow =>
+  defineWorkflow({
+    kind: mode,
+    stages: MODES[mode],
+    input: DecommissionInput,
+    state: DecommissionState.partial(),
+    renamed: {},
+    buildContext: (run) => buildDecommissionContext(services, run),
+    observedEvidence: observedMachine,
+    forgottenOnRecovery: ["power_off_asked"],
+    hooks: {
+      onStarted: async (tx, row) =>
+        recordDomainEvent(tx, { type: "node.decommission.started", ...about(row), data: nodeOf(row, mode) }),
+      onEnded: async (tx, row, end) => {
+        const { status } = end;
+        const rows = await readDecommissionRows(tx, row.id);
+        if (rows !== null) await settleNode(tx, row, status, rows);
+        if (!isEnding(status)) return;
+        const data = { ...nodeOf(row, mode), ...ending(row, end) };
+        await recordDomainEvent(tx, { type: EVENTS[status], ...about(row), data });
+      },
+    },
+  });
+
+/**
+ * However the operation ends, the node is not left in a state that nobody owns (decision N3). A failed drain keeps the node draining: it can be
+ * resumed or cancelled. A failed remove gives it back as retired (lifecycle 5.8), unless the agent's word was accepted: then only going on is
+ * left. A cancelled operation gives the node back, also where it was cancelled before any stage could undo.
+ */
+async function settleNode(
+  tx: Tx,
+  row: WorkflowRow,
+  status: WorkflowStatus,
+  { decommission, node }: { decommission: NodeDecommission; node: Node },
+): Promise<void> {
+  if (status === "completed" || status === "reconciled") return;
+  const { nodeId } = decommission;
+  if (isTerminal(status)) {
+    await undoDrain(tx, row.id, nodeId, "The drain was given up");
+    await leaveDraining(tx, nodeId, row.id, decommission.priorStatus, "The operation was cancelled");
+  }
+  if (node.status !== "removing") return;
+  const uninstall = await cancelWork(tx, row.id, UNINSTALL);
+  if (uninstall?.state !== "succeeded") {
+    await leaveRemoving(tx, nodeId, row.id, "The remove did not succeed; the node's identity is kept");
+  } else if (isTerminal(status)) {
+    await deleteNode(tx, nodeId, row.id, "Its agent was uninstalled");
+  }
+}
+
+const EVENTS = {
+  completed: "node.decommission.completed",
+  reconciled: "node.decommission.completed",
+  cancelled: "node.decommission.cancelled",
+  failed_retryable: "node.decommission.failed",
+  failed_manual_intervention: "node.decommission.manual_intervention_required",
+} as const satisfies Partial<Record<WorkflowStatus, EventType>>;
+
+const isEnding = (status: WorkflowStatus): status is keyof typeof EVENTS => status in EVENTS;
+
+const about = (row: WorkflowRow) => ({ subject: `decommissions/${row.id}` });
+
+function nodeOf(row: WorkflowRow, mode: DecommissionMode): EventData<"node.decommission.started"> {
+  const input = DecommissionInput.safeParse(row.input);
+  const node = input.success ? { node_id: input.data.node_id } : {};
+  return { decommission_id: row.id, mode, site_id: row.siteId, ...node };
+}

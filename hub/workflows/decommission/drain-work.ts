@@ -1,0 +1,67 @@
+import { failure } from "../../../shared/failures.ts";
+import type { NodeId, WorkflowId } from "../../../shared/ids.ts";
+import { TASKS } from "../../../shared/tasks/index.ts";
+import { closedHosts } from "../../db/queries/closed-hosts.ts";
+import { lockNode } from "../../db/queries/nodes.ts";
+import type { Task } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+import { AGENT_MAY_RETURN_SECONDS, openHost } from "../../tasks/open-host.ts";
+import { type AgentWork, cancelWork } from "./agent-work.ts";
+import type { DecommissionContext } from "./decommission-context.ts";
+
+/** Beyond the sessions' deadline: deliveries that were lost and made again. */
+const DRAIN_MARGIN_SECONDS = 1_800;
+
+const isForced = (context: DecommissionContext): boolean => context.decommission.forcedAt !== null;
+
+export const drainSeconds = ({ input }: DecommissionContext): number =>
+  input.agent_wait_seconds + input.deadline_seconds + DRAIN_MARGIN_SECONDS;
+
+export const DRAIN: AgentWork<"node.drain"> = {
+  type: "node.drain",
+  undoneBy: "node.undrain",
+  input: (context) => ({
+    reason: context.decommission.reason,
+    deadline_seconds: isForced(context) ? 0 : context.input.deadline_seconds,
+    force: context.input.force || isForced(context),
+  }),
+  // A forced drain that nobody waits for is carried out whenever the agent comes back.
+  deadlineSeconds: (context) => (isForced(context) ? AGENT_MAY_RETURN_SECONDS : drainSeconds(context)),
+  isAskedFor: (context, task) => {
+    const input = TASKS["node.drain"].input.safeParse(task.input);
+    return !isForced(context) || (input.success && input.data.force && input.data.deadline_seconds === 0);
+  },
+  failed: (context, task, evidence) => {
+    const told = { ...evidence, remaining_users: remainingUsers(task) };
+    const why = task.errorMessage ?? `the task is ${task.state}`;
+    const message = `Host ${context.node.hostname} was not drained: ${why}`;
+    // The agent's own word; the hub says `deadline_passed` too, of a task that has expired.
+    const byPeople =
+      task.state === "cancelled" ||
+      (task.state === "failed" && ["deadline_passed", "session_survived"].includes(task.errorCode ?? ""));
+    return byPeople
+      ? failure("state_ambiguity", "drain_incomplete", message, told)
+      : failure("upstream_transient", "drain_failed", message, told);
+  },
+  waitsFor: (_context, task) => {
+    const users = remainingUsers(task);
+    return users.length === 0 ? "The agent to drain the host" : `Sessions of ${users.join(", ")} to end`;
+  },
+};
+
+function remainingUsers(task: Task): readonly string[] {
+  const progress = TASKS["node.drain"].progress.safeParse(task.progress);
+  return progress.success ? progress.data.remaining_users.slice(0, 20) : [];
+}
+
+/**
+ * Takes the drain back: what is open of it ends, and a host that may have been marked lets people in again once its agent hears of it. Only while
+ * the operation owns the node's draining: a host of another state stays as it is.
+ */
+export async function undoDrain(tx: Tx, workflowId: WorkflowId, nodeId: NodeId, reason: string): Promise<void> {
+  await cancelWork(tx, workflowId, DRAIN);
+  const node = await lockNode(tx, nodeId);
+  if (node?.status !== "draining" || node.operationId !== workflowId) return;
+  const closed = await closedHosts(tx, [nodeId]);
+  if (closed.has(nodeId)) await openHost(tx, { nodeId, workflowId, reason });
+}

@@ -1,0 +1,39 @@
+import { ApiError } from "../../../shared/api/errors.ts";
+import { forceDecommission, readDecommissionRows } from "../../db/queries/decommissions.ts";
+import { readOpenSession } from "../../db/queries/onboarding-work.ts";
+import { isTerminal, lockWorkflow } from "../../db/queries/workflows.ts";
+import type { Tx } from "../../db/tx.ts";
+import { applyVerb, type VerbRequest } from "../engine/apply-verb.ts";
+import type { Workflow } from "../engine/workflow.ts";
+
+/**
+ * The explicit override of lifecycle 5.8. The operation goes on without an agent that is not connected; of one that is, sessions that are left
+ * are ended: a drain that it has already is replaced by a forced one. What has failed is resumed by it. While a connected agent is at work there is nothing to override. Asked twice, the
+ * first decision stays. Throws ApiError `verb_not_allowed`.
+ */
+export async function applyForce(
+  tx: Tx,
+  kinds: readonly Workflow[],
+  request: Omit<VerbRequest, "verb">,
+): Promise<void> {
+  const row = await lockWorkflow(tx, request.workflowId);
+  const rows = await readDecommissionRows(tx, request.workflowId);
+  if (row === null || rows === null) throw new ApiError("not_found", `There is no decommission ${request.workflowId}.`);
+  const { decommission, node } = rows;
+  if (isTerminal(row.status) || row.status === "compensating")
+    throw new ApiError("verb_not_allowed", `force is not possible while the decommission is ${row.status}.`);
+  if (decommission.mode === "release")
+    throw new ApiError(
+      "verb_not_allowed",
+      "A release waits for no agent, so there is nothing to force. Resume or cancel it.",
+    );
+  const failed = row.status === "failed_retryable" || row.status === "failed_manual_intervention";
+  if (decommission.forcedAt === null && !failed && (await readOpenSession(tx, node.id, node.generation)) !== null) {
+    throw new ApiError(
+      "verb_not_allowed",
+      `The agent of ${decommission.hostname} is connected and at work, so there is nothing to force. Wait for it, or cancel.`,
+    );
+  }
+  await forceDecommission(tx, decommission.decommissionId, request);
+  if (failed) await applyVerb(tx, kinds, { ...request, verb: "resume" });
+}

@@ -1,0 +1,149 @@
+import { type Evidence, failure } from "../../../shared/failures.ts";
+import type { SiteId } from "../../../shared/ids.ts";
+import type { NodeStatus } from "../../../shared/node-status.ts";
+import type { DecommissionMode } from "../../../shared/workflow-status.ts";
+import { readMaasSystemId } from "../../db/queries/decommissions.ts";
+import { recordMachineReleased } from "../../db/queries/machine-releases.ts";
+import { revokeCertificates } from "../../db/queries/node-certificates.ts";
+import { lockNode } from "../../db/queries/nodes.ts";
+import type { MaasMachineRow, MaasSiteProfile, Node } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+import type { MaasMachine, MaasPort } from "../../maas/port.ts";
+import { revokeEnrollmentTokens } from "../../node/enrollment-tokens.ts";
+import { cancelAllTasks } from "../../tasks/queue.ts";
+import type { Wait } from "../engine/stage.ts";
+import {
+  type MachineWatch,
+  readAndObserve,
+  seenEvidence,
+  waitForObservation,
+  watchMachine,
+} from "../machine/watch-machine.ts";
+import { inFencedTx } from "../services.ts";
+import { StageFailure } from "../stage-failure.ts";
+import { type DecommissionContext, type DecommissionState, stateConflict } from "./decommission-context.ts";
+import { asksWhoOwns, judgeRelease, type ReleaseJudgement, type ReleaseStage } from "./release-verdicts.ts";
+
+/** What the node must be while its machine is released; none: the mode releases none. What a removed node has left is no node's any more. */
+const RELEASED_WHILE: Readonly<Record<DecommissionMode, readonly NodeStatus[]>> = {
+  drain: [],
+  remove: [],
+  release: ["retired", "deleted"],
+};
+
+/** The machine that the operation was asked for: the one that the node was bound to then. */
+export function machineOf({ decommission }: DecommissionContext): { siteId: SiteId; systemId: string } {
+  const { siteId, maasSystemId: systemId, hostname } = decommission;
+  if (siteId !== null && systemId !== null) return { siteId, systemId };
+  const message = `Node ${hostname} had no machine in MAAS when the operation was asked for. Cancel it.`;
+  throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message));
+}
+
+export const maasOf = (context: DecommissionContext): Promise<MaasPort> =>
+  context.services.maas(machineOf(context).siteId);
+
+/** The knobs of the profile by which the node was onboarded (decision M7). */
+export function profileOf({ profile, decommission }: DecommissionContext): MaasSiteProfile {
+  if (profile !== null) return profile;
+  const message = `Node ${decommission.hostname} was brought in by no onboarding, so no profile says how long its release may take. Cancel the operation.`;
+  throw new StageFailure(failure("input_config_error", "profile_unknown", message));
+}
+
+/** Throws `node_state_conflict` where the node is not what the mode releases it as, or has become another machine. */
+export function mustStandForRelease(
+  context: DecommissionContext,
+  node: Pick<Node, "status" | "generation"> | null,
+  boundSystemId: string | null,
+): void {
+  const { systemId } = machineOf(context);
+  if (node === null || !RELEASED_WHILE[context.decommission.mode].includes(node.status))
+    throw new StageFailure(stateConflict(context, node?.status ?? null, "released"));
+  const stands = boundSystemId === systemId || (node.status === "deleted" && boundSystemId === null);
+  if (stands && node.generation === context.node.generation) return;
+  const message = `Node ${context.node.hostname} is machine ${boundSystemId ?? "none"} now, not ${systemId}, for which the release was asked. Cancel it, and ask again for the machine that the node is.`;
+  throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message, { maas_system_id: systemId }));
+}
+
+/**
+ * A removed node says nothing of what its machine is now, only that no node and no onboarding of Muster's has it. Throws `node_state_conflict` where
+ * MAAS has given it another name: then somebody has put it to another use, whose system the release would end.
+ */
+export function mustStillBeTheHost(context: DecommissionContext, machine: Pick<MaasMachine, "systemId" | "hostname">) {
+  const { node, decommission } = context;
+  if (node.status !== "deleted" || machine.hostname === decommission.hostname) return;
+  const message = `Machine ${machine.systemId} is named ${machine.hostname} in MAAS now, so it is not what node ${decommission.hostname} left. Where it is all the same, give it that name in MAAS and rerun; else cancel.`;
+  const evidence = { maas_system_id: machine.systemId, maas_hostname: machine.hostname };
+  throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message, evidence));
+}
+
+/** The last look before the call that cannot be taken back, under the fence and with the node's record held. */
+export const mustStillStand = (context: DecommissionContext): Promise<void> =>
+  inFencedTx(context, async (tx) => {
+    const node = await lockNode(tx, context.node.id);
+    mustStandForRelease(context, node, await readMaasSystemId(tx, context.node.id));
+  });
+
+async function fresh(context: DecommissionContext): Promise<MaasMachine> {
+  const { systemId } = machineOf(context);
+  const machine = await (await maasOf(context)).readMachine(systemId);
+  if (machine !== null) return machine;
+  const message = `Machine ${systemId} of node ${context.node.hostname} is not in MAAS any more. Where it was deleted, see to it that the host is off, cancel, and remove the node; where it comes back, rerun.`;
+  throw new StageFailure(failure("state_ambiguity", "bound_machine_vanished", message, { maas_system_id: systemId }));
+}
+
+const watchOf = (context: DecommissionContext): MachineWatch => ({
+  db: context.services.db,
+  inTx: context.services.inTx,
+  ...machineOf(context),
+  now: context.now,
+  deadline: context.deadline,
+  fresh: () => fresh(context),
+});
+
+export const freshMachine = (context: DecommissionContext): Promise<MaasMachine> => readAndObserve(watchOf(context));
+
+/** The machine where there is reason to look at it (`watchMachine`); null: MAAS is still at what it was at. */
+export const watchedMachine = (context: DecommissionContext, at: ReleaseStage): Promise<MaasMachine | null> =>
+  watchMachine(
+    watchOf(context),
+    (row: MaasMachineRow) => judgeRelease(at, row, { ours: false, told: false }).kind !== "wait",
+  );
+
+/** Judged with the name of our MAAS user asked afresh, where the verdict depends on it. */
+export async function judged(
+  at: ReleaseStage,
+  context: DecommissionContext,
+  machine: MaasMachine,
+): Promise<ReleaseJudgement> {
+  const told = context.state.release_failure_told === true;
+  if (machine.owner === null || !asksWhoOwns(at, machine.status))
+    return judgeRelease(at, machine, { ours: false, told });
+  const { username } = await (await maasOf(context)).whoami();
+  return judgeRelease(at, machine, { ours: machine.owner === username, told });
+}
+
+export function waitForMachine(context: DecommissionContext, reason: string): Wait<DecommissionState> {
+  const { siteId, systemId } = machineOf(context);
+  return waitForObservation(siteId, systemId, reason);
+}
+
+/**
+ * What follows from MAAS having given up the installed system: nothing that it carried lets its agent in any more, and what waits for the agent
+ * waits no longer. Once; in the transaction of the look that saw it.
+ */
+export const hostIsGone =
+  (context: DecommissionContext) =>
+  async (tx: Tx): Promise<void> => {
+    const { decommission, node } = context;
+    if (decommission.releasedGeneration === node.generation) return;
+    const reason = "Its machine was released in MAAS";
+    await revokeCertificates(tx, node.id, "all", reason);
+    await revokeEnrollmentTokens(tx, node.id);
+    await cancelAllTasks(tx, node.id);
+    await recordMachineReleased(tx, decommission.decommissionId, node.generation);
+  };
+
+export async function observedMachine({ decommission, services }: DecommissionContext): Promise<Evidence> {
+  const { siteId, maasSystemId } = decommission;
+  return siteId === null || maasSystemId === null ? {} : seenEvidence(services.db, siteId, maasSystemId);
+}

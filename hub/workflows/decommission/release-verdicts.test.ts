@@ -1,0 +1,78 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ruleOf } from "../../../shared/failures.ts";
+import { machine } from "../machine/machines.fixture.ts";
+import { VERDICTS } from "../machine/verdict-table.ts";
+import { asksWhoOwns, judgeRelease, RELEASE_STAGES, RELEASE_VERDICTS, type ReleaseStage } from "./release-verdicts.ts";
+
+const CODES = Object.keys(RELEASE_VERDICTS).map(Number);
+const judge = (at: ReleaseStage, status: number, ours: boolean, told = false, locked = false) =>
+  judgeRelease(at, machine({ status, locked, owner: ours ? "muster" : "somebody" }), { ours, told });
+const released = (at: ReleaseStage, ours: boolean, told: boolean, locked = false) =>
+  CODES.filter((status) => judge(at, status, ours, told, locked).kind === "release");
+
+describe("the verdicts on a machine that is released", () => {
+  it("are there for each of MAAS's 23 statuses at both stages", () => {
+    expect(CODES).toEqual(Object.keys(VERDICTS).map(Number));
+    for (const row of Object.values(RELEASE_VERDICTS)) expect(Object.keys(row)).toEqual([...RELEASE_STAGES]);
+  });
+
+  it("ask for a release of what is deployed and ours, of a failed release only once that was told, and of nothing else", () => {
+    expect(released("release_maas_node", true, false)).toEqual([6]);
+    expect(released("release_maas_node", true, true)).toEqual([6, 13, 15]);
+    for (const told of [true, false]) {
+      expect(released("release_maas_node", false, told)).toEqual([]);
+      expect(released("release_maas_node", true, told, true)).toEqual([]);
+      expect(released("power_off_maas_node", true, told)).toEqual([]);
+    }
+  });
+
+  it("adopt what is released, and wait for what is being released, whoever owns it", () => {
+    const of = (kind: string) => CODES.filter((status) => judge("release_maas_node", status, false).kind === kind);
+    expect(of("released")).toEqual([0, 4]);
+    expect(of("wait")).toEqual([12, 14]);
+  });
+
+  it("let nothing but a free machine be powered off", () => {
+    expect(CODES.filter((status) => judge("power_off_maas_node", status, true).kind === "released")).toEqual([0, 4]);
+  });
+
+  it("depend on the owner exactly where it is asked for", () => {
+    for (const at of RELEASE_STAGES)
+      for (const status of CODES) {
+        const differs = [true, false].some(
+          (told) => judge(at, status, true, told).kind !== judge(at, status, false, told).kind,
+        );
+        expect(asksWhoOwns(at, status), `${at} ${status}`).toBe(differs);
+      }
+  });
+
+  it("property: a status that MAAS may invent is an ambiguity, never a guess", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 23, max: 1000 }), fc.constantFrom(...RELEASE_STAGES), (status, at) => {
+        expect(judge(at, status, true, true)).toMatchObject({
+          kind: "failed",
+          accepted: false,
+          failure: { class: "state_ambiguity", code: "unknown_maas_status" },
+        });
+      }),
+    );
+  });
+
+  it("say of each failure what to do, by the verb that the taxonomy recommends", () => {
+    for (const at of RELEASE_STAGES)
+      for (const status of CODES)
+        for (const [ours, locked] of [
+          [true, false],
+          [true, true],
+          [false, false],
+        ] as const) {
+          const verdict = judge(at, status, ours, false, locked);
+          if (verdict.kind !== "failed") continue;
+          const { nextVerb, endsAs } = ruleOf(verdict.failure);
+          expect(verdict.failure.message, `${at} ${status}`).toContain(nextVerb);
+          expect(endsAs).toBe("failed_manual_intervention");
+          expect(verdict.failure.evidence).toMatchObject({ last_maas_status_code: status });
+        }
+  });
+});

@@ -1,0 +1,132 @@
+import { type Failure, failure } from "../../../shared/failures.ts";
+import { type JudgedMachine, machineEvidence } from "../machine/verdict-table.ts";
+
+/** The stages that release a machine and switch it off judge its status at. */
+export const RELEASE_STAGES = ["release_maas_node", "power_off_maas_node"] as const;
+export type ReleaseStage = (typeof RELEASE_STAGES)[number];
+
+/**
+ * What a stage does on seeing a status. `release`, and `release_failed` and `erase_failed` once they were told, ask MAAS for the release: only
+ * of a machine that our MAAS user owns and that is not locked. `ambiguous`: nothing that is done to a node explains it (decision M2).
+ */
+export type ReleaseVerdict = "released" | "wait" | "release" | "release_failed" | "erase_failed" | "ambiguous";
+
+type Row = Readonly<Record<ReleaseStage, ReleaseVerdict>>;
+const row = (release_maas_node: ReleaseVerdict, power_off_maas_node: ReleaseVerdict): Row => ({
+  release_maas_node,
+  power_off_maas_node,
+});
+const A = "ambiguous";
+
+/** All 23 statuses of MAAS by code (maas 3). A release ends at New where the machine had never passed its commissioning (maas 2.9). */
+export const RELEASE_VERDICTS = {
+  //                                release_maas_node  power_off_maas_node
+  /* New */ 0: row("released", "released"),
+  /* Commissioning */ 1: row(A, A),
+  /* Failed commissioning */ 2: row(A, A),
+  /* Missing */ 3: row(A, A),
+  /* Ready */ 4: row("released", "released"),
+  /* Reserved */ 5: row(A, A),
+  /* Deployed */ 6: row("release", A),
+  /* Retired */ 7: row(A, A),
+  /* Broken */ 8: row(A, A),
+  /* Deploying */ 9: row(A, A),
+  /* Allocated */ 10: row(A, A),
+  /* Failed deployment */ 11: row(A, A),
+  /* Releasing */ 12: row("wait", "wait"),
+  /* Releasing failed */ 13: row("release_failed", A),
+  /* Disk erasing */ 14: row("wait", "wait"),
+  /* Failed disk erasing */ 15: row("erase_failed", A),
+  /* Rescue mode */ 16: row(A, A),
+  /* Entering rescue mode */ 17: row(A, A),
+  /* Failed to enter rescue mode */ 18: row(A, A),
+  /* Exiting rescue mode */ 19: row(A, A),
+  /* Failed to exit rescue mode */ 20: row(A, A),
+  /* Testing */ 21: row(A, A),
+  /* Failed testing */ 22: row(A, A),
+} as const satisfies Record<number, Row>;
+
+const TABLE: Readonly<Record<number, Row>> = RELEASE_VERDICTS;
+
+/** `released`: MAAS has taken the machine back. `accepted`: the release is under way, or ended badly, so the host is gone already. */
+export type ReleaseJudgement =
+  | { readonly kind: "released" | "wait" | "release" }
+  | { readonly kind: "failed"; readonly failure: Failure; readonly accepted: boolean };
+
+/** Whether the verdict depends on who owns the machine. */
+export const asksWhoOwns = (at: ReleaseStage, status: number): boolean =>
+  ["release", "release_failed", "erase_failed"].includes(TABLE[status]?.[at] ?? "ambiguous");
+
+/** `ours`: our MAAS user owns the machine. `told`: a failed release was told before, so the next look asks for it again. */
+export function judgeRelease(
+  at: ReleaseStage,
+  machine: JudgedMachine,
+  { ours, told }: { readonly ours: boolean; readonly told: boolean },
+): ReleaseJudgement {
+  const verdict = TABLE[machine.status]?.[at];
+  if (verdict === undefined) return ambiguous(at, machine, "unknown_maas_status");
+  switch (verdict) {
+    case "released":
+    case "wait":
+      return { kind: verdict };
+    case "release":
+      return mayRelease(at, machine, ours);
+    case "release_failed":
+      if (told) return mayRelease(at, machine, ours);
+      return failed(
+        failure(
+          "bmc_power_failure",
+          "power_action_failed",
+          `MAAS could not power off ${nameOf(machine)} to release it: ${whyOf(machine)}. Check the BMC, then resume.`,
+          machineEvidence(machine),
+        ),
+      );
+    case "erase_failed":
+      if (told) return mayRelease(at, machine, ours);
+      return failed(
+        failure(
+          "upstream_transient",
+          "erase_failed",
+          `MAAS could not erase the disks of ${nameOf(machine)}: ${whyOf(machine)}. Read the erase's output in MAAS and mend it, then resume.`,
+          machineEvidence(machine),
+        ),
+      );
+    case "ambiguous":
+      return ambiguous(at, machine, "unexpected_maas_status");
+  }
+}
+
+/** Why a released machine that is on cannot be powered off; null where it can. */
+export const cannotPowerOff = (machine: JudgedMachine): Failure | null =>
+  machine.locked ? ambiguity("power_off_maas_node", machine, "machine_locked") : null;
+
+const failed = (what: Failure): ReleaseJudgement => ({ kind: "failed", failure: what, accepted: true });
+
+function mayRelease(at: ReleaseStage, machine: JudgedMachine, ours: boolean): ReleaseJudgement {
+  if (!ours) return ambiguous(at, machine, "machine_owned_by_other");
+  return machine.locked ? ambiguous(at, machine, "machine_locked") : { kind: "release" };
+}
+
+const TODO = {
+  unknown_maas_status: "Bring it to a status that this version of Muster knows, then rerun.",
+  unexpected_maas_status: "Find out who works on it; once it is Deployed again as it was, or Ready, rerun; or cancel.",
+  machine_locked: "Unlock it, then resume.",
+  machine_owned_by_other: "Have its owner release it, then rerun; or cancel.",
+} as const;
+
+const ambiguous = (at: ReleaseStage, machine: JudgedMachine, code: keyof typeof TODO): ReleaseJudgement => ({
+  kind: "failed",
+  failure: ambiguity(at, machine, code),
+  accepted: false,
+});
+
+function ambiguity(at: ReleaseStage, machine: JudgedMachine, code: keyof typeof TODO): Failure {
+  const owner = machine.owner === null ? "nobody owns it" : `${machine.owner.slice(0, 64)} owns it`;
+  const besides = code === "machine_locked" ? "it is locked" : owner;
+  const message = `${nameOf(machine)} is '${machine.statusName}' (${machine.status}) in MAAS, and ${besides}, so nothing is done to it at "${at}". ${TODO[code]}`;
+  return failure("state_ambiguity", code, message, machineEvidence(machine));
+}
+
+const nameOf = (machine: JudgedMachine): string => `Machine ${machine.hostname} (${machine.systemId})`;
+const whyOf = (machine: JudgedMachine): string =>
+  machine.errorDescription || machine.statusMessage || "MAAS gave no reason";

@@ -1,0 +1,59 @@
+import { failure } from "../../../../shared/failures.ts";
+import type { Observation } from "../../engine/stage.ts";
+import { judgeTask, queueWork, settledTask, startWork } from "../agent-work.ts";
+import {
+  type DecommissionContext,
+  type DecommissionStageOf,
+  type DecommissionState,
+  stateConflict,
+} from "../decommission-context.ts";
+import { DRAIN, drainSeconds, undoDrain } from "../drain-work.ts";
+
+async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
+  const { node, decommission, session } = context;
+  if (node.status === "retired" || node.status === "removing" || node.status === "deleted")
+    return { kind: "skipped", message: `The node is ${node.status} already` };
+  if (node.status !== "draining") return { kind: "failed", failure: stateConflict(context, node.status, "drained") };
+  const task = await settledTask(context, DRAIN);
+  if (task?.state === "succeeded")
+    return { kind: "done", message: "The agent has drained the host", details: { task_id: task.id } };
+  if (decommission.forcedAt !== null && session === null) {
+    return {
+      kind: "skipped",
+      message: `Went on without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`,
+      // Not cancelled, which would have an agent that was at it open the host again: when it comes back it closes the host and ends what is left.
+      commit: async (tx) => void (await queueWork(tx, context, DRAIN)),
+    };
+  }
+  return judgeTask(context, DRAIN, task) ?? { kind: "not_started" };
+}
+
+/** Nobody new is let onto the host, and whoever is there leaves (lifecycle 5.2). The agent does it; this waits for its word. */
+export const drainNode: DecommissionStageOf = {
+  name: "drain_node",
+  title: "Have the agent drain the host: no new sessions, the open ones end",
+  reentry: { rule: "observe_first", observe: look },
+  timeout: {
+    seconds: drainSeconds,
+    failure: (context) =>
+      failure(
+        "upstream_transient",
+        "drain_failed",
+        `Draining ${context.node.hostname} took longer than ${drainSeconds(context)} s.`,
+        {
+          node_id: context.node.id,
+          agent_connected: context.session !== null,
+          timeout_seconds: drainSeconds(context),
+        },
+      ),
+  },
+  retry: { maxAttempts: 3, baseSeconds: 5, maxSeconds: 60 },
+  // The wait was the retry (lifecycle 5.8): an agent that did not come is a person's to look for.
+  overrides: { post_deploy_connectivity_failure: { retry: "never" } },
+  run: (context) => startWork(context, DRAIN),
+  compensate: async (context) => ({
+    kind: "done",
+    message: "The drain is taken back on the host as well, as far as it was begun",
+    commit: (tx) => undoDrain(tx, context.workflowId, context.node.id, "The drain was given up"),
+  }),
+};

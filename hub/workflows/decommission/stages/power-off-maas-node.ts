@@ -1,0 +1,96 @@
+import { type Failure, failure } from "../../../../shared/failures.ts";
+import { MaasError } from "../../../maas/port.ts";
+import type { Observation, Outcome, Wait } from "../../engine/stage.ts";
+import { WAIT_RETRY } from "../../services.ts";
+import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
+import {
+  freshMachine,
+  judged,
+  maasOf,
+  machineOf,
+  mustStandForRelease,
+  mustStillStand,
+  profileOf,
+  waitForMachine,
+} from "../release-machine.ts";
+import { cannotPowerOff } from "../release-verdicts.ts";
+
+/** A power query holds one of MAAS's few places for slow calls, for up to a minute. */
+const LOOK_AGAIN_SECONDS = 30;
+
+/**
+ * A release powers the machine off; this sees to it that it is (lifecycle 6.4). The BMC is asked afresh, as MAAS's own record of the power may be minutes
+ * old. Off is only what the BMC calls off: a state that nobody knows is waited out, and then told (lifecycle 5.8).
+ */
+export const powerOffMaasNode: DecommissionStageOf = {
+  name: "power_off_maas_node",
+  title: "See that the released machine is off, and power it off where it is not",
+  reentry: { rule: "observe_first", observe: look },
+  timeout: { seconds: (context) => profileOf(context).powerOffTimeoutSeconds, failure: timedOut },
+  retry: WAIT_RETRY,
+  overrides: { bmc_power_failure: { maxAttempts: 3 } },
+  run,
+};
+
+async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
+  mustStandForRelease(context, context.node, context.boundSystemId);
+  const machine = await freshMachine(context);
+  const verdict = await judged("power_off_maas_node", context, machine);
+  if (verdict.kind === "failed") return { kind: "failed", failure: verdict.failure };
+  if (verdict.kind === "wait") return waitForMachine(context, `MAAS to finish '${machine.statusName}'`);
+  const power = await askBmc(context);
+  if (power === "off") return { kind: "done", message: "The machine is off" };
+  if (power !== "on") return waitFor(context, "The BMC to say whether the machine is on", power);
+  if (context.state.power_off_asked === true) return waitFor(context, "MAAS to power the machine off", power);
+  const hindrance = cannotPowerOff(machine);
+  return hindrance === null ? { kind: "not_started" } : { kind: "failed", failure: hindrance };
+}
+
+async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
+  await mustStillStand(context);
+  await (await maasOf(context)).powerOff(machineOf(context).systemId);
+  const wait = waitFor(context, "MAAS to power the machine off", "on");
+  return { ...wait, patch: { ...wait.patch, power_off_asked: true } };
+}
+
+/** What MAAS hears of the BMC just now; a BMC that does not answer has said nothing. */
+async function askBmc(context: DecommissionContext): Promise<string> {
+  try {
+    return await (await maasOf(context)).queryPowerState(machineOf(context).systemId);
+  } catch (error) {
+    if (error instanceof MaasError && (error.code === "power_failure" || error.code === "no_rack")) return "error";
+    throw error;
+  }
+}
+
+const waitFor = (context: DecommissionContext, reason: string, power: string): Wait<DecommissionState> => ({
+  ...waitForMachine(context, reason),
+  seconds: LOOK_AGAIN_SECONDS,
+  patch: { power_state: power.slice(0, 32) },
+});
+
+function timedOut(context: DecommissionContext): Failure {
+  const seconds = profileOf(context).powerOffTimeoutSeconds;
+  const { systemId } = machineOf(context);
+  const power = context.state.power_state ?? null;
+  const evidence = {
+    timeout_seconds: seconds,
+    timeout_knob: "powerOffTimeoutSeconds",
+    maas_system_id: systemId,
+    bmc_power_state: power,
+  };
+  const machine = `Machine ${systemId} of node ${context.node.hostname}`;
+  return power === "on"
+    ? failure(
+        "bmc_power_failure",
+        "power_action_failed",
+        `${machine} is released but still on ${seconds} s later. Check its BMC, then resume.`,
+        evidence,
+      )
+    : failure(
+        "bmc_power_failure",
+        "power_state_unknown",
+        `${machine} is released, but within ${seconds} s nobody could say whether it is off (MAAS says '${power ?? "nothing"}'). Check its BMC, then resume.`,
+        evidence,
+      );
+}

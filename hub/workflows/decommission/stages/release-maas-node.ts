@@ -1,0 +1,133 @@
+import { failure } from "../../../../shared/failures.ts";
+import { MaasError, type MaasErrorCode } from "../../../maas/port.ts";
+import type { Compensation, CompensationCause, Observation, Outcome } from "../../engine/stage.ts";
+import { DEPLOYED, machineEvidence } from "../../machine/verdict-table.ts";
+import { UNHEARD_CALL_SECONDS, WAIT_RETRY } from "../../services.ts";
+import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
+import {
+  hostIsGone,
+  judged,
+  maasOf,
+  machineOf,
+  mustStandForRelease,
+  mustStillBeTheHost,
+  mustStillStand,
+  profileOf,
+  waitForMachine,
+  watchedMachine,
+} from "../release-machine.ts";
+
+const REASON = "MAAS to release the machine";
+/** The machine moved, was locked or is gone since the look: the next one says what it is. */
+const LOOK_AGAIN: readonly MaasErrorCode[] = ["state_conflict", "forbidden", "not_found"];
+
+/**
+ * Gives the machine back to MAAS and waits until it is free (lifecycle 5.4). Never released blindly: each call follows a look at this machine, the
+ * intent is committed before it, and what is released or being released already is adopted, whoever asked for it. No erase is asked for; one that
+ * MAAS does by its own configuration is waited for.
+ */
+export const releaseMaasNode: DecommissionStageOf = {
+  name: "release_maas_node",
+  title: "Release the machine in MAAS and wait until it is free",
+  reentry: { rule: "observe_first", observe: look },
+  timeout: {
+    seconds: (context) => profileOf(context).releaseTimeoutSeconds,
+    failure: (context) => {
+      const seconds = profileOf(context).releaseTimeoutSeconds;
+      return failure(
+        "upstream_transient",
+        "release_timeout",
+        `Releasing the machine of ${context.node.hostname} took longer than the profile allows (${seconds} s). Look at it in MAAS, then resume.`,
+        {
+          timeout_seconds: seconds,
+          timeout_knob: "releaseTimeoutSeconds",
+          maas_system_id: machineOf(context).systemId,
+        },
+      );
+    },
+  },
+  retry: WAIT_RETRY,
+  // Lifecycle 5.8: a release that MAAS failed at is asked for again a few times, then a person looks.
+  overrides: { bmc_power_failure: { maxAttempts: 3 } },
+  run,
+  compensate,
+};
+
+async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
+  mustStandForRelease(context, context.node, context.boundSystemId);
+  const machine = await watchedMachine(context, "release_maas_node");
+  const gone = hostIsGone(context);
+  if (machine === null) return { ...waitForMachine(context, REASON), commit: gone };
+  const verdict = await judged("release_maas_node", context, machine);
+  switch (verdict.kind) {
+    case "released":
+      return { kind: "done", message: `The machine is released: it is ${machine.statusName}`, commit: gone };
+    case "wait":
+      return { ...waitForMachine(context, REASON), commit: gone };
+    case "release":
+      mustStillBeTheHost(context, machine);
+      return { kind: "not_started" };
+    case "failed":
+      if (!verdict.accepted) return { kind: "failed", failure: verdict.failure };
+      return { kind: "failed", failure: verdict.failure, patch: { release_failure_told: true }, commit: gone };
+  }
+}
+
+async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
+  const { node, workflowId, state } = context;
+  if (state.release_intent !== node.generation) {
+    const wait = waitForMachine(context, "The release to be asked for");
+    return { ...wait, seconds: 0, patch: { release_intent: node.generation } };
+  }
+  await mustStillStand(context);
+  try {
+    const comment = `muster decommission ${workflowId}`;
+    await (await maasOf(context)).release(machineOf(context).systemId, { comment });
+  } catch (error) {
+    if (!(error instanceof MaasError) || !LOOK_AGAIN.includes(error.code)) throw error;
+    const seen = await look(context);
+    if (seen.kind === "not_started") throw error;
+    return seen;
+  }
+  return {
+    ...waitForMachine(context, REASON),
+    patch: { release_failure_told: false },
+    commit: hostIsGone(context),
+  };
+}
+
+/** The node stays what it is whatever is undone. A release that MAAS took cannot be; until then there is nothing to undo. */
+async function compensate(
+  context: DecommissionContext,
+  cause: CompensationCause,
+): Promise<Compensation<DecommissionState>> {
+  const { state, node, decommission } = context;
+  if (cause === "restart") return { kind: "skipped", message: "Whatever was released is looked at anew" };
+  const asked = state.release_intent === node.generation;
+  const released = decommission.releasedGeneration === node.generation;
+  if (!asked && !released)
+    return { kind: "skipped", message: `Nothing was released; the node is ${node.status} as before` };
+  const { systemId } = machineOf(context);
+  const maas = await maasOf(context);
+  const machine = await maas.readMachine(systemId);
+  const untouched = machine?.status === DEPLOYED && machine.owner === (await maas.whoami()).username;
+  if (!released && untouched) {
+    if (context.now.getTime() - context.enteredAt.getTime() < UNHEARD_CALL_SECONDS * 1000)
+      return waitForMachine(context, "A release whose answer was not heard to show in MAAS, or not");
+    return { kind: "done", message: `MAAS released nothing; the node is ${node.status} as before` };
+  }
+  const now = machine === null ? "not in MAAS any more" : `'${machine.statusName}' in MAAS`;
+  const removed = node.status === "deleted";
+  const then = removed ? "" : ` Node ${node.hostname} stays retired and cannot be activated again; remove it.`;
+  const message = `A release cannot be undone: machine ${systemId} is ${now}.${then} The host may be onboarded anew.`;
+  return {
+    kind: "skipped",
+    message,
+    leaves: {
+      message,
+      nextAction: `${removed ? "" : "Remove the node. "}Once the machine is Ready in MAAS, the host may be onboarded again.`,
+      evidence: machine === null ? { maas_system_id: systemId } : machineEvidence(machine),
+    },
+    commit: hostIsGone(context),
+  };
+}

@@ -1,0 +1,117 @@
+import { failure } from "../../../../shared/failures.ts";
+import { isHostReleased } from "../../../db/queries/machine-releases.ts";
+import { hasEnrolled } from "../../../db/queries/node-certificates.ts";
+import type { Tx } from "../../../db/tx.ts";
+import { deleteNode, enterRemoving, leaveRemoving } from "../../../node/lifecycle.ts";
+import type { Compensation, Observation } from "../../engine/stage.ts";
+import { StageFailure } from "../../stage-failure.ts";
+import { cancelWork, currentTask, judgeTask, settledTask, startWork } from "../agent-work.ts";
+import {
+  type DecommissionContext,
+  type DecommissionStageOf,
+  type DecommissionState,
+  stateConflict,
+} from "../decommission-context.ts";
+import { staysDeployed, UNINSTALL, uninstallSeconds } from "../uninstall-work.ts";
+
+async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
+  const { node, decommission, session } = context;
+  if (node.status === "deleted") return { kind: "done", message: "The node is deleted already" };
+  if (node.status !== "retired" && node.status !== "removing")
+    return { kind: "failed", failure: stateConflict(context, node.status, "removed") };
+  if (await isHostReleased(context.services.db, node)) {
+    return {
+      kind: "done",
+      message: "The host was released in MAAS, so there is no agent to uninstall; the node is deleted",
+      commit: (tx) => finish(tx, context),
+    };
+  }
+  if (node.onboardingMode === "manual" && !(await hasEnrolled(context.services.db, node.id))) {
+    return {
+      kind: "done",
+      message: "The host never enrolled, so there is no agent to uninstall; the node is deleted",
+      commit: (tx) => finish(tx, context),
+    };
+  }
+  const task = await settledTask(context, UNINSTALL);
+  if (task?.state === "succeeded") {
+    return {
+      kind: "done",
+      message: `The agent removes itself; the node is deleted and its certificates are revoked.${await left(context)}`,
+      details: { task_id: task.id },
+      commit: (tx) => finish(tx, context),
+    };
+  }
+  if (decommission.forcedAt !== null && session === null) {
+    return {
+      kind: "done",
+      message: `Removed without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}.${await left(context)}`,
+      commit: async (tx) => {
+        await cancelWork(tx, context.workflowId, UNINSTALL);
+        await finish(tx, context);
+      },
+    };
+  }
+  return judgeTask(context, UNINSTALL, task) ?? { kind: "not_started" };
+}
+
+/** Of the machine. */
+async function left({ services, node, decommission }: DecommissionContext): Promise<string> {
+  const stays = await staysDeployed(services.db, node, decommission.maasSystemId);
+  return stays === null ? "" : ` ${stays}`;
+}
+
+async function finish(tx: Tx, context: DecommissionContext): Promise<void> {
+  const step = await deleteNode(tx, context.node.id, context.workflowId, context.decommission.reason);
+  if (step.kind === "refused") throw new StageFailure(stateConflict(context, step.actual, "removed"));
+}
+
+/** Until the hub has accepted the agent's word nothing is gone from the host; from then on there is no way back. */
+async function giveUp(context: DecommissionContext): Promise<Compensation<DecommissionState>> {
+  const task = await currentTask(context.services.db, context.workflowId, UNINSTALL);
+  if (task?.state === "succeeded" || context.node.status === "deleted") {
+    const message = `The agent of ${context.node.hostname} removes itself already, so the remove cannot be cancelled any more. Resume to finish it.`;
+    return {
+      kind: "too_late",
+      failure: failure("state_ambiguity", "uninstall_accepted", message, { node_id: context.node.id }),
+    };
+  }
+  return {
+    kind: "done",
+    message: "The node is retired as before; its identity was kept",
+    commit: async (tx) => {
+      const ended = await cancelWork(tx, context.workflowId, UNINSTALL);
+      if (ended?.state === "succeeded") throw new Error("the uninstall was accepted meanwhile");
+      await leaveRemoving(tx, context.node.id, context.workflowId, "The remove was given up");
+    },
+  };
+}
+
+/** `retired -> removing -> deleted` (lifecycle 5.4): the agent uninstalls itself, then its identity is void for ever. */
+export const removeGpuaasNodeRecord: DecommissionStageOf = {
+  name: "remove_gpuaas_node_record",
+  title: "Have the agent uninstall itself, revoke its certificates and delete the node",
+  reentry: { rule: "observe_first", observe: look },
+  timeout: {
+    seconds: uninstallSeconds,
+    failure: (context) =>
+      failure(
+        "upstream_transient",
+        "uninstall_failed",
+        `Uninstalling the agent of ${context.node.hostname} took longer than ${uninstallSeconds(context)} s.`,
+        {
+          node_id: context.node.id,
+          agent_connected: context.session !== null,
+          timeout_seconds: uninstallSeconds(context),
+        },
+      ),
+  },
+  retry: { maxAttempts: 3, baseSeconds: 5, maxSeconds: 60 },
+  overrides: { post_deploy_connectivity_failure: { retry: "never" } },
+  run: (context) =>
+    startWork(context, UNINSTALL, async (tx) => {
+      const step = await enterRemoving(tx, context.node.id, context.workflowId, context.decommission.reason);
+      if (step.kind === "refused") throw new StageFailure(stateConflict(context, step.actual, "removed"));
+    }),
+  compensate: giveUp,
+};

@@ -1,0 +1,197 @@
+import { randomUUID } from "node:crypto";
+import type {
+  DecommissionCreated,
+  DrainCreate,
+  ReleaseCreate,
+  RemoveCreate,
+} from "../../../shared/api/decommissions.ts";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { type NodeId, WorkflowId } from "../../../shared/ids.ts";
+import type { NodeStatus } from "../../../shared/node-status.ts";
+import type { DecommissionMode } from "../../../shared/workflow-status.ts";
+import { eq, sql } from "../../db/orm.ts";
+import { hasProfile, readMaasSystemId, readPriorStatus } from "../../db/queries/decommissions.ts";
+import { lockNode } from "../../db/queries/nodes.ts";
+import { onboardingOfHost } from "../../db/queries/onboarding-work.ts";
+import { WORKFLOW_CHANNEL } from "../../db/queries/workflow-wakes.ts";
+import { type Node, nodeDecommissions, workflowSubjects, workflows } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+import { revokeEnrollmentTokens } from "../../node/enrollment-tokens.ts";
+import { moveNode } from "../../node/move-node.ts";
+import { firstStageOf } from "./decommission.ts";
+import { takeLeftMachine } from "./take-left-machine.ts";
+import { staysDeployed } from "./uninstall-work.ts";
+
+export type DecommissionRequest =
+  | ({ readonly mode: "drain" } & DrainCreate)
+  | ({ readonly mode: "remove" } & RemoveCreate)
+  | ({ readonly mode: "release" } & ReleaseCreate);
+
+/**
+ * THE table of what a mode may begin with; the text is why not, and what to do. A node that an earlier operation left in the middle, held by
+ * nobody, is taken over; so is one that is enrolling, once its onboarding is over (`leaveEnrolling`). One whose host never came is removed at once.
+ */
+const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, true | string>>>> = {
+  drain: {
+    bootstrap_issued: "Its host has not enrolled, so there is nothing to drain: remove it.",
+    enrolling: true,
+    active: true,
+    offline: true,
+    quarantined: true,
+    draining: true,
+    retired: "It is drained already: remove it, or activate it.",
+    removing: "It is being removed.",
+    deleted: "A deleted node is never used again.",
+  },
+  remove: {
+    bootstrap_issued: true,
+    enrolling: "Only a retired node is removed: cancel its onboarding, and drain the node that it leaves.",
+    active: "Only a retired node is removed: drain it first.",
+    offline: "Only a retired node is removed: drain it first.",
+    quarantined: "Only a retired node is removed: drain it first.",
+    draining: "Only a retired node is removed: wait until it is drained.",
+    retired: true,
+    removing: true,
+    deleted: "It is removed already.",
+  },
+  release: {
+    bootstrap_issued: "It is no machine in MAAS.",
+    enrolling:
+      "Only the machine of a retired node is released: cancel its onboarding, and drain the node that it leaves.",
+    active: "Only the machine of a retired node is released: drain it first.",
+    offline: "Only the machine of a retired node is released: drain it first.",
+    quarantined: "Only the machine of a retired node is released: drain it first.",
+    draining: "Only the machine of a retired node is released: wait until it is drained.",
+    retired: true,
+    removing: "It is being removed.",
+    // What it has left in MAAS is the host's way back.
+    deleted: true,
+  },
+};
+
+/** Throws `not_found` for a node that is not there. */
+export async function mustLockNode(tx: Tx, nodeId: NodeId): Promise<Node> {
+  const node = await lockNode(tx, nodeId);
+  if (node === null) throw new ApiError("not_found", `There is no node ${nodeId}.`);
+  return node;
+}
+
+/** Accepts an operation on a node (lifecycle 5.7). Throws ApiError; nothing is written then. */
+export async function startDecommission(
+  tx: Tx,
+  nodeId: NodeId,
+  request: DecommissionRequest,
+  requestedBy: string,
+): Promise<DecommissionCreated> {
+  const node = await mustLockNode(tx, nodeId);
+  const { mode } = request;
+  const id = WorkflowId.parse(randomUUID());
+  await holdNode(tx, node, id, mode);
+  const may = MAY_BEGIN[mode][node.status];
+  if (may !== true) {
+    const message = `Node ${node.hostname} is ${node.status}, so no ${mode} can begin. ${may}`;
+    throw new ApiError("conflict", message, { context: { node_id: nodeId, node_status: node.status } });
+  }
+  const removed = node.status === "deleted";
+  const maasSystemId = removed ? await takeLeftMachine(tx, node, id) : await readMaasSystemId(tx, nodeId);
+  if (mode === "release") await mustHaveMachine(tx, node, maasSystemId);
+  const priorStatus = await priorStatusOf(tx, node, request.reason);
+  await tx.insert(workflows).values({
+    id,
+    kind: mode,
+    status: "pending",
+    siteId: node.siteId,
+    stage: firstStageOf(mode),
+    wakeAt: sql`now()`,
+    input: inputOf(nodeId, request),
+    requestedBy,
+  });
+  await tx.insert(nodeDecommissions).values({
+    decommissionId: id,
+    nodeId,
+    siteId: node.siteId,
+    hostname: node.hostname,
+    maasSystemId,
+    mode,
+    reason: request.reason,
+    priorStatus,
+  });
+  await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
+  const warning = mode === "remove" ? await staysDeployed(tx, node, maasSystemId) : null;
+  return { decommission_id: id, node_id: nodeId, mode, status: "pending", warning };
+}
+
+/** A node of manual mode is no machine of any MAAS; one that lost its binding is none that could be named. */
+async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null): Promise<void> {
+  const refuse = (why: string) =>
+    new ApiError("conflict", `No machine can be released for node ${node.hostname}: ${why}`, {
+      context: { node_id: node.id },
+    });
+  if (node.onboardingMode === "manual") throw refuse("it was installed by hand, so no MAAS manages it. Remove it.");
+  if (maasSystemId === null || !(await hasProfile(tx, node.id)))
+    throw refuse("it is bound to no machine in MAAS. Release the machine there, then remove the node.");
+}
+
+/** What the node is in nobody's hands. One that an earlier drain left in the middle goes back to what that one found, e.g. quarantined. */
+async function priorStatusOf(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
+  if (node.status === "enrolling") return leaveEnrolling(tx, node, reason);
+  if (node.status === "bootstrap_issued") return giveUpWaiting(tx, node, reason);
+  if (node.status !== "draining") return node.status;
+  return (await readPriorStatus(tx, node.id)) ?? node.status;
+}
+
+/** An onboarding that is not over owns its node, a failed one as well. A node that none owns is on its way out from here on. */
+async function leaveEnrolling(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
+  const onboarding = node.siteId === null ? null : await onboardingOfHost(tx, node.siteId, node.hostname);
+  if (onboarding !== null) {
+    throw new ApiError(
+      "conflict",
+      `Node ${node.hostname} is being onboarded, so no drain can begin. Wait until it is active, or cancel onboarding ${onboarding}.`,
+      { context: { node_id: node.id, node_status: node.status, onboarding_id: onboarding } },
+    );
+  }
+  await moveNode(tx, node.id, { from: "enrolling", to: "quarantined", owner: "operator" }, reason);
+  return "quarantined";
+}
+
+/** A host that never came: its bootstrap command is void from here on, and there is no agent to ask. */
+async function giveUpWaiting(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
+  await revokeEnrollmentTokens(tx, node.id);
+  await moveNode(tx, node.id, { from: "bootstrap_issued", to: "retired", owner: "operator" }, reason);
+  return "retired";
+}
+
+const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
+  node_id: nodeId,
+  ...(request.mode === "release" ? {} : { agent_wait_seconds: request.agent_wait_seconds }),
+  ...(request.mode === "drain" ? { deadline_seconds: request.deadline_seconds, force: request.force } : {}),
+});
+
+/** The operation that is not over and holds the node; null when none does. */
+export async function holderOf(tx: Tx, nodeId: NodeId): Promise<WorkflowId | null> {
+  const [row] = await tx
+    .select({ id: workflowSubjects.workflowId })
+    .from(workflowSubjects)
+    .where(eq(workflowSubjects.subject, subjectOf(nodeId)));
+  return row?.id ?? null;
+}
+
+const subjectOf = (nodeId: NodeId): string => `node:${nodeId}`;
+
+/** One operation a node, until it is over: a failed one holds the node as well, as it can be resumed. */
+async function holdNode(tx: Tx, node: Node, id: WorkflowId, mode: DecommissionMode): Promise<void> {
+  await tx
+    .insert(workflowSubjects)
+    .values({ subject: subjectOf(node.id), workflowId: id })
+    .onConflictDoNothing();
+  const holder = await holderOf(tx, node.id);
+  if (holder === id || holder === null) return;
+  throw heldError(node, holder, `no ${mode} can begin`);
+}
+
+export const heldError = (node: Pick<Node, "id" | "hostname">, holder: WorkflowId, so: string): ApiError =>
+  new ApiError(
+    "operation_exists",
+    `Decommission ${holder} holds node ${node.hostname}, so ${so}. Wait for it, or recover or cancel it.`,
+    { context: { decommission_id: holder, node_id: node.id } },
+  );

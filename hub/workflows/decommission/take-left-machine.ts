@@ -1,0 +1,32 @@
+import { ApiError } from "../../../shared/api/errors.ts";
+import type { WorkflowId } from "../../../shared/ids.ts";
+import { holdMachine } from "../../db/queries/machine-holds.ts";
+import { isHostReleased } from "../../db/queries/machine-releases.ts";
+import { lastMachineOf, lastNodeOfMachine } from "../../db/queries/node-machines.ts";
+import type { Node } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+import { normalAddress } from "../../maas/power-address.ts";
+
+/**
+ * The machine that a removed node was last, held until the operation is over, so that no onboarding takes it while it is released. Throws ApiError where
+ * it was released already, is another node since, or is at work for somebody else.
+ */
+export async function takeLeftMachine(tx: Tx, node: Node, id: WorkflowId): Promise<string> {
+  const refuse = (why: string, context: Record<string, string> = {}) =>
+    new ApiError("conflict", `No machine can be released for node ${node.hostname}, which is deleted: ${why}`, {
+      context: { node_id: node.id, ...context },
+    });
+  const machine = await lastMachineOf(tx, node.id);
+  if (machine === null) throw refuse("it was no machine in MAAS.");
+  const { siteId, systemId } = machine;
+  if (await isHostReleased(tx, node)) throw refuse(`machine ${systemId} was released. Onboard the host again.`);
+  const since = await lastNodeOfMachine(tx, siteId, systemId);
+  if (since !== null && since.id !== node.id)
+    throw refuse(`machine ${systemId} is node ${since.hostname} (${since.id}) since, which is ${since.status}.`);
+  const holder = await holdMachine(tx, id, { siteId, systemId, bmcs: [normalAddress(machine.ipmiIp)] });
+  if (holder !== null)
+    throw refuse(`machine ${systemId} belongs to ${holder.kind} ${holder.id}. Cancel that, or wait for it.`, {
+      [`${holder.kind}_id`]: holder.id,
+    });
+  return systemId;
+}

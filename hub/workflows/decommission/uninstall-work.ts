@@ -1,0 +1,48 @@
+import { type Failure, failure } from "../../../shared/failures.ts";
+import { readObservedMachine } from "../../db/queries/maas-machines.ts";
+import { isHostReleased } from "../../db/queries/machine-releases.ts";
+import type { Node } from "../../db/schema/index.ts";
+import type { Db, Tx } from "../../db/tx.ts";
+import { DEPLOYED } from "../machine/verdict-table.ts";
+import type { AgentWork } from "./agent-work.ts";
+import type { DecommissionContext } from "./decommission-context.ts";
+
+/** Beyond the wait for the agent: the look at the host takes seconds, lost deliveries are made again. */
+const UNINSTALL_MARGIN_SECONDS = 900;
+
+export const uninstallSeconds = ({ input }: DecommissionContext): number =>
+  input.agent_wait_seconds + UNINSTALL_MARGIN_SECONDS;
+
+/**
+ * What a remove leaves in MAAS: it ends the node, not what MAAS has deployed, and only a release gives the machine back. Null where nothing is deployed any
+ * more: it was released, by Muster or by others, or is not in MAAS.
+ */
+export async function staysDeployed(
+  db: Db | Tx,
+  node: Pick<Node, "id" | "hostname" | "generation" | "siteId">,
+  maasSystemId: string | null,
+): Promise<string | null> {
+  if (maasSystemId === null || (await isHostReleased(db, node))) return null;
+  const seen = node.siteId === null ? null : await readObservedMachine(db, node.siteId, maasSystemId);
+  return seen !== null && (seen.absent || seen.status !== DEPLOYED) ? null : machineStays(node, maasSystemId);
+}
+
+const machineStays = (node: Pick<Node, "id" | "hostname">, maasSystemId: string): string =>
+  `Machine ${maasSystemId} of ${node.hostname} stays as MAAS has it, deployed: the host cannot be onboarded again before the machine is released. To have Muster release it, run release-node ${node.id} once the node is removed.`;
+
+export const UNINSTALL: AgentWork<"node.uninstall"> = {
+  type: "node.uninstall",
+  undoneBy: null,
+  input: (context) => ({ reason: context.decommission.reason }),
+  deadlineSeconds: uninstallSeconds,
+  isAskedFor: () => true,
+  // Nothing is gone from the host before the hub has accepted the agent's result, so a lost delivery may be made again.
+  failed: (context, task, evidence): Failure =>
+    failure(
+      "upstream_transient",
+      "uninstall_failed",
+      `The agent of ${context.node.hostname} was not uninstalled: ${task.errorMessage ?? `the task is ${task.state}`}`,
+      evidence,
+    ),
+  waitsFor: () => "The agent to say that it can be uninstalled",
+};

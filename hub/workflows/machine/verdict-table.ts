@@ -1,0 +1,234 @@
+import { type Failure, failure } from "../../../shared/failures.ts";
+import type { OnboardingStage } from "../../../shared/workflow-status.ts";
+import type { MaasMachine } from "../../maas/port.ts";
+
+/**
+ * Where a machine's status is judged. `configure`: links and storage; `recover`: release back to Ready, in recovery and in compensation;
+ * `seeding` and `serving`: the deployed host, while MAAS is asked for its token (a lock forbids that) and until its agent is there.
+ */
+export const JUDGED_AT = [
+  "commission",
+  "ready",
+  "configure",
+  "deploy",
+  "deployed",
+  "recover",
+  "seeding",
+  "serving",
+] as const;
+export type JudgedAt = (typeof JUDGED_AT)[number];
+
+/** Each stage and where it judges; `untouched`: it does nothing to a machine, so no status can stop it. */
+export const PLACE_OF = {
+  load_site_config: "untouched",
+  resolve_power_credentials: "untouched",
+  // What it finds is judged before anything is done to it, by the next stage; but for what a removed node left deployed.
+  create_or_find_in_maas: "untouched",
+  commission_node: "commission",
+  wait_for_ready: "ready",
+  configure_storage: "configure",
+  apply_roce_phase2: "configure",
+  ensure_pxe_interface_auto: "configure",
+  render_cloud_init: "deploy",
+  deploy_via_maas: "deploy",
+  wait_for_deployed: "deployed",
+  // It reads MAAS's events of a deploy that has ended; the next stage looks at the machine.
+  classify_deploy_failure: "untouched",
+  recover_for_datasource_retry: "recover",
+  ensure_hardware_sync_configured: "seeding",
+  wait_for_hardware_sync_healthy: "serving",
+  wait_for_agent_enrollment: "serving",
+} as const satisfies Record<OnboardingStage, JudgedAt | "untouched">;
+
+/** A stage that judges, or the undoing of a deploy. */
+export type Judging =
+  | { [S in OnboardingStage]: (typeof PLACE_OF)[S] extends "untouched" ? never : S }[OnboardingStage]
+  | "compensation";
+
+/**
+ * What a stage does on seeing a status. `..._if_ours`: only when this onboarding deployed the machine and our MAAS user owns it; else
+ * the machine's state is nobody's we know of, which is `ambiguous` (decision M2).
+ */
+export type TableVerdict =
+  | "go_on"
+  | "go_on_if_ours"
+  | "act"
+  | "act_if_ours"
+  | "adopt_if_ours"
+  | "wait"
+  | "wait_if_ours"
+  | "abort_if_ours"
+  | "release_if_ours"
+  | "deploy_failed_if_ours"
+  | "commissioning_failed"
+  | "testing_failed"
+  | "power_failed"
+  | "ambiguous";
+
+type Row = Readonly<Record<JudgedAt, TableVerdict>>;
+const row = (
+  commission: TableVerdict,
+  ready: TableVerdict,
+  configure: TableVerdict,
+  deploy: TableVerdict,
+  deployed: TableVerdict,
+  recover: TableVerdict,
+  seeding: TableVerdict,
+  serving: TableVerdict,
+): Row => ({ commission, ready, configure, deploy, deployed, recover, seeding, serving });
+const A = "ambiguous";
+const W = "wait";
+const ADOPT = "adopt_if_ours";
+const OURS = "go_on_if_ours";
+const FAILED = "deploy_failed_if_ours";
+const POWER = "power_failed";
+const BACK = "release_if_ours";
+
+/** All 23 statuses of MAAS by code (maas 3), each at each place. */
+export const VERDICTS = {
+  //                              commission               ready                   configure  deploy         deployed        recover    seeding        serving
+  /* New */ 0: row("act", A, A, A, A, A, A, A),
+  /* Commissioning */ 1: row("go_on", W, W, A, A, A, A, A),
+  /* Failed commissioning */ 2: row("act", "commissioning_failed", A, A, A, A, A, A),
+  /* Missing */ 3: row(A, A, A, A, A, A, A, A),
+  /* Ready */ 4: row("go_on", "go_on", "act", "act", A, "go_on", A, A),
+  /* Reserved */ 5: row(A, A, A, A, A, A, A, A),
+  /* Deployed */ 6: row(ADOPT, ADOPT, ADOPT, ADOPT, OURS, BACK, "act_if_ours", OURS),
+  /* Retired */ 7: row(A, A, A, A, A, A, A, A),
+  /* Broken */ 8: row(A, A, A, A, A, A, A, A),
+  /* Deploying */ 9: row(ADOPT, ADOPT, ADOPT, ADOPT, "wait_if_ours", "abort_if_ours", A, A),
+  /* Allocated */ 10: row(ADOPT, ADOPT, ADOPT, "act_if_ours", FAILED, BACK, A, A),
+  /* Failed deployment */ 11: row(A, A, A, FAILED, FAILED, BACK, A, A),
+  /* Releasing */ 12: row(W, W, W, W, A, W, A, A),
+  /* Releasing failed */ 13: row(POWER, POWER, POWER, POWER, A, POWER, A, A),
+  /* Disk erasing */ 14: row(W, W, W, W, A, W, A, A),
+  /* Failed disk erasing */ 15: row(A, A, A, A, A, A, A, A),
+  /* Rescue mode */ 16: row(A, A, A, A, A, A, A, A),
+  /* Entering rescue mode */ 17: row(A, A, A, A, A, A, A, A),
+  /* Failed to enter rescue mode */ 18: row(A, A, A, A, A, A, A, A),
+  /* Exiting rescue mode */ 19: row(A, A, A, A, A, A, A, A),
+  /* Failed to exit rescue mode */ 20: row(A, A, A, A, A, A, A, A),
+  /* Testing */ 21: row("go_on", W, W, W, A, A, A, A),
+  /* Failed testing */ 22: row("act", "testing_failed", A, A, A, A, A, A),
+} as const satisfies Record<number, Row>;
+
+export const READY = 4;
+export const FAILED_TESTING = 22;
+export const DEPLOYED = 6;
+
+const TABLE: Readonly<Record<number, Row>> = VERDICTS;
+
+/** `adopt`: this onboarding has already brought the machine past here. */
+export type Judgement =
+  | { readonly kind: "go_on" | "act" | "adopt" | "wait" | "abort" | "release" | "deploy_failed" }
+  | { readonly kind: "failed"; readonly failure: Failure };
+
+/** A machine, read afresh or as the watcher last saw it. */
+export type JudgedMachine = Seen & Pick<MaasMachine, "hostname">;
+
+/** `ours`: this onboarding meant to deploy the machine, and our MAAS user owns it. */
+export function judge(stage: Judging, machine: JudgedMachine, ours: boolean): Judgement {
+  const known = TABLE[machine.status];
+  if (known === undefined) return ambiguous(stage, machine, "unknown_maas_status");
+  const verdict = known[stage === "compensation" ? "recover" : PLACE_OF[stage]];
+  switch (verdict) {
+    case "go_on":
+    case "wait":
+      return { kind: verdict };
+    case "act":
+      return machine.locked ? ambiguous(stage, machine, "machine_locked") : { kind: "act" };
+    case "abort_if_ours":
+    case "release_if_ours":
+      if (!ours) return ambiguous(stage, machine, "machine_owned_by_other");
+      if (machine.locked) return ambiguous(stage, machine, "machine_locked");
+      return { kind: verdict === "abort_if_ours" ? "abort" : "release" };
+    case "go_on_if_ours":
+      return ours ? { kind: "go_on" } : ambiguous(stage, machine, "machine_owned_by_other");
+    case "wait_if_ours":
+      return ours ? { kind: "wait" } : ambiguous(stage, machine, "machine_owned_by_other");
+    case "act_if_ours":
+      if (!ours) return ambiguous(stage, machine, "machine_owned_by_other");
+      return machine.locked ? ambiguous(stage, machine, "machine_locked") : { kind: "act" };
+    case "adopt_if_ours":
+      return ours ? { kind: "adopt" } : ambiguous(stage, machine, "unexpected_maas_status");
+    case "deploy_failed_if_ours":
+      return ours ? { kind: "deploy_failed" } : ambiguous(stage, machine, "unexpected_maas_status");
+    case "commissioning_failed":
+      return commissioningFailed(machine);
+    case "testing_failed":
+      return testingFailed(machine);
+    case "power_failed": {
+      const message = `MAAS could not power off ${nameOf(machine)} to release it: ${whyOf(machine)}. Check the BMC, then resume.`;
+      return {
+        kind: "failed",
+        failure: failure("bmc_power_failure", "power_action_failed", message, machineEvidence(machine)),
+      };
+    }
+    case "ambiguous":
+      return ambiguous(stage, machine, "unexpected_maas_status");
+  }
+}
+
+function commissioningFailed(machine: JudgedMachine): Judgement {
+  const message = `${nameOf(machine)} failed commissioning in MAAS: ${whyOf(machine)}. Read the script results in MAAS, then resume.`;
+  const evidence = machineEvidence(machine);
+  return { kind: "failed", failure: failure("pxe_discovery_failure", "commissioning_failed", message, evidence) };
+}
+
+/** The host is there and was looked at: it is its hardware that is not as it should be, and no PXE or DHCP. */
+function testingFailed(machine: JudgedMachine): Judgement {
+  const message = `${nameOf(machine)} failed its hardware tests in MAAS: ${whyOf(machine)}. Override the failed testing there or mend the hardware, then resume.`;
+  const evidence = machineEvidence(machine);
+  return { kind: "failed", failure: failure("hardware_mismatch", "testing_failed", message, evidence) };
+}
+
+const TODO = {
+  unknown_maas_status: "Bring it to a status that this version of Muster knows, then rerun.",
+  unexpected_maas_status: "Bring it back to what it was, or to New or Ready where it is nobody's, then rerun.",
+  machine_locked: "Unlock it, then resume.",
+  machine_owned_by_other: "Have its owner release it, then rerun.",
+} as const satisfies Record<AmbiguityCode, string>;
+
+type AmbiguityCode = "unknown_maas_status" | "unexpected_maas_status" | "machine_locked" | "machine_owned_by_other";
+
+function ambiguous(at: Judging, machine: JudgedMachine, code: AmbiguityCode): Judgement {
+  const besides = code === "machine_locked" ? ", and it is locked" : ownerOf(machine, code);
+  const message = `${nameOf(machine)} is '${machine.statusName}' (${machine.status}) in MAAS${besides}, which nothing of this onboarding explains at "${at}". ${TODO[code]}`;
+  return { kind: "failed", failure: failure("state_ambiguity", code, message, machineEvidence(machine)) };
+}
+
+function ownerOf({ owner }: JudgedMachine, code: AmbiguityCode): string {
+  if (owner !== null) return `, and ${owner.slice(0, 64)} owns it`;
+  return code === "machine_owned_by_other" ? ", and nobody owns it" : "";
+}
+
+const nameOf = (machine: JudgedMachine): string => `Machine ${machine.hostname} (${machine.systemId})`;
+const whyOf = (machine: JudgedMachine): string =>
+  machine.errorDescription || machine.statusMessage || "MAAS gave no reason";
+
+type Seen = Pick<
+  MaasMachine,
+  | "systemId"
+  | "status"
+  | "statusName"
+  | "statusMessage"
+  | "errorDescription"
+  | "powerState"
+  | "ipAddresses"
+  | "owner"
+  | "locked"
+>;
+
+/** What an operator needs to know of the machine (lifecycle 4.12); bounded. */
+export function machineEvidence(machine: Seen): Record<string, string | number | boolean | null | string[]> {
+  return {
+    maas_system_id: machine.systemId,
+    last_maas_status: machine.statusName.slice(0, 64),
+    last_maas_status_code: machine.status,
+    last_maas_power_state: machine.powerState.slice(0, 32),
+    last_maas_ips: machine.ipAddresses.slice(0, 16),
+    maas_owner: machine.owner,
+    maas_locked: machine.locked,
+    maas_message: (machine.errorDescription || machine.statusMessage).slice(0, 500),
+  };
+}

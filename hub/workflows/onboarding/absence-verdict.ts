@@ -1,0 +1,156 @@
+import { type Evidence, type Failure, failure } from "../../../shared/failures.ts";
+import type { AttemptKind, ConnectionAttempt, NodeConditionRow } from "../../db/schema/index.ts";
+
+/** What the hub knows when nobody has come in time: from its own listener, from the agent while it was connected, and from MAAS. */
+export interface Absence {
+  readonly hostname: string;
+  /** What MAAS says the host's addresses are. */
+  readonly addresses: readonly string[];
+  readonly connected: boolean;
+  /** `agent.healthy`, as the agent last said it. */
+  readonly health: Pick<NodeConditionRow, "status" | "reason" | "message"> | null;
+  readonly enrolledAt: Date | null;
+  /** From the host's addresses or with its token; the newest first. */
+  readonly attempts: readonly Pick<ConnectionAttempt, "address" | "kind" | "detail" | "count" | "lastAt">[];
+  /** What MAAS was told of a first boot that failed. */
+  readonly maasSaw: string | null;
+}
+
+type Cause =
+  | "clock_wrong"
+  | "unhealthy"
+  | "connected"
+  | "enrolled"
+  | "token_expired"
+  | "refused"
+  | "untrusted"
+  | "not_valid_now"
+  | "broken_off"
+  | "answered"
+  | "silent";
+
+const MOST_LINES = 8;
+/** What was written at the same time: a refusal is an answer, too, and says more. */
+const SAYS_MORE = [
+  "enrollment_refused",
+  "certificate_untrusted",
+  "certificate_not_valid_now",
+  "asked",
+  "handshake_failed",
+];
+const CAUSE_OF = {
+  certificate_untrusted: "untrusted",
+  certificate_not_valid_now: "not_valid_now",
+  asked: "answered",
+  handshake_failed: "broken_off",
+} as const;
+
+/** The newest that was seen decides: a host that was mended in between fails by something else now. */
+function causeOf({ connected, health, enrolledAt, attempts }: Absence): Cause {
+  if (connected) {
+    if (health?.status !== "False") return "connected";
+    return health.reason === "ClockSkewed" ? "clock_wrong" : "unhealthy";
+  }
+  if (enrolledAt !== null) return "enrolled";
+  const [newest] = attempts.toSorted(
+    (a, b) => b.lastAt.getTime() - a.lastAt.getTime() || SAYS_MORE.indexOf(a.kind) - SAYS_MORE.indexOf(b.kind),
+  );
+  if (newest === undefined) return "silent";
+  if (newest.kind !== "enrollment_refused") return CAUSE_OF[newest.kind];
+  return newest.detail === "token_expired" ? "token_expired" : "refused";
+}
+
+const SAYS: Readonly<Record<AttemptKind, (address: string, times: string, detail: string) => string>> = {
+  asked: (address, times, detail) => `${address} was answered ${times} (status ${detail})`,
+  enrollment_refused: (address, times, detail) => `the token that ${address} showed was refused ${times} (${detail})`,
+  certificate_untrusted: (address, times) => `${address} refused the hub's certificate (unknown CA) ${times}`,
+  certificate_not_valid_now: (address, times) =>
+    `${address} refused the hub's certificate as not valid at the time of its own clock ${times}`,
+  handshake_failed: (address, times, detail) => `${address} broke the TLS handshake off ${times} (${detail})`,
+};
+
+/** One line for each thing that the listener saw of the host. */
+const linesOf = ({ attempts }: Pick<Absence, "attempts">): string[] =>
+  attempts
+    .slice(0, MOST_LINES)
+    .map(({ address, kind, detail, count, lastAt }) =>
+      SAYS[kind](address, `${count === 1 ? "once" : `${count} times`}, last at ${lastAt.toISOString()}`, detail),
+    );
+
+/** For the reason of a wait: only what a person can act on already, in words that stay the same while it does. */
+export function hintOf(absence: Absence): string | null {
+  const hints: Partial<Record<Cause, string>> = {
+    clock_wrong: `its clock is wrong: ${absence.health?.message}`,
+    untrusted: "its host does not trust the hub's certificate (unknown CA)",
+    not_valid_now: "its host finds the hub's certificate not valid at the time of its own clock",
+    refused: "its enrollment is refused",
+  };
+  return hints[causeOf(absence)] ?? null;
+}
+
+/** The failure of a stage that waited for the agent; `otherwise` where no cause is known that has a code of its own. */
+export function absenceFailure(
+  absence: Absence,
+  stage: { readonly evidence: Evidence; otherwise(message: string, evidence: Evidence): Failure },
+): Failure {
+  const { hostname, health, enrolledAt, maasSaw } = absence;
+  const lines = linesOf(absence);
+  const seen = lines.join("; ");
+  const boot = maasSaw === null ? "" : ` MAAS was told that its first boot failed: ${maasSaw}.`;
+  const evidence: Evidence = {
+    ...stage.evidence,
+    seen_from_host: lines,
+    enrolled_at: enrolledAt?.toISOString() ?? null,
+    ...(health?.status === "False" ? { agent_unhealthy: `${health.reason}: ${health.message}` } : {}),
+    ...(maasSaw === null ? {} : { maas_saw: maasSaw }),
+  };
+  const enrollment = (code: Parameters<typeof failure<"agent_enrollment_failure">>[1], message: string) =>
+    failure("agent_enrollment_failure", code, `${message}${boot}`, evidence);
+  const cause = causeOf(absence);
+  switch (cause) {
+    case "clock_wrong":
+      return enrollment(
+        "host_clock_wrong",
+        `The clock of ${hostname} is wrong: ${health?.message}. Set it there, then resume.`,
+      );
+    case "not_valid_now":
+      return enrollment(
+        "host_clock_wrong",
+        `The clock of ${hostname} seems to be wrong by more than a day: ${seen}. Set it there, then resume.`,
+      );
+    case "unhealthy":
+      return enrollment(
+        "agent_unhealthy",
+        `The agent of ${hostname} is connected and not healthy: ${health?.message}. Remove the cause on the host, then resume.`,
+      );
+    case "untrusted":
+      return enrollment(
+        "agent_distrusts_hub",
+        `The host ${hostname} does not trust this hub: ${seen}. Its user-data carries another CA than this hub's. See which hub it was made for; then put the hub's CA there and resume, or restart clean.`,
+      );
+    case "token_expired":
+    case "refused":
+      return enrollment(
+        cause === "refused" ? "enrollment_refused" : "token_expired",
+        `The hub refused the enrollment of ${hostname}: ${seen}. See whether the host runs the user-data of this provisioning and no other host does, then resume, or restart clean.`,
+      );
+    default:
+      return stage.otherwise(`${UNEXPLAINED[cause](absence, seen)}${boot}`, evidence);
+  }
+}
+
+type Unexplained = "connected" | "enrolled" | "broken_off" | "answered" | "silent";
+const UNEXPLAINED: Readonly<Record<Unexplained, (absence: Absence, seen: string) => string>> = {
+  connected: ({ hostname }) =>
+    `The agent of ${hostname} is connected and did not say that it is healthy. Read the agent's log on the host.`,
+  enrolled: ({ hostname, enrolledAt }) =>
+    `The agent of ${hostname} enrolled at ${enrolledAt?.toISOString()} and is not connected. Read the agent's log on the host.`,
+  broken_off: ({ hostname }, seen) =>
+    `The agent of ${hostname} never connected: ${seen}. An agent that does not trust the hub's certificate goes away like this, and so does a probe of the port. Read the agent's log on the host.`,
+  answered: ({ hostname }, seen) =>
+    `The agent of ${hostname} never connected, though the hub was asked from there: ${seen}. Read the host's first-boot log.`,
+  silent: ({ hostname, addresses }) =>
+    addresses.length === 0
+      ? `The agent of ${hostname} never connected, and MAAS knows no address of the host to look for. Check the route from the host to the hub and the host's first-boot log.`
+      : `The agent of ${hostname} never connected, and no connection from the host's addresses was seen (${addresses.join(", ")}; behind address translation the hub sees others). Check the route from the host to the hub and the host's first-boot log.`,
+};

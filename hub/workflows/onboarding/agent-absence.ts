@@ -1,0 +1,71 @@
+import type { Evidence, Failure } from "../../../shared/failures.ts";
+import { listConnectionAttempts } from "../../db/queries/connection-attempts.ts";
+import { readObservedMachine } from "../../db/queries/maas-machines.ts";
+import { readEnrolledAt } from "../../db/queries/node-certificates.ts";
+import { readConditions } from "../../db/queries/node-conditions.ts";
+import { readOpenSession } from "../../db/queries/onboarding-work.ts";
+import { MaasError, type MaasEvent } from "../../maas/port.ts";
+import { SecretError } from "../../secrets/port.ts";
+import { type Absence, absenceFailure, hintOf } from "./absence-verdict.ts";
+import { maasOf, type OnboardContext, provisioningOf } from "./context.ts";
+
+/** Of one machine's events: a first boot that failed stands among the newest. */
+const EVENTS = 50;
+const MOST_OF_EVENT = 200;
+
+/** Beside the reason of a wait, what is known already of why the agent does not come; null: nothing that a person could act on. */
+export async function absenceHint(context: OnboardContext): Promise<string | null> {
+  return hintOf(await readAbsence(context, null));
+}
+
+/** The failure of a stage that has waited for the agent in vain, told apart as far as the hub can (lifecycle 4.7). */
+export async function agentAbsent(
+  context: OnboardContext,
+  stage: { readonly evidence: Evidence; otherwise(message: string, evidence: Evidence): Failure },
+): Promise<Failure> {
+  return absenceFailure(await readAbsence(context, await firstBootInMaas(context)), stage);
+}
+
+async function readAbsence(context: OnboardContext, maasSaw: string | null): Promise<Absence> {
+  const { services, onboarding, state, site, enteredAt } = context;
+  const { nodeId, generation } = provisioningOf(context);
+  const { db } = services;
+  const observed =
+    typeof state.maas_system_id === "string" ? await readObservedMachine(db, site.id, state.maas_system_id) : null;
+  const addresses = [...new Set([...(state.deploy_ip_addresses ?? []), ...(observed?.ipAddresses ?? [])])];
+  const told = await readConditions(db, nodeId, generation);
+  return {
+    hostname: onboarding.hostname,
+    addresses,
+    connected: (await readOpenSession(db, nodeId, generation)) !== null,
+    health: told.find((one) => one.type === "agent.healthy") ?? null,
+    enrolledAt: await readEnrolledAt(db, nodeId, generation),
+    // What was seen before an operator took the onboarding up again may be mended by now; a host that waits tries again within seconds.
+    attempts: await listConnectionAttempts(db, { addresses, nodeId, since: enteredAt }),
+    maasSaw,
+  };
+}
+
+/** cloud-init tells MAAS how the first boot ended; MAAS keeps that as an event. A MAAS that does not answer takes nothing from the failure. */
+async function firstBootInMaas(context: OnboardContext): Promise<string | null> {
+  const { maas_system_id: systemId } = context.state;
+  if (typeof systemId !== "string") return null;
+  try {
+    return failedBoot(await (await maasOf(context)).machineEvents(systemId, { limit: EVENTS, level: "INFO" }));
+  } catch (error) {
+    if (error instanceof MaasError || error instanceof SecretError) return null;
+    throw error;
+  }
+}
+
+/** `events` are newest first; those before the last `Deploying` are of an earlier system. */
+function failedBoot(events: readonly MaasEvent[]): string | null {
+  const start = events.findIndex((event) => event.type === "Deploying");
+  const ours = start === -1 ? events : events.slice(0, start);
+  const failed = ours.find((event) => event.type === "Node post-installation failure");
+  if (failed === undefined) return null;
+  return failed.description
+    .toWellFormed()
+    .replace(/\p{C}+/gu, " ")
+    .slice(0, MOST_OF_EVENT);
+}

@@ -1,0 +1,41 @@
+import { extendExpiredToken, hasExpiredToken, readOpenSession } from "../../db/queries/onboarding-work.ts";
+import { waitKey } from "../../db/queries/workflow-wakes.ts";
+import type { AgentSession } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+import type { Wait } from "../engine/stage.ts";
+import { absenceHint } from "./agent-absence.ts";
+import { type OnboardContext, provisioningOf } from "./context.ts";
+import type { OnboardState } from "./onboard-state.ts";
+
+/** Lifecycle 4.6: at most this often a token that ran out is given another life. */
+const MOST_TOKEN_REFRESHES = 2;
+const LOOK_AGAIN_SECONDS = 15;
+
+/** The agent's open session of this provisioning attempt; one of an earlier attempt does not count. */
+export function agentSession(context: OnboardContext): Promise<AgentSession | null> {
+  const { nodeId, generation } = provisioningOf(context);
+  return readOpenSession(context.services.db, nodeId, generation);
+}
+
+/**
+ * Waits for the agent, and keeps its token alive meanwhile. The host carries the token since its first boot and nothing could bring it a
+ * new one, so a refresh moves the end of the same token, twice at most; a token that is gone or used cannot be refreshed.
+ */
+export async function waitForAgent(context: OnboardContext): Promise<Wait<OnboardState>> {
+  const { nodeId, generation } = provisioningOf(context);
+  const hint = await absenceHint(context);
+  const reason = `The agent to enroll and connect${hint === null ? "" : `; ${hint}`}`;
+  const wait: Wait<OnboardState> = { kind: "wait", reason, seconds: LOOK_AGAIN_SECONDS, on: waitKey.node(nodeId) };
+  const refreshes = context.state.token_refreshes ?? 0;
+  if (refreshes >= MOST_TOKEN_REFRESHES) return wait;
+  if (!(await hasExpiredToken(context.services.db, nodeId, generation))) return wait;
+  const ttl = context.profile.enrollmentTokenTtlSeconds;
+  return {
+    ...wait,
+    reason: `${reason}; its token was extended (${refreshes + 1} of ${MOST_TOKEN_REFRESHES})`,
+    patch: { token_refreshes: refreshes + 1 },
+    commit: async (tx: Tx) => {
+      await extendExpiredToken(tx, nodeId, generation, ttl);
+    },
+  };
+}

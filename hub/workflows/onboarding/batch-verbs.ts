@@ -1,0 +1,157 @@
+import { ApiError } from "../../../shared/api/errors.ts";
+import type { BatchVerbResult } from "../../../shared/api/onboardings.ts";
+import type { BatchId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { and, asc, eq, inArray, sql } from "../../db/orm.ts";
+import { nextVerbOf } from "../../db/queries/workflows.ts";
+import {
+  maasSites,
+  nodeOnboardings,
+  onboardingBatches,
+  type Workflow as WorkflowRow,
+  workflows,
+} from "../../db/schema/index.ts";
+import { type InTx, inSavepoint, type Tx } from "../../db/tx.ts";
+import { applyVerb, type VerbRequest } from "../engine/apply-verb.ts";
+import type { Verb } from "../engine/recovery.ts";
+import type { Workflow } from "../engine/workflow.ts";
+
+type Request = Omit<VerbRequest, "workflowId" | "verb">;
+type Result = BatchVerbResult["results"][number];
+const FAILED = ["failed_retryable", "failed_manual_intervention"] as const satisfies readonly WorkflowStatus[];
+const UNDER_WAY = ["pending", "running", "compensating"] as const satisfies readonly WorkflowStatus[];
+
+/**
+ * Hosts of one transaction. While it lasts, nobody's events are shown beyond its first one and the site admits no host, so it must be over soon however
+ * large the batch is.
+ */
+export const HOSTS_AT_ONCE = 50;
+
+/** Cancels what of the batch is under way, and with `failed` also what has failed and would be undone (lifecycle 4.4). */
+export const cancelBatch = (
+  inTx: InTx,
+  kinds: readonly Workflow[],
+  batchId: BatchId,
+  request: Request & { readonly failed: boolean },
+): Promise<BatchVerbResult> => {
+  const { failed, ...by } = request;
+  const statuses = failed ? [...UNDER_WAY, ...FAILED] : UNDER_WAY;
+  return applyToEach(inTx, kinds, batchId, { statuses, by, verbFor: () => "cancel" });
+};
+
+/** Takes up what has failed, each by the verb that its own failure recommends; with `failureClass` only those of it. */
+export const recoverBatch = (
+  inTx: InTx,
+  kinds: readonly Workflow[],
+  batchId: BatchId,
+  request: Request & { readonly failureClass?: string | undefined },
+): Promise<BatchVerbResult> => {
+  const { failureClass, ...by } = request;
+  const verbFor = (row: WorkflowRow): Verb | null =>
+    failureClass === undefined || row.failureClass === failureClass ? nextVerbOf(row) : null;
+  return applyToEach(inTx, kinds, batchId, { statuses: FAILED, failureClass, by, verbFor });
+};
+
+interface Order {
+  /** Of the hosts that are meant; one that has left them by its turn is left as it is. */
+  readonly statuses: readonly WorkflowStatus[];
+  /** Of those only the ones that failed so; undefined for all. */
+  readonly failureClass?: string | undefined;
+  readonly by: Request;
+  verbFor(row: WorkflowRow): Verb | null;
+}
+
+/**
+ * A few hosts a transaction, each with its own audit. What breaks off in between has been done as far as it came; asking again does the rest, since a host
+ * that the verb was applied to is no longer one of those that it is for.
+ */
+async function applyToEach(
+  inTx: InTx,
+  kinds: readonly Workflow[],
+  batchId: BatchId,
+  order: Order,
+): Promise<BatchVerbResult> {
+  const { siteId, ids } = await inTx((tx) => listMeant(tx, batchId, order));
+  const results: Result[] = [];
+  for (let at = 0; at < ids.length; at += HOSTS_AT_ONCE) {
+    const some = ids.slice(at, at + HOSTS_AT_ONCE);
+    results.push(...(await inTx((tx) => applyToSome(tx, kinds, { siteId, ids: some }, order))));
+  }
+  const applied = results.filter((one) => one.skipped_because === null).length;
+  return { batch_id: batchId, applied, skipped: results.length - applied, results };
+}
+
+/** Those that wait come first: while one is left, a place that becomes free goes to it, and it would begin only to be undone. */
+async function listMeant(
+  tx: Tx,
+  batchId: BatchId,
+  { statuses, failureClass }: Order,
+): Promise<{ siteId: SiteId; ids: WorkflowId[] }> {
+  const [batch] = await tx.select().from(onboardingBatches).where(eq(onboardingBatches.id, batchId));
+  if (batch === undefined) throw new ApiError("not_found", `There is no onboarding batch ${batchId}.`);
+  const rows = await tx
+    .select({ id: workflows.id })
+    .from(workflows)
+    .where(
+      and(
+        eq(workflows.batchId, batchId),
+        inArray(workflows.status, [...statuses]),
+        failureClass === undefined ? undefined : eq(workflows.failureClass, failureClass),
+      ),
+    )
+    .orderBy(sql`${workflows.status} <> 'pending'`, asc(workflows.id));
+  return { siteId: batch.siteId, ids: rows.map((row) => row.id) };
+}
+
+/**
+ * Under the lock that admission takes, and with all rows locked before anything is written of one: so two of these cannot wait for each other, no host is
+ * admitted while it is being cancelled, and what is waited for holds back no events. Each verb is chosen by the row as it is then.
+ */
+async function applyToSome(
+  tx: Tx,
+  kinds: readonly Workflow[],
+  { siteId, ids }: { siteId: SiteId; ids: readonly WorkflowId[] },
+  order: Order,
+): Promise<Result[]> {
+  await tx.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.id, siteId)).for("no key update");
+  const locked = await tx
+    .select({ row: workflows, hostname: nodeOnboardings.hostname })
+    .from(workflows)
+    .innerJoin(nodeOnboardings, eq(nodeOnboardings.onboardingId, workflows.id))
+    .where(inArray(workflows.id, [...ids]))
+    .orderBy(asc(workflows.id))
+    .for("update", { of: workflows });
+  const hosts = new Map(locked.map((host) => [host.row.id, host]));
+  const results: Result[] = [];
+  for (const id of ids) {
+    const host = hosts.get(id);
+    if (host !== undefined) results.push(await applyToOne(tx, kinds, host, order));
+  }
+  return results;
+}
+
+/** One that refuses keeps none of the others from it, and nothing stays of what was written of it. */
+async function applyToOne(
+  tx: Tx,
+  kinds: readonly Workflow[],
+  { row, hostname }: { row: WorkflowRow; hostname: string },
+  { statuses, by, verbFor }: Order,
+): Promise<Result> {
+  const about = { onboarding_id: row.id, hostname, status: row.status };
+  if (!statuses.includes(row.status)) {
+    const why = `It had become ${row.status} by its turn, and was left as it is. Ask again if it is still meant.`;
+    return { ...about, verb: null, skipped_because: why };
+  }
+  const verb = verbFor(row);
+  if (verb === null) {
+    const why = "Its failure is not among those that were asked for, or recommends no verb";
+    return { ...about, verb, skipped_because: why };
+  }
+  try {
+    const after = await inSavepoint(tx, () => applyVerb(tx, kinds, { ...by, workflowId: row.id, verb }));
+    return { ...about, verb, status: after.status, skipped_because: null };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return { ...about, verb, skipped_because: error.message };
+  }
+}

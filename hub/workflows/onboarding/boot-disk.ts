@@ -1,0 +1,26 @@
+import type { MaasBlockDevice } from "../../maas/port.ts";
+import { holdPattern } from "./disk-pattern.ts";
+
+export type BootDiskSearch =
+  | { readonly kind: "found"; readonly disk: MaasBlockDevice }
+  | { readonly kind: "missing" }
+  | { readonly kind: "ambiguous"; readonly disks: readonly MaasBlockDevice[] }
+  /** The pattern takes more time than any honest one, e.g. `(a+)+$`: it tries every way to read a text. */
+  | { readonly kind: "endless" };
+
+/**
+ * The BOSS card among the disks (lifecycle 4.3): the one physical disk whose model, name or id_path matches the profile's pattern.
+ * Two matches are no answer: the wrong one would be erased.
+ */
+export function findBootDisk(disks: readonly MaasBlockDevice[], pattern: string): BootDiskSearch {
+  const physical = disks.filter((disk) => disk.type === "physical");
+  const hits = holdPattern(
+    physical.map((disk) => [disk.model, disk.name, disk.idPath]),
+    pattern,
+  );
+  if (hits === null) return { kind: "endless" };
+  const found = physical.filter((_, at) => hits[at] === true);
+  const [disk] = found;
+  if (disk === undefined) return { kind: "missing" };
+  return found.length === 1 ? { kind: "found", disk } : { kind: "ambiguous", disks: found };
+}

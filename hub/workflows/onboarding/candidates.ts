@@ -1,0 +1,62 @@
+import { type Failure, failure } from "../../../shared/failures.ts";
+import type { MaasPort } from "../../maas/port.ts";
+import { sameAddress } from "../../maas/power-address.ts";
+
+/** The host of the request, as far as a machine of MAAS is told by it. */
+interface Host {
+  readonly hostname: string;
+  readonly ipmiIp: string;
+  readonly pxeMac: string | null;
+}
+
+/** System id -> BMC address, "" where MAAS knows none. */
+export type Powers = ReadonlyMap<string, string>;
+
+/** A machine that may be the host. */
+export interface Candidate {
+  readonly systemId: string;
+  readonly by: readonly ("hostname" | "BMC address" | "MAC address")[];
+  readonly bmc: string;
+}
+
+export async function findCandidates(maas: MaasPort, host: Host, powers: Powers): Promise<Candidate[]> {
+  const found = new Map<string, Candidate["by"]>();
+  const add = (systemId: string, by: Candidate["by"][number]): void => {
+    found.set(systemId, [...(found.get(systemId) ?? []), by]);
+  };
+  for (const machine of await maas.findByHostname(host.hostname)) add(machine.systemId, "hostname");
+  for (const [systemId, address] of powers) if (sameAddress(address, host.ipmiIp)) add(systemId, "BMC address");
+  if (host.pxeMac !== null)
+    for (const machine of await maas.findByMac(host.pxeMac)) add(machine.systemId, "MAC address");
+  return [...found].map(([systemId, by]) => ({ systemId, by, bmc: powers.get(systemId) ?? "" }));
+}
+
+/** Machines and what is known of each, for the person who chooses. */
+export type Told = readonly (readonly [systemId: string, known: readonly string[]])[];
+export type Choice =
+  | { readonly kind: "none" }
+  | { readonly kind: "one"; readonly systemId: string; readonly by: Candidate["by"] }
+  | { readonly kind: "ambiguous"; readonly told: Told };
+
+/**
+ * One machine that nothing contradicts, or nobody chooses (lifecycle 4.16). A machine of the host's name or MAC address that MAAS reaches by another
+ * BMC may be another host: taking it would write this host's BMC over the other's, and power-cycle whatever that is. Only where MAAS knows no BMC
+ * does the rest decide.
+ */
+export function choose(candidates: readonly Candidate[]): Choice {
+  const [one, ...others] = candidates;
+  if (one === undefined) return { kind: "none" };
+  if (others.length === 0 && (one.bmc === "" || one.by.includes("BMC address"))) {
+    return { kind: "one", systemId: one.systemId, by: one.by };
+  }
+  const told = candidates.map(({ systemId, by, bmc }) => [systemId, [...by, `BMC ${bmc || "unknown"}`]] as const);
+  return { kind: "ambiguous", told };
+}
+
+/** A person says which it is, by what MAAS is told of the machines. */
+export function conflicting({ hostname, ipmiIp }: Host, told: Told): Failure {
+  const list = told.map(([systemId, known]) => `${systemId} (${known.join(", ")})`);
+  const machines = list.length === 1 ? "machine" : "machines";
+  const message = `MAAS has ${list.length} ${machines} that may be ${hostname} with BMC ${ipmiIp}: ${list.join("; ")}. Give the one that is this host that BMC address in MAAS, remove or rename the others, then resume.`;
+  return failure("state_ambiguity", "conflicting_candidates", message, { candidates: list.slice(0, 20) });
+}

@@ -1,0 +1,80 @@
+import { z } from "zod";
+import type { FailureClass, FailureCode } from "../../../shared/failures.ts";
+import { type Failure, failure } from "../../../shared/failures.ts";
+import type { NodeId } from "../../../shared/ids.ts";
+import { type OnboardingRows, readOnboardingRows } from "../../db/queries/onboarding-work.ts";
+import type { MaasPort } from "../../maas/port.ts";
+import type { Stage, StageRun } from "../engine/stage.ts";
+import { inFencedTx, type WorkflowServices } from "../services.ts";
+import { StageFailure } from "../stage-failure.ts";
+import type { OnboardState } from "./onboard-state.ts";
+
+/** Everything else that the onboarding is about stands in its own row. */
+export const OnboardInput = z.object({ hostname: z.string(), ipmi_ip: z.string() });
+export type OnboardInput = z.output<typeof OnboardInput>;
+
+export interface OnboardContext extends StageRun<OnboardInput, OnboardState>, OnboardingRows {
+  readonly services: WorkflowServices;
+}
+export type OnboardStage = Stage<OnboardContext, OnboardState>;
+
+export async function buildOnboardContext(
+  services: WorkflowServices,
+  run: StageRun<OnboardInput, OnboardState>,
+): Promise<OnboardContext> {
+  const rows = await readOnboardingRows(services.db, run.workflowId);
+  if (rows === null) {
+    const message = `The site, profile or SKU of onboarding ${run.workflowId} does not exist any more. Start a new onboarding.`;
+    throw new StageFailure(failure("input_config_error", "profile_unknown", message));
+  }
+  return { ...run, ...rows, services };
+}
+
+export const maasOf = (context: OnboardContext): Promise<MaasPort> => context.services.maas(context.site.id);
+
+/** The machine that earlier stages found; a row that lost it (an edited state) cannot go on. */
+export function systemIdOf(context: OnboardContext): string {
+  const systemId = context.state.maas_system_id;
+  if (systemId !== null && systemId !== undefined) return systemId;
+  return missing("the MAAS machine");
+}
+
+export function provisioningOf(context: OnboardContext): { nodeId: NodeId; generation: number } {
+  const { node_id: nodeId, generation } = context.state;
+  if (nodeId === null || nodeId === undefined || generation === null || generation === undefined) {
+    return missing("the node and its generation");
+  }
+  return { nodeId, generation };
+}
+
+function missing(what: string): never {
+  const message = `The onboarding's record does not say ${what} that an earlier stage should have written. Rerun from the top.`;
+  throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message));
+}
+
+/**
+ * The last look before a call that cannot be taken back: a process that was paused past its lease must not act on what it saw before. What is left
+ * is the moment between this and the call.
+ */
+export const mustStillHold = (context: OnboardContext): Promise<void> => inFencedTx(context, async () => undefined);
+
+/** Time-out of a stage as a knob of the profile (lifecycle 4.14, decision M7). */
+export function profileTimeout<C extends FailureClass>(
+  knob: TimeoutKnob,
+  cls: C,
+  code: FailureCode<C>,
+  what: string,
+): { seconds(context: OnboardContext): number; failure(context: OnboardContext): Failure } {
+  return {
+    seconds: (context) => context.profile[knob],
+    failure: (context): Failure =>
+      failure(cls, code, `${what} took longer than the profile allows (${context.profile[knob]} s).`, {
+        timeout_seconds: context.profile[knob],
+        timeout_knob: knob,
+        hostname: context.onboarding.hostname,
+        maas_system_id: context.state.maas_system_id ?? null,
+      }),
+  };
+}
+
+type TimeoutKnob = Extract<keyof OnboardingRows["profile"], `${string}TimeoutSeconds`>;

@@ -1,0 +1,35 @@
+import type { Failure } from "../../../shared/failures.ts";
+import { recordCredentialFailure, recordCredentialWorked } from "../../db/queries/credential-uses.ts";
+import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+import { OnboardState } from "./onboard-state.ts";
+
+/** What the end of an onboarding says of the BMC login that it chose (lifecycle 12, question 4). */
+export type LoginOutcome =
+  | { readonly kind: "worked"; readonly path: string; readonly at: Date }
+  | { readonly kind: "failed"; readonly path: string };
+
+/**
+ * A power action that failed is held against the login, even where MAAS names no refused password, since drivers differ in what they tell; so is a
+ * secret that cannot be read. A deploy that got through is word that MAAS logged in. Everything else says nothing of it.
+ */
+export function loginOutcome(state: Partial<OnboardState>, failure: Failure | null): LoginOutcome | null {
+  const { power_credentials_path: path, deployed_at: deployedAt } = state;
+  if (failure?.code === "secret_missing") {
+    const missing = failure.evidence["secret_path"];
+    return typeof missing === "string" ? { kind: "failed", path: missing } : null;
+  }
+  if (path === null || path === undefined) return null;
+  if (failure?.code === "power_action_failed" || failure?.code === "bmc_login_refused") return { kind: "failed", path };
+  return deployedAt === null || deployedAt === undefined ? null : { kind: "worked", path, at: new Date(deployedAt) };
+}
+
+export async function recordPowerLogin(tx: Tx, row: WorkflowRow, failure: Failure | null): Promise<void> {
+  const state = OnboardState.partial().safeParse(row.state);
+  const outcome = state.success ? loginOutcome(state.data, failure) : null;
+  // The secrets of one host, as its user-data, are no login of the site.
+  if (outcome === null || row.siteId === null || !outcome.path.includes(row.siteId)) return;
+  const place = { siteId: row.siteId, path: outcome.path };
+  if (outcome.kind === "worked") await recordCredentialWorked(tx, place, outcome.at);
+  else if (failure !== null) await recordCredentialFailure(tx, place, failure);
+}

@@ -1,0 +1,86 @@
+import type { CREDENTIAL_WARNINGS } from "../../../shared/events.ts";
+import {
+  type CredentialRecord,
+  listCredentials,
+  NOT_ADMINISTRATOR,
+  noteWarning,
+} from "../../db/queries/credential-uses.ts";
+import { recordDomainEvent } from "../../db/queries/domain-events.ts";
+import type { InTx } from "../../db/tx.ts";
+import type { Log } from "../../log.ts";
+import { periodically } from "../../timing/periodically.ts";
+
+/** Lifecycle 12, question 4. */
+const UNUSED_DAYS = 30;
+const DAY_MS = 86_400_000;
+const EVERY_MS = 3_600_000;
+
+export interface CredentialWarning {
+  readonly reason: (typeof CREDENTIAL_WARNINGS)[number];
+  readonly since: Date;
+  readonly message: string;
+}
+
+/**
+ * What an operator should know of a secret; null where nothing is wrong. It fails while the newest word on it is bad. Only an override can be
+ * unused: a site needs its token and its default login whether or not a host is onboarded.
+ */
+export function warningOf(secret: CredentialRecord): CredentialWarning | null {
+  const { lastFailedAt, lastWorkedAt, now } = secret;
+  if (lastFailedAt !== null && (lastWorkedAt === null || lastFailedAt > lastWorkedAt))
+    return { reason: "failing", since: lastFailedAt, message: failing(secret) };
+  if (secret.kind !== "power_override") return null;
+  const idleSince = latest(secret.usableSince, secret.lastUsedAt);
+  if (now.getTime() - idleSince.getTime() < UNUSED_DAYS * DAY_MS) return null;
+  const message = `No onboarding has used the BMC login for ${secret.selector} for ${UNUSED_DAYS} days. Delete the override if the host can do with the site's login.`;
+  return { reason: "unused", since: idleSince, message };
+}
+
+const latest = (one: Date, other: Date | null): Date => (other !== null && other > one ? other : one);
+
+function failing({ kind, selector, lastFailureCode, lastFailureMessage }: CredentialRecord): string {
+  if (kind === "maas_token" && lastFailureCode === NOT_ADMINISTRATOR)
+    return "The user of the site's MAAS token is no administrator any more: onboardings are refused, and machines that are missing are not known to be gone. Give the user the right back in MAAS, or write an administrator's token.";
+  if (kind === "maas_token")
+    return `The site's MAAS cannot be watched with its token (${lastFailureCode}). Probe the site, and write its credentials again.`;
+  const login = kind === "power" ? "the site's BMC login" : `the BMC login for ${selector}`;
+  return `The last onboarding with ${login} failed: ${lastFailureMessage} Check the BMC; if the login is wrong, write it again.`;
+}
+
+/** Tells operators once of each secret that is unused or failing, over all hubs; what is mended may be told of again. Returns how many. */
+export function warnOfCredentials(inTx: InTx): Promise<number> {
+  return inTx(async (tx) => {
+    let warned = 0;
+    for (const secret of await listCredentials(tx)) {
+      const warning = warningOf(secret);
+      const { siteId, path } = secret;
+      if ((warning?.reason ?? null) === secret.warnedOf) continue;
+      if (!(await noteWarning(tx, { siteId, path }, warning?.reason ?? null)) || warning === null) continue;
+      await recordDomainEvent(tx, {
+        type: "site.credential.warning",
+        subject: `maas-sites/${siteId}`,
+        data: {
+          site_id: siteId,
+          credential: secret.kind,
+          override_id: secret.overrideId,
+          reason: warning.reason,
+          message: warning.message,
+        },
+      });
+      warned += 1;
+    }
+    return warned;
+  });
+}
+
+/** Looks once at the start, then each hour; several hubs share the work by what was told already. */
+export const startCredentialWarnings = ({ inTx, log }: { readonly inTx: InTx; readonly log: Log }) =>
+  periodically({
+    everyMs: EVERY_MS,
+    turn: async () => {
+      const warned = await warnOfCredentials(inTx);
+      if (warned > 0) log.warn("credentials are unused or failing", { count: warned });
+    },
+    log,
+    failed: "credentials could not be looked over",
+  });

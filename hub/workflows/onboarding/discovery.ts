@@ -1,0 +1,250 @@
+import { type Failure, failure } from "../../../shared/failures.ts";
+import type { BmcPort } from "../../bmc/port.ts";
+import { nodeWithBmc, otherDiscoveries } from "../../db/queries/discoveries.ts";
+import { machinesHeldByOthers } from "../../db/queries/machine-holds.ts";
+import type { MaasPort } from "../../maas/port.ts";
+import type { Back, Failed, Undone, Wait } from "../engine/stage.ts";
+import { StageFailure } from "../stage-failure.ts";
+import { conflicting, type Powers } from "./candidates.ts";
+import { mustStillHold, type OnboardContext } from "./context.ts";
+import { judgeNewcomers, type Newcomer, nextPowerStep } from "./discovery-rules.ts";
+import type { Discovery, OnboardState } from "./onboard-state.ts";
+import { powerOf } from "./power-login.ts";
+
+/** MAAS takes minutes to make a machine of a host that boots, and each look asks it for all power addresses. */
+const POLL_SECONDS = 60;
+const POWER_SECONDS = 5;
+
+/**
+ * Discovery that the hub triggers itself (lifecycle 4.3, 4.16): the host boots from the network by its BMC, and what it becomes in MAAS is claimed. It is
+ * on record before the BMC is asked for anything; the stage is entered anew, so that its time is the discovery's.
+ */
+export function beginDiscovery(
+  { stage, onboarding, now }: OnboardContext,
+  powers: Powers,
+  why: string,
+): Back<OnboardState> {
+  const discovery: Discovery = { why, triggered_at: now.toISOString(), known: [...powers.keys()], seen: {} };
+  return {
+    kind: "back",
+    to: stage,
+    message: `${why}. ${onboarding.hostname} is booted from the network by its BMC ${onboarding.ipmiIp}, for MAAS to find it`,
+    patch: { discovery },
+    details: { discovery: "triggered", bmc_address: onboarding.ipmiIp },
+  };
+}
+
+type Step = { readonly kind: "claim"; readonly systemId: string } | Wait<OnboardState> | Failed<OnboardState>;
+
+/** One look after the discovery has begun; nothing fits the host by name, BMC or MAC address. With `act` false it only looks. */
+export async function discover(
+  maas: MaasPort,
+  context: OnboardContext,
+  { powers, act }: { readonly powers: Powers; readonly act: boolean },
+): Promise<Step> {
+  const { discovery } = context.state;
+  if (discovery === null || discovery === undefined) throw new Error("no discovery has begun");
+  // Before its own boot whatever is new is another host.
+  if (!hasBooted(discovery)) return bootFirst(context, discovery, { powers, act });
+  const newcomers = await newcomersOf(maas, context, { powers, discovery });
+  const rivals = newcomers.length === 0 ? [] : await rivalsOf(context, discovery);
+  const verdict = judgeNewcomers(newcomers, rivals.length);
+  const wait = (reason: string, patch: Partial<OnboardState> = {}): Wait<OnboardState> => ({
+    kind: "wait",
+    reason,
+    seconds: POLL_SECONDS,
+    patch: { discovery: { ...discovery, seen: seenIn(newcomers, context.now) }, ...patch },
+  });
+  switch (verdict.kind) {
+    case "claim":
+      return verdict;
+    case "ambiguous": {
+      const told = verdict.newcomers.map(
+        ({ systemId, status, bmc }) =>
+          [systemId, [status === null ? "cannot be read" : "new since its boot", `BMC ${bmc || "unknown"}`]] as const,
+      );
+      return { kind: "failed", failure: conflicting(context.onboarding, told) };
+    }
+    case "settling":
+      return wait(`MAAS to find out the BMC of what is new: ${verdict.systemIds.join(", ")}`);
+    case "shared":
+      return wait(
+        `MAAS to find out the BMC of ${verdict.systemId}, which may be ${rivals.map(({ hostname }) => hostname).join(", ")} as well`,
+      );
+    case "nothing_yet":
+      if (isBootedNow(context) || !act)
+        return wait(`${context.onboarding.hostname} to appear in MAAS after its network boot`);
+      return stepOf(discovery, await powerStep(context));
+  }
+}
+
+const hasBooted = ({ booted_at: bootedAt }: Discovery): boolean => bootedAt !== null && bootedAt !== undefined;
+/** Since the onboarding was last taken up: a person's resume boots the host again where nothing is new. */
+const isBootedNow = ({ state }: OnboardContext): boolean => (state.discovery_power?.booted_at ?? null) !== null;
+
+/** What MAAS has until the host is off was not made by its boot: e.g. another host that came while a person mended this one's BMC. */
+async function bootFirst(
+  context: OnboardContext,
+  discovery: Discovery,
+  { powers, act }: { readonly powers: Powers; readonly act: boolean },
+): Promise<Wait<OnboardState>> {
+  if (!act) return { kind: "wait", reason: `${context.onboarding.hostname} to be booted`, seconds: POWER_SECONDS };
+  const wasOff = discovery.off_at !== null && discovery.off_at !== undefined;
+  return stepOf(wasOff ? discovery : { ...discovery, known: [...powers.keys()] }, await powerStep(context));
+}
+
+/** What a step of the power-cycle makes of the discovery: when the host was off, and when it was on after that, outlast a resume. */
+function stepOf(discovery: Discovery, { reason, seconds, power }: PowerWait): Wait<OnboardState> {
+  if (power === undefined) return { kind: "wait", reason, seconds, patch: { discovery } };
+  const lasting = {
+    off_at: discovery.off_at ?? power.at,
+    booted_at: power.booted_at ?? discovery.booted_at ?? null,
+  };
+  const discovery_power = { off_seen: true, booted_at: power.booted_at };
+  return { kind: "wait", reason, seconds, patch: { discovery: { ...discovery, ...lasting }, discovery_power } };
+}
+
+/** Machines that MAAS did not have before the host was off, but those that other onboardings hold. */
+async function newcomersOf(
+  maas: MaasPort,
+  { services: { db }, workflowId, site, now }: OnboardContext,
+  { powers, discovery }: { readonly powers: Powers; readonly discovery: Discovery },
+): Promise<Newcomer[]> {
+  const known = new Set(discovery.known);
+  const ids = [...powers.keys()].filter((systemId) => !known.has(systemId));
+  if (ids.length === 0) return [];
+  const held = await machinesHeldByOthers(db, workflowId, site.id);
+  const free = ids.filter((systemId) => !held.has(systemId));
+  const { machines, unreadable } = await maas.readMachines(free);
+  const status = new Map<string, number | null>(machines.map((machine) => [machine.systemId, machine.status]));
+  for (const { systemId } of unreadable) if (systemId !== null) status.set(systemId, null);
+  return [...status].map(([systemId, code]) => ({
+    systemId,
+    status: code,
+    bmc: powers.get(systemId) ?? "",
+    seenSeconds: (now.getTime() - Date.parse(discovery.seen[systemId] ?? now.toISOString())) / 1000,
+  }));
+}
+
+const seenIn = (newcomers: readonly Newcomer[], now: Date): Discovery["seen"] =>
+  Object.fromEntries(
+    newcomers.map(({ systemId, seenSeconds }) => [
+      systemId,
+      new Date(now.getTime() - seenSeconds * 1000).toISOString(),
+    ]),
+  );
+
+/** One that began before this one may have its host come late, for as long as a discovery may take. */
+function rivalsOf({ services, workflowId, site, profile }: OnboardContext, { triggered_at }: Discovery) {
+  const since = new Date(Date.parse(triggered_at) - profile.discoveryTimeoutSeconds * 1000);
+  return otherDiscoveries(services.db, { id: workflowId, siteId: site.id, since });
+}
+
+interface PowerWait {
+  readonly reason: string;
+  readonly seconds: number;
+  /** What was seen of the host, and when: that it was off, or is on after that. */
+  readonly power?: { readonly at: string; readonly booted_at: string | null };
+}
+
+async function powerStep(context: OnboardContext): Promise<PowerWait> {
+  const { services, state, onboarding, now } = context;
+  await mustBeNobodys(context);
+  const { driver = "ipmi", ...login } = await powerOf(context);
+  const bmc = services.bmc({ driver, ...login }, context.signal);
+  const offSeen = state.discovery_power?.off_seen === true;
+  const host = `${onboarding.hostname} by its BMC ${onboarding.ipmiIp}`;
+  const at = now.toISOString();
+  switch (nextPowerStep({ offSeen, power: await bmc.power() })) {
+    case "wait":
+      return { reason: `The power of ${host} to settle`, seconds: POWER_SECONDS };
+    case "switch_off":
+      await mustStillHold(context);
+      await bmc.powerOff();
+      return { reason: `Switching off ${host}`, seconds: POWER_SECONDS };
+    case "note_off":
+      return { reason: `Booting ${host} from the network`, seconds: 0, power: { at, booted_at: null } };
+    case "boot":
+      await mustStillHold(context);
+      await boot(bmc);
+      return { reason: `Booting ${host} from the network`, seconds: POWER_SECONDS };
+    case "booted":
+      return {
+        reason: `${onboarding.hostname} to appear in MAAS after its network boot`,
+        seconds: POLL_SECONDS,
+        power: { at, booted_at: at },
+      };
+  }
+}
+
+async function boot(bmc: BmcPort): Promise<void> {
+  await bmc.bootFromNetworkOnce();
+  await bmc.powerOn();
+}
+
+/**
+ * No machine of the site's MAAS has this BMC: the same run has looked. A node of another site, or one whose machine MAAS has lost, may, and is never
+ * switched off.
+ */
+async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<void> {
+  const { nodeId, ipmiIp, hostname } = onboarding;
+  const other = await nodeWithBmc(services.db, { nodeId, ipmiIp });
+  if (other === null) return;
+  const message = `BMC ${ipmiIp} is that of node ${other.hostname} (${other.id}) of site ${other.siteName}, which is ${other.status}, so ${hostname} is not power-cycled. Drain and remove that node, then resume; or cancel and correct the request.`;
+  const evidence = { node_id: other.id, node_status: other.status, bmc_address: ipmiIp };
+  throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, evidence));
+}
+
+/** What a machine that was found or made is for is the onboarding's other stages' to undo; a host that was switched off or booted for nothing is told. */
+export function leaveDiscovered({ state, onboarding }: OnboardContext): Undone<OnboardState> {
+  const { discovery } = state;
+  if (discovery === null || discovery === undefined || !discovery.off_at)
+    return { kind: "skipped", message: "No host was booted for MAAS to find it" };
+  const { hostname, ipmiIp } = onboarding;
+  const made = hasBooted(discovery) ? `was booted from the network at ${discovery.booted_at}` : "was switched off";
+  const message = `${hostname} ${made} by its BMC ${ipmiIp} for MAAS to find it, and no machine was taken for it; it was left as it is.`;
+  return {
+    kind: "skipped",
+    message,
+    leaves: {
+      message,
+      nextAction: `See in MAAS whether ${hostname} has become a machine since, and remove that if it is not wanted; switch the host off if it is to be off.`,
+      evidence: { bmc_address: ipmiIp, off_at: discovery.off_at, network_boot_at: discovery.booted_at ?? null },
+    },
+  };
+}
+
+/** Time is up: what was done, and what it came to. */
+export function discoveryTimeout(context: OnboardContext): Failure {
+  const { profile, state, onboarding } = context;
+  const { discovery } = state;
+  const seconds = profile.discoveryTimeoutSeconds;
+  const evidence = {
+    timeout_seconds: seconds,
+    timeout_knob: "discoveryTimeoutSeconds",
+    hostname: onboarding.hostname,
+    maas_system_id: state.maas_system_id ?? null,
+  };
+  if (discovery === null || discovery === undefined) {
+    const message = `Finding the machine took longer than the profile allows (${seconds} s).`;
+    return failure("pxe_discovery_failure", "discovery_timeout", message, evidence);
+  }
+  const seen = Object.keys(discovery.seen);
+  const more = {
+    ...evidence,
+    bmc_address: onboarding.ipmiIp,
+    discovery_because: discovery.why,
+    network_boot_at: discovery.booted_at ?? null,
+    new_machines: seen.slice(0, 20),
+  };
+  if (!hasBooted(discovery)) {
+    const message = `${onboarding.hostname} could not be power-cycled by its BMC ${onboarding.ipmiIp} within ${seconds} s: it was ${discovery.off_at ? "switched off, and did not come on" : "not seen off"}.`;
+    return failure("bmc_power_failure", "power_action_failed", message, more);
+  }
+  const met =
+    seen.length === 0
+      ? "no new machine appeared in MAAS"
+      : `of the new machines in MAAS (${seen.slice(0, 20).join(", ")}) none is known to be this host. Give the right one its BMC address in MAAS`;
+  const message = `${onboarding.hostname} was booted from the network by its BMC ${onboarding.ipmiIp}, and within ${seconds} s ${met}.`;
+  return failure("pxe_discovery_failure", "discovery_timeout", message, more);
+}

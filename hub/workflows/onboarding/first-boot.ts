@@ -1,0 +1,77 @@
+import { createHash } from "node:crypto";
+import { encrypt } from "unixcrypt";
+import { composeUserData } from "../../../cloud-init/compose.ts";
+import type { UserDataValues } from "../../../cloud-init/input.ts";
+import { failure } from "../../../shared/failures.ts";
+import { Secret } from "../../../shared/secret.ts";
+import { listRoceOfHost } from "../../db/queries/onboarding-work.ts";
+import { SECRET_PATHS, SecretError } from "../../secrets/port.ts";
+import { StageFailure } from "../stage-failure.ts";
+import type { OnboardContext } from "./context.ts";
+
+/** What a host gets at first boot, as MAAS's deploy call takes it. It carries the enrollment token, so it is a secret. */
+export interface RenderedUserData {
+  readonly base64: Secret;
+  readonly sha256: string;
+  readonly parts: readonly string[];
+}
+
+export const sha256Of = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+/** Reads what the payload needs besides the token, and renders it. Throws `user_data_invalid` when the composer refuses. */
+export async function renderUserData(
+  context: OnboardContext,
+  enrollment: { nodeId: UserDataValues["nodeId"]; generation: number; token: Secret },
+): Promise<RenderedUserData> {
+  const { firstBoot, db } = context.services;
+  const { onboarding, site, profile } = context;
+  const roce = profile.enablePhase2Roce ? await listRoceOfHost(db, site.id, onboarding.hostname) : [];
+  const agentPackage = await firstBoot.agentPackage(profile.architecture.split("/", 1)[0] ?? "");
+  const composed = composeUserData({
+    hostname: onboarding.hostname,
+    nodeId: enrollment.nodeId,
+    generation: enrollment.generation,
+    hub: { agentUrl: firstBoot.agentUrl, ...firstBoot.keys() },
+    enrollmentToken: enrollment.token.reveal(),
+    agent: agentPackage === null ? {} : { packageUrl: agentPackage.url, packageSha256: agentPackage.sha256 },
+    ...siteBootstrap(profile.siteBootstrapBundleRef),
+    hardwareSync: {
+      enabled: profile.requireHwSync,
+      maasUrl: site.apiBaseUrl,
+      intervalSeconds: profile.hardwareSyncIntervalSeconds,
+    },
+    extraDisks: { enabled: profile.initializeExtraDisks, eraseSignatures: profile.eraseUnexpectedSignatures },
+    roce: { assignments: roce.map((row) => ({ interface: row.interface, ipv4Cidr: row.ipv4Cidr })) },
+    deployUser: { name: site.deployUser, passwordHash: await deployPasswordHash(context), sudo: true },
+  });
+  if (!composed.ok) {
+    throw new StageFailure(failure("input_config_error", "user_data_invalid", composed.error.message));
+  }
+  const { base64, parts } = composed.userData;
+  return { base64: new Secret(base64), sha256: sha256Of(base64), parts: parts.map((part) => part.name) };
+}
+
+/**
+ * The bundle that the site owns (lifecycle 9): its reference is its URL with its checksum behind a hash sign, e.g.
+ * `https://files.site.example/bootstrap-7.sh#sha256=<64 hex>`. Without the checksum nothing of it is run. A signed address keeps its secret in the query,
+ * so the name by which the host's log, its status and the hub's messages call the bundle is without one.
+ */
+export function siteBootstrap(ref: string | null): Pick<UserDataValues, "siteBootstrap"> {
+  if (ref === null) return {};
+  const match = /^(https?:\/\/[^#]+)#sha256=([0-9a-f]{64})$/.exec(ref);
+  const [, url, sha256] = match ?? [];
+  if (url !== undefined && sha256 !== undefined)
+    return { siteBootstrap: { ref: url.replace(/\?.*$/, ""), url, sha256 } };
+  const message = `The profile's site bootstrap reference is not of the form https://...#sha256=<64 hex digits>. Correct the profile, then rerun.`;
+  throw new StageFailure(failure("input_config_error", "user_data_invalid", message));
+}
+
+/** The clear text never leaves the hub. */
+async function deployPasswordHash({ services, site }: OnboardContext): Promise<string> {
+  const path = site.deployPasswordVaultPath ?? SECRET_PATHS.deployPassword(site.id);
+  const { password } = await services.secrets.read(path);
+  if (password === undefined || password === "") {
+    throw new SecretError("secret_missing", path, "The secret holds no deploy password");
+  }
+  return encrypt(password);
+}

@@ -1,0 +1,135 @@
+import type { EventData, EventType } from "../../../shared/events.ts";
+import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { recordDomainEvent } from "../../db/queries/domain-events.ts";
+import { admitOnboardings, releaseDeploySlot } from "../../db/queries/onboarding-work.ts";
+import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
+import { ending } from "../engine/ending.ts";
+import { defineWorkflow, type Workflow } from "../engine/workflow.ts";
+import type { WorkflowServices } from "../services.ts";
+import { buildOnboardContext, OnboardInput, type OnboardStage } from "./context.ts";
+import { recordPowerLogin } from "./credential-outcome.ts";
+import { observedEvidence } from "./machine.ts";
+import { OnboardState } from "./onboard-state.ts";
+import { applyRocePhase2 } from "./stages/apply-roce-phase2.ts";
+import { classifyDeployFailure } from "./stages/classify-deploy-failure.ts";
+import { commissionNode } from "./stages/commission-node.ts";
+import { configureStorage } from "./stages/configure-storage.ts";
+import { createOrFindInMaas } from "./stages/create-or-find-in-maas.ts";
+import { deployViaMaas } from "./stages/deploy-via-maas.ts";
+import { ensureHardwareSyncConfigured } from "./stages/ensure-hardware-sync-configured.ts";
+import { ensurePxeInterfaceAuto } from "./stages/ensure-pxe-interface-auto.ts";
+import { loadSiteConfig } from "./stages/load-site-config.ts";
+import { recoverForDatasourceRetry } from "./stages/recover-for-datasource-retry.ts";
+import { renderCloudInit } from "./stages/render-cloud-init.ts";
+import { resolvePowerCredentials } from "./stages/resolve-power-credentials.ts";
+import { waitForAgentEnrollment } from "./stages/wait-for-agent-enrollment.ts";
+import { waitForDeployed } from "./stages/wait-for-deployed.ts";
+import { waitForHardwareSyncHealthy } from "./stages/wait-for-hardware-sync-healthy.ts";
+import { waitForReady } from "./stages/wait-for-ready.ts";
+
+export const ONBOARD = "onboard";
+
+/** The onboarding of lifecycle 4.3, in order. */
+const ONBOARD_STAGES: readonly OnboardStage[] = [
+  loadSiteConfig,
+  resolvePowerCredentials,
+  createOrFindInMaas,
+  commissionNode,
+  waitForReady,
+  configureStorage,
+  applyRocePhase2,
+  ensurePxeInterfaceAuto,
+  renderCloudInit,
+  deployViaMaas,
+  waitForDeployed,
+  classifyDeployFailure,
+  recoverForDatasourceRetry,
+  ensureHardwareSyncConfigured,
+  waitForHardwareSyncHealthy,
+  waitForAgentEnrollment,
+];
+
+/** Where an operator's retry or resume begins again, where it is not the stage itself. */
+const RESTART: Readonly<Record<"retry" | "resume", Readonly<Record<string, string>>>> = {
+  // A failed deploy was released to Ready: waiting for it again would wait for nothing.
+  retry: {
+    // What failed there fails again until it is commissioned or tested again.
+    wait_for_ready: "commission_node",
+    deploy_via_maas: "render_cloud_init",
+    wait_for_deployed: "render_cloud_init",
+    classify_deploy_failure: "render_cloud_init",
+    recover_for_datasource_retry: "render_cloud_init",
+  },
+  // The last point from which every later stage looks before it acts (lifecycle 4.9).
+  resume: {
+    resolve_power_credentials: "load_site_config",
+    create_or_find_in_maas: "resolve_power_credentials",
+    commission_node: "resolve_power_credentials",
+    wait_for_ready: "commission_node",
+    configure_storage: "commission_node",
+    apply_roce_phase2: "commission_node",
+    ensure_pxe_interface_auto: "commission_node",
+    render_cloud_init: "commission_node",
+    deploy_via_maas: "render_cloud_init",
+    wait_for_deployed: "render_cloud_init",
+    classify_deploy_failure: "render_cloud_init",
+    recover_for_datasource_retry: "render_cloud_init",
+    wait_for_hardware_sync_healthy: "ensure_hardware_sync_configured",
+    wait_for_agent_enrollment: "ensure_hardware_sync_configured",
+  },
+};
+
+const EVENTS = {
+  completed: "node.onboarding.completed",
+  reconciled: "node.onboarding.completed",
+  cancelled: "node.onboarding.cancelled",
+  failed_retryable: "node.onboarding.failed",
+  failed_manual_intervention: "node.onboarding.manual_intervention_required",
+} as const satisfies Partial<Record<WorkflowStatus, EventType>>;
+
+const isEnding = (status: WorkflowStatus): status is keyof typeof EVENTS => status in EVENTS;
+
+export function onboardWorkflow(services: WorkflowServices): Workflow {
+  return defineWorkflow({
+    kind: ONBOARD,
+    stages: ONBOARD_STAGES,
+    input: OnboardInput,
+    state: OnboardState.partial(),
+    renamed: {},
+    buildContext: (run) => buildOnboardContext(services, run),
+    observedEvidence,
+    hooks: {
+      onStarted: (tx, row) =>
+        recordDomainEvent(tx, { type: "node.onboarding.started", ...about(row), data: hostOf(row) }),
+      onEnded: async (tx, row, end) => {
+        const { status, failure } = end;
+        await releaseDeploySlot(tx, row.id);
+        await recordPowerLogin(tx, row, failure);
+        if (!isEnding(status)) return;
+        const data = { ...hostOf(row), ...ending(row, end) };
+        await recordDomainEvent(tx, { type: EVENTS[status], ...about(row), data });
+      },
+    },
+    restartPoint: (verb, stage) => RESTART[verb][stage] ?? stage,
+    forgottenOnRerun: ["deploy_failure"],
+    // `discovery` stays: the host may have become a machine since.
+    forgottenOnRecovery: [
+      "datasource_retries",
+      "events_unread",
+      "create_rejections",
+      "create_unusable",
+      "discovery_power",
+      "token_refreshes",
+      "reseeds",
+    ],
+    admit: (tx) => admitOnboardings(tx, ONBOARD),
+  });
+}
+
+const about = (row: WorkflowRow) => ({ subject: `onboardings/${row.id}` });
+
+function hostOf(row: WorkflowRow): EventData<"node.onboarding.started"> {
+  const input = OnboardInput.safeParse(row.input);
+  const host = input.success ? { hostname: input.data.hostname } : {};
+  return { onboarding_id: row.id, batch_id: row.batchId, site_id: row.siteId, ...host };
+}

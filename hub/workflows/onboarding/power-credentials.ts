@@ -1,0 +1,35 @@
+import { sameAddress } from "../../maas/power-address.ts";
+
+/** A row of per-node BMC logins, as far as the choice depends on it. */
+export interface PowerOverride {
+  readonly selectorType: "hostname" | "ipmi_ip" | "pxe_mac";
+  readonly selectorValue: string;
+  readonly vaultPath: string;
+  readonly status: "active" | "disabled";
+}
+
+/** Order of lifecycle 3.2.1: what names the host most precisely comes first. */
+const ORDER = ["pxe_mac", "ipmi_ip", "hostname"] as const;
+
+export interface ChosenCredentials {
+  readonly selector: (typeof ORDER)[number] | "default";
+  readonly path: string;
+}
+
+/** Null when no override matches and the site has no default. Only the path is chosen; the secret is read when it is used. */
+export function choosePowerCredentials(
+  overrides: readonly PowerOverride[],
+  host: { readonly pxeMac: string | null; readonly ipmiIp: string; readonly hostname: string },
+  defaultPath: string | null,
+): ChosenCredentials | null {
+  const values = { pxe_mac: host.pxeMac, ipmi_ip: host.ipmiIp, hostname: host.hostname };
+  for (const selector of ORDER) {
+    const value = values[selector];
+    if (value === null) continue;
+    const match = overrides.find(
+      (row) => row.status === "active" && row.selectorType === selector && sameAddress(row.selectorValue, value),
+    );
+    if (match !== undefined) return { selector, path: match.vaultPath };
+  }
+  return defaultPath === null ? null : { selector: "default", path: defaultPath };
+}

@@ -1,0 +1,57 @@
+import { CONDITION_TYPES } from "../../../shared/condition-types.ts";
+import { recordDomainEvent } from "../../db/queries/domain-events.ts";
+import { removeConditions } from "../../db/queries/node-conditions.ts";
+import type { Tx } from "../../db/tx.ts";
+import { writeOwnCondition } from "../../node/conditions.ts";
+import type { OnboardContext } from "./context.ts";
+
+/** Rows that are named in words; the rest is a number. */
+const NAMED = 16;
+
+const list = (all: readonly string[]): string =>
+  all.length <= NAMED ? all.join("; ") : `${all.slice(0, NAMED).join("; ")}; and ${all.length - NAMED} more`;
+
+type RoceWord = { readonly status: "True" | "False"; readonly reason: string; readonly message: string };
+const MISSING_BUT_ALLOWED = CONDITION_TYPES["network.roce"].tolerates;
+
+/** What the node's `network.roce` says; null where the host has no RoCE rows. */
+function roceWord(state: OnboardContext["state"], required: boolean): RoceWord | null {
+  const { roce_assigned: assigned, roce_applied: applied, roce_warnings: warnings, roce_foreign: foreign } = state;
+  if (assigned === null || assigned === undefined || assigned === 0) return null;
+  const others = foreign?.length ? ` Addresses of others on the same interfaces were left: ${list(foreign)}.` : "";
+  const set = `${applied ?? 0} of ${assigned} RoCE addresses are set.`;
+  if (!warnings?.length) return { status: "True", reason: "AllSet", message: `${set}${others}` };
+  return {
+    status: "False",
+    reason: required ? "AddressesMissing" : MISSING_BUT_ALLOWED,
+    message: `${set} Not set: ${list(warnings)}. Correct the rows, the wiring or MAAS; the next onboarding of the host sets them.${others}`,
+  };
+}
+
+/** Written with the node's new provisioning: what was said of the one before holds no more. */
+export async function tellRoce(
+  tx: Tx,
+  { state, profile, onboarding, workflowId }: OnboardContext,
+  node: Parameters<typeof writeOwnCondition>[1],
+): Promise<void> {
+  const word = roceWord(state, profile.roceRequired);
+  if (word === null) {
+    await removeConditions(tx, node.id, "network.roce");
+    return;
+  }
+  await writeOwnCondition(tx, node, { type: "network.roce", ...word });
+  if (word.status === "True") return;
+  await recordDomainEvent(tx, {
+    type: "node.roce.incomplete",
+    subject: `nodes/${node.id}`,
+    data: {
+      node_id: node.id,
+      hostname: onboarding.hostname,
+      onboarding_id: workflowId,
+      assignments: state.roce_assigned ?? 0,
+      applied: state.roce_applied ?? 0,
+      problems: (state.roce_warnings ?? []).slice(0, 32),
+      bars_scheduling: profile.roceRequired,
+    },
+  });
+}

@@ -1,0 +1,151 @@
+import { listRoceOfHost } from "../../../db/queries/onboarding-work.ts";
+import { forgetRoceLinks, listRoceLinks, noteRoceLinks, type RoceLink } from "../../../db/queries/roce-links.ts";
+import type { MaasRoceAssignment } from "../../../db/schema/index.ts";
+import { MaasError, type MaasInterface, type MaasPort, type MaasSubnet } from "../../../maas/port.ts";
+import { inFencedTx, UPSTREAM_RETRY } from "../../services.ts";
+import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, systemIdOf } from "../context.ts";
+import { notEditable } from "../editable.ts";
+import { addressOf, networkOf } from "../ipv4.ts";
+import { type LinkPlan, planLinks, sameLink } from "../roce-links.ts";
+
+/**
+ * The MAAS half of the RoCE contract (lifecycle 4.3); the host's routing is the other. A row that cannot be applied is a warning: the host
+ * comes up without that rail (lifecycle 4.6), and its node's condition `network.roce` says so. Links that were made for rows of before are taken away,
+ * for MAAS would configure both addresses.
+ */
+export const applyRocePhase2: OnboardStage = {
+  name: "apply_roce_phase2",
+  title: "Give the RoCE interfaces their static addresses",
+  reentry: { rule: "from_top" },
+  timeout: profileTimeout(
+    "configureTimeoutSeconds",
+    "upstream_transient",
+    "maas_timeout",
+    "Applying the RoCE addresses",
+  ),
+  retry: UPSTREAM_RETRY,
+  async run(context) {
+    const { services, site, onboarding, profile } = context;
+    const rows = profile.enablePhase2Roce ? await listRoceOfHost(services.db, site.id, onboarding.hostname) : [];
+    const place = { siteId: site.id, systemId: systemIdOf(context) };
+    const ours = await listRoceLinks(services.db, place);
+    if (rows.length === 0 && ours.length === 0) {
+      const message = profile.enablePhase2Roce
+        ? "The host has no RoCE assignments"
+        : "The profile does not enable RoCE";
+      return { kind: "skipped", message, patch: NO_ROCE };
+    }
+    const other = await notEditable("apply_roce_phase2", context);
+    if (other !== null) return other;
+    const wanted = rows.map((row) => ({ interface: row.interface, ipAddress: addressOf(row.ipv4Cidr) }));
+    await inFencedTx(context, (tx) => noteRoceLinks(tx, place, wanted));
+    const { stale, foreign, interfaces } = await takeAwayStale(context, wanted, ours);
+    const warnings = await applyAll(context, rows, interfaces);
+    const applied = rows.length - warnings.length;
+    const removed = stale.map(inWords);
+    const left = foreign.map(inWords);
+    return {
+      kind: "done",
+      message: `${applied} of ${rows.length} RoCE addresses are set${removed.length === 0 ? "" : `, ${removed.length} old ones taken away`}`,
+      patch: {
+        roce_assigned: rows.length,
+        roce_applied: applied,
+        roce_warnings: warnings,
+        roce_foreign: left.slice(0, 32),
+      },
+      details: {
+        applied,
+        assignments: rows.length,
+        warnings: warnings.slice(0, 32),
+        removed_links: removed.slice(0, 32),
+        foreign_links: left.slice(0, 32),
+      },
+      commit: (tx) =>
+        forgetRoceLinks(
+          tx,
+          place,
+          ours.filter((link) => !wanted.some((one) => sameLink(one, link))),
+        ),
+    };
+  },
+};
+
+const NO_ROCE = { roce_assigned: 0, roce_applied: 0, roce_warnings: [], roce_foreign: [] };
+const inWords = (link: RoceLink): string => `${link.interface} ${link.ipAddress}`;
+
+/** First of all: another row may want the address by now. Answers the interfaces as they are then. */
+async function takeAwayStale(
+  context: OnboardContext,
+  wanted: readonly RoceLink[],
+  ours: readonly RoceLink[],
+): Promise<LinkPlan & { readonly interfaces: readonly MaasInterface[] }> {
+  const maas = await maasOf(context);
+  const systemId = systemIdOf(context);
+  const interfaces = await maas.interfaces(systemId);
+  const plan = planLinks(interfaces, wanted, ours);
+  for (const link of plan.stale) await maas.unlinkSubnet(systemId, link.interfaceId, link.linkId);
+  return { ...plan, interfaces: plan.stale.length === 0 ? interfaces : await maas.interfaces(systemId) };
+}
+
+/** One warning for each row that could not be applied. */
+async function applyAll(
+  context: OnboardContext,
+  rows: readonly MaasRoceAssignment[],
+  interfaces: readonly MaasInterface[],
+): Promise<string[]> {
+  const maas = await maasOf(context);
+  const systemId = systemIdOf(context);
+  const subnets = new Map((await maas.subnets()).map((subnet) => [subnet.cidr, subnet]));
+  const warnings: string[] = [];
+  for (const row of rows) {
+    const nic = interfaces.find((one) => one.name === row.interface);
+    const warning =
+      nic === undefined ? "the machine has no such interface" : await apply(maas, systemId, nic, row, subnets);
+    if (warning !== null) warnings.push(`${row.interface} ${row.ipv4Cidr}: ${warning}`);
+  }
+  return warnings;
+}
+
+async function apply(
+  maas: MaasPort,
+  systemId: string,
+  nic: MaasInterface,
+  row: MaasRoceAssignment,
+  subnets: Map<string, MaasSubnet>,
+): Promise<string | null> {
+  const ipAddress = addressOf(row.ipv4Cidr);
+  const cidr = networkOf(row.ipv4Cidr);
+  // Links are read first: posting the same STATIC link again is an error in MAAS (maas 2.11).
+  if (hasAddress(nic, ipAddress)) return null;
+  try {
+    const subnet = subnets.get(cidr) ?? (await createSubnet(maas, nic, cidr));
+    if (subnet === null) return "the interface has no VLAN in MAAS";
+    subnets.set(cidr, subnet);
+    if (nic.vlanId !== subnet.vlanId) await maas.setInterfaceVlan(systemId, nic.id, subnet.vlanId);
+    await maas.linkSubnet(systemId, nic.id, { mode: "static", subnetId: subnet.id, ipAddress });
+    return null;
+  } catch (error) {
+    if (!(error instanceof MaasError) || isUpstreamFault(error)) throw error;
+    // "In use" may be by the very link that an earlier run made (maas 2.11).
+    if (await isLinked(maas, systemId, nic.id, ipAddress)) return null;
+    return error.message.slice(0, 200);
+  }
+}
+
+const hasAddress = (nic: MaasInterface, ipAddress: string): boolean =>
+  nic.links.some((link) => link.mode === "static" && link.ipAddress === ipAddress);
+
+async function isLinked(maas: MaasPort, systemId: string, nicId: number, ipAddress: string): Promise<boolean> {
+  const nic = (await maas.interfaces(systemId)).find((one) => one.id === nicId);
+  return nic !== undefined && hasAddress(nic, ipAddress);
+}
+
+/** On the interface's own VLAN, and unmanaged, or MAAS might hand its addresses out (maas 2.11). */
+async function createSubnet(maas: MaasPort, nic: MaasInterface, cidr: string): Promise<MaasSubnet | null> {
+  if (nic.vlanId === null) return null;
+  return maas.createSubnet({ cidr, name: cidr, vlanId: nic.vlanId, managed: false });
+}
+
+/** Only what concerns the row itself is a warning; a MAAS that is away, or an account without rights, is the stage's failure. */
+const isUpstreamFault = (error: MaasError): boolean =>
+  !["rejected_input", "not_found", "state_conflict"].includes(error.code);

@@ -1,0 +1,80 @@
+import { failure } from "../../../../shared/failures.ts";
+import { MaasError, type MaasEvent } from "../../../maas/port.ts";
+import { isAway, isFinal } from "../../classify-error.ts";
+import type { Failed, Wait } from "../../engine/stage.ts";
+import { UPSTREAM_RETRY } from "../../services.ts";
+import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, systemIdOf } from "../context.ts";
+import { classifyDeployFailure as classify } from "../deploy-failure.ts";
+import type { DeployFailure, OnboardState } from "../onboard-state.ts";
+
+const EVENTS = 100;
+const UNREAD_PAUSE_SECONDS = 5;
+
+/**
+ * Best effort: a deploy whose events cannot be read counts as generic, which stops automatic retries (lifecycle 4.6); but not before they were asked
+ * for as often as any other call to a MAAS that has its moments.
+ */
+export const classifyDeployFailure: OnboardStage = {
+  name: "classify_deploy_failure",
+  title: "Tell a datasource failure from any other failed deploy",
+  reentry: { rule: "from_top" },
+  timeout: profileTimeout(
+    "configureTimeoutSeconds",
+    "deploy_cloud_init_failure",
+    "deploy_failed",
+    "Classifying the failed deploy",
+  ),
+  retry: UPSTREAM_RETRY,
+  // The deploy has failed already: what comes next is its compensation, not a second look at the same events.
+  overrides: { deploy_cloud_init_failure: { retry: "never" } },
+  async run(context) {
+    const failed = context.state.deploy_failure;
+    if (failed === null || failed === undefined) return { kind: "skipped", message: "The machine is deployed" };
+    const events = await recentEvents(context);
+    if (events !== null && "kind" in events) return events;
+    const kind = classify(failed, events ?? []);
+    if (kind === "generic") return generic(context, failed, events);
+    return {
+      kind: "done",
+      message: "The installed system did not reach its datasource",
+      patch: { deploy_failure: { ...failed, classified_as: kind }, events_unread: null },
+    };
+  },
+};
+
+/** Null: they cannot be read. */
+async function recentEvents(context: OnboardContext): Promise<readonly MaasEvent[] | Wait<OnboardState> | null> {
+  const maas = await maasOf(context);
+  try {
+    return await maas.machineEvents(systemIdOf(context), { limit: EVENTS, level: "INFO" });
+  } catch (error) {
+    if (!(error instanceof MaasError)) throw error;
+    if (isFinal(error)) return null;
+    // A MAAS that is away tells nothing at all; one that answers otherwise does not give these out.
+    if (isAway(error)) await maas.whoami();
+    const unread = (context.state.events_unread ?? 0) + 1;
+    if (unread >= UPSTREAM_RETRY.maxAttempts) return null;
+    const reason = "MAAS to give out the events of the failed deploy";
+    return { kind: "wait", reason, seconds: UNREAD_PAUSE_SECONDS, patch: { events_unread: unread } };
+  }
+}
+
+function generic(
+  { onboarding, state }: OnboardContext,
+  failed: DeployFailure,
+  events: readonly MaasEvent[] | null,
+): Failed<OnboardState> {
+  const why = failed.error_description || failed.status_message || "MAAS gave no reason";
+  const code = failed.reason === "timeout" ? "deploy_timeout" : "deploy_failed";
+  const message = `The deploy of ${onboarding.hostname} failed: ${why}. Read MAAS's installation log of the machine, then rerun.`;
+  const evidence = {
+    maas_system_id: state.maas_system_id ?? null,
+    last_maas_status_code: failed.maas_status,
+    error_description: failed.error_description,
+    classified_as: "generic",
+    events: events?.slice(0, 10).map((event) => `${event.type}: ${event.description}`.slice(0, 200)) ?? [
+      "not readable",
+    ],
+  };
+  return { kind: "failed", failure: failure("deploy_cloud_init_failure", code, message, evidence) };
+}

@@ -1,0 +1,102 @@
+import { MaasError } from "../../../maas/port.ts";
+import type { Observation } from "../../engine/stage.ts";
+import { FAILED_TESTING, READY } from "../../machine/verdict-table.ts";
+import { UPSTREAM_RETRY } from "../../services.ts";
+import {
+  maasOf,
+  mustStillHold,
+  type OnboardContext,
+  type OnboardStage,
+  profileTimeout,
+  systemIdOf,
+} from "../context.ts";
+import { freshMachine, judgeMachine, waitForMachine } from "../machine.ts";
+import type { OnboardState } from "../onboard-state.ts";
+import { powerOf } from "../power-login.ts";
+
+/**
+ * Commissions directly from New: MAAS's `accept` would start the same run with options of its own (maas 2.4). Looks first, so that a
+ * run whose answer was lost is adopted. A machine that has failed its tests is commissioned and tested again: that is noted before MAAS is told to forget
+ * the failure, so that nobody takes the Ready in between for a person's word.
+ */
+export const commissionNode: OnboardStage = {
+  name: "commission_node",
+  title: "Set name and BMC login in MAAS and start commissioning",
+  reentry: {
+    rule: "observe_first",
+    observe,
+  },
+  timeout: profileTimeout(
+    "configureTimeoutSeconds",
+    "upstream_transient",
+    "maas_timeout",
+    "Starting the commissioning",
+  ),
+  retry: UPSTREAM_RETRY,
+  async run(context) {
+    const maas = await maasOf(context);
+    const systemId = systemIdOf(context);
+    const power = await powerOf(context);
+    const named = await maas.updateMachine(systemId, { hostname: context.onboarding.hostname, power });
+    if (named.status === READY && context.state.commission_again !== true)
+      return { kind: "skipped", message: "The machine is Ready already; its name was set" };
+    // MAAS commissions a Ready machine again as readily as a New one: only the fence keeps a late run from doing so.
+    await mustStillHold(context);
+    try {
+      // MAAS commissions no machine that has failed its tests; what it then finds is what counts (maas 2.5).
+      if (named.status === FAILED_TESTING) await maas.overrideFailedTesting(systemId);
+      const machine = await maas.commission(systemId, {
+        commissioning: context.profile.commissioningScripts,
+        testing: context.profile.testingScripts,
+      });
+      return {
+        kind: "done",
+        message: context.state.commission_again === true ? "Commissioning started again" : "Commissioning started",
+        details: seen(context, machine.statusName),
+        patch: AGAIN_DONE,
+      };
+    } catch (error) {
+      // Its status moved between look and call, e.g. by a run whose answer was lost; the status says whether that is well.
+      if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
+      const now = await observe(context);
+      if (now.kind === "not_started") throw error;
+      return now;
+    }
+  },
+};
+
+const AGAIN_DONE = { commission_again: null } as const;
+
+async function observe(context: OnboardContext): Promise<Observation<OnboardState>> {
+  const machine = await freshMachine(context);
+  const verdict = await judgeMachine("commission_node", context, machine);
+  switch (verdict.kind) {
+    case "failed":
+      return verdict;
+    case "wait":
+      return waitForMachine(context, `MAAS to finish '${machine.statusName}'`);
+    case "adopt":
+      return { kind: "skipped", message: `The machine is ${machine.statusName} by this onboarding already` };
+    case "act":
+      if (machine.status !== FAILED_TESTING || context.state.commission_again === true) return { kind: "not_started" };
+      return {
+        kind: "wait",
+        reason: "The hardware tests to be repeated",
+        seconds: 0,
+        patch: { commission_again: true },
+      };
+    case "go_on":
+      if (machine.status === READY && context.state.commission_again === true) return { kind: "not_started" };
+      if (machine.status === READY && machine.hostname !== context.onboarding.hostname) return { kind: "not_started" };
+      return machine.status === READY
+        ? { kind: "skipped", message: "The machine is Ready already" }
+        : { kind: "done", message: `The machine is ${machine.statusName}`, patch: AGAIN_DONE };
+    default:
+      return { kind: "not_started" };
+  }
+}
+
+const seen = (context: OnboardContext, status: string) => ({
+  maas_system_id: systemIdOf(context),
+  last_maas_status: status,
+});

@@ -1,0 +1,62 @@
+import { failure } from "../../../../shared/failures.ts";
+import type { MaasBlockDevice } from "../../../maas/port.ts";
+import type { Failed } from "../../engine/stage.ts";
+import { UPSTREAM_RETRY } from "../../services.ts";
+import { findBootDisk } from "../boot-disk.ts";
+import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, systemIdOf } from "../context.ts";
+import { notEditable } from "../editable.ts";
+import type { OnboardState } from "../onboard-state.ts";
+
+/** Boot disk and layout survive a release and are cleared by commissioning, so they are set whatever they were (decision M5). */
+export const configureStorage: OnboardStage = {
+  name: "configure_storage",
+  title: "Make the BOSS card the boot disk, with a flat layout",
+  reentry: { rule: "from_top" },
+  timeout: profileTimeout("configureTimeoutSeconds", "upstream_transient", "maas_timeout", "Configuring the storage"),
+  retry: UPSTREAM_RETRY,
+  async run(context) {
+    const other = await notEditable("configure_storage", context);
+    if (other !== null) return other;
+    const maas = await maasOf(context);
+    const systemId = systemIdOf(context);
+    const disks = await maas.blockDevices(systemId);
+    const search = findBootDisk(disks, context.profile.bootDiskPattern);
+    if (search.kind === "missing") return noBootDisk(context, disks);
+    if (search.kind === "endless") return endlessPattern(context, disks);
+    if (search.kind === "ambiguous") return manyBootDisks(context, search.disks);
+    await maas.setBootDisk(systemId, search.disk.id);
+    await maas.setFlatStorageLayout(systemId, search.disk.id);
+    return {
+      kind: "done",
+      message: `Boot disk ${describe(search.disk)}`,
+      patch: { boss_disk_id: search.disk.id },
+      details: { boot_disk_id: search.disk.id, boot_disk_model: search.disk.model },
+    };
+  },
+};
+
+const describe = (disk: MaasBlockDevice): string => `${disk.name} (${disk.model || "no model"})`;
+
+function noBootDisk({ profile, onboarding }: OnboardContext, disks: readonly MaasBlockDevice[]): Failed<OnboardState> {
+  const message = `No disk of ${onboarding.hostname} matches the boot disk pattern "${profile.bootDiskPattern}". Look at the disks in MAAS; correct the hardware or the profile, then resume.`;
+  const evidence = { pattern: profile.bootDiskPattern, disks: disks.slice(0, 32).map(describe) };
+  return { kind: "failed", failure: failure("hardware_mismatch", "boss_disk_missing", message, evidence) };
+}
+
+function endlessPattern(
+  { profile, onboarding }: OnboardContext,
+  disks: readonly MaasBlockDevice[],
+): Failed<OnboardState> {
+  const message = `The boot disk pattern "${profile.bootDiskPattern}" was not done with the disks of ${onboarding.hostname} in time: it repeats within a repetition. Write it simpler in the profile, then resume.`;
+  const evidence = { pattern: profile.bootDiskPattern, disks: disks.slice(0, 32).map(describe) };
+  return { kind: "failed", failure: failure("hardware_mismatch", "boss_disk_missing", message, evidence) };
+}
+
+function manyBootDisks(
+  { profile, onboarding }: OnboardContext,
+  disks: readonly MaasBlockDevice[],
+): Failed<OnboardState> {
+  const message = `${disks.length} disks of ${onboarding.hostname} match the boot disk pattern "${profile.bootDiskPattern}"; the wrong one would be erased. Make the pattern precise, then resume.`;
+  const evidence = { pattern: profile.bootDiskPattern, disks: disks.slice(0, 32).map(describe) };
+  return { kind: "failed", failure: failure("hardware_mismatch", "boss_disk_ambiguous", message, evidence) };
+}

@@ -1,0 +1,136 @@
+import { type Failure, failure } from "../../../../shared/failures.ts";
+import type { TaskId } from "../../../../shared/ids.ts";
+import { waitKey } from "../../../db/queries/workflow-wakes.ts";
+import { SECRET_PATHS } from "../../../secrets/port.ts";
+import { readTask } from "../../../tasks/queue.ts";
+import type { Done, Observation, Outcome, Wait } from "../../engine/stage.ts";
+import { UPSTREAM_RETRY } from "../../services.ts";
+import { absenceHint, agentAbsent } from "../agent-absence.ts";
+import { agentSession, waitForAgent } from "../agent-presence.ts";
+import { maasOf, type OnboardContext, type OnboardStage, provisioningOf, systemIdOf } from "../context.ts";
+import { freshMachine, judgeMachine, machineTaken } from "../machine.ts";
+import type { OnboardState } from "../onboard-state.ts";
+import { enqueueReseed } from "../reseed.ts";
+
+const TOKEN_LOOK_SECONDS = 10;
+const TASK_LOOK_SECONDS = 15;
+
+/**
+ * Hardware sync is an invariant of a managed node (lifecycle 9.1). The agent seeds it once it has enrolled: the machine token exists only
+ * since the deploy, so it could not travel in the user-data (decision M3).
+ */
+export const ensureHardwareSyncConfigured: OnboardStage = {
+  name: "ensure_hardware_sync_configured",
+  title: "Have the agent write MAAS's hardware-sync credentials and units",
+  reentry: { rule: "observe_first", observe: seeded },
+  timeout: { seconds: (context) => context.profile.hardwareSyncSeedTimeoutSeconds, failure: timeoutFailure },
+  retry: UPSTREAM_RETRY,
+  async run(context) {
+    if (!context.profile.requireHwSync)
+      return { kind: "skipped", message: "The profile does not require hardware sync" };
+    if ((await agentSession(context)) === null) {
+      const taken = await machineTaken("ensure_hardware_sync_configured", context);
+      if (taken !== null) return taken;
+      const wait = await waitForAgent(context);
+      return { ...wait, patch: { ...wait.patch, hw_sync_waits_for: "agent" } };
+    }
+    const clock = await wrongClock(context);
+    if (clock !== null) return clock;
+    // The host has its first boot behind it, so the copy with its token has served.
+    await context.services.secrets.remove(SECRET_PATHS.userData(provisioningOf(context).nodeId));
+    const waiting = await assertMaasSide(context);
+    return waiting ?? seed(context);
+  },
+};
+
+/** MAAS takes no request that is signed by a clock five minutes off, so a host whose clock is wrong could not sync. */
+async function wrongClock(context: OnboardContext): Promise<Wait<OnboardState> | null> {
+  const hint = await absenceHint(context);
+  if (hint === null) return null;
+  return {
+    kind: "wait",
+    reason: `The agent to be well; ${hint}`.slice(0, 300),
+    seconds: TASK_LOOK_SECONDS,
+    on: waitKey.node(provisioningOf(context).nodeId),
+    patch: { hw_sync_waits_for: "agent" },
+  };
+}
+
+/** MAAS must say that the machine syncs, and have a token for it. Null: both are so. */
+async function assertMaasSide(context: OnboardContext): Promise<Outcome<OnboardState> | null> {
+  const machine = await freshMachine(context);
+  const verdict = await judgeMachine("ensure_hardware_sync_configured", context, machine);
+  if (verdict.kind === "failed") return verdict;
+  const maas = await maasOf(context);
+  if (machine.enableHwSync === false) await maas.updateMachine(systemIdOf(context), { enableHwSync: true });
+  if ((await maas.getMachineToken(systemIdOf(context))) !== null) return null;
+  const reason = "MAAS to issue the machine's token";
+  return { kind: "wait", reason, seconds: TOKEN_LOOK_SECONDS, patch: { hw_sync_waits_for: "token" } };
+}
+
+const done = (taskId: TaskId): Done<OnboardState> => ({
+  kind: "done",
+  message: "The agent has seeded hardware sync",
+  patch: { reseed_task_id: taskId },
+});
+
+/** A seed that the agent has finished since the stage was entered counts, also when the time is up meanwhile; an earlier one does not. */
+async function seeded(context: OnboardContext): Promise<Observation<OnboardState>> {
+  const { reseed_task_id: taskId } = context.state;
+  const task = typeof taskId === "string" ? await readTask(context.services.db, taskId) : null;
+  const fresh = task?.state === "succeeded" && task.finishedAt !== null && task.finishedAt >= context.enteredAt;
+  return task !== null && fresh ? done(task.id) : { kind: "not_started" };
+}
+
+/** Each entry of the stage asks anew: a task that failed before an operator took the onboarding up again is history. */
+async function seed(context: OnboardContext): Promise<Outcome<OnboardState>> {
+  const taskId = await enqueueReseed(context, `seed/${context.enteredAt.getTime()}/${context.attempt}`);
+  const task = await readTask(context.services.db, taskId);
+  switch (task?.state) {
+    case "succeeded":
+      return done(taskId);
+    case "failed":
+    case "cancelled":
+    case "expired": {
+      const message = `The agent of ${context.onboarding.hostname} could not seed hardware sync: ${task.errorMessage ?? task.state}. Read the agent's log on the host, then resume.`;
+      const evidence = { task_id: taskId, task_state: task.state, task_error: task.errorCode };
+      return { kind: "failed", failure: failure("hardware_sync_failure", "reseed_failed", message, evidence) };
+    }
+    default:
+      return {
+        kind: "wait",
+        reason: "The agent to seed hardware sync",
+        seconds: TASK_LOOK_SECONDS,
+        on: waitKey.task(taskId),
+        patch: { hw_sync_waits_for: "task", reseed_task_id: taskId },
+      };
+  }
+}
+
+/** The host is left deployed for investigation, whatever is missing (lifecycle 4.6). */
+function timeoutFailure(context: OnboardContext): Failure | Promise<Failure> {
+  const { state, onboarding, profile } = context;
+  const evidence = {
+    waited_for: state.hw_sync_waits_for ?? "agent",
+    timeout_seconds: profile.hardwareSyncSeedTimeoutSeconds,
+    maas_system_id: state.maas_system_id ?? null,
+    last_maas_ips: state.deploy_ip_addresses ?? [],
+    task_id: state.reseed_task_id ?? null,
+  };
+  switch (state.hw_sync_waits_for) {
+    case "token": {
+      const message = `MAAS issued no token for ${onboarding.hostname} in time. Look at the machine in MAAS, then resume.`;
+      return failure("hardware_sync_failure", "token_not_emitted", message, evidence);
+    }
+    case "task": {
+      const message = `The agent of ${onboarding.hostname} did not seed hardware sync in time. Read the agent's log on the host, then resume.`;
+      return failure("hardware_sync_failure", "reseed_failed", message, evidence);
+    }
+    default:
+      return agentAbsent(context, {
+        evidence,
+        otherwise: (message, more) =>
+          failure("post_deploy_connectivity_failure", "agent_not_connected", `${message} Then resume.`, more),
+      });
+  }
+}

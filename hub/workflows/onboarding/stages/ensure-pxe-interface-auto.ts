@@ -1,0 +1,72 @@
+import { failure } from "../../../../shared/failures.ts";
+import type { MaasInterface, MaasSubnet } from "../../../maas/port.ts";
+import type { Failed, Outcome } from "../../engine/stage.ts";
+import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, systemIdOf } from "../context.ts";
+import { notEditable } from "../editable.ts";
+import type { OnboardState } from "../onboard-state.ts";
+
+/** MAAS refuses a deploy without a link that has a subnet (maas 2.8); this stage finds that out before the deploy does. */
+export const ensurePxeInterfaceAuto: OnboardStage = {
+  name: "ensure_pxe_interface_auto",
+  title: "Make sure that the PXE interface gets an address from MAAS",
+  reentry: { rule: "from_top" },
+  timeout: profileTimeout("configureTimeoutSeconds", "upstream_transient", "maas_timeout", "Linking the PXE interface"),
+  retry: { maxAttempts: 2, baseSeconds: 2, maxSeconds: 30 },
+  async run(context) {
+    const other = await notEditable("ensure_pxe_interface_auto", context);
+    if (other !== null) return other;
+    const maas = await maasOf(context);
+    const systemId = systemIdOf(context);
+    const name = context.profile.nodePxeIface ?? context.site.nodePxeIface;
+    const interfaces = await maas.interfaces(systemId);
+    const nic = interfaces.find((one) => one.name === name);
+    if (nic === undefined) return unwired(context, noInterface(context, name, interfaces));
+    const patch = { pxe_interface: name };
+    if (nic.links.some(isAutomatic))
+      return { kind: "done", message: `${name} has an automatic address already`, patch };
+    const subnet = subnetFor(nic, await maas.subnets());
+    if (subnet === null) return unwired(context, noSubnet(context, name));
+    for (const link of nic.links.filter((one) => one.subnetId !== null))
+      await maas.unlinkSubnet(systemId, nic.id, link.id);
+    await maas.linkSubnet(systemId, nic.id, { mode: "auto", subnetId: subnet.id });
+    return { kind: "done", message: `${name} gets its address automatically from ${subnet.cidr}`, patch };
+  },
+};
+
+const isAutomatic = (link: MaasInterface["links"][number]): boolean =>
+  ["auto", "dhcp"].includes(link.mode) && link.subnetId !== null;
+
+/** The subnet that it was linked to, else the one subnet family of its VLAN. */
+function subnetFor(nic: MaasInterface, subnets: readonly MaasSubnet[]): MaasSubnet | null {
+  const linked = nic.links.map((link) => link.subnetId);
+  return (
+    subnets.find((subnet) => linked.includes(subnet.id)) ??
+    subnets.find((subnet) => nic.vlanId !== null && subnet.vlanId === nic.vlanId) ??
+    null
+  );
+}
+
+/** Without the strict preflight a host whose wiring looks wrong is tried nevertheless (lifecycle 4.6). */
+function unwired(context: OnboardContext, refusal: Failed<OnboardState>): Outcome<OnboardState> {
+  if (context.profile.strictPxePreflight) return refusal;
+  const message = `Not strict, going on although: ${refusal.failure.message}`;
+  return { kind: "skipped", message, details: refusal.failure.evidence };
+}
+
+function noInterface(
+  { onboarding }: OnboardContext,
+  name: string,
+  interfaces: readonly MaasInterface[],
+): Failed<OnboardState> {
+  const message = `${onboarding.hostname} has no interface ${name} in MAAS. Compare the wiring with the site's PXE interface name, then resume.`;
+  const evidence = { interface: name, interfaces: interfaces.slice(0, 32).map((one) => one.name) };
+  return { kind: "failed", failure: failure("hardware_mismatch", "pxe_interface_missing", message, evidence) };
+}
+
+function noSubnet({ onboarding, site, profile }: OnboardContext, name: string): Failed<OnboardState> {
+  const message = `Interface ${name} of ${onboarding.hostname} lies on a VLAN without a subnet in MAAS. Add the subnet of PXE VLAN ${profile.pxeVlanVid ?? site.pxeVlanVid}, then resume.`;
+  return {
+    kind: "failed",
+    failure: failure("site_capability_missing", "subnet_missing", message, { interface: name }),
+  };
+}

@@ -1,0 +1,62 @@
+import { failure } from "../../../../shared/failures.ts";
+import type { Failed } from "../../engine/stage.ts";
+import { type OnboardContext, type OnboardStage, profileTimeout } from "../context.ts";
+import type { OnboardState } from "../onboard-state.ts";
+import { stepBackToReady } from "../release.ts";
+
+/** The bounded redeploy of lifecycle 4.3: back to Ready, then once more from the rendering, with a token and user-data of their own. */
+export const recoverForDatasourceRetry: OnboardStage = {
+  name: "recover_for_datasource_retry",
+  title: "Release the machine after a datasource failure and deploy it once more",
+  reentry: { rule: "from_top" },
+  timeout: profileTimeout(
+    "configureTimeoutSeconds",
+    "bmc_power_failure",
+    "power_action_failed",
+    "Releasing the machine for another deploy",
+  ),
+  retry: { maxAttempts: 2, baseSeconds: 5, maxSeconds: 60 },
+  overrides: {
+    deploy_cloud_init_failure: { retry: "never" },
+    // Lifecycle 4.6: when the recovery itself fails, a person looks.
+    upstream_transient: { endsAs: "failed_manual_intervention" },
+  },
+  async run(context) {
+    const failed = context.state.deploy_failure;
+    if (failed === null || failed === undefined) return { kind: "skipped", message: "The machine is deployed" };
+    const refusal = exhausted(context);
+    if (refusal !== null) return refusal;
+    const step = await stepBackToReady(
+      "recover_for_datasource_retry",
+      context,
+      "datasource failure, deploying once more",
+    );
+    if (step.kind !== "ready") return step;
+    const retries = (context.state.datasource_retries ?? 0) + 1;
+    return {
+      kind: "back",
+      to: "render_cloud_init",
+      message: `The machine is Ready again; deploy retry ${retries} of ${context.profile.maxDeployRetryAttempts}`,
+      patch: { datasource_retries: retries, deploy_failure: null, deploy_intent: null, deploy_started: null },
+    };
+  },
+};
+
+function exhausted({ profile, state, onboarding }: OnboardContext): Failed<OnboardState> | null {
+  const used = state.datasource_retries ?? 0;
+  const evidence = {
+    retries_used: used,
+    retries_allowed: profile.maxDeployRetryAttempts,
+    classified_as: "datasource_like",
+  };
+  if (!profile.enableDeployRetryOnDatasourceFailure) {
+    const message = `The installed system of ${onboarding.hostname} did not reach MAAS, and the profile allows no retry. Check the route from the host to MAAS, then rerun.`;
+    return { kind: "failed", failure: failure("deploy_cloud_init_failure", "datasource_failure", message, evidence) };
+  }
+  if (used < profile.maxDeployRetryAttempts) return null;
+  const message = `The installed system of ${onboarding.hostname} did not reach MAAS, ${used} retries included. Check the route from the host to MAAS, then rerun.`;
+  return {
+    kind: "failed",
+    failure: failure("deploy_cloud_init_failure", "datasource_retry_exhausted", message, evidence),
+  };
+}

@@ -1,0 +1,112 @@
+import { type Failure, failure } from "../../../../shared/failures.ts";
+import { conditionHolds, readConditions } from "../../../db/queries/node-conditions.ts";
+import { setNodeHost } from "../../../db/queries/onboarding-work.ts";
+import { waitKey } from "../../../db/queries/workflow-wakes.ts";
+import type { Tx } from "../../../db/tx.ts";
+import { moveNode } from "../../../node/move-node.ts";
+import { SECRET_PATHS } from "../../../secrets/port.ts";
+import type { Done, Failed, Observation, Wait } from "../../engine/stage.ts";
+import { WAIT_RETRY } from "../../services.ts";
+import { StageFailure } from "../../stage-failure.ts";
+import { absenceHint, agentAbsent } from "../agent-absence.ts";
+import { agentSession, waitForAgent } from "../agent-presence.ts";
+import { type OnboardContext, type OnboardStage, provisioningOf } from "../context.ts";
+import { machineTaken } from "../machine.ts";
+import type { OnboardState } from "../onboard-state.ts";
+
+const LOOK_AGAIN_SECONDS = 15;
+
+async function look(context: OnboardContext): Promise<Exclude<Observation<OnboardState>, { kind: "not_started" }>> {
+  const { nodeId, generation } = provisioningOf(context);
+  const { db } = context.services;
+  const taken = await machineTaken("wait_for_agent_enrollment", context);
+  if (taken !== null) return taken;
+  if ((await agentSession(context)) === null) return waitForAgent(context);
+  if (!(await conditionHolds(db, nodeId, "agent.healthy", generation))) {
+    const said = await absenceHint(context);
+    return {
+      kind: "wait",
+      reason: `The agent to say that it is healthy${said === null ? "" : `; ${said}`}`.slice(0, 300),
+      seconds: LOOK_AGAIN_SECONDS,
+      on: waitKey.node(nodeId),
+    };
+  }
+  return (await firstBootUnfinished(context)) ?? enlist(context);
+}
+
+const OWNERS = [
+  { type: "bootstrap.site", code: "site_bootstrap_failed", whose: "The site's own bootstrap bundle" },
+  { type: "bootstrap.muster", code: "host_bootstrap_failed", whose: "A part of Muster's bootstrap" },
+] as const;
+
+/** What the agent says of the first boot's parts, each owner's apart (lifecycle 9). A host whose image brought the agent may have none. */
+async function firstBootUnfinished(context: OnboardContext): Promise<Wait<OnboardState> | Failed<OnboardState> | null> {
+  const { nodeId, generation } = provisioningOf(context);
+  const wait = (reason: string): Wait<OnboardState> => ({
+    kind: "wait",
+    reason,
+    seconds: LOOK_AGAIN_SECONDS,
+    on: waitKey.node(nodeId),
+  });
+  const told = await readConditions(context.services.db, nodeId, generation);
+  for (const { type, code, whose } of OWNERS) {
+    const condition = told.find((one) => one.type === type);
+    if (condition?.status !== "False") continue;
+    // Somebody may have mended it since, and said so by resuming; the agent repeats what it finds every two minutes.
+    if (condition.observedAt < context.enteredAt)
+      return wait(`The agent to look again at the first boot; before it said: ${condition.message}`.slice(0, 300));
+    const message = `${whose} failed on ${context.onboarding.hostname}: ${condition.message}. Remove the cause, run "systemctl restart muster-bootstrap" on the host, then resume.`;
+    const evidence = { node_id: nodeId, condition: type, bootstrap: condition.message };
+    return { kind: "failed", failure: failure("post_deploy_connectivity_failure", code, message, evidence) };
+  }
+  const unfinished = told.find((one) => one.status === "Unknown" && OWNERS.some(({ type }) => one.type === type));
+  return unfinished === undefined ? null : wait(`The first boot's parts to end; ${unfinished.message}`.slice(0, 300));
+}
+
+/** The one move that makes a host schedulable; it is committed together with the stage's verdict. */
+async function enlist(context: OnboardContext): Promise<Done<OnboardState>> {
+  const { nodeId, generation } = provisioningOf(context);
+  const host = context.state.deploy_ip_addresses?.[0];
+  // Without hardware sync no earlier stage has removed it.
+  await context.services.secrets.remove(SECRET_PATHS.userData(nodeId));
+  return {
+    kind: "done",
+    message: "The agent is connected and healthy; the node is active",
+    details: { node_id: nodeId, generation, host: host ?? null },
+    commit: async (tx) => {
+      await activate(tx, context);
+      if (host !== undefined) await setNodeHost(tx, nodeId, host);
+    },
+  };
+}
+
+async function activate(tx: Tx, context: OnboardContext): Promise<void> {
+  const { nodeId } = provisioningOf(context);
+  const move = { from: "enrolling", to: "active", owner: "onboarding" } as const;
+  const moved = await moveNode(tx, nodeId, move, "Onboarding completed: deployed, syncing, agent healthy");
+  if (moved.moved || moved.actual === "active") return;
+  const message = `Node ${context.onboarding.hostname} is ${moved.actual ?? "gone"} instead of enrolling, so it was not made active. Decide what the node is to be, then rerun.`;
+  throw new StageFailure(
+    failure("state_ambiguity", "node_state_conflict", message, { node_id: nodeId, node_status: moved.actual }),
+  );
+}
+
+const timeoutFailure = (context: OnboardContext): Promise<Failure> =>
+  agentAbsent(context, {
+    evidence: {
+      timeout_seconds: context.profile.agentEnrollmentTimeoutSeconds,
+      hostname: context.onboarding.hostname,
+      maas_system_id: context.state.maas_system_id ?? null,
+    },
+    otherwise: (message, evidence) =>
+      failure("agent_enrollment_failure", "enrollment_timeout", `${message} Then resume.`, evidence),
+  });
+
+export const waitForAgentEnrollment: OnboardStage = {
+  name: "wait_for_agent_enrollment",
+  title: "Wait until the agent is connected and healthy, then make the node active",
+  reentry: { rule: "observe_first", observe: look },
+  timeout: { seconds: (context) => context.profile.agentEnrollmentTimeoutSeconds, failure: timeoutFailure },
+  retry: WAIT_RETRY,
+  run: look,
+};

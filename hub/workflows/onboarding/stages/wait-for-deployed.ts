@@ -1,0 +1,82 @@
+import { releaseDeploySlot } from "../../../db/queries/onboarding-work.ts";
+import { hostAddresses } from "../../../maas/host-address.ts";
+import type { MaasMachine } from "../../../maas/port.ts";
+import type { Done, Observation, Wait } from "../../engine/stage.ts";
+import { WAIT_RETRY } from "../../services.ts";
+import { type OnboardContext, type OnboardStage, profileTimeout } from "../context.ts";
+import { freshMachine, judgeMachine, judgeSeen, waitForMachine, watchedMachine } from "../machine.ts";
+import type { OnboardState } from "../onboard-state.ts";
+
+async function look(context: OnboardContext): Promise<Exclude<Observation<OnboardState>, { kind: "not_started" }>> {
+  const late = context.now >= context.deadline;
+  const machine = late
+    ? await freshMachine(context)
+    : await watchedMachine(context, (row) => judgeSeen("wait_for_deployed", context, row).kind !== "wait");
+  if (machine === null) return waitForDeploy(context);
+  const verdict = await judgeMachine("wait_for_deployed", context, machine);
+  switch (verdict.kind) {
+    case "failed":
+      return verdict;
+    case "go_on":
+      return deployed(context, machine);
+    case "deploy_failed":
+      return failed(machine, "failed", `The deploy ended as '${machine.statusName}'`);
+    default:
+      // The next stages decide what becomes of a deploy that does not end.
+      return late
+        ? failed(machine, "timeout", "The deploy took longer than the profile allows")
+        : waitForDeploy(context);
+  }
+}
+
+const waitForDeploy = (context: OnboardContext): Wait<OnboardState> =>
+  waitForMachine(context, "MAAS to deploy the machine");
+
+async function deployed(context: OnboardContext, machine: MaasMachine): Promise<Done<OnboardState>> {
+  const addresses = await addressesOf(context, machine);
+  return {
+    kind: "done",
+    message: "MAAS says Deployed: the new system has fetched its first boot",
+    patch: {
+      deployed_at: context.state.deployed_at ?? context.now.toISOString(),
+      deploy_failure: null,
+      deploy_ip_addresses: addresses,
+      // MAAS sets it when the deploy ends, before any sync ran; only an advance after it is a sync (decision M3).
+      last_sync_at_deploy: context.state.last_sync_at_deploy ?? (machine.lastSync ?? context.now).toISOString(),
+    },
+    details: { ip_addresses: addresses.slice(0, 16) },
+    commit: (tx) => releaseDeploySlot(tx, context.workflowId),
+  };
+}
+
+/** The host's own address comes first (lifecycle 4.3), by the rule that the reconciler follows too; what was seen before that was kept is read once more. */
+async function addressesOf(context: OnboardContext, machine: MaasMachine): Promise<string[]> {
+  const { ipAddresses, interfaceAddresses } =
+    machine.interfaceAddresses.length > 0 ? machine : await freshMachine(context);
+  return [...new Set([...hostAddresses(interfaceAddresses, context.site.deploySshIface), ...ipAddresses])];
+}
+
+function failed(machine: MaasMachine, reason: "failed" | "timeout", message: string): Done<OnboardState> {
+  return {
+    kind: "done",
+    message,
+    patch: {
+      deploy_failure: {
+        reason,
+        maas_status: machine.status,
+        status_message: machine.statusMessage.slice(0, 500),
+        error_description: machine.errorDescription.slice(0, 500),
+      },
+    },
+    details: { maas_status: machine.statusName, error_description: machine.errorDescription.slice(0, 500) },
+  };
+}
+
+export const waitForDeployed: OnboardStage = {
+  name: "wait_for_deployed",
+  title: "Wait until MAAS says that the machine is deployed",
+  reentry: { rule: "observe_first", observe: look },
+  timeout: profileTimeout("deployTimeoutSeconds", "deploy_cloud_init_failure", "deploy_timeout", "The deploy"),
+  retry: WAIT_RETRY,
+  run: look,
+};

@@ -1,0 +1,46 @@
+import type { Done, Failed, Skipped, Wait } from "../../engine/stage.ts";
+import { VERDICTS } from "../../machine/verdict-table.ts";
+import { WAIT_RETRY } from "../../services.ts";
+import { type OnboardContext, type OnboardStage, profileTimeout } from "../context.ts";
+import { judgeMachine, waitForMachine, watchedMachine } from "../machine.ts";
+import type { OnboardState } from "../onboard-state.ts";
+
+type Seen = Done<OnboardState> | Skipped<OnboardState> | Wait<OnboardState> | Failed<OnboardState>;
+
+const stillGoing = (status: number): boolean =>
+  status in VERDICTS && VERDICTS[status as keyof typeof VERDICTS].ready === "wait";
+
+/** The same words at each look: a new reason is a new event. */
+const REASON = "MAAS to commission and test the machine";
+
+async function look(context: OnboardContext): Promise<Seen> {
+  const machine = await watchedMachine(context, (row) => !stillGoing(row.status));
+  if (machine === null) return waitForMachine(context, REASON);
+  const verdict = await judgeMachine("wait_for_ready", context, machine);
+  switch (verdict.kind) {
+    case "failed":
+      return verdict;
+    case "go_on":
+      return { kind: "done", message: "The machine is Ready" };
+    case "adopt":
+      return { kind: "skipped", message: `The machine is ${machine.statusName} by this onboarding already` };
+    default:
+      return waitForMachine(context, REASON);
+  }
+}
+
+export const waitForReady: OnboardStage = {
+  name: "wait_for_ready",
+  title: "Wait until MAAS has commissioned and tested the machine",
+  reentry: { rule: "observe_first", observe: look },
+  timeout: profileTimeout(
+    "commissionTimeoutSeconds",
+    "pxe_discovery_failure",
+    "commissioning_timeout",
+    "Commissioning",
+  ),
+  retry: WAIT_RETRY,
+  // Waiting again would see the same failed commissioning; a person reads its results first (lifecycle 4.6).
+  overrides: { pxe_discovery_failure: { retry: "never" }, bmc_power_failure: { retry: "never" } },
+  run: look,
+};

@@ -1,0 +1,396 @@
+import { X509Certificate } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { and, desc, eq, isNull, sql } from "../../../hub/db/orm.ts";
+import { beginUse } from "../../../hub/db/queries/node-certificates.ts";
+import {
+  agentSessions,
+  domainEvents,
+  nodeCertificates,
+  nodeConditions,
+  nodeEvents,
+  nodes,
+} from "../../../hub/db/schema/index.ts";
+import { serialOf } from "../../../hub/gateway/x509.ts";
+import { CLONE_EVIDENCE, type CloneEvidence } from "../../../shared/identity.ts";
+import type { NodeId } from "../../../shared/ids.ts";
+import { AGENT_COMES_BACK, CLOSE_CODES } from "../../../shared/protocol/version.ts";
+import { type ApiHarness, startApi } from "../../support/api-harness.ts";
+import { GatewayRig, type Identity, makeKey } from "../../support/gateway-rig.ts";
+import { keptAgents } from "../../support/kept-agents.ts";
+import { helloOf, SocketAgent } from "../../support/socket-agent.ts";
+import { until } from "../../support/until.ts";
+
+let api: ApiHarness;
+let rig: GatewayRig;
+beforeAll(async () => {
+  api = await startApi();
+  rig = await GatewayRig.start({}, api.database);
+});
+afterAll(async () => {
+  await rig.listener.close();
+  await api.close();
+});
+
+const kept = keptAgents(() => rig);
+const connect = (identity: Identity, boot_id = "boot-1", route: { port?: number; from?: string } = {}) =>
+  kept.connect(identity, { hello: { boot_id }, ...route });
+const refusal = (identity: Identity, from = "127.0.0.1") =>
+  SocketAgent.open(rig, identity, { from }).then(() => "accepted", String);
+const statusOf = async (id: NodeId) =>
+  (await rig.db.select({ status: nodes.status }).from(nodes).where(eq(nodes.id, id)))[0]?.status;
+const conditionOf = async (id: NodeId, type: string) =>
+  (
+    await rig.db
+      .select()
+      .from(nodeConditions)
+      .where(and(eq(nodeConditions.nodeId, id), eq(nodeConditions.type, type)))
+  )[0];
+const alarms = (id: NodeId) =>
+  rig.db
+    .select()
+    .from(nodeEvents)
+    .where(and(eq(nodeEvents.nodeId, id), eq(nodeEvents.type, "duplicate_identity")));
+const live = (id: NodeId) =>
+  rig.db
+    .select()
+    .from(nodeCertificates)
+    .where(
+      and(eq(nodeCertificates.nodeId, id), isNull(nodeCertificates.revokedAt), isNull(nodeCertificates.replacedAt)),
+    );
+/** A replaced certificate was seen for the first time so long ago. */
+const seenBefore = (id: NodeId, seconds: number) =>
+  rig.db
+    .update(nodeCertificates)
+    .set({ replacedSeenAt: sql`now() - make_interval(secs => ${seconds})` })
+    .where(and(eq(nodeCertificates.nodeId, id), sql`replaced_seen_at is not null`));
+
+async function expectBarred(id: NodeId, evidence: CloneEvidence): Promise<void> {
+  await until("the node is quarantined", async () => ((await statusOf(id)) === "quarantined" ? true : undefined));
+  expect(await live(id)).toEqual([]);
+  expect(await alarms(id)).toMatchObject([{ details: { evidence }, message: expect.stringContaining("re-enroll") }]);
+  expect(await conditionOf(id, "agent.identity")).toMatchObject({ status: "False", reason: "TwoUsers" });
+  const [event] = await rig.db
+    .select()
+    .from(domainEvents)
+    .where(eq(domainEvents.type, "node.identity.barred"))
+    .orderBy(desc(domainEvents.seq))
+    .limit(1);
+  expect(event?.data).toMatchObject({ node_id: id, evidence, quarantined: true });
+}
+
+async function barred(): Promise<Identity> {
+  const identity = await rig.enrolled();
+  await connect(await rig.renew(identity, await makeKey()));
+  await rig.renew(identity, await makeKey());
+  await expectBarred(identity.nodeId, "second_key");
+  return identity;
+}
+const path = (id: NodeId) => `/api/v1/admin/nodes/${id}/re-enroll`;
+const liftPath = (id: NodeId) => `/api/v1/admin/nodes/${id}/lift-quarantine`;
+/** By the command that an operator asks for; its agent is not connected yet. */
+async function enrolledAnew(nodeId: NodeId, reason = "copy found and ended"): Promise<Identity> {
+  const answer = await api.ask("POST", path(nodeId), { reason });
+  expect(answer.status).toBe(201);
+  const key = await makeKey();
+  const token = /Bearer %s" ([\w-]+)\)/.exec(answer.body.bootstrap_command)?.[1] ?? "";
+  const enrolled = await rig.enroll(await rig.enrollRequest(nodeId, token, key));
+  const { certificate_pem: certPem, generation } = enrolled.json as { certificate_pem: string; generation: number };
+  return { nodeId, generation, certPem, keyPem: key.keyPem };
+}
+
+describe("a renewal", () => {
+  it("ends what it replaces once it is used, and not before: its answer may have been lost", async () => {
+    const first = await rig.enrolled();
+    const key = await makeKey();
+    const lost = await rig.renew(first, key);
+    const old = await connect(first);
+    const second = await rig.renew(first, key);
+    expect(second.certPem).toBe(lost.certPem);
+    expect(await live(first.nodeId)).toHaveLength(2);
+    await connect(second);
+    expect([CLOSE_CODES.superseded.code, CLOSE_CODES.certificate_replaced.code]).toContain((await old.closing()).code);
+    expect(await live(first.nodeId)).toHaveLength(1);
+    expect(await refusal(first)).toContain("HTTP 403 certificate_replaced");
+    expect((await rig.renew(first, key)).answer).toMatchObject({ status: 403, code: "certificate_replaced" });
+    expect(await alarms(first.nodeId)).toEqual([]);
+  });
+
+  it("with which another one begins is used by that: the one before it is over", async () => {
+    const first = await rig.enrolled();
+    const session = await connect(first);
+    const second = await rig.renew(first, await makeKey());
+    const third = await rig.renew(second, await makeKey());
+    expect((await session.closing()).code).toBe(CLOSE_CODES.certificate_replaced.code);
+    await connect(third);
+    expect(await live(first.nodeId)).toHaveLength(1);
+  });
+
+  it("is not ended by a request with the certificate before it that came first and is looked at last", async () => {
+    const first = await rig.enrolled();
+    const second = await rig.renew(first, await makeKey());
+    const serial = serialOf(new X509Certificate(first.certPem).serialNumber);
+    expect(await rig.inTx((tx) => beginUse(tx, first.nodeId, first.generation, serial))).toBe(true);
+    expect(await live(first.nodeId)).toHaveLength(2);
+    await connect(second);
+  });
+
+  it("of an agent that keeps its key is asked for again as well, and at most one is left unused", async () => {
+    const first = await rig.enrolled();
+    const [one, two] = [await makeKey(), await makeKey()];
+    const given = await rig.renew(first, one);
+    await rig.renew(first, two);
+    expect(await live(first.nodeId)).toHaveLength(2);
+    expect(await refusal(given)).toContain("certificate_replaced");
+    await connect(first);
+    expect(await statusOf(first.nodeId)).toBe("active");
+  });
+});
+
+describe("a session", () => {
+  it("ends with its certificate, and the agent is not gone by that", async () => {
+    const identity = await rig.enrolled();
+    const agent = await connect(identity);
+    await rig.db
+      .update(nodeCertificates)
+      .set({ notAfter: sql`now()` })
+      .where(eq(nodeCertificates.nodeId, identity.nodeId));
+    expect((await agent.closing()).code).toBe(CLOSE_CODES.certificate_expired.code);
+    const again = await connect(identity);
+    // Whatever the end of the first wrote is written by the time that the second is heard.
+    await again.settled();
+    expect(await conditionOf(identity.nodeId, "agent.connected")).toMatchObject({ status: "True" });
+  });
+
+  it("that the agent ends to come back leaves it connected", async () => {
+    const identity = await rig.enrolled();
+    const agent = await connect(identity);
+    const before = await conditionOf(identity.nodeId, "agent.connected");
+    await agent.close(AGENT_COMES_BACK);
+    const other = await rig.enrolled();
+    const gone = await connect(other);
+    await gone.close();
+    await until("an end is written", async () =>
+      (await conditionOf(other.nodeId, "agent.connected"))?.status === "False" ? true : undefined,
+    );
+    expect(await conditionOf(identity.nodeId, "agent.connected")).toEqual(before);
+    const [session] = await rig.db.select().from(agentSessions).where(eq(agentSessions.nodeId, identity.nodeId));
+    expect(session?.state).toBe("open");
+  });
+});
+
+describe("two users of one identity are found out and barred", () => {
+  it("when a thief renews with a key of his own and connects beside the host", async () => {
+    const identity = await rig.enrolled();
+    const host = await connect(identity);
+    const stolen = await rig.renew(identity, await makeKey());
+    const thief = await connect(stolen, "boot-of-thief");
+    await host.closing();
+    await rig.renew(identity, await makeKey());
+    await expectBarred(identity.nodeId, expect.stringMatching(/two_boots_at_once|second_key/));
+    expect((await thief.closing()).code).toBe(CLOSE_CODES.identity_revoked.code);
+    expect(await refusal(identity)).toContain("HTTP 403 certificate_barred");
+    expect(await refusal(stolen)).toContain("HTTP 403 certificate_barred");
+    expect((await rig.renew(stolen, await makeKey())).answer.text).toContain("re-enroll-node");
+  });
+
+  it("when a thief acts as the host in all but the key, as soon as the host asks for its next certificate", async () => {
+    const identity = await rig.enrolled();
+    const stolen = await rig.renew(identity, await makeKey());
+    await connect(stolen);
+    expect((await rig.renew(identity, await makeKey())).answer).toMatchObject({ code: "certificate_barred" });
+    await expectBarred(identity.nodeId, "second_key");
+  });
+
+  it("when a replaced certificate is presented for longer than any request is on its way", async () => {
+    const identity = await rig.enrolled();
+    await connect(await rig.renew(identity, await makeKey()));
+    expect(await refusal(identity)).toContain("certificate_replaced");
+    expect(await refusal(identity)).toContain("certificate_replaced");
+    expect(await alarms(identity.nodeId)).toEqual([]);
+    await seenBefore(identity.nodeId, 61);
+    expect(await refusal(identity)).toContain("certificate_barred");
+    await expectBarred(identity.nodeId, "replaced_certificate");
+  });
+
+  it("when two boots take turns, though neither meets the other", async () => {
+    const identity = await rig.enrolled();
+    for (const boot of ["a", "b"]) await (await connect(identity, boot)).close();
+    const returned = await connect(identity, "a");
+    expect(await alarms(identity.nodeId)).toEqual([]);
+    returned.send({ type: "heartbeat", seq: 1 });
+    await expectBarred(identity.nodeId, "boots_alternate");
+  });
+
+  it("when two boots are connected at once, on different hubs", async () => {
+    const identity = await rig.enrolled();
+    const second = await rig.secondHub();
+    await connect(identity, "a");
+    await connect(identity, "b", { port: second.port });
+    await expectBarred(identity.nodeId, "two_boots_at_once");
+    await second.close();
+  });
+
+  it("when two sessions of one boot live at two addresses at once: shown, barred, and healed by re-enrollment", async () => {
+    const identity = await rig.enrolled();
+    const host = await connect(identity, "boot-1", { from: "127.0.0.1" });
+    const copy = await connect(identity, "boot-1", { from: "127.0.0.2" });
+    expect((await host.closing()).code).toBe(CLOSE_CODES.superseded.code);
+    await expectBarred(identity.nodeId, "two_addresses_at_once");
+    expect((await copy.closing()).code).toBe(CLOSE_CODES.identity_revoked.code);
+    for (const from of ["127.0.0.1", "127.0.0.2"])
+      expect(await refusal(identity, from)).toContain("HTTP 403 certificate_barred");
+    const [alarm] = await alarms(identity.nodeId);
+    expect(alarm?.details).toMatchObject({ addresses: ["127.0.0.1", "127.0.0.2"] });
+    const shown = (await api.ask("GET", `/api/v1/admin/nodes/${identity.nodeId}`)).body;
+    expect(shown).toMatchObject({ status: "quarantined", schedulable: false });
+    expect(shown.conditions).toContainEqual(
+      expect.objectContaining({
+        type: "agent.identity",
+        status: "False",
+        message: expect.stringContaining(CLONE_EVIDENCE.two_addresses_at_once),
+      }),
+    );
+    const anew = await enrolledAnew(identity.nodeId);
+    await connect(anew, "boot-1", { from: "127.0.0.2" });
+    expect(await statusOf(identity.nodeId)).toBe("active");
+    expect(await refusal(identity)).toContain("HTTP 403");
+  });
+
+  it("when live sessions of one boot and address displace each other for the second time", async () => {
+    const identity = await rig.enrolled();
+    const first = await connect(identity);
+    const second = await connect(identity);
+    await first.closing();
+    await until("the first displacement is noted", async () => {
+      const [row] = await rig.db.select().from(agentSessions).where(eq(agentSessions.nodeId, identity.nodeId));
+      return row?.displacedAt ?? undefined;
+    });
+    expect(await alarms(identity.nodeId)).toEqual([]);
+    await connect(identity);
+    await second.closing();
+    await expectBarred(identity.nodeId, "sessions_displace_each_other");
+  });
+});
+
+describe("one host is not taken for two", () => {
+  it("when it reboots, its connection hangs on, and it goes from hub to hub and from one way to the other", async () => {
+    const identity = await rig.enrolled();
+    const second = await rig.secondHub();
+    for (const boot of ["a", "b", "c"])
+      for (const port of [rig.listener.port, second.port]) {
+        const agent = await connect(identity, boot, { port });
+        agent.send({ type: "heartbeat", seq: 1 });
+        await agent.settled();
+        agent.cut();
+        const body = { hello: helloOf(identity, { boot_id: boot }) };
+        const path = `/internal/v1/nodes/${identity.nodeId}/sessions`;
+        expect((await rig.ask("POST", path, { as: identity, body, port })).status).toBe(200);
+      }
+    await second.close();
+    expect(await alarms(identity.nodeId)).toEqual([]);
+    expect(await statusOf(identity.nodeId)).toBe("active");
+  });
+
+  it("when one of its hubs hears IPv4 by a socket of IPv6, and names the same address otherwise", async () => {
+    const { port } = await rig.secondHub({ host: "::ffff:127.0.0.1" });
+    const identity = await rig.enrolled();
+    const sessionOf = async () =>
+      (await rig.db.select().from(agentSessions).where(eq(agentSessions.nodeId, identity.nodeId)))[0];
+    const first = await connect(identity);
+    await connect(identity, "boot-1", { port });
+    await first.closing();
+    await until("the displacement is noted", async () => (await sessionOf())?.displacedAt ?? undefined);
+    expect((await sessionOf())?.remoteAddress).toBe("127.0.0.1");
+    expect(await alarms(identity.nodeId)).toEqual([]);
+  });
+
+  it("when its hello of the boot before is read late", async () => {
+    const identity = await rig.enrolled();
+    await (await connect(identity, "a")).close();
+    await (await connect(identity, "b")).close();
+    await (await connect(identity, "a")).close();
+    const now = await connect(identity, "b");
+    now.cut();
+    await (await connect(identity, "c")).settled();
+    expect(await alarms(identity.nodeId)).toEqual([]);
+  });
+});
+
+describe("a barred node", () => {
+  it("is enrolled anew by an operator's command alone, and active once that agent is connected", async () => {
+    const { nodeId } = await barred();
+    const anew = await enrolledAnew(nodeId);
+    expect(await statusOf(nodeId)).toBe("quarantined");
+    await connect(anew);
+    expect(await statusOf(nodeId)).toBe("active");
+    expect(await conditionOf(nodeId, "agent.identity")).toMatchObject({ status: "True", generation: anew.generation });
+    const audit = await rig.db.execute(
+      sql`select reason from audit_logs where action = 'reEnrollNode' and target = ${`nodes/${nodeId}`}`,
+    );
+    expect(audit.rows).toEqual([{ reason: "copy found and ended" }]);
+    const events = await rig.db.select().from(domainEvents).where(eq(domainEvents.type, "node.identity.restored"));
+    expect(events.map((event) => event.subject)).toContain(`nodes/${nodeId}`);
+  });
+
+  it("that a person has quarantined as well stays so when the bar's cause is gone, whichever word came first", async () => {
+    const quarantine = (id: NodeId) => api.ask("POST", `/api/v1/admin/nodes/${id}/quarantine`, { reason: "looking" });
+    const later = (await barred()).nodeId;
+    expect((await quarantine(later)).status).toBe(200);
+    const earlier = await rig.enrolled();
+    expect((await quarantine(earlier.nodeId)).status).toBe(200);
+    await connect(await rig.renew(earlier, await makeKey()));
+    await rig.renew(earlier, await makeKey());
+    await until("it is barred too", async () => ((await alarms(earlier.nodeId)).length > 0 ? true : undefined));
+    for (const id of [later, earlier.nodeId]) {
+      expect((await api.ask("POST", liftPath(id), { reason: "looked" })).problem.detail).toContain("identity is void");
+      const agent = await connect(await enrolledAnew(id));
+      await agent.settled();
+      expect(await conditionOf(id, "agent.identity")).toMatchObject({ status: "True" });
+      expect(await statusOf(id)).toBe("quarantined");
+      expect((await api.ask("POST", liftPath(id), { reason: "looked" })).body).toMatchObject({ status: "active" });
+    }
+  });
+
+  it("whose quarantine a person has lifted is a person's to quarantine: no later connection lifts that", async () => {
+    const { nodeId } = await barred();
+    const anew = await enrolledAnew(nodeId);
+    expect((await api.ask("POST", liftPath(nodeId), { reason: "it is the right one" })).status).toBe(200);
+    expect((await api.ask("POST", `/api/v1/admin/nodes/${nodeId}/quarantine`, { reason: "looking" })).status).toBe(200);
+    await (await connect(anew)).settled();
+    expect(await statusOf(nodeId)).toBe("quarantined");
+  });
+
+  it("gets no certificate by the token that it had", async () => {
+    const nodeId = await rig.addNode("active");
+    const token = await rig.issueToken(nodeId);
+    const key = await makeKey();
+    const request = await rig.enrollRequest(nodeId, token, key);
+    const { certificate_pem: certPem } = (await rig.enroll(request)).json as { certificate_pem: string };
+    const identity = { nodeId, generation: 1, certPem, keyPem: key.keyPem };
+    await connect(await rig.renew(identity, await makeKey()));
+    expect(await rig.enroll(request)).toMatchObject({ code: "token_used" });
+    // Of the same provisioning, and used by nobody.
+    const unused = await rig.enrollRequest(nodeId, await rig.issueToken(nodeId), await makeKey());
+    await rig.renew(identity, await makeKey());
+    expect(await rig.enroll(request)).toMatchObject({ code: "certificate_rejected" });
+    expect(await rig.enroll(unused)).toMatchObject({ code: "token_unknown" });
+  });
+
+  it("is barred again where the identity that it enrolled anew with has two users as well", async () => {
+    const { nodeId } = await barred();
+    const anew = await enrolledAnew(nodeId);
+    await connect(await rig.renew(anew, await makeKey()));
+    expect(await statusOf(nodeId)).toBe("active");
+    await rig.renew(anew, await makeKey());
+    await until("it is quarantined again", async () => ((await statusOf(nodeId)) === "quarantined" ? true : undefined));
+    expect(await live(nodeId)).toEqual([]);
+    expect(await alarms(nodeId)).toHaveLength(2);
+  });
+
+  it("is not enrolled anew while it is not in service, and a stranger's id is not found", async () => {
+    const nodeId = await rig.addNode("enrolling");
+    expect((await api.ask("POST", path(nodeId), { reason: "r" })).problem.detail).toContain("restart-clean");
+    const unknown = path("00000000-0000-4000-8000-000000000000" as NodeId);
+    expect((await api.ask("POST", unknown, { reason: "r" })).status).toBe(404);
+  });
+});

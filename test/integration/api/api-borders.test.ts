@@ -1,0 +1,280 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FailedLogins } from "../../../hub/http/failed-logins.ts";
+import { ROUTES } from "../../../hub/http/routes/index.ts";
+import type { Log } from "../../../hub/log.ts";
+import { type ApiHarness, SITE_BODY, seedApi, siteBody, startApi } from "../../support/api-harness.ts";
+import { quietLog } from "../../support/log.ts";
+import { until } from "../../support/until.ts";
+
+const SITES = "/api/v1/admin/maas-sites";
+/** A token that nobody has. */
+const TRIED = "guessed-token-that-nobody-has-0123456789";
+/** A path with something plausible in each place. */
+const filled = (path: string): string => path.replace(/\{\w+\}/g, "00000000-0000-4000-8000-000000000000");
+
+describe("the borders of the admin API", () => {
+  let api: ApiHarness;
+  beforeAll(async () => {
+    api = await startApi();
+  });
+  afterAll(() => api.close());
+
+  // The first of all: an address is told of once a minute.
+  it("tells of tokens that it does not know, an address once a minute, in log and audit, and never what was sent", async () => {
+    const { pool } = api.database.database;
+    const audited = async () =>
+      (await pool.query("select target, details, actor from audit_logs where action = 'loginFailed'")).rows;
+    const noted: { address: string; attempts: number }[] = [];
+    const time = { now: 0 };
+    const log = { ...quietLog, warn: (_what: string, about: object = {}) => void noted.push(about as never) } as Log;
+    const failed = new FailedLogins({ inTx: api.database.database.inTx, log }, () => time.now);
+    for (let n = 0; n < 50; n += 1) failed.note({ address: "10.0.0.9", operationId: "listNodes", requestId: "r" });
+    failed.note({ address: "10.0.0.10", operationId: "listNodes", requestId: "r" });
+    time.now += 61_000;
+    failed.note({ address: "10.0.0.9", operationId: "listNodes", requestId: "r" });
+    expect(noted.map(({ address, attempts }) => [address, attempts])).toEqual([
+      ["10.0.0.9", 1],
+      ["10.0.0.10", 1],
+      ["10.0.0.9", 50],
+    ]);
+    const burst: number[] = [];
+    const counting = {
+      ...quietLog,
+      warn: (_what: string, about: object = {}) => void burst.push((about as { attempts: number }).attempts),
+    } as Log;
+    const bursts = new FailedLogins({ inTx: api.database.database.inTx, log: counting }, undefined, 100);
+    // One host has a whole /64 of addresses.
+    for (let n = 1; n <= 20; n += 1)
+      bursts.note({ address: `2001:db8:0:1::${n}`, operationId: "listNodes", requestId: "r" });
+    await until("those after the first to be told, though none follows", () =>
+      burst.reduce((sum, attempts) => sum + attempts, 0) === 20 ? true : undefined,
+    );
+    expect(burst[0]).toBe(1);
+    const authorization = `Bearer ${TRIED}`;
+    expect((await api.ask("GET", "/api/v1/admin/nodes", undefined, { authorization })).status).toBe(401);
+    const rows = await until("they are audited", async () => {
+      const all = await audited();
+      return all.some(({ target }) => target === "addresses/unknown") && all.length >= 6 ? all : undefined;
+    });
+    expect(rows.every(({ actor }) => actor === "unknown")).toBe(true);
+    expect(rows.map(({ target }) => target)).toContain("addresses/2001:db8:0:1::/64");
+    const lines = api.logged.read().lines.map((line) => JSON.stringify(line));
+    expect(lines.filter((line) => line.includes("a token was not accepted"))).toHaveLength(1);
+    expect([...rows.map((row) => JSON.stringify(row)), ...lines].join("\n")).not.toContain(TRIED);
+  });
+
+  it.each(ROUTES.filter((route) => route.permission !== "public").map((route) => [route.operationId, route] as const))(
+    "%s is refused without a token, with a wrong one, and writes nothing",
+    async (_, route) => {
+      const before = await api.counts();
+      for (const headers of [
+        { authorization: "" },
+        { authorization: `Bearer ${TRIED}` },
+        { authorization: `Basic ${api.admin}` },
+      ]) {
+        const answer = await api.ask(
+          route.method,
+          filled(route.path),
+          route.body === undefined ? undefined : {},
+          headers,
+        );
+        expect(answer.status).toBe(401);
+        expect(answer.problem.code).toBe("unauthenticated");
+        expect(answer.headers.get("content-type")).toBe("application/problem+json");
+      }
+      expect(await api.counts()).toEqual(before);
+    },
+  );
+
+  it.each(ROUTES.filter((route) => route.permission === "write").map((route) => [route.operationId, route] as const))(
+    "%s is refused to a viewer",
+    async (_, route) => {
+      const answer = await api.ask(route.method, filled(route.path), route.body === undefined ? undefined : {}, {
+        authorization: `Bearer ${api.viewer}`,
+      });
+      expect(answer.problem.code).toBe("forbidden");
+    },
+  );
+
+  it.each(
+    ROUTES.filter((route) => route.method === "POST" && route.permission === "write").map(
+      (route) => [route.operationId, route] as const,
+    ),
+  )("%s takes an Idempotency-Key where its description offers one, and nowhere else", async (_, route) => {
+    const { body: document } = await api.ask("GET", "/api/v1/openapi.json");
+    const described = document.paths[route.path].post as { parameters: { name: string }[] };
+    const offered = described.parameters.some(({ name }) => name === "Idempotency-Key");
+    const body = route.body === undefined ? undefined : { surprise: 1 };
+    const answer = await api.ask("POST", filled(route.path), body, { "idempotency-key": `of ${route.operationId}` });
+    const plain = await api.ask("POST", filled(route.path), body, { "idempotency-key": `of-${route.operationId}` });
+    const refused = ({ problem }: typeof answer) =>
+      (problem?.errors ?? []).filter(({ pointer }) => pointer === "/headers/idempotency-key").length;
+    expect(refused(answer), "with a space").toBe(1);
+    expect(refused(plain)).toBe(offered ? 0 : 1);
+  });
+
+  it("says whose token it was asked with, and what that may do", async () => {
+    const you = async (token: string) =>
+      (await api.ask("GET", "/api/v1/admin/status", undefined, { authorization: `Bearer ${token}` })).body.you;
+    expect(await you(api.admin)).toEqual({ name: "admin", role: "admin" });
+    expect(await you(api.viewer)).toEqual({ name: "watcher", role: "viewer" });
+  });
+
+  it.each(ROUTES.filter((route) => route.body !== undefined).map((route) => [route.operationId, route] as const))(
+    "%s names an unknown field and refuses what is no JSON",
+    async (_, route) => {
+      const path = route.path.includes("/skus/{id}") ? "/api/v1/admin/skus/x" : filled(route.path);
+      const unknown = await api.ask(route.method, path, { surprise: 1 });
+      expect(unknown.problem.code).toBe("validation_failed");
+      expect(unknown.problem.errors?.length).toBeGreaterThan(0);
+      expect((await api.ask(route.method, path, "{")).problem.code).toBe("malformed_json");
+      expect(
+        (await api.ask(route.method, path, "a=1", { "content-type": "application/x-www-form-urlencoded" })).problem
+          .code,
+      ).toBe("unsupported_media_type");
+    },
+  );
+
+  it("changes a resource only for who names its present version, by every PATCH that there is (decision P4)", async () => {
+    const { siteId, profileId, skuId } = await seedApi(api, "patched");
+    const site = `${SITES}/${siteId}`;
+    const login = { selector_type: "hostname", selector_value: "h", user: "u", pass: "p" };
+    const { id: overrideId } = (await api.ask("POST", `${site}/power-credential-overrides`, login)).body;
+    const hook = {
+      url: "https://hooks.example.com/x",
+      secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+    };
+    const { id: webhookId } = (await api.ask("POST", "/api/v1/admin/webhooks", hook)).body;
+    const places: Readonly<Record<string, string>> = {
+      [`${SITES}/{id}`]: site,
+      [`${SITES}/{id}/policy`]: `${site}/policy`,
+      [`${SITES}/{id}/profiles/{profile_id}`]: `${site}/profiles/${profileId}`,
+      [`${SITES}/{id}/power-credential-overrides/{override_id}`]: `${site}/power-credential-overrides/${overrideId}`,
+      "/api/v1/admin/skus/{id}": `/api/v1/admin/skus/${skuId}`,
+      "/api/v1/admin/webhooks/{id}": `/api/v1/admin/webhooks/${webhookId}`,
+    };
+    const patched = ROUTES.filter((route) => route.method === "PATCH").map((route) => route.path);
+    expect(patched.toSorted()).toEqual(Object.keys(places).toSorted());
+    for (const place of Object.values(places)) {
+      const etag = (await api.ask("GET", place)).headers.get("etag");
+      expect(etag ?? "none", place).toMatch(/^"[^"]+"$/);
+      const patch = (match?: string) => api.ask("PATCH", place, {}, match === undefined ? {} : { "if-match": match });
+      expect((await patch()).problem, place).toMatchObject({ status: 428, code: "precondition_required" });
+      expect((await patch('"0"')).problem, place).toMatchObject({ status: 412, code: "precondition_failed" });
+      const changed = await patch(etag ?? "");
+      expect(changed.status, place).toBe(200);
+      expect(changed.headers.get("etag"), place).toBe((await api.ask("GET", place)).headers.get("etag"));
+      expect((await patch(etag ?? "")).status, place).toBe(412);
+    }
+  });
+
+  it("names each wrong field by its pointer, unknown ones too", async () => {
+    const answer = await api.ask("POST", SITES, {
+      ...SITE_BODY,
+      pxe_vlan_vid: 5000,
+      api_base_url: "ftp://x",
+      colour: "red",
+    });
+    expect(answer.status).toBe(400);
+    expect(answer.problem.errors?.map((error) => error.pointer).sort()).toEqual([
+      "/api_base_url",
+      "/colour",
+      "/pxe_vlan_vid",
+    ]);
+  });
+
+  it("answers unknown paths and wrong methods as problems", async () => {
+    expect((await api.ask("GET", "/api/v1/admin/nothing")).problem.code).toBe("not_found");
+    const wrong = await api.ask("PUT", SITES);
+    expect(wrong.problem.code).toBe("method_not_allowed");
+    expect(wrong.headers.get("allow")).toContain("POST");
+  });
+
+  it("refuses a body that is too large and a cursor that no list gave", async () => {
+    expect((await api.ask("POST", SITES, JSON.stringify({ name: "x".repeat(3_000_000) }))).problem.code).toBe(
+      "body_too_large",
+    );
+    for (const cursor of [
+      "nonsense",
+      Buffer.from("[1]").toString("base64url"),
+      Buffer.from('["a","b","c"]').toString("base64url"),
+    ]) {
+      expect((await api.ask("GET", `${SITES}?cursor=${cursor}`)).problem.errors).toEqual([
+        { pointer: "/cursor", message: "is not a cursor of this list" },
+      ]);
+    }
+    expect((await api.ask("GET", `${SITES}?limit=0`)).problem.errors?.[0]?.pointer).toBe("/limit");
+  });
+
+  it("gives each answer a request id and takes a sane one", async () => {
+    expect((await api.ask("GET", "/healthz", undefined, { "x-request-id": "abc-1" })).headers.get("x-request-id")).toBe(
+      "abc-1",
+    );
+    expect(
+      (await api.ask("GET", "/healthz", undefined, { "x-request-id": "a b\tc" })).headers.get("x-request-id"),
+    ).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it("answers a repeated Idempotency-Key from memory, and refuses the key for another request", async () => {
+    const key = { "idempotency-key": "once" };
+    const first = await api.ask("POST", SITES, siteBody("idem"), key);
+    const again = await api.ask("POST", SITES, siteBody("idem"), key);
+    expect(again.body).toEqual(first.body);
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+    expect((await api.ask("POST", SITES, siteBody("other"), key)).problem.code).toBe("idempotency_key_reused");
+  });
+
+  it("lets one of several requests with one Idempotency-Key act, whose answer is the others' too", async () => {
+    const { inTx, pool } = api.database.database;
+    // None of them may make its site before all are at it.
+    const { answers } = await inTx(async (tx) => {
+      await tx.execute("lock table maas_sites in share mode");
+      const asked = [1, 2, 3].map(() => api.ask("POST", SITES, siteBody("race"), { "idempotency-key": "race" }));
+      const waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+      await until("all to wait", async () =>
+        (await pool.query(waiting)).rowCount === asked.length ? true : undefined,
+      );
+      return { answers: Promise.all(asked) };
+    });
+    const ids = (await answers).map(({ status, body }) => [status, body.id]);
+    expect(ids).toEqual(Array(3).fill([201, ids[0]?.[1]]));
+  });
+
+  it("audits who did what, and no secret", async () => {
+    const { siteId } = await seedApi(api, "audited");
+    await api.ask("POST", `${SITES}/${siteId}/credentials`, {
+      maas_token: "a:b:canarysecret1",
+      power: { user: "root", pass: "canarysecret2" },
+      deploy_password: "canarysecret3",
+    });
+    const { rows } = await api.database.database.pool.query(
+      "select actor, role, action, target, details::text as details from audit_logs where target = $1 order by id",
+      [`maas-sites/${siteId}`],
+    );
+    expect(rows.map((row) => [row.actor, row.role, row.action])).toContainEqual([
+      "admin",
+      "admin",
+      "writeMaasSiteCredentials",
+    ]);
+    expect(JSON.stringify(rows)).not.toContain("canarysecret");
+  });
+
+  it.each(["/", "/docs"])(
+    "serves %s under a policy that lets no outside code in, with a nonce of its own each time",
+    async (path) => {
+      const pages = await Promise.all([api.page(path), api.page(path)]);
+      for (const page of pages) {
+        expect(page.status).toBe(200);
+        const policy = page.headers.get("content-security-policy") ?? "";
+        expect(policy).toMatch(/default-src 'none'/);
+        const nonce = /script-src 'nonce-([^']+)'/.exec(policy)?.[1] ?? "";
+        expect(page.text).toContain(`nonce="${nonce}">`);
+        expect(page.text.match(/<(script|style)/g)?.length).toBe(page.text.split(`nonce="${nonce}"`).length - 1);
+        expect(page.text).not.toMatch(/(src|href)=["']?(\w+:|\/\/)/);
+      }
+      expect(pages[0]?.headers.get("content-security-policy")).not.toBe(
+        pages[1]?.headers.get("content-security-policy"),
+      );
+    },
+  );
+});

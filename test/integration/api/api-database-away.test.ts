@@ -1,0 +1,63 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { openDatabase } from "../../../hub/db/client.ts";
+import { isMigrated } from "../../../hub/db/migrate.ts";
+import { sql } from "../../../hub/db/orm.ts";
+import { type ApiHarness, startApi } from "../../support/api-harness.ts";
+import { quietLog } from "../../support/log.ts";
+import { type PostgresProxy, startPostgresProxy } from "../../support/postgres-proxy.ts";
+
+const sku = (id: string) => ({ id, description: "d", gpu_vendor: "amd", gpu_model: "m", gpus_total: 8 });
+
+describe("the API while its database has trouble", () => {
+  let proxy: PostgresProxy;
+  let api: ApiHarness;
+
+  beforeAll(async () => {
+    api = await startApi({
+      open: async (url) => {
+        proxy = await startPostgresProxy(url);
+        return openDatabase({ url: proxy.url, poolSize: 3, applicationName: "away", log: quietLog });
+      },
+    });
+  });
+  afterAll(async () => {
+    proxy.decide = () => "pass";
+    await api?.close();
+    await proxy?.close();
+  });
+
+  const skus = async (): Promise<string[]> => {
+    const { rows } = await api.database.database.pool.query<{ id: string }>("select id from skus order by id");
+    return rows.map((row) => row.id);
+  };
+
+  it("says that a write did not happen, or that it may have, and replays the latter by its key", async () => {
+    proxy.decide = (moment) => (moment === "statement" ? "lost_before" : "pass");
+    const refused = await api.ask("POST", "/api/v1/admin/skus", sku("never"));
+    expect(refused.problem).toMatchObject({ status: 503, code: "unavailable" });
+    expect(await skus()).toEqual([]);
+
+    const key = { "idempotency-key": randomUUID() };
+    proxy.decide = (moment) => (moment === "commit" ? "lost_after" : "pass");
+    const unknown = await api.ask("POST", "/api/v1/admin/skus", sku("known"), key);
+    expect(unknown.problem).toMatchObject({ status: 503, code: "unavailable" });
+    expect(unknown.problem.detail).toContain("may have taken effect");
+    proxy.decide = () => "pass";
+    expect(await skus()).toEqual(["known"]);
+    expect((await api.ask("POST", "/api/v1/admin/skus", sku("known"), key)).status).toBe(201);
+    expect(await skus()).toEqual(["known"]);
+  });
+
+  it("is ready with this version's schema or a newer one, and not with an older one or none that answers", async () => {
+    const { db } = api.database.database;
+    const ready = async (): Promise<number> => (await api.ask("GET", "/readyz")).status;
+    expect(await ready()).toBe(200);
+    await db.execute(sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('newer', 9999999999999)`);
+    expect([await isMigrated(db), await ready()]).toEqual([true, 200]);
+    await db.execute(sql`update drizzle.__drizzle_migrations set created_at = 1`);
+    expect([await isMigrated(db), await ready()]).toEqual([false, 503]);
+    proxy.decide = () => "lost_before";
+    expect(await ready()).toBe(503);
+  });
+});

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+
+const SITES = "/api/v1/admin/maas-sites";
+
+/** Lifecycle 3.7: who has no reason to choose takes the site's default profile, so that one can always be used. */
+describe("a site's default profile", () => {
+  let api: ApiHarness;
+  beforeAll(async () => {
+    api = await startApi();
+  });
+  afterAll(() => api.close());
+
+  const etagOf = async (path: string) => ({
+    "if-match": (await api.ask("GET", path)).headers.get("etag") ?? "",
+  });
+  const patch = async (path: string, body: unknown) => api.ask("PATCH", path, body, await etagOf(path));
+
+  it("is not disabled, by whichever route", async () => {
+    const { siteId, profileId } = await seedApi(api, "kept");
+    const profile = `${SITES}/${siteId}/profiles/${profileId}`;
+    const policy = `${SITES}/${siteId}/policy`;
+    for (const refused of [
+      await api.ask("DELETE", profile),
+      await patch(profile, { status: "disabled" }),
+      await patch(policy, { status: "disabled", batch_max_parallel: 3 }),
+    ])
+      expect(refused.problem).toMatchObject({ code: "conflict", detail: expect.stringContaining("default profile") });
+    expect((await api.ask("GET", policy)).body).toMatchObject({ status: "active", batch_max_parallel: 10 });
+    expect((await patch(policy, { status: "active", batch_max_parallel: 3 })).body.batch_max_parallel).toBe(3);
+  });
+
+  it("is not made of a disabled one", async () => {
+    const { siteId, profileId } = await seedApi(api, "chosen");
+    const site = `${SITES}/${siteId}`;
+    const { id } = (await api.ask("POST", `${site}/profiles`, { name: "gpu" })).body;
+    expect((await patch(`${site}/profiles/${id}`, { status: "disabled" })).body.status).toBe("disabled");
+    expect((await patch(site, { default_profile_id: id })).problem).toMatchObject({
+      code: "conflict",
+      errors: [{ pointer: "/default_profile_id" }],
+    });
+    expect((await api.ask("GET", site)).body.default_profile_id).toBe(profileId);
+    await patch(`${site}/profiles/${id}`, { status: "active" });
+    expect((await patch(site, { default_profile_id: id })).body.default_profile_id).toBe(id);
+    expect((await patch(`${site}/profiles/${profileId}`, { status: "disabled" })).body.status).toBe("disabled");
+  });
+
+  it("is refused with a boot disk pattern by which no search would end, made or changed, and by the policy", async () => {
+    const { siteId, profileId } = await seedApi(api, "endless");
+    const site = `${SITES}/${siteId}`;
+    const fields = { boot_disk_pattern: "^(boss|m\\.2 ?)+(a+)+$" };
+    const answers = [
+      await api.ask("POST", `${site}/profiles`, { name: "slow", ...fields }),
+      await patch(`${site}/profiles/${profileId}`, fields),
+      await patch(`${site}/policy`, fields),
+    ];
+    for (const { problem } of answers)
+      expect(problem).toMatchObject({
+        status: 422,
+        code: "pattern_endless",
+        errors: [{ pointer: "/boot_disk_pattern" }],
+        detail: expect.stringContaining("Write it simpler"),
+      });
+    const honest = await patch(`${site}/policy`, { boot_disk_pattern: "^(boss|m\\.2).*480" });
+    expect(honest.body.boot_disk_pattern).toBe("^(boss|m\\.2).*480");
+  });
+
+  it("is active whoever chooses it and disables it at once", async () => {
+    const { siteId } = await seedApi(api, "raced");
+    const site = `${SITES}/${siteId}`;
+    for (let round = 0; round < 8; round += 1) {
+      const { id } = (await api.ask("POST", `${site}/profiles`, { name: `round-${round}` })).body;
+      const profile = `${site}/profiles/${id}`;
+      const [siteTag, profileTag] = [await etagOf(site), await etagOf(profile)];
+      const both = await Promise.all([
+        api.ask("PATCH", site, { default_profile_id: id }, siteTag),
+        round % 2 === 0 ? api.ask("DELETE", profile) : api.ask("PATCH", profile, { status: "disabled" }, profileTag),
+      ]);
+      expect(both.map(({ status }) => status).filter((status) => status < 300)).toHaveLength(1);
+      const { default_profile_id } = (await api.ask("GET", site)).body;
+      expect((await api.ask("GET", `${site}/profiles/${default_profile_id}`)).body.status).toBe("active");
+    }
+  });
+});

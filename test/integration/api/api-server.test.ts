@@ -1,0 +1,83 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findApiToken } from "../../../hub/db/queries/api-requests.ts";
+import { ensureAdminToken } from "../../../hub/http/admin-token.ts";
+import { startAdminServer } from "../../../hub/http/server.ts";
+import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+
+describe("the admin token", () => {
+  let test: TestDatabase;
+  let folder: string;
+  beforeAll(async () => {
+    test = await createTestDatabase();
+    folder = mkdtempSync(join(tmpdir(), "muster-token-"));
+  });
+  afterAll(async () => {
+    rmSync(folder, { recursive: true });
+    await test.drop();
+  });
+  const holderOf = (token: string) => findApiToken(test.database.db, createHash("sha256").update(token).digest("hex"));
+
+  it("is made once, for its owner alone; kept over restarts; and made anew when its file is lost or is not its", async () => {
+    const file = join(folder, "admin-token");
+    const start = async () => {
+      await ensureAdminToken(test.database.inTx, file);
+      return readFileSync(file, "utf8").trim();
+    };
+    const first = await start();
+    expect(first).toMatch(/^[\w-]{43}$/);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(await holderOf(first)).toEqual({ name: "admin", role: "admin" });
+    expect(await start()).toBe(first);
+    const { rows } = await test.database.pool.query("select * from api_tokens");
+    expect(JSON.stringify(rows)).not.toContain(first);
+    rmSync(file);
+    const second = await start();
+    expect(await holderOf(first)).toBeNull();
+    expect(await holderOf(second)).not.toBeNull();
+    for (const content of ["", "guessed\n"]) {
+      writeFileSync(file, content);
+      expect(await holderOf(await start())).not.toBeNull();
+    }
+  });
+});
+
+describe("the admin server", () => {
+  it("ends an answer under way before it closes, and takes no request after it", async () => {
+    const [asked, allowed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const fetchOne = async (): Promise<Response> => {
+      asked.resolve();
+      await allowed.promise;
+      return new Response("done");
+    };
+    const server = await startAdminServer({ fetch: fetchOne }, { host: "127.0.0.1", port: 0 });
+    const answer = fetch(`http://127.0.0.1:${server.port}/`);
+    await asked.promise;
+    const closed = server.close();
+    allowed.resolve();
+    expect(await (await answer).text()).toBe("done");
+    await closed;
+    await expect(fetch(`http://127.0.0.1:${server.port}/`)).rejects.toThrow();
+  });
+
+  it("refuses headers that are too large, and rejects when its port is taken", async () => {
+    const app = { fetch: () => new Response("ok") };
+    const server = await startAdminServer(app, { host: "127.0.0.1", port: 0 });
+    const first = await new Promise<string>((resolve, reject) => {
+      const socket = connect(server.port, "127.0.0.1", () =>
+        socket.write(`GET / HTTP/1.1\r\nhost: x\r\nx-long: ${"x".repeat(20_000)}\r\n\r\n`),
+      );
+      socket.once("data", (data) => resolve(data.toString("latin1").slice(0, 12)));
+      socket.once("error", reject);
+    });
+    expect(first).toBe("HTTP/1.1 431");
+    await expect(startAdminServer(app, { host: "127.0.0.1", port: server.port })).rejects.toMatchObject({
+      code: "EADDRINUSE",
+    });
+    await server.close();
+  });
+});

@@ -1,0 +1,117 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { NamedBy } from "../../../hub/cli/description.ts";
+import { asyncApiDocument, eventTable } from "../../../hub/events/asyncapi.ts";
+import { openApiDocument } from "../../../hub/http/openapi.ts";
+import { ROUTES } from "../../../hub/http/routes/index.ts";
+
+const COMMITTED = new URL("../../../docs/openapi.json", import.meta.url);
+
+describe("the events' description", () => {
+  it("is the committed docs/asyncapi.json and the table of docs/events.md; `npm run asyncapi` writes both anew", () => {
+    const read = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8");
+    expect(JSON.parse(read("asyncapi.json"))).toEqual(JSON.parse(JSON.stringify(asyncApiDocument())));
+    expect(read("events.md")).toContain(eventTable());
+  });
+});
+
+describe("the API's description", () => {
+  const document = openApiDocument(ROUTES);
+
+  it("is the committed docs/openapi.json; `npm run openapi` writes it anew", () => {
+    expect(JSON.parse(readFileSync(COMMITTED, "utf8"))).toEqual(JSON.parse(JSON.stringify(document)));
+  });
+
+  it("names each operation once, with a summary, an answer's schema and a permission", () => {
+    const ids = ROUTES.map((route) => route.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const path of Object.values(document["paths"] as Record<string, Record<string, Record<string, unknown>>>)) {
+      for (const operation of Object.values(path)) {
+        expect(operation).toMatchObject({
+          operationId: expect.any(String),
+          summary: expect.any(String),
+          "x-permission": expect.stringMatching(/^(public|read|write)$/),
+        });
+        expect(Object.keys(operation["responses"] as object)).toContain("default");
+      }
+    }
+  });
+
+  it("tells of the token's budget at each route that needs a token, and at no other", () => {
+    const all = Object.values(document["paths"] as Record<string, Record<string, Record<string, unknown>>>);
+    for (const operation of all.flatMap((path) => Object.values(path))) {
+      const { 429: refused } = operation["responses"] as Record<string, unknown>;
+      if (operation["x-permission"] === "public") expect(refused).toBeUndefined();
+      else
+        expect(refused).toMatchObject({
+          headers: { "Retry-After": {} },
+          description: expect.stringContaining("rate_limited"),
+        });
+    }
+  });
+
+  it("describes each place of a path as a required parameter", () => {
+    for (const [path, operations] of Object.entries(
+      document["paths"] as Record<
+        string,
+        Record<string, { parameters: { name: string; in: string; required: boolean }[] }>
+      >,
+    )) {
+      const places = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+      for (const operation of Object.values(operations))
+        expect(
+          operation.parameters
+            .filter((parameter) => parameter.in === "path" && parameter.required)
+            .map((parameter) => parameter.name),
+        ).toEqual(places);
+    }
+  });
+
+  it("refers only to schemas that it has, and says nothing twice", () => {
+    const text = JSON.stringify(document);
+    const schemas = (document["components"] as { schemas: Record<string, object> }).schemas;
+    const referred = new Set([...text.matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1]));
+    expect([...referred].sort()).toEqual(
+      Object.keys(schemas)
+        .map((name) => `#/components/schemas/${name}`)
+        .sort(),
+    );
+    expect(text).not.toContain("$defs");
+  });
+
+  it("says of each named schema what it is, in itself", () => {
+    const schemas = (document["components"] as { schemas: Record<string, Record<string, unknown>> }).schemas;
+    for (const [name, schema] of Object.entries(schemas)) {
+      expect(schema["$ref"], name).toBeUndefined();
+      expect(Object.keys(schema), name).toEqual(
+        expect.arrayContaining([expect.stringMatching(/^(type|anyOf|oneOf)$/)]),
+      );
+    }
+    expect(schemas["OnboardingCreate"]).toMatchObject({
+      type: "object",
+      properties: { hostname: { type: "string" } },
+      required: expect.arrayContaining(["hostname", "ipmi_ip"]),
+      additionalProperties: false,
+    });
+  });
+
+  it("tells of each id that goes by a name a list that knows it, and can be asked for that name", () => {
+    const said: unknown[] = [];
+    JSON.parse(JSON.stringify(document), (key, value) => {
+      if (key === "x-named-by") said.push(value);
+      return value;
+    });
+    expect(said.length).toBeGreaterThan(20);
+    for (const text of new Set(said.map((one) => JSON.stringify(one)))) {
+      const by = NamedBy.parse(JSON.parse(text));
+      const list = ROUTES.find(({ operationId }) => operationId === by.list);
+      const [query, item] = [list?.query, list?.response].map((schema) =>
+        JSON.stringify(schema === undefined ? {} : z.toJSONSchema(schema, { io: "input", unrepresentable: "any" })),
+      );
+      expect(query, text).toContain(`"${by.name}":`);
+      for (const field of [by.name, by.id, by.unless?.field ?? by.id]) expect(item, text).toContain(`"${field}":`);
+      for (const value of by.unless?.values ?? []) expect(item, text).toContain(`"${value}"`);
+    }
+  });
+});

@@ -1,0 +1,272 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type ApiHarness, seedApi, siteBody, startApi } from "../../support/api-harness.ts";
+import { commandLine } from "../../support/command-line.ts";
+
+let api: ApiHarness;
+let folder: string;
+let seed: Awaited<ReturnType<typeof seedApi>>;
+let muster: ReturnType<typeof commandLine>;
+
+beforeAll(async () => {
+  api = await startApi();
+  const url = await api.listen();
+  seed = await seedApi(api);
+  folder = mkdtempSync(join(tmpdir(), "muster-cli-"));
+  muster = commandLine({ api, url, cwd: folder });
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await api.close();
+});
+
+const file = (name: string, content: string): string => {
+  writeFileSync(join(folder, name), content);
+  return `@${name}`;
+};
+
+describe("the command line", () => {
+  it("lists a command for every operation of the hub, and tells what each takes", async () => {
+    const { stdout } = await muster(["help"]);
+    const { body } = await api.ask("GET", "/api/v1/openapi.json");
+    const operations = Object.values(body.paths).flatMap((methods) => Object.values(methods as object));
+    for (const { operationId } of operations as { operationId: string }[])
+      expect(stdout).toContain(operationId.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`));
+    const help = await muster(["help", "create-onboarding"]);
+    expect(help.stdout).toMatch(/--ipmi-ip\s+string, needed/);
+    const change = await muster(["help", "update-maas-site-profile"]);
+    expect(change.stdout).toMatch(/--initialize-extra-disks {2}boolean\n +DESTROYS DATA/);
+  });
+
+  it("changes what is there now, or only the version that it is given", async () => {
+    const change = ["update-maas-site-policy", seed.siteId, "--max-deploy-retry-attempts", "3"];
+    expect(await muster([...change, "--output", "json"])).toMatchObject({ exitCode: 0, stderr: "" });
+    const stale = await muster([...change, "--if-match", '"1"']);
+    expect(stale.exitCode).toBe(1);
+    expect(stale.stderr).toMatch(/^precondition_failed \(412\)/);
+    const policy = await muster(["get-maas-site-policy", seed.siteId, "--output", "json"]);
+    expect(JSON.parse(policy.stdout).max_deploy_retry_attempts).toBe(3);
+  });
+
+  it("onboards a host, shows it, and carries a verb out with its reason", async () => {
+    const { siteId, profileId, skuId } = seed;
+    const host = ["--hostname", "gpu-1", "--ipmi-ip", "10.0.0.1"];
+    const selectors = ["--site-id", siteId, "--profile-id", profileId, "--sku-id", skuId];
+    const created = await muster(["create-onboarding", ...selectors, ...host, "--output", "json"]);
+    expect(created).toMatchObject({ exitCode: 0, stderr: "" });
+    const { onboarding_id: id } = JSON.parse(created.stdout);
+    const list = await muster(["list-onboardings", "--status", "pending"]);
+    expect(list.stdout.split("\n")[0]).toMatch(/^hostname +onboarding_id +status/);
+    expect(list.stdout).toMatch(new RegExp(`gpu-1 +${id} +pending`));
+    const cancelled = await muster(["cancel-onboarding", id, "--reason", "wrong rack"]);
+    expect(cancelled.stdout).toMatch(/^status +cancelled$/m);
+    expect(cancelled.stdout).toContain("wrong rack");
+  });
+
+  it("reads lists, whole bodies and secrets from files and from standard input", async () => {
+    const { siteId, profileId, skuId } = seed;
+    const nodes = [{ hostname: "gpu-2", ipmi_ip: "10.0.0.2" }];
+    const body = { site_id: siteId, profile_id: profileId, sku_id: skuId, nodes };
+    const piped = await muster(["create-onboarding-batch", "--json", "@-"], {}, JSON.stringify(body));
+    expect(piped).toMatchObject({ exitCode: 0, stderr: "" });
+    const flags = ["--json", JSON.stringify({ ...body, nodes: undefined }), "--nodes"];
+    const again = await muster(["create-onboarding-batch", ...flags, file("nodes.json", JSON.stringify(nodes))]);
+    expect(again.exitCode, "the same host again").toBe(1);
+    expect(again.stderr).toMatch(/^onboarding_exists \(409\): /);
+    const token = file("token", "consumer:token:secret-that-is-not-shown\n");
+    const written = await muster(["write-maas-site-credentials", siteId, "--maas-token", token]);
+    expect(written).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(written.stdout).not.toContain("secret-that-is-not-shown");
+  });
+
+  it("goes through all pages of a list", async () => {
+    for (const name of ["dc2", "dc3", "dc4"]) await api.ask("POST", "/api/v1/admin/maas-sites", siteBody(name));
+    const page = await muster(["list-maas-sites", "--limit", "2"]);
+    expect(page.stdout).toMatch(/More: --cursor /);
+    const all = await muster(["list-maas-sites", "--limit", "2", "--all", "--output", "json"]);
+    expect(JSON.parse(all.stdout).items).toHaveLength(4);
+  });
+
+  it("shows of every row what became of it, and why, and ends with 1 where one of them failed", async () => {
+    const rows = [
+      { hostname: "gpu-9", interface: "ens1np0", ipv4_cidr: "172.30.0.1/31" },
+      { hostname: "gpu-9", interface: "ens2np0", ipv4_cidr: "nonsense" },
+    ];
+    const written = await muster(["upsert-roce-assignments", seed.siteId, "--items", JSON.stringify(rows)]);
+    expect(written.stdout).toMatch(/^written +1\nfailed +1\n/);
+    expect(written.stdout).toMatch(/^0 +created +-$/m);
+    expect(written.stdout).toMatch(/^1 +failed +.*ipv4_cidr/m);
+    expect(written).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/^Not all of it was done \(failed: 1\)/),
+    });
+    const json = ["upsert-roce-assignments", seed.siteId, "--output", "json", "--items"];
+    const failed = await muster([...json, JSON.stringify(rows.slice(1))]);
+    expect(failed.exitCode).toBe(1);
+    expect(JSON.parse(failed.stdout).items).toMatchObject([{ outcome: "failed" }]);
+    expect(await muster([...json, JSON.stringify(rows.slice(0, 1))])).toMatchObject({ exitCode: 0, stderr: "" });
+    const list = await muster(["list-roce-assignments", seed.siteId]);
+    expect(list.stdout).toMatch(/gpu-9 +ens1np0 +172\.30\.0\.1\/31/);
+    const status = await muster(["get-reconciliation-status"]);
+    expect(status.stdout).toMatch(/^name +site_id +status +ok +drifted/m);
+  });
+
+  it("ends with 1 where a verb of a batch was not carried out for one of the hosts that it was meant for", async () => {
+    const { siteId, profileId, skuId } = seed;
+    const nodes = ["7", "8", "9"].map((n) => ({ hostname: `batch-${n}`, ipmi_ip: `10.0.7.${n}` }));
+    const body = { site_id: siteId, profile_id: profileId, sku_id: skuId, nodes };
+    const created = await muster(["create-onboarding-batch", "--json", JSON.stringify(body), "--output", "json"]);
+    const { batch_id: batch } = JSON.parse(created.stdout);
+    const { pool } = api.database.database;
+    const fail = (hostname: string, failureClass: string) =>
+      pool.query(
+        `update workflows w set status = 'failed_manual_intervention', failure_class = $2, failure_code = 'x'
+         from node_onboardings o where o.onboarding_id = w.id and o.hostname = $1`,
+        [hostname, failureClass],
+      );
+    await fail("batch-7", "upstream_transient");
+    await fail("batch-8", "no_such_class");
+    const recover = ["recover-onboarding-batch", batch, "--reason", "MAAS is back"];
+    const asked = await muster([...recover, "--failure-class", "upstream_transient"]);
+    expect(asked, "the host of another class was not meant").toMatchObject({ exitCode: 0, stderr: "" });
+    const all = await muster(recover);
+    expect(all.stdout).toMatch(/^batch-8 .*recommends no verb$/m);
+    expect(all).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/^Not all of it was done \(skipped: 1\)/) });
+    expect(await muster(["cancel-onboarding-batch", batch, "--reason", "enough"])).toMatchObject({ exitCode: 0 });
+  });
+
+  it("says what a flag takes, also where it is a record or a list of them", async () => {
+    const credentials = await muster(["help", "write-maas-site-credentials"]);
+    expect(credentials.stdout).toContain('--power  {"user": string, "pass": string, "driver": ipmi | redfish}');
+    const batch = await muster(["help", "create-onboarding-batch"]);
+    expect(batch.stdout).toContain('--nodes  list of {"ipmi_ip": string, "hostname": string, "pxe_mac": string}');
+    const wrong = await muster(["write-maas-site-credentials", seed.siteId, "--power", "root:calvin"]);
+    expect(wrong).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(wrong.stderr).toBe(
+      '--power takes {"user": string, "pass": string, "driver": ipmi | redfish}; this is none.',
+    );
+  });
+
+  it("gives the token to the hub alone, whatever address a field holds", async () => {
+    const heard: string[] = [];
+    const stranger = createServer((request, response) => {
+      heard.push(`${request.method} ${request.url}`);
+      response.end("{}");
+    });
+    await new Promise<void>((resolve) => stranger.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}/hook`;
+    const secret = file("hook-secret", `whsec_${randomBytes(32).toString("base64")}`);
+    const made = await muster(["create-webhook", "--url", url, "--secret", secret, "--output", "json"]);
+    expect(made).toMatchObject({ exitCode: 0, stderr: "" });
+    const { id } = JSON.parse(made.stdout);
+    const changed = await muster(["update-webhook", id, "--url", `${url}/2`, "--output", "json"]);
+    expect(changed).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(JSON.parse(changed.stdout)).toMatchObject({ id, url: `${url}/2` });
+    await new Promise((resolve) => stranger.close(resolve));
+    expect(heard).toEqual([]);
+  });
+
+  it("carries out what answers a secret, which no key repeats", async () => {
+    const words = [
+      "--hostname",
+      "by-hand",
+      "--sku-id",
+      seed.skuId,
+      "--region-code",
+      "eu-1",
+      "--onboarding-mode",
+      "manual",
+    ];
+    const made = await muster(["create-node", ...words, "--output", "json"]);
+    expect(made).toMatchObject({ exitCode: 0, stderr: "" });
+    const { node_id: node } = JSON.parse(made.stdout);
+    for (const command of ["create-bootstrap-command", "issue-report-token"])
+      expect(await muster([command, node]), command).toMatchObject({ exitCode: 0, stderr: "" });
+  });
+
+  it("says that something is done where the hub has no more to say", async () => {
+    await api.ask("POST", "/api/v1/admin/skus", { id: "gone", gpu_vendor: "none", gpus_total: 0 });
+    expect(await muster(["disable-sku", "gone"])).toEqual({ exitCode: 0, stdout: "Done.", stderr: "" });
+  });
+
+  it.each([
+    { args: ["create-profile"], status: 2, says: /Did you mean create-maas-site-profile\? See: muster help/ },
+    { args: [], status: 2, says: /^Usage: muster <command>/ },
+    { args: ["fly"], status: 2, says: /There is no command fly\. See: muster help/ },
+    { args: ["create-onboarding", "--hostname", "x"], status: 2, says: /needs --site-id, --profile-id, --sku-id/ },
+    {
+      args: ["list-onboardings", "--colour", "red"],
+      status: 2,
+      says: /^Unknown option '--colour'\. See: muster help list-onboardings$/,
+    },
+    { args: ["get-onboarding"], status: 2, says: /takes <id>, not 0/ },
+    { args: ["create-onboarding", "--json", "{"], status: 2, says: /--json takes JSON/ },
+    { args: ["list-onboardings", "--token-file", "none"], status: 2, says: /none could not be read/ },
+    { args: ["list-onboardings", "--status", "asleep"], status: 1, says: /^validation_failed \(400\): .*status/ },
+  ])("says of $args what is wrong", async ({ args, status, says }) => {
+    const { exitCode, stdout, stderr } = await muster(args);
+    expect({ exitCode, stdout }).toEqual({ exitCode: status, stdout: "" });
+    expect(stderr).toMatch(says);
+  });
+
+  it("writes the diagnostics to one file of their owner's, and says what is not in it", async () => {
+    const written = await muster(["diagnostics", "--output", "hub.json"], { MUSTER_TOKEN: api.viewer });
+    expect(written).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(written.stdout).toMatch(
+      /^hub.json: \d+ bytes, (\d+) of \1 sections, readable by you alone\.\nIt holds no secret\./,
+    );
+    const path = join(folder, "hub.json");
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(path, "utf8"))).toMatchObject({
+      schema_version: 1,
+      sections: { hub: { data: {} } },
+    });
+
+    await api.database.database.pool.query("alter table webhooks rename to webhooks_away");
+    for (let n = 0; n < 1_200; n += 1) api.log.info("again");
+    const partly = await muster(["diagnostics"]);
+    await api.database.database.pool.query("alter table webhooks_away rename to webhooks");
+    expect(partly.stdout).toMatch(/^muster-diagnostics-[\dTZ-]+\.json: /);
+    expect(partly.stdout).toMatch(/Could not be read:\n {2}webhooks: section_failed: .*does not exist/);
+    expect(partly.stdout).toMatch(/Left out, as there is too much of it:\n {2}log: lines: \d+ of \d+\n/);
+    expect(readdirSync(folder).filter((name) => name.startsWith("muster-diagnostics-"))).toHaveLength(1);
+  });
+
+  it.each([
+    { args: ["--output", "token"], status: 1, says: /^token could not be written: it is there already\./ },
+    { args: ["--output", "no/such/folder"], status: 1, says: /ENOENT/ },
+    { args: ["--output", "json"], status: 2, says: /--output names a file here/ },
+    { args: ["--colour"], status: 2, says: /Unknown option '--colour'/ },
+    { args: ["now"], status: 2, says: /takes no arguments/ },
+  ])("says of the diagnostics with $args what is wrong", async ({ args, status, says }) => {
+    file("token", "a file of somebody's");
+    const { exitCode, stdout, stderr } = await muster(["diagnostics", ...args]);
+    expect({ exitCode, stdout }).toEqual({ exitCode: status, stdout: "" });
+    expect(stderr).toMatch(says);
+    expect(readFileSync(join(folder, "token"), "utf8")).toBe("a file of somebody's");
+  });
+
+  it("tells a hub that is away from one that refuses", async () => {
+    const away = await muster(["list-nodes"], { MUSTER_URL: "http://127.0.0.1:1" });
+    expect(away.exitCode).toBe(3);
+    expect(away.stderr).toMatch(/^The hub at http:\/\/127\.0\.0\.1:1 could not be reached .*MUSTER_URL/);
+    const viewer = await muster(["cancel-onboarding", seed.siteId, "--reason", "r"], { MUSTER_TOKEN: api.viewer });
+    expect(viewer).toMatchObject({ exitCode: 1 });
+    expect(viewer.stderr).toMatch(/^forbidden \(403\)/);
+    const nobody = await muster(["list-nodes"], { MUSTER_TOKEN: "" });
+    expect(nobody.stderr).toMatch(/^unauthenticated \(401\)/);
+  });
+
+  it("lets nothing that an answer quotes steer the terminal", async () => {
+    const description = "\u001b[2J\u001b]0;owned\u0007";
+    await api.ask("POST", "/api/v1/admin/skus", { id: "steer", gpu_vendor: "amd", gpus_total: 1, description });
+    const { stdout } = await muster(["get-sku", "steer"]);
+    expect(stdout).toContain("owned");
+    expect(stdout).not.toContain("\u001b");
+  });
+});

@@ -1,0 +1,86 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { eq, inArray, sql } from "../../../hub/db/orm.ts";
+import { countMoves } from "../../../hub/db/queries/breaker-counts.ts";
+import { setNodeHost } from "../../../hub/db/queries/onboarding-work.ts";
+import { nodeEvents, nodes } from "../../../hub/db/schema/index.ts";
+import { deleteNode, enterDraining, retire } from "../../../hub/node/lifecycle.ts";
+import { moveNode } from "../../../hub/node/move-node.ts";
+import type { NodeMove } from "../../../hub/node/transitions.ts";
+import type { BreakerKind } from "../../../shared/drift.ts";
+import type { NodeId } from "../../../shared/ids.ts";
+import { nodeInService } from "../../support/node-in-service.ts";
+import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
+
+/** Decision F1: too many moves within ten minutes are a storm, and what becomes of a node afterwards does not make them fewer. */
+describe("what a breaker counts", () => {
+  let rig: OnboardingRig;
+  let made: NodeId[] = [];
+  beforeAll(async () => {
+    rig = await startOnboardingRig({ machines: 0 });
+  });
+  afterAll(() => rig?.close());
+  beforeEach(async () => {
+    await rig.services.db.update(nodes).set({ siteId: null });
+    made = [];
+    for (let n = 0; n < 8; n += 1) made.push(await nodeInService(rig, `host-${n}-${randomUUID().slice(0, 8)}`));
+  });
+
+  const inTx: OnboardingRig["services"]["inTx"] = (fn) => rig.services.inTx(fn);
+  const counted = (kind: BreakerKind, besides: readonly NodeId[] = []) =>
+    inTx((tx) => countMoves(tx, rig.siteId, kind, { windowSeconds: 600, besides }));
+  const move = (nodeId: NodeId, ...moves: NodeMove[]) =>
+    inTx(async (tx) => {
+      for (const one of moves) expect((await moveNode(tx, nodeId, one, "a test")).moved).toBe(true);
+    });
+  const longAgo = (...nodeIds: NodeId[]) =>
+    rig.services.db
+      .update(nodeEvents)
+      .set({ occurredAt: sql`now() - interval '601 seconds'` })
+      .where(inArray(nodeEvents.nodeId, nodeIds));
+  const quarantine = { from: "active", to: "quarantined", owner: "reconciler" } as const;
+  const silent = { from: "active", to: "offline", owner: "heartbeat" } as const;
+  const back = { from: "offline", to: "active", owner: "heartbeat" } as const;
+
+  it("are nodes that were quarantined, and healed, returned, drained or removed since", async () => {
+    const [healed, returned, retired, removed, quarantined] = made as [NodeId, NodeId, NodeId, NodeId, NodeId];
+    await move(healed, quarantine, { from: "quarantined", to: "active", owner: "reconciler" }, quarantine);
+    await move(healed, { from: "quarantined", to: "active", owner: "reconciler" });
+    await move(returned, quarantine, { from: "quarantined", to: "active", owner: "operator" });
+    for (const nodeId of [retired, removed, quarantined]) await move(nodeId, quarantine);
+    for (const nodeId of [retired, removed])
+      await inTx(async (tx) => {
+        await enterDraining(tx, nodeId, randomUUID(), "drained");
+        await retire(tx, nodeId, "drained");
+      });
+    await inTx((tx) => deleteNode(tx, removed, randomUUID(), "removed"));
+    expect(await counted("quarantine")).toEqual({ inService: 8, moved: 5 });
+    expect(await counted("quarantine", [healed, returned])).toEqual({ inService: 8, moved: 3 });
+    expect(await counted("offline")).toEqual({ inService: 5, moved: 0 });
+  });
+
+  it("are none that were moved before, or by others", async () => {
+    const [before, byOthers] = made as [NodeId, NodeId];
+    await move(before, quarantine);
+    await longAgo(before);
+    await inTx((tx) => setNodeHost(tx, before, "10.0.0.1"));
+    await move(byOthers, { from: "active", to: "quarantined", owner: "cleanup" });
+    expect(await counted("quarantine")).toEqual({ inService: 6, moved: 0 });
+  });
+
+  it("are nodes that became offline within the window, and not those that have another address since", async () => {
+    const [gone, away, returned] = made as [NodeId, NodeId, NodeId];
+    for (const nodeId of [gone, away]) await move(nodeId, silent);
+    await longAgo(gone);
+    await inTx((tx) => setNodeHost(tx, gone, "10.0.0.1"));
+    await move(returned, silent, back);
+    expect(await counted("offline")).toEqual({ inService: 8, moved: 2 });
+  });
+
+  it("are those of the site alone", async () => {
+    const [elsewhere] = made as [NodeId];
+    await move(elsewhere, quarantine);
+    await rig.services.db.update(nodes).set({ siteId: null }).where(eq(nodes.id, elsewhere));
+    expect(await counted("quarantine")).toEqual({ inService: 7, moved: 0 });
+  });
+});

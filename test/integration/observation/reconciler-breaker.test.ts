@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { and, eq, inArray, sql } from "../../../hub/db/orm.ts";
+import { listBreakers, resetBreaker } from "../../../hub/db/queries/reconciler-breakers.ts";
+import { agentSessions, nodeConditions, nodeEvents, reconcilerBreakers } from "../../../hub/db/schema/index.ts";
+import { moveNode } from "../../../hub/node/move-node.ts";
+import { sweepOffline } from "../../../hub/node/offline-sweep.ts";
+import { ACCEPT_SECONDS } from "../../../hub/reconciler/breaker.ts";
+import { offlineBreaker } from "../../../hub/reconciler/offline-breaker.ts";
+import { type FleetNode, FleetRig } from "../../support/fleet-rig.ts";
+import { quietLog } from "../../support/log.ts";
+import { until } from "../../support/until.ts";
+
+/** A region that suddenly says that much of the fleet is gone is not believed (decision F1). */
+let fleet: FleetRig;
+const made: FleetNode[] = [];
+beforeAll(async () => {
+  fleet = await FleetRig.start(12);
+  for (let n = 0; n < 12; n += 1) made.push(await fleet.nodeInService());
+  fleet.watch();
+  fleet.watch();
+});
+afterAll(() => fleet?.close());
+
+const statuses = async () => {
+  const all = await Promise.all(made.map(({ nodeId }) => fleet.node(nodeId)));
+  return Object.fromEntries(
+    [...new Set(all.map(({ status }) => status))].map((status) => [
+      status,
+      all.filter((one) => one.status === status).length,
+    ]),
+  );
+};
+const breaker = async () => (await listBreakers(fleet.db))[0];
+const reset = (acceptSeconds: number) =>
+  fleet.inTx((tx) => resetBreaker(tx, fleet.siteId, "quarantine", { by: "ann", reason: "looked", acceptSeconds }));
+const tripped = () =>
+  until("the breaker to trip", async () => ((await breaker())?.trippedAt != null ? await breaker() : undefined));
+
+describe("the breaker of a site", () => {
+  it("lets a few nodes be quarantined", async () => {
+    await fleet.sweep();
+    for (const { machine } of made.slice(0, 3)) fleet.status(machine, "ready");
+    await until("three quarantined", async () => ((await statuses())["quarantined"] === 3 ? true : undefined));
+    expect(await breaker()).toBeUndefined();
+  });
+
+  it("trips when more come within minutes: nothing is moved, and one alert is raised", async () => {
+    for (const { machine } of made.slice(3, 6))
+      fleet.change(machine, () => fleet.rig.maas.sim.region.forceStatus(machine, 8));
+    expect(await tripped()).toMatchObject({ wouldMove: 3, moved: 3, moveLimit: 5, inService: 12 });
+    await fleet.sweep();
+    expect(await statuses()).toEqual({ active: 9, quarantined: 3 });
+    const alerts = await fleet.events(`maas-sites/${fleet.siteId}`);
+    expect(alerts).toHaveLength(1);
+    expect(alerts[0]).toMatchObject({
+      type: "site.breaker.tripped",
+      data: {
+        severity: "critical",
+        would_move: 3,
+        moved: 3,
+        message: expect.stringMatching(
+          /^6 nodes .* be quarantined within 10 minutes, more than 5 of 12 in service: 3 are, and 3 more wait/,
+        ),
+      },
+    });
+  });
+
+  it("shows what it holds back", async () => {
+    const { nodeId } = made[3] as FleetNode;
+    const drifted = await fleet.drifted(nodeId, "hardware_failure");
+    expect(drifted.driftDetails?.held_back).toContain("breaker is open");
+    expect((await breaker())?.nodeIds).toContain(nodeId);
+  });
+
+  it("trips again after a reset while it is still so", async () => {
+    await reset(0);
+    await fleet.sweep();
+    expect(await tripped()).toMatchObject({ wouldMove: 3 });
+    expect(await statuses()).toEqual({ active: 9, quarantined: 3 });
+  });
+
+  it("lets everything through once a person has said that it is true", async () => {
+    await reset(ACCEPT_SECONDS);
+    await fleet.sweep();
+    await until("six quarantined", async () => ((await statuses())["quarantined"] === 6 ? true : undefined));
+    expect((await fleet.node((made[3] as FleetNode).nodeId)).driftDetails?.held_back).toBeNull();
+  });
+});
+
+describe("agents that are not heard of after a hub's own outage", () => {
+  const sweep = (afterOutage: boolean) =>
+    sweepOffline({ inTx: fleet.inTx, upForMs: 600_000, silenceMs: 0, holdBack: offlineBreaker(quietLog), afterOutage });
+  const silent = (nodes: readonly FleetNode[]) =>
+    fleet.db
+      .update(agentSessions)
+      .set({ lastSeenAt: new Date(Date.now() - 3_600_000) })
+      .where(
+        inArray(
+          agentSessions.nodeId,
+          nodes.map((one) => one.nodeId),
+        ),
+      );
+  const active: FleetNode[] = [];
+  const offlineBreakerRow = async () => (await listBreakers(fleet.db)).find((one) => one.kind === "offline");
+
+  /** A node that a pass holds just then is taken by the next sweep. */
+  const allOffline = (afterOutage: boolean, nodes = active) =>
+    until("all to be offline", async () => {
+      await sweep(afterOutage);
+      const now = await Promise.all(nodes.map(({ nodeId }) => fleet.node(nodeId)));
+      return now.every(({ status }) => status === "offline") ? true : undefined;
+    });
+
+  it("do not become offline when they are many, but nothing is put on them", async () => {
+    for (const one of made) if ((await fleet.node(one.nodeId)).status === "active") active.push(one);
+    expect(active).toHaveLength(6);
+    await silent(active);
+    expect(await sweep(true)).toMatchObject({ offline: 0 });
+    expect(await offlineBreakerRow()).toMatchObject({ wouldMove: 6, moveLimit: 5 });
+    expect(await sweep(true)).toMatchObject({ offline: 0 });
+    const [condition] = await fleet.db
+      .select()
+      .from(nodeConditions)
+      .where(
+        and(eq(nodeConditions.nodeId, (active[0] as FleetNode).nodeId), eq(nodeConditions.type, "agent.connected")),
+      );
+    expect(condition).toMatchObject({ status: "Unknown", reason: "Silent" });
+  });
+
+  it("become offline once a person has said that they are gone", async () => {
+    await fleet.inTx((tx) =>
+      resetBreaker(tx, fleet.siteId, "offline", { by: "ann", reason: "a switch burnt", acceptSeconds: 60 }),
+    );
+    await allOffline(true);
+  });
+
+  /** They were heard of, long after the breaker tripped, and not since. */
+  const silentSinceTheTrip = async (nodes: readonly FleetNode[]) => {
+    for (const { nodeId } of nodes) {
+      await fleet.setConnected(nodeId, true);
+      if ((await fleet.node(nodeId)).status === "offline")
+        await fleet.inTx((tx) => moveNode(tx, nodeId, { from: "offline", to: "active", owner: "heartbeat" }, "back"));
+    }
+    await silent(nodes);
+  };
+  const openSince = (ago: string) =>
+    fleet.db
+      .update(reconcilerBreakers)
+      .set({ trippedAt: sql`now() - ${ago}::interval`, resetAt: null, acceptUntil: null })
+      .where(eq(reconcilerBreakers.kind, "offline"));
+
+  it("become offline one by one beside a breaker that nobody has reset, once they were heard of since it tripped", async () => {
+    const [first, ...others] = active as [FleetNode, ...FleetNode[]];
+    await silentSinceTheTrip([first]);
+    await openSince("30 days");
+    for (const { nodeId } of others) {
+      await fleet.inTx((tx) => moveNode(tx, nodeId, { from: "offline", to: "active", owner: "heartbeat" }, "back"));
+      const heard = { lastSeenAt: sql`now() - interval '31 days'` };
+      await fleet.db.update(agentSessions).set(heard).where(eq(agentSessions.nodeId, nodeId));
+    }
+    // Long after the others became offline, for once; whom the breaker holds back is no part of a storm after another outage.
+    await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
+    await allOffline(true, [first]);
+    expect(await sweep(false)).toMatchObject({ offline: 0 });
+    for (const { nodeId } of others) expect((await fleet.node(nodeId)).status).toBe("active");
+  });
+
+  it("are held back again, and told of again, when they are many after another outage", async () => {
+    await silentSinceTheTrip(active);
+    const alerts = async () =>
+      (await fleet.events(`maas-sites/${fleet.siteId}`)).filter(({ data }) => data["kind"] === "offline").length;
+    const before = await alerts();
+    expect(await sweep(true)).toMatchObject({ offline: 0 });
+    expect(await alerts()).toBe(before + 1);
+    expect((await offlineBreakerRow())?.trippedAt?.getTime()).toBeGreaterThan(Date.now() - 600_000);
+    expect(await sweep(false)).toMatchObject({ offline: 0 });
+    expect(await alerts()).toBe(before + 1);
+  });
+
+  it("become offline at once where the hub was there all the time", async () => {
+    await silentSinceTheTrip(active);
+    await fleet.db.delete(reconcilerBreakers);
+    await allOffline(false);
+  });
+});

@@ -1,0 +1,121 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { eq } from "../../../hub/db/orm.ts";
+import { holdWatch } from "../../../hub/db/queries/maas-site-watches.ts";
+import { waitKey } from "../../../hub/db/queries/workflow-wakes.ts";
+import { maasMachines, maasSiteWatches, workflows } from "../../../hub/db/schema/index.ts";
+import { MaasError } from "../../../hub/maas/port.ts";
+import { emptyMemory, lookAtSite } from "../../../hub/watcher/look.ts";
+import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { event, machine, Region } from "../../support/listed-region.ts";
+import { quietLog } from "../../support/log.ts";
+
+const HOUR = 3_600_000;
+
+describe("the events feed of a site", () => {
+  let test: TestDatabase;
+  let siteId: SiteId;
+  let region: Region;
+  let memory: ReturnType<typeof emptyMemory>;
+  const hubId = randomUUID();
+  beforeAll(async () => {
+    test = await createTestDatabase();
+  });
+  afterAll(() => test.drop());
+  beforeEach(() => {
+    siteId = randomUUID() as SiteId;
+    region = new Region();
+    memory = emptyMemory();
+  });
+
+  const look = async (sweepIntervalMs = HOUR) => {
+    const { db, inTx } = test.database;
+    const watch = await holdWatch(db, siteId, hubId, 60);
+    if (watch === null) throw new Error("another hub watches the site");
+    region.asked.length = 0;
+    const looked = await lookAtSite({ db, inTx, log: quietLog, sweepIntervalMs }, siteId, watch, region.port, memory);
+    if (looked === "lost") throw new Error("another hub has taken the site over");
+    return { asked: [...region.asked], error: looked.error instanceof MaasError ? looked.error.code : looked.error };
+  };
+  /** As a hub that is started, or that takes the site over, knows nothing of what the last one has seen. */
+  const anotherHub = () => {
+    memory = emptyMemory();
+  };
+  const row = async () =>
+    (await test.database.db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, siteId)))[0];
+  const statuses = async () => {
+    const rows = await test.database.db.select().from(maasMachines).where(eq(maasMachines.siteId, siteId));
+    return Object.fromEntries(rows.map((one) => [one.systemId, one.status]));
+  };
+  const breaks = (code: MaasError["code"]) => {
+    region.fault = new MaasError({ code, operation: "GET events/?op=query", message: "the feed is broken" });
+  };
+
+  it("that went back and has come as far again is told by its last event, to a hub that never saw it", async () => {
+    region.machines = [machine("aaa"), machine("bbb")];
+    region.feed = [event(499, "aaa"), event(500, "aaa")];
+    await look();
+    anotherHub();
+    // A hub that takes the site over does not know when the last one asked for all ids, so it asks.
+    expect((await look()).asked).toEqual(["events", "some aaa", "ids"]);
+    // Restored from a backup of before event 499; the new events have passed the old ones before anybody looks.
+    region.machines = [machine("aaa"), machine("bbb", 6)];
+    region.feed = [499, 500, 501].map((id) => ({ ...event(id, "aaa"), created: "later" }));
+    anotherHub();
+    expect((await look()).asked).toEqual(["events", "list"]);
+    expect(await statuses()).toEqual({ aaa: 4, bbb: 6 });
+    anotherHub();
+    expect((await look()).asked).toEqual(["events", "some aaa", "ids"]);
+    // The same where the sequence has left out that very id.
+    region.feed = [event(502, "aaa")];
+    anotherHub();
+    expect((await look()).asked).toEqual(["events", "list"]);
+  });
+
+  it("is not needed to sweep and to read what is waited on, and what is wrong with it is told", async () => {
+    region.machines = [machine("aaa"), machine("bbb")];
+    breaks("bad_answer");
+    expect(await look()).toEqual({ asked: ["events", "list"], error: "bad_answer" });
+    expect(await row()).toMatchObject({ eventCursor: null });
+    expect(await look()).toEqual({ asked: ["events"], error: "bad_answer" });
+    await test.database.db.insert(workflows).values({
+      id: randomUUID() as WorkflowId,
+      kind: "test",
+      status: "running",
+      stage: "wait",
+      input: {},
+      waitOn: waitKey.machine(siteId, "bbb"),
+    });
+    for (const status of [9, 6]) {
+      region.machines = [machine("aaa"), machine("bbb", status)];
+      memory.waitedNotBefore = 0;
+      expect(await look()).toEqual({ asked: ["events", "some bbb"], error: "bad_answer" });
+      expect(await statuses()).toEqual({ aaa: 4, bbb: status });
+    }
+    region.machines = [machine("aaa", 8), machine("bbb", 6)];
+    expect(await look(0)).toEqual({ asked: ["events", "list"], error: "bad_answer" });
+    expect(await statuses()).toEqual({ aaa: 8, bbb: 6 });
+    region.fault = null;
+    region.feed = [event(7, "aaa")];
+    expect(await look()).toEqual({ asked: ["events", "list"], error: null });
+    expect(await row()).toMatchObject({ eventCursor: 7 });
+    const before = await row();
+    breaks("timeout");
+    memory.waitedNotBefore = Number.POSITIVE_INFINITY;
+    expect(await look()).toEqual({ asked: ["events"], error: "timeout" });
+    // A look that has read nothing is none to whoever asks when the site was last seen.
+    expect(await row()).toMatchObject({ eventCursor: 7, lastPollAt: before?.lastPollAt });
+    memory.waitedNotBefore = 0;
+    expect(await look()).toEqual({ asked: ["events", "some bbb"], error: "timeout" });
+    expect((await row())?.lastPollAt?.getTime()).toBeGreaterThan(before?.lastPollAt?.getTime() ?? 0);
+  });
+
+  it("costs nothing more where MAAS refuses the token or is not there", async () => {
+    for (const code of ["unauthorized", "unreachable"] as const) {
+      breaks(code);
+      await expect(look()).rejects.toMatchObject({ code });
+      expect(region.asked).toEqual(["events"]);
+    }
+  });
+});

@@ -1,0 +1,254 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { and, count, eq } from "../../../hub/db/orm.ts";
+import { readObservedMachine } from "../../../hub/db/queries/maas-machines.ts";
+import { type HeldWatch, holdWatch, releaseWatch } from "../../../hub/db/queries/maas-site-watches.ts";
+import { waitKey } from "../../../hub/db/queries/workflow-wakes.ts";
+import { type MaasSiteWatch, maasMachines, maasSiteWatches, workflows } from "../../../hub/db/schema/index.ts";
+import { emptyMemory, type LookResult, lookAtSite } from "../../../hub/watcher/look.ts";
+import { EVENT_OVERLAP, LOOKS_PER_WAITED_READ } from "../../../hub/watcher/plan.ts";
+import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { event, machine, Region } from "../../support/listed-region.ts";
+import { quietLog } from "../../support/log.ts";
+
+const HOUR = 3_600_000;
+
+describe("one look at a site", () => {
+  let database: TestDatabase;
+  let siteId: SiteId;
+  let region: Region;
+  let memory: ReturnType<typeof emptyMemory>;
+  const hubId = randomUUID();
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+  });
+  afterAll(() => database.drop());
+  beforeEach(() => {
+    siteId = randomUUID() as SiteId;
+    region = new Region();
+    memory = emptyMemory();
+  });
+  afterEach(async () => {
+    await database.database.db.delete(workflows);
+  });
+
+  const hold = async (hub = hubId): Promise<HeldWatch> => {
+    const watch = await holdWatch(database.database.db, siteId, hub, 60);
+    if (watch === null) throw new Error("another hub watches the site");
+    return watch;
+  };
+  const looked = async (sweepIntervalMs = HOUR) => {
+    const { db, inTx } = database.database;
+    region.asked.length = 0;
+    return lookAtSite({ db, inTx, log: quietLog, sweepIntervalMs }, siteId, await hold(), region.port, memory);
+  };
+  const look = async (sweepIntervalMs = HOUR): Promise<readonly string[]> => {
+    await looked(sweepIntervalMs);
+    return [...region.asked];
+  };
+  const waitedReadIsDue = (): void => {
+    memory.waitedNotBefore = 0;
+    memory.looksSinceWaited = LOOKS_PER_WAITED_READ;
+  };
+  const watchRow = async (): Promise<MaasSiteWatch | undefined> => {
+    const { db } = database.database;
+    return (await db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, siteId)))[0];
+  };
+  const observed = (systemId: string) => readObservedMachine(database.database.db, siteId, systemId);
+  const rows = async (absent: boolean): Promise<number> => {
+    const here = and(eq(maasMachines.siteId, siteId), eq(maasMachines.absent, absent));
+    return (await database.database.db.select({ n: count() }).from(maasMachines).where(here))[0]?.n ?? 0;
+  };
+  const waitOn = (...systemIds: readonly string[]) =>
+    database.database.db.insert(workflows).values(
+      systemIds.map((systemId) => ({
+        id: randomUUID() as WorkflowId,
+        kind: "test",
+        status: "running" as const,
+        stage: "wait",
+        input: {},
+        waitOn: waitKey.machine(siteId, systemId),
+      })),
+    );
+
+  it("starts at the newest event with a sweep, then reads only what changed, once", async () => {
+    region.machines = [machine("aaa"), machine("bbb")];
+    region.feed = [event(500, "aaa")];
+    expect(await look()).toEqual(["events", "list"]);
+    expect((await watchRow())?.eventCursor).toBe(500);
+    // The overlap below the cursor was never acted on by this hub.
+    expect(await look()).toEqual(["events", "some aaa"]);
+    expect(await look()).toEqual(["events"]);
+    region.feed.push(event(501, "bbb"));
+    region.machines = [machine("aaa"), machine("bbb", 9)];
+    expect(await look()).toEqual(["events", "some bbb"]);
+    expect((await observed("bbb"))?.status).toBe(9);
+  });
+
+  it("sees an event that was committed late, below the cursor", async () => {
+    region.machines = [machine("aaa")];
+    region.feed = [event(500, "aaa")];
+    await look();
+    await look();
+    region.feed.push(event(498, "aaa"));
+    expect(await look()).toEqual(["events", "some aaa"]);
+  });
+
+  it("acts on event ids that MAAS gives out a second time", async () => {
+    region.machines = [machine("aaa"), machine("bbb")];
+    region.feed = [event(499, "aaa"), event(500, "aaa")];
+    await look();
+    await look();
+    region.feed = [event(498, "aaa")];
+    expect(await look()).toEqual(["events", "list"]);
+    await look();
+    region.feed.push(event(499, "bbb"), event(500, "bbb"));
+    expect(await look()).toEqual(["events", "some bbb"]);
+  });
+
+  it("asks as often for 300 machines that are waited on as for one", async () => {
+    region.machines = Array.from({ length: 300 }, (_, i) => machine(`m${i}`));
+    await look();
+    await waitOn("m0");
+    expect(await look()).toEqual(["events", "some m0"]);
+    await waitOn(...region.machines.slice(1).map(({ systemId }) => systemId));
+    memory.waitedNotBefore = 0;
+    expect(await look()).toEqual(["events", "some 299"]);
+    memory.waitedNotBefore = 0;
+    expect(await look()).toEqual(["events"]);
+    waitedReadIsDue();
+    expect(await look()).toEqual(["events", "some 300"]);
+  });
+
+  it("reads all that are waited on with each twelfth look", async () => {
+    region.machines = [machine("aaa")];
+    await look();
+    await waitOn("aaa");
+    const read: number[] = [];
+    for (let n = 0; n < 25; n += 1) {
+      memory.waitedNotBefore = 0;
+      if ((await look()).includes("some aaa")) read.push(n);
+    }
+    expect(read).toHaveLength(3);
+    expect([read[0], (read[2] ?? 0) - (read[1] ?? 0)]).toEqual([0, LOOKS_PER_WAITED_READ]);
+  });
+
+  it("leaves a region that answers slowly alone for a while, but for what changed", async () => {
+    region.machines = [machine("aaa"), machine("bbb")];
+    await look();
+    await waitOn("aaa");
+    region.meanwhile = () => new Promise((done) => setTimeout(done, 5));
+    await look();
+    expect(memory.waitedNotBefore).toBeGreaterThan(0);
+    memory.waitedNotBefore = Number.POSITIVE_INFINITY;
+    expect(await look()).toEqual(["events"]);
+    region.feed.push(event(1, "bbb"));
+    expect(await look()).toEqual(["events", "some bbb"]);
+  });
+
+  it("keeps a look of thousands of changed machines", async () => {
+    region.machines = [machine("first")];
+    region.feed = [event(1, "first")];
+    await look();
+    region.machines = [machine("first"), ...Array.from({ length: 6_000 }, (_, i) => machine(`m${i}`))];
+    region.feed = region.machines.map(({ systemId }, i) => event(i + 1, systemId));
+    expect(await look()).toContain("some 6001");
+    expect((await watchRow())?.eventCursor).toBe(6_001);
+    expect(await rows(false)).toBe(6_001);
+    expect(memory.seen.size).toBe(EVENT_OVERLAP);
+  });
+
+  it("calls gone what a direct read does not find, and asks no more for it", async () => {
+    region.machines = [machine("aaa"), machine("bbb")];
+    await look();
+    await waitOn("aaa", "never-seen");
+    region.machines = [machine("bbb")];
+    memory.waitedNotBefore = 0;
+    expect(await look()).toEqual(["events", "some aaa never-seen", "whoami", "one aaa", "whoami"]);
+    expect((await observed("aaa"))?.absent).toBe(true);
+    waitedReadIsDue();
+    expect(await look()).toEqual(["events", "some aaa never-seen"]);
+  });
+
+  it("believes a direct read of a machine that a list has left out", async () => {
+    region.machines = [machine("aaa"), machine("bbb")];
+    await look();
+    region.machines = [machine("bbb")];
+    region.unlisted = [machine("aaa", 9)];
+    expect(await look(0)).toEqual(["events", "list", "whoami", "one aaa"]);
+    expect(await observed("aaa")).toMatchObject({ absent: false, status: 9 });
+  });
+
+  it("says of which vanished machines MAAS was not asked yet, whether a sweep or an event has told of them", async () => {
+    region.machines = Array.from({ length: 103 }, (_, i) => machine(`m${i}`));
+    region.feed = [event(1, "m0")];
+    await look();
+    region.feed = region.machines.map(({ systemId }, i) => event(i + 1, systemId));
+    region.machines = [];
+    const { unconfirmed } = (await looked()) as LookResult;
+    expect(unconfirmed).toHaveLength(3);
+    expect([await rows(true), await rows(false)]).toEqual([100, 3]);
+    expect(((await looked(0)) as LookResult).unconfirmed).toEqual([]);
+    expect(await rows(true)).toBe(103);
+  });
+
+  it("calls nothing gone when it may be a right that was lost", async () => {
+    region.machines = [machine("aaa"), machine("bbb")];
+    await look();
+    region.machines = [];
+    region.isSuperuser = false;
+    expect(await look(0)).toEqual(["events", "list", "whoami"]);
+    expect(await rows(true)).toBe(0);
+    // Lost while the machines are asked for one by one.
+    region.isSuperuser = true;
+    region.onReadOne = () => {
+      region.isSuperuser = false;
+    };
+    expect(await look(0)).toEqual(["events", "list", "whoami", "one aaa", "one bbb", "whoami"]);
+    expect(await rows(true)).toBe(0);
+  });
+
+  it("confirms a vanished fleet over several looks, each of them bounded", async () => {
+    region.machines = Array.from({ length: 150 }, (_, i) => machine(`m${i}`));
+    await look();
+    region.machines = [];
+    await database.database.db
+      .update(maasSiteWatches)
+      .set({ lastSweepAt: null })
+      .where(eq(maasSiteWatches.siteId, siteId));
+    expect((await look()).filter((asked) => asked.startsWith("one"))).toHaveLength(100);
+    expect((await watchRow())?.lastSweepAt).toBeNull();
+    // Without a list: what the first one said is kept.
+    expect(await looked()).toMatchObject({ read: "some", unconfirmed: [] });
+    expect(region.asked.filter((asked) => asked.startsWith("one"))).toHaveLength(50);
+    expect((await watchRow())?.lastSweepAt).not.toBeNull();
+    expect(await rows(true)).toBe(150);
+  });
+
+  it("keeps nothing when another hub took the site meanwhile, neither of a sweep nor of a read", async () => {
+    region.machines = [machine("aaa")];
+    region.feed = [event(500, "aaa")];
+    const takenOver = async (): Promise<void> => {
+      await releaseWatch(database.database.db, siteId, hubId);
+      await hold("00000000-0000-4000-8000-000000000002");
+    };
+    const givenBack = () => releaseWatch(database.database.db, siteId, "00000000-0000-4000-8000-000000000002");
+    region.meanwhile = takenOver;
+    await look();
+    expect([await observed("aaa"), (await watchRow())?.eventCursor]).toEqual([null, null]);
+    await givenBack();
+    region.meanwhile = async () => undefined;
+    await look();
+    region.meanwhile = takenOver;
+    region.machines = [machine("aaa", 9)];
+    await look();
+    expect((await observed("aaa"))?.status).toBe(4);
+    await givenBack();
+    region.meanwhile = async () => undefined;
+    // Not remembered as acted on either.
+    expect(await look()).toEqual(["events", "some aaa"]);
+    expect((await observed("aaa"))?.status).toBe(9);
+  });
+});

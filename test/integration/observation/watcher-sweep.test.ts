@@ -1,0 +1,295 @@
+import { randomUUID } from "node:crypto";
+import { Client } from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { and, eq, sql } from "../../../hub/db/orm.ts";
+import { readObservedMachine } from "../../../hub/db/queries/maas-machines.ts";
+import { holdWatch, recordFailedLook } from "../../../hub/db/queries/maas-site-watches.ts";
+import { maasMachines, maasSiteWatches } from "../../../hub/db/schema/index.ts";
+import { createLog } from "../../../hub/log.ts";
+import { createMaasClient } from "../../../hub/maas/client.ts";
+import { MaasError, type MaasPort } from "../../../hub/maas/port.ts";
+import { emptyMemory, lookAtSite } from "../../../hub/watcher/look.ts";
+import type { SiteId } from "../../../shared/ids.ts";
+import { Secret } from "../../../shared/secret.ts";
+import { startMaasSimulator } from "../../fakes/maas/simulator.ts";
+import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../../fakes/maas/state/site.ts";
+import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
+import { event, machine, Region } from "../../support/listed-region.ts";
+import { until } from "../../support/until.ts";
+
+const HOUR = 3_600_000;
+
+describe("a sweep of a site", () => {
+  let test: TestDatabase;
+  let siteId: SiteId;
+  let region: Region;
+  let memory: ReturnType<typeof emptyMemory>;
+  let said: Record<string, unknown>[];
+  let ended: number;
+  const onSweepEnded = () => {
+    ended += 1;
+  };
+  const log = createLog("info", (line) => said.push(JSON.parse(line)));
+  const hubId = randomUUID();
+
+  beforeAll(async () => {
+    test = await createTestDatabase();
+  });
+  afterAll(() => test.drop());
+  beforeEach(() => {
+    siteId = randomUUID() as SiteId;
+    region = new Region();
+    memory = emptyMemory();
+    said = [];
+    ended = 0;
+  });
+
+  const look = async (
+    maas: MaasPort = region.port,
+    sweepIntervalMs = HOUR,
+    sweepPatienceMs = HOUR,
+  ): Promise<string> => {
+    const { db, inTx } = test.database;
+    const watch = await holdWatch(db, siteId, hubId, 60);
+    if (watch === null) throw new Error("another hub watches the site");
+    region.asked.length = 0;
+    const deps = { db, inTx, log, sweepIntervalMs, sweepPatienceMs, onSweepEnded };
+    const looked = await lookAtSite(deps, siteId, watch, maas, memory);
+    if (looked === "lost") return looked;
+    if (looked.error !== null) throw looked.error;
+    return looked.read;
+  };
+  const failed = (maas: MaasPort = region.port): Promise<MaasError> =>
+    look(maas, 0).then(
+      () => Promise.reject(new Error("the look succeeded")),
+      (error: unknown) => (error instanceof MaasError ? error : Promise.reject(error)),
+    );
+  const row = async () =>
+    (await test.database.db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, siteId)))[0];
+  const observed = (systemId: string) => readObservedMachine(test.database.db, siteId, systemId);
+  const statuses = async () => {
+    const rows = await test.database.db.select().from(maasMachines).where(eq(maasMachines.siteId, siteId));
+    return Object.fromEntries(rows.map((one) => [one.systemId, one.absent ? "absent" : one.status]));
+  };
+
+  it("asks the database as often for two thousand machines as for twenty, whether all are new, changed or the same", async () => {
+    let statements = 0;
+    const { query } = Client.prototype;
+    const counted = async (): Promise<number> => {
+      statements = 0;
+      expect(await look(region.port, 0)).toBe("all");
+      return statements;
+    };
+    Client.prototype.query = function count(this: Client, ...args: unknown[]) {
+      statements += 1;
+      return Reflect.apply(query, this, args);
+    } as typeof query;
+    try {
+      const rounds: number[][] = [];
+      for (const size of [20, 2_000]) {
+        siteId = randomUUID() as SiteId;
+        memory = emptyMemory();
+        const fleet = (status: number) => Array.from({ length: size }, (_, n) => machine(`m${n}`, status));
+        const round: number[] = [];
+        for (const status of [4, 6, 6]) {
+          region.machines = fleet(status);
+          round.push(await counted());
+        }
+        rounds.push(round);
+      }
+      expect(rounds[1]).toEqual(rounds[0]);
+    } finally {
+      Client.prototype.query = query;
+    }
+  });
+
+  it("is due by the clock that has written down the last one, whatever the hub's own says", async () => {
+    region.machines = [machine("aaa")];
+    await look();
+    const swept = (ago: string) =>
+      test.database.db
+        .update(maasSiteWatches)
+        .set({ lastSweepAt: sql`now() - ${ago}::interval` })
+        .where(eq(maasSiteWatches.siteId, siteId));
+    try {
+      for (const hoursAhead of [-2, 2]) {
+        vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hoursAhead * HOUR });
+        await swept("50 minutes");
+        expect(await look()).toBe("some");
+        await swept("60 minutes");
+        expect(await look()).toBe("all");
+        vi.useRealTimers();
+      }
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("writes no row of a machine that is as it was", async () => {
+    region.machines = [machine("aaa"), machine("bbb")];
+    await look();
+    const versions = async () => {
+      const { rows } = await test.database.db.execute<{ xmin: string; system_id: string }>(
+        `select xmin::text, system_id from maas_machines where site_id = '${siteId}' order by system_id`,
+      );
+      return rows;
+    };
+    const before = await versions();
+    region.machines = [machine("aaa"), machine("bbb", 9)];
+    await look(region.port, 0);
+    const after = await versions();
+    expect(after[0]).toEqual(before[0]);
+    expect(after[1]).not.toEqual(before[1]);
+  });
+
+  it("takes a machine that cannot be read neither for changed nor for gone, and counts it", async () => {
+    region.machines = [machine("aaa"), machine("bbb")];
+    await look();
+    region.machines = [machine("aaa", 9)];
+    region.unreadable = [
+      { systemId: "bbb", problem: "status: is a word" },
+      { systemId: null, problem: "system_id: is missing" },
+    ];
+    expect(await look(region.port, 0)).toBe("all");
+    expect(await statuses()).toEqual({ aaa: 9, bbb: 4 });
+    expect(await row()).toMatchObject({ unreadableMachines: 2, lastErrorCode: null });
+    region.feed = [event(1, "bbb")];
+    expect(await look()).toBe("some");
+    expect(await statuses()).toEqual({ aaa: 9, bbb: 4 });
+  });
+
+  it("says of each machine once that it cannot be read, and of one without an id with each sweep", async () => {
+    const odd = (systemId: string | null) => ({ systemId, problem: "status: is a word" });
+    region.machines = [machine("aaa")];
+    region.unreadable = [odd("bbb"), odd(null)];
+    await look(region.port, 0);
+    expect(said).toEqual([
+      expect.objectContaining({
+        level: "warn",
+        site_id: siteId,
+        count: 2,
+        machines: ["bbb", null].map((system_id) => ({ system_id, problem: "status: is a word" })),
+      }),
+    ]);
+    await look(region.port, 0);
+    region.feed = [event(1, "bbb")];
+    await look();
+    expect(said.slice(1)).toMatchObject([{ count: 1, machines: [{ system_id: null }] }]);
+    region.machines = [machine("aaa"), machine("bbb")];
+    region.unreadable = [];
+    await look(region.port, 0);
+    region.machines = [];
+    region.unreadable = ["aaa", "bbb", ...Array.from({ length: 25 }, (_, n) => `m${n}`)].map(odd);
+    await look(region.port, 0);
+    expect(said.slice(2)).toMatchObject([{ count: 27, machines: { length: 20 } }]);
+  });
+
+  /** A list that is under way until it is let go. */
+  const slowList = (machines: ReturnType<typeof machine>[]) => {
+    const { promise, resolve: arrives } = Promise.withResolvers<void>();
+    const slow = { ...region.port, listMachines: () => promise.then(() => ({ machines, unreadable: [] })) };
+    return { slow, arrives };
+  };
+
+  it("that is under way when the feed goes back is not waited for: what it says may be from before", async () => {
+    region.machines = [machine("aaa"), machine("bbb")];
+    region.feed = [event(500, "aaa")];
+    await look();
+    const { slow, arrives } = slowList([machine("aaa", 6), machine("bbb", 6)]);
+    expect(await look(slow, 0, 10)).toBe("some");
+    region.feed = [event(3, "aaa")];
+    region.machines = [machine("aaa", 9), machine("bbb", 9)];
+    expect(await look(slowList([]).slow, HOUR, 10)).toBe("some");
+    arrives();
+    await until("the list", () => (ended > 0 ? true : undefined));
+    expect(await look()).toBe("some");
+    expect(await statuses()).toEqual({ aaa: 9, bbb: 4 });
+    // Another hub, which knows nothing of what is under way here, owes the sweep too.
+    memory = emptyMemory();
+    expect(await look()).toBe("all");
+    expect(await statuses()).toEqual({ aaa: 9, bbb: 9 });
+  });
+
+  it("goes on beside the looks where it takes long, and what they saw meanwhile is newer", async () => {
+    region.machines = [machine("aaa"), machine("bbb"), machine("ccc")];
+    await look();
+    expect(ended).toBe(0);
+    const { slow, arrives } = slowList([machine("aaa", 6), machine("bbb", 6), machine("ccc", 6)]);
+    expect(await look(slow, 0, 10)).toBe("some");
+    region.machines = [machine("aaa", 9), machine("bbb", 6), machine("ccc")];
+    region.feed = [event(1, "aaa")];
+    expect(await look(slow, 0, 10)).toBe("some");
+    expect(await statuses()).toEqual({ aaa: 9, bbb: 4, ccc: 4 });
+    arrives();
+    // Its end is told, so that the next look need not be waited for.
+    await until("the list", () => (ended > 0 ? true : undefined));
+    // It was something else for a while, of which the list tells, and is what it was by now: nothing of it is written.
+    region.feed.push(event(2, "ccc"));
+    expect(await look(slow, 0, 10)).toBe("all");
+    expect(await statuses()).toEqual({ aaa: 9, bbb: 6, ccc: 4 });
+    expect(memory.sweep).toBeNull();
+  });
+
+  it("that fails keeps what the events said, and is owed until one succeeds", async () => {
+    region.machines = [machine("aaa"), machine("bbb")];
+    await look();
+    const broken = {
+      ...region.port,
+      listMachines: () =>
+        Promise.reject(new MaasError({ code: "bad_answer", operation: "GET machines/", message: "it breaks off" })),
+    };
+    region.machines = [machine("aaa", 9)];
+    region.feed = [event(7, "aaa")];
+    expect((await failed(broken)).code).toBe("bad_answer");
+    expect(await statuses()).toEqual({ aaa: 9, bbb: 4 });
+    expect((await row())?.eventCursor).toBe(7);
+    memory.sweepNotBefore = 0;
+    await look(region.port, 0);
+    expect(await statuses()).toEqual({ aaa: 9, bbb: "absent" });
+  });
+
+  it("that fails is not begun again at once, and its error stays to be seen until one succeeds", async () => {
+    region.machines = [machine("aaa")];
+    await look();
+    const error = new MaasError({ code: "bad_answer", operation: "GET machines/", message: "it breaks off" });
+    await failed({ ...region.port, listMachines: () => Promise.reject(error) });
+    expect(memory.sweepNotBefore).toBeGreaterThan(0);
+    const recorded = async () => recordFailedLook(test.database.db, siteId, (await row())?.fence ?? 0, error.code);
+    await recorded();
+    memory.sweepNotBefore = Number.POSITIVE_INFINITY;
+    expect([await look(region.port, 0), (await row())?.lastErrorCode]).toEqual(["some", "bad_answer"]);
+    memory.sweepNotBefore = 0;
+    expect([await look(region.port, 0), (await row())?.lastErrorCode]).toEqual(["all", null]);
+    await recorded();
+    expect([await look(), (await row())?.lastErrorCode]).toEqual(["some", null]);
+  });
+
+  it("of a region: one machine has another shape, one a text that no database stores, and the answer breaks off", async () => {
+    const simulator = await startMaasSimulator({ machines: 3 });
+    const maas = createMaasClient({ baseUrl: simulator.url, apiKey: new Secret(simulator.apiKey) });
+    const ids: string[] = [];
+    for (const n of [1, 2, 3]) {
+      const power = { address: bmcAddress(n), user: SITE_BMC_USER, pass: new Secret(SITE_BMC_PASSWORD) };
+      const made = await maas.createMachine({ hostname: `c07u4${n}`, architecture: "amd64/generic", power });
+      ids.push(made.systemId);
+    }
+    const [drifted = "", odd = "", plain = ""] = ids;
+    await look(maas);
+    Object.assign(simulator.sim.region.machine(drifted), { locked: "perhaps" });
+    simulator.sim.region.machine(odd).errorDescription = `broken\u0000 half ${"\ud83d"}`;
+    expect(await look(maas, 0)).toBe("all");
+    expect(await row()).toMatchObject({ unreadableMachines: 1 });
+    expect((await observed(odd))?.errorDescription).toBe("broken half \ufffd");
+    expect((await observed(drifted))?.absent).toBe(false);
+    simulator.sim.region.state.machines = simulator.sim.region.state.machines.filter((one) => one.systemId !== plain);
+    simulator.sim.faults.add({ match: { method: "GET", path: "machines/" }, kind: "truncated_body", times: 1 });
+    expect((await failed(maas)).code).toBe("bad_answer");
+    expect((await observed(plain))?.absent).toBe(false);
+    for (const one of simulator.sim.region.state.machines) Object.assign(one, { locked: "perhaps" });
+    memory.sweepNotBefore = 0;
+    expect(await failed(maas)).toMatchObject({ code: "bad_answer", operation: "GET machines/" });
+    const gone = and(eq(maasMachines.siteId, siteId), eq(maasMachines.absent, true));
+    expect(await test.database.db.select().from(maasMachines).where(gone)).toEqual([]);
+    await simulator.close();
+  });
+});

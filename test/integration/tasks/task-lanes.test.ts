@@ -1,0 +1,138 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { eq, sql } from "../../../hub/db/orm.ts";
+import { type Task, tasks } from "../../../hub/db/schema/index.ts";
+import { enqueueTask, readTask } from "../../../hub/tasks/queue.ts";
+import type { TaskId } from "../../../shared/ids.ts";
+import type { TaskInput, TaskType } from "../../../shared/tasks/index.ts";
+import { GatewayRig, type Identity } from "../../support/gateway-rig.ts";
+import { keptAgents } from "../../support/kept-agents.ts";
+import type { SocketAgent } from "../../support/socket-agent.ts";
+import { until } from "../../support/until.ts";
+
+const INPUTS = {
+  "node.drain": { reason: "test", deadline_seconds: 3_600, force: false },
+  "node.undrain": { reason: "test" },
+  "node.uninstall": { reason: "test" },
+  "node.heartbeat_check": { nonce: "n" },
+} as const;
+
+let rig: GatewayRig;
+let identity: Identity;
+beforeAll(async () => {
+  rig = await GatewayRig.start();
+});
+beforeEach(async () => {
+  identity = await rig.enrolled();
+});
+afterAll(() => rig.stop());
+
+const kept = keptAgents(() => rig);
+const connect = () => kept.connect(identity);
+/** `heldBack`: not to be given to the agent within the hour, from its first moment on. */
+const enqueue = (type: keyof typeof INPUTS, heldBack = false): Promise<TaskId> =>
+  rig.inTx(async (tx) => {
+    const { task } = await enqueueTask(tx, {
+      nodeId: identity.nodeId,
+      type: type as TaskType,
+      input: INPUTS[type] as TaskInput,
+      idempotencyKey: randomUUID(),
+      deadlineSeconds: 3_600,
+    });
+    if (heldBack)
+      await tx.update(tasks).set({ notBefore: sql`now() + interval '1 hour'` }).where(eq(tasks.id, task.id));
+    return task.id;
+  });
+const inState = (id: TaskId, state: Task["state"]) =>
+  until(`the task is ${state}`, async () => {
+    const task = await readTask(rig.db, id);
+    return task?.state === state ? task : undefined;
+  });
+/** Offers the task and has the agent say that it is at it. */
+async function running(agent: SocketAgent, type: keyof typeof INPUTS) {
+  const id = await enqueue(type);
+  const { order } = await agent.next("task.offer");
+  expect(order.task_id).toBe(id);
+  agent.send({ type: "task.ack", task_id: id, epoch: order.epoch, state: "started" });
+  await inState(id, "running");
+  return { task_id: id, epoch: order.epoch };
+}
+const CHECKED = { nonce: "n", boot_id: "boot-1", uptime_seconds: 5, agent_version: "1.0.0" };
+
+describe("a node's lanes", () => {
+  it("have one task each in hand: what only looks does not wait behind what is long", async () => {
+    const agent = await connect();
+    const drain = await running(agent, "node.drain");
+    const undrain = await enqueue("node.undrain");
+    const check = await running(agent, "node.heartbeat_check");
+    const second = await enqueue("node.heartbeat_check");
+    await agent.settled();
+    expect([(await readTask(rig.db, undrain))?.state, (await readTask(rig.db, second))?.state]).toEqual([
+      "queued",
+      "queued",
+    ]);
+    agent.send({ type: "task.result", ...check, reply: { ok: true, result: CHECKED } });
+    await inState(check.task_id, "succeeded");
+    expect((await agent.next("task.offer")).order.task_id).toBe(second);
+    expect((await readTask(rig.db, undrain))?.state).toBe("queued");
+    agent.send({
+      type: "task.result",
+      ...drain,
+      reply: { ok: true, result: { drained: true, sessions_closed: 0, remaining_users: [] } },
+    });
+    expect((await agent.next("task.offer")).order.task_id).toBe(undrain);
+  });
+
+  it("also of a type that this hub does not know: it waits with what changes the host", async () => {
+    const agent = await connect();
+    const drain = await running(agent, "node.drain");
+    await rig.db.update(tasks).set({ type: "node.of_a_newer_hub" }).where(eq(tasks.id, drain.task_id));
+    const undrain = await enqueue("node.undrain");
+    await running(agent, "node.heartbeat_check");
+    expect((await readTask(rig.db, undrain))?.state).toBe("queued");
+  });
+});
+
+describe("a task whose time is up before it was taken says why", () => {
+  const expire = async (id: TaskId) => {
+    await rig.db.update(tasks).set({ deadline: sql`now()` }).where(eq(tasks.id, id));
+    return (await inState(id, "expired")).errorMessage;
+  };
+
+  it("behind a long one: its agent is there", async () => {
+    await running(await connect(), "node.drain");
+    expect(await expire(await enqueue("node.undrain"))).toBe(
+      "The agent was still at node.drain, and carries out one such task after the other",
+    );
+  });
+
+  it("before it was due: its agent is there", async () => {
+    const agent = await connect();
+    const id = await enqueue("node.undrain", true);
+    await agent.settled();
+    expect(await expire(id)).toBe("The agent is connected, and was not given the task in time");
+    expect(agent.frames.filter(({ type }) => type === "task.offer")).toEqual([]);
+  });
+
+  it("without an agent", async () => {
+    expect(await expire(await enqueue("node.undrain"))).toBe("No agent was connected that could take the task");
+  });
+});
+
+describe("a destructive task", () => {
+  const uninstall = async (error: string) => {
+    const agent = await connect();
+    const ref = await running(agent, "node.uninstall");
+    agent.send({ type: "task.result", ...ref, reply: { ok: false, error, message: "m" } });
+    await agent.next("task.result_ack");
+    return readTask(rig.db, ref.task_id);
+  };
+
+  it.each(["handler_crashed", "interrupted"])("that may have acted (%s) is never run again", async (error) => {
+    expect(await uninstall(error)).toMatchObject({ state: "failed", errorCode: error, attempts: 1 });
+  });
+
+  it("of which nothing was done is", async () => {
+    expect(await uninstall("not_started")).toMatchObject({ state: "queued", errorCode: "not_started" });
+  });
+});

@@ -1,0 +1,53 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { Dispatcher } from "../../../hub/gateway/dispatch.ts";
+import { type Session, Sessions } from "../../../hub/gateway/session.ts";
+import { enqueueTask, readTask } from "../../../hub/tasks/queue.ts";
+import type { HubFrame } from "../../../shared/protocol/frames.ts";
+import { GatewayRig } from "../../support/gateway-rig.ts";
+import { quietLog } from "../../support/log.ts";
+
+let rig: GatewayRig;
+beforeAll(async () => {
+  rig = await GatewayRig.start();
+});
+afterAll(() => rig.stop());
+
+/** A notification, and the look of each second, may fall between the welcome and what the agent's journal says. */
+it("a task is not offered before the agent's journal was heard, or it would be one that the agent has lost", async () => {
+  const { nodeId } = await rig.enrolled();
+  const { db, inTx, signer } = rig;
+  const sent: HubFrame[] = [];
+  const session: Session = {
+    nodeId,
+    generation: 1,
+    epoch: 1,
+    serial: "",
+    bootId: "boot-1",
+    address: null,
+    bootReturned: false,
+    trustTold: 0,
+    channel: { send: (frame) => sent.push(frame), close: () => undefined, drop: () => undefined },
+    heartbeatTtlMs: 30_000,
+    heardAt: 0,
+    settled: false,
+  };
+  const sessions = new Sessions();
+  sessions.add(session);
+  const dispatcher = new Dispatcher({ db, inTx, sessions, signer, resolveInput: {}, log: quietLog });
+  const { task } = await inTx((tx) =>
+    enqueueTask(tx, {
+      nodeId,
+      type: "node.heartbeat_check",
+      input: { nonce: "n" },
+      idempotencyKey: randomUUID(),
+      deadlineSeconds: 3_600,
+    }),
+  );
+  await dispatcher.offer([nodeId]);
+  expect(await readTask(db, task.id)).toMatchObject({ state: "queued", epoch: 0, attempts: 0 });
+  expect(sent).toEqual([]);
+  await dispatcher.welcomed(session, []);
+  expect(sent).toMatchObject([{ type: "task.offer", order: { task_id: task.id, epoch: 1 } }]);
+  expect(await readTask(db, task.id)).toMatchObject({ state: "offered", epoch: 1, attempts: 1 });
+});

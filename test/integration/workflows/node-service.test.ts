@@ -1,0 +1,246 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { and, asc, eq, inArray } from "../../../hub/db/orm.ts";
+import { recordMachineReleased } from "../../../hub/db/queries/machine-releases.ts";
+import { revokeCertificates } from "../../../hub/db/queries/node-certificates.ts";
+import {
+  auditLogs,
+  domainEvents,
+  enrollmentTokens,
+  maasMachines,
+  nodeCertificates,
+  nodeDecommissions,
+  nodeMaasState,
+  skus,
+  workflows,
+} from "../../../hub/db/schema/index.ts";
+import { enterDraining, retire } from "../../../hub/node/lifecycle.ts";
+import { moveNode } from "../../../hub/node/move-node.ts";
+import { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { addActiveNode, addMachine } from "../../support/site-nodes.ts";
+
+const NODES = "/api/v1/admin/nodes";
+const REASON = { reason: "a fan is loud" };
+
+describe("a person's word on a node by API", () => {
+  let api: ApiHarness;
+  let siteId: SiteId;
+  beforeAll(async () => {
+    api = await startApi();
+    siteId = SiteId.parse((await seedApi(api)).siteId);
+  });
+  afterAll(() => api.close());
+
+  const db = () => api.database.database.db;
+  const inTx: ApiHarness["database"]["database"]["inTx"] = (work) => api.database.database.inTx(work);
+  const ask = (id: NodeId, what: string, body: unknown = REASON, headers = {}) =>
+    api.ask("POST", `${NODES}/${id}/${what}`, body, headers);
+  const node = async (id: NodeId) => (await api.ask("GET", `${NODES}/${id}`)).body;
+
+  /** An active node with an identity; `machine`: what MAAS says of its machine. */
+  const active = (hostname: string, machine: number | null = null): Promise<NodeId> =>
+    inTx(async (tx) => {
+      const id = await addActiveNode(tx, { siteId, hostname });
+      const times = { notBefore: new Date(0), notAfter: new Date(Date.now() + 1e9) };
+      await tx
+        .insert(nodeCertificates)
+        .values({ serial: randomUUID(), nodeId: id, generation: 0, publicKeySha256: "0", ...times });
+      if (machine !== null) await addMachine(tx, { siteId, hostname, nodeId: id }, { status: machine });
+      return id;
+    });
+  async function quarantinedBySystem(hostname: string, machine = 6): Promise<NodeId> {
+    const id = await active(hostname, machine);
+    await inTx(async (tx) => {
+      await moveNode(tx, id, { from: "active", to: "quarantined", owner: "reconciler" }, "released outside");
+      await tx.update(nodeMaasState).set({ quarantinedAt: new Date() }).where(eq(nodeMaasState.nodeId, id));
+    });
+    return id;
+  }
+  async function retired(hostname: string, machine: number | null = null): Promise<NodeId> {
+    const id = await active(hostname, machine);
+    await inTx(async (tx) => {
+      await enterDraining(tx, id, randomUUID(), "old");
+      await retire(tx, id, "old");
+    });
+    return id;
+  }
+  const bindingOf = async (id: NodeId) =>
+    (await db().select().from(nodeMaasState).where(eq(nodeMaasState.nodeId, id)))[0];
+  const eventsOf = async (id: NodeId, type: string) =>
+    (
+      await db()
+        .select({ data: domainEvents.data })
+        .from(domainEvents)
+        .where(and(eq(domainEvents.subject, `nodes/${id}`), eq(domainEvents.type, type)))
+        .orderBy(asc(domainEvents.seq))
+    ).map(({ data }) => data);
+
+  describe("quarantine", () => {
+    it("takes a node out of service once, audited and told", async () => {
+      const id = await active("q-1");
+      const key = { "idempotency-key": randomUUID() };
+      for (let times = 0; times < 2; times += 1)
+        expect(await ask(id, "quarantine", REASON, key)).toMatchObject({
+          status: 200,
+          body: { node_id: id, status: "quarantined" },
+        });
+      expect(await ask(id, "quarantine")).toMatchObject({ status: 200, body: { status: "quarantined" } });
+      expect(await node(id)).toMatchObject({
+        status: "quarantined",
+        schedulable: false,
+        events: [
+          { from_status: "active", to_status: "quarantined", owner: "operator", message: REASON.reason },
+          {},
+          {},
+        ],
+      });
+      expect((await eventsOf(id, "node.status.changed")).at(-1)).toMatchObject({
+        to: "quarantined",
+        owner: "operator",
+      });
+      const audits = await db()
+        .select()
+        .from(auditLogs)
+        .where(and(eq(auditLogs.target, `nodes/${id}`), eq(auditLogs.action, "quarantineNode")));
+      expect(audits[0]).toMatchObject({ reason: REASON.reason, details: { prior: { status: "active" } } });
+    });
+
+    it("makes the system's quarantine a person's: the system lifts it no more (decision N4)", async () => {
+      const id = await quarantinedBySystem("q-2");
+      expect((await ask(id, "quarantine")).status).toBe(200);
+      expect((await bindingOf(id))?.quarantinedAt).toBeNull();
+    });
+
+    it("is refused with what to do instead", async () => {
+      const draining = await active("q-3");
+      await ask(draining, "drain");
+      expect((await ask(draining, "quarantine")).problem.code).toBe("operation_exists");
+      const { problem } = await ask(await retired("q-4"), "quarantine");
+      expect(problem).toMatchObject({
+        code: "conflict",
+        detail: expect.stringContaining("until somebody activates it"),
+      });
+      expect((await ask(NodeId.parse(randomUUID()), "quarantine")).problem.code).toBe("not_found");
+    });
+  });
+
+  describe("the end of a quarantine", () => {
+    it("is a person's to say, whoever quarantined the node", async () => {
+      const [own, systems] = [await active("l-1", 6), await quarantinedBySystem("l-2")];
+      await ask(own, "quarantine");
+      for (const id of [own, systems]) {
+        expect(await ask(id, "lift-quarantine")).toMatchObject({ status: 200, body: { status: "active" } });
+        expect(await ask(id, "lift-quarantine")).toMatchObject({ status: 200, body: { status: "active" } });
+        expect((await bindingOf(id))?.quarantinedAt).toBeNull();
+      }
+    });
+
+    it("is refused for a machine that MAAS says is something else, a void identity, and a node of no quarantine", async () => {
+      const elsewhere = await quarantinedBySystem("l-3", 4);
+      expect((await ask(elsewhere, "lift-quarantine")).problem.detail).toContain("is 'status 4' in MAAS");
+      const barred = await active("l-4");
+      await ask(barred, "quarantine");
+      await inTx((tx) => revokeCertificates(tx, barred, "all", "stolen"));
+      expect((await ask(barred, "lift-quarantine")).problem.detail).toContain("re-enroll-node");
+      expect((await ask(await retired("l-5"), "lift-quarantine")).problem.detail).toContain("no quarantine to lift");
+    });
+  });
+
+  describe("a cordon", () => {
+    it("keeps work off with its reason and owner until a person lifts it, and says each change once", async () => {
+      const id = await active("c-1");
+      for (let times = 0; times < 2; times += 1) await ask(id, "cordon");
+      const shown = await node(id);
+      expect(shown).toMatchObject({ status: "active", cordon_reason: REASON.reason, cordon_owner: "operator:admin" });
+      expect(shown.unschedulable_reasons).toContain(`cordoned: ${REASON.reason}`);
+      expect(await ask(id, "uncordon", { reason: "it is quiet" })).toMatchObject({
+        status: 200,
+        body: { node_id: id, cordon_reason: null, cordon_owner: null },
+      });
+      await ask(id, "uncordon");
+      expect(await eventsOf(id, "node.cordon.changed")).toMatchObject([
+        { cordoned: true, by: "operator:admin", reason: REASON.reason },
+        { cordoned: false, by: "operator:admin", reason: "it is quiet" },
+      ]);
+    });
+
+    it("of a person outlives an operation's; one of an operation's is that operation's to lift (decision N1)", async () => {
+      const [both, operations] = [await retired("c-2"), await retired("c-3")];
+      expect((await ask(operations, "uncordon")).problem.detail).toContain("activate the node once it is retired");
+      expect((await ask(both, "cordon")).status).toBe(200);
+      for (const id of [both, operations]) await ask(id, "activate");
+      expect([(await node(both)).cordon_owner, (await node(operations)).cordon_owner]).toEqual([
+        "operator:admin",
+        null,
+      ]);
+    });
+  });
+
+  it("a node that was deleted is listed where it is asked for, and nowhere else", async () => {
+    const [there, gone] = [await active("d-1"), await retired("d-2")];
+    await inTx(async (tx) => {
+      const operationId = randomUUID();
+      await moveNode(tx, gone, { from: "retired", to: "removing", owner: "remove", operationId }, "old");
+      await moveNode(tx, gone, { from: "removing", to: "deleted", owner: "remove" }, "old");
+    });
+    const listed = async (query: string) => {
+      const { items } = (await api.ask("GET", `${NODES}?limit=200${query}`)).body as { items: { id: NodeId }[] };
+      return [there, gone].filter((id) => items.some((one) => one.id === id));
+    };
+    expect(await listed("")).toEqual([there]);
+    expect(await listed("&hostname=d-2")).toEqual([]);
+    expect(await listed("&status=deleted")).toEqual([gone]);
+    expect(await listed("&include_deleted=true")).toEqual([there, gone]);
+    expect(await node(gone)).toMatchObject({ id: gone, status: "deleted" });
+  });
+
+  it("a remove says which machine it leaves deployed, unless nothing is deployed there", async () => {
+    const [left, bare, released] = [await retired("r-1", 6), await retired("r-2"), await retired("r-3", 6)];
+    const [byOthers, deleted] = [await retired("r-4", 4), await retired("r-5", 6)];
+    await db().update(maasMachines).set({ absent: true }).where(eq(maasMachines.systemId, "r-5"));
+    await inTx(async (tx) => {
+      const decommissionId = WorkflowId.parse(randomUUID());
+      const ended = { kind: "release", status: "completed", stage: "power_off_maas_node", input: {} } as const;
+      await tx.insert(workflows).values({ id: decommissionId, ...ended, requestedBy: "ann" });
+      const about = {
+        nodeId: released,
+        hostname: "r-3",
+        mode: "release",
+        reason: "old",
+        priorStatus: "retired",
+      } as const;
+      await tx.insert(nodeDecommissions).values({ decommissionId, siteId, maasSystemId: "r-3", ...about });
+      await recordMachineReleased(tx, decommissionId, 0);
+    });
+    const warning = async (id: NodeId) => (await ask(id, "remove")).body.warning;
+    expect(await warning(released)).toBeNull();
+    expect(await warning(left)).toMatch(
+      /^Machine r-1 of r-1 stays as MAAS has it, deployed:.*run release-node .* once the node is removed/,
+    );
+    for (const id of [bare, byOthers, deleted]) expect(await warning(id)).toBeNull();
+  });
+
+  it("a host that never came: its node is removed, its command is void, and it cannot be activated", async () => {
+    const [sku] = await db().select().from(skus);
+    const made = await api.ask("POST", NODES, {
+      onboarding_mode: "manual",
+      hostname: "never-came",
+      sku_id: sku?.id,
+      region_code: "r1",
+    });
+    const id = NodeId.parse(made.body.node_id);
+    expect((await ask(id, "drain")).problem.detail).toContain("remove it");
+    expect(await ask(id, "remove")).toMatchObject({
+      status: 202,
+      body: { node_id: id, mode: "remove", warning: null },
+    });
+    expect(await node(id)).toMatchObject({ status: "retired" });
+    const tokens = await db()
+      .select()
+      .from(enrollmentTokens)
+      .where(inArray(enrollmentTokens.nodeId, [id]));
+    expect(tokens.map((token) => token.revokedAt === null)).toEqual([false]);
+    expect((await api.ask("POST", `${NODES}/${id}/bootstrap-command`, {})).problem.code).toBe("conflict");
+  });
+});
