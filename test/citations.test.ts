@@ -93,6 +93,7 @@ describe("a link", () => {
     ["to no heading", "x\n[a](maas.md#211-net)", `2: ${DOCS}/maas.md#211-net: no such heading`],
     ["to no heading of its own page", "# Here\n[a](#there)", `2: ${DOCS}/a.md#there: no such heading`],
     ["to a page by its path", `see ${DOCS}/b.md`, `1: ${DOCS}/b.md: no such file`],
+    ["to a source by its path", `see \`${"hub"}/b.ts\``, `1: ${"hub"}/b.ts: no such file`],
   ])("%s is found", (_what, text, expected) => {
     expect(linked(text)).toEqual([expected]);
   });

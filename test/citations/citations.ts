@@ -134,7 +134,11 @@ function resolved(from: string, to: string): string {
   return decodeURIComponent(url.pathname).replace(/^[/]/, "").replace(/[/]$/, "");
 }
 
-/** Links of pages to files and headings, and the pages that comments and docs name by their path. */
+/** Pages and sources by their path or a pattern; in quotes it may be anything. What a build makes of a source ends in `.js`. */
+const NAMED =
+  /(?<![\w./"'{-])((?:docs|agent|hub|shared|cloud-init|packaging|test)[/][\w/.*-]+[.](?:md|json|ts|mjs|sh|service))(?![\w*])(?:#([\w-]+))?/g;
+
+/** Links of pages to files and headings, and the files that comments and docs name by their path. */
 export function linkOffences(texts: readonly Text[], exists: (path: string) => boolean): Offence[] {
   const anchors = new Map(
     texts.filter(({ path }) => path.endsWith(".md")).map((page) => [page.path, anchorsOf(page)] as const),
@@ -147,7 +151,7 @@ export function linkOffences(texts: readonly Text[], exists: (path: string) => b
   return texts.flatMap(({ path, text }) => {
     const page = path.endsWith(".md") ? prose(text) : "";
     const links = [...page.matchAll(/\]\((?![a-z][a-z+.-]*:)([^)#\s]*)(?:#([^)\s]+))?\)/g)];
-    const named = [...text.matchAll(/(?<![\w./"-])(docs[/][\w/.-]+[.](?:md|json))(?:#([\w-]+))?/g)];
+    const named = [...text.matchAll(NAMED)];
     return [
       ...links.flatMap((link) =>
         wrong(path, lineOf(page, link.index), link[1] ? resolved(path, link[1]) : path, link[2]),

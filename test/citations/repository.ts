@@ -14,10 +14,9 @@ export function repositoryTexts(): readonly Text[] {
   return paths.map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
 }
 
+const isThere = (path: string): boolean =>
+  path.includes("*") ? globSync(path, { cwd: ROOT }).length > 0 : existsSync(join(ROOT, path));
+
 export function repositoryOffences(texts: readonly Text[]): Offence[] {
-  return [
-    ...citationOffences(texts),
-    ...linkOffences(texts, (path) => existsSync(join(ROOT, path))),
-    ...decisionOffences(texts),
-  ];
+  return [...citationOffences(texts), ...linkOffences(texts, isThere), ...decisionOffences(texts)];
 }

@@ -1,6 +1,6 @@
 /**
  * Records what a hub of this version leaves behind when it dies in the middle of everything: its database and the region that it worked with. Run once
- * for each release, before the version changes: `npm run upgrade:record`. `test/upgrade/upgrade.test.ts` lets later versions go on from there
+ * for each release, before the version changes: `npm run upgrade:record`. `test/integration/hub/upgrade.test.ts` lets later versions go on from there
  * (decision W3).
  */
 import { createHash, randomUUID } from "node:crypto";
