@@ -10,7 +10,7 @@ const COMMITTED = new URL("../../../docs/openapi.json", import.meta.url);
 
 describe("the events' description", () => {
   it("is the committed docs/asyncapi.json and the table of docs/events.md; `npm run asyncapi` writes both anew", () => {
-    const read = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8");
+    const read = (name: string) => readFileSync(new URL(`../../../docs/${name}`, import.meta.url), "utf8");
     expect(JSON.parse(read("asyncapi.json"))).toEqual(JSON.parse(JSON.stringify(asyncApiDocument())));
     expect(read("events.md")).toContain(eventTable());
   });
