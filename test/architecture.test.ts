@@ -17,6 +17,24 @@ afterAll(async () => {
   await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));
 });
 
+/** Tables that one file writes, so that each rule on their rows stands in one place. Retention removes old rows by its own list. */
+const WRITER: Readonly<Record<string, string>> = {
+  agentSessions: "hub/db/queries/agent-sessions.ts",
+  auditLogs: "hub/db/queries/api-requests.ts",
+  domainEvents: "hub/db/queries/domain-events.ts",
+  enrollmentTokens: "hub/db/queries/enrollment-tokens.ts",
+  nodeCertificates: "hub/db/queries/node-certificates.ts",
+  nodeEvents: "hub/db/queries/node-events.ts",
+  readinessSignals: "hub/db/queries/readiness-signals.ts",
+  tasks: "hub/db/queries/tasks.ts",
+};
+
+/** By the query builder, or by SQL with the table's object or its own name. */
+const writtenTables = (text: string): string[] =>
+  [...text.matchAll(/(?:[.](?:insert|update|delete)[(]|(?:insert into|update|delete from) (?:[$][{])?)(\w+)/g)]
+    .map(([, table = ""]) => table.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()))
+    .filter((table) => Object.hasOwn(WRITER, table));
+
 async function sourceFiles(): Promise<string[]> {
   const perFolder = await Promise.all(
     CODE_FOLDERS.map(async (folder) => {
@@ -67,6 +85,15 @@ describe("every source file", async () => {
     const offenders: string[] = [];
     for (const file of files.filter((name) => name.startsWith("hub/") && name !== "hub/db/advisory-locks.ts")) {
       if (/pg_(try_)?advisory/.test(await readFile(join(ROOT, file), "utf8"))) offenders.push(file);
+    }
+    expect(offenders).toEqual([]);
+  });
+
+  it("of the hub leaves a table with one writer to it", async () => {
+    const offenders: string[] = [];
+    for (const file of files.filter((name) => name.startsWith("hub/") && !name.endsWith(".test.ts"))) {
+      const written = writtenTables(await readFile(join(ROOT, file), "utf8"));
+      offenders.push(...written.filter((table) => WRITER[table] !== file).map((table) => `${file}: ${table}`));
     }
     expect(offenders).toEqual([]);
   });

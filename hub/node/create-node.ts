@@ -1,6 +1,7 @@
 import type { NodeId, SiteId } from "../../shared/ids.ts";
 import { eq } from "../db/orm.ts";
-import { type Node, nodeEvents, nodes } from "../db/schema/index.ts";
+import { recordNodeEvent } from "../db/queries/node-events.ts";
+import { type Node, nodes } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import type { MoveOwner } from "./transitions.ts";
 
@@ -25,7 +26,7 @@ export async function createNode(tx: Tx, input: NewNode): Promise<{ node: Node; 
     .onConflictDoNothing({ target: nodes.id })
     .returning();
   if (created !== undefined) {
-    await tx.insert(nodeEvents).values({
+    await recordNodeEvent(tx, {
       nodeId: input.id,
       type: "created",
       toStatus: status,

@@ -1,21 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
-import { and, eq, isNull, sql } from "../db/orm.ts";
-import { enrollmentTokens, nodes } from "../db/schema/index.ts";
+import { insertEnrollmentToken, revokeEnrollmentTokens, type TokenRequest } from "../db/queries/enrollment-tokens.ts";
+import { setGeneration } from "../db/queries/nodes.ts";
 import type { Tx } from "../db/tx.ts";
 
 export const tokenHash = (token: string): string => createHash("sha256").update(token).digest("hex");
-
-export interface TokenRequest {
-  readonly nodeId: NodeId;
-  readonly workflowId: WorkflowId | null;
-  readonly generation: number;
-  readonly maasSystemId: string | null;
-  /** Lower case; when any is given, the host must have one of them. */
-  readonly boundMacs: readonly string[];
-  readonly ttlSeconds: number;
-}
 
 /** A one-time token of 32 random bytes; only its hash is kept. Unused ones of the node are revoked, and the node is at its generation. */
 export async function issueEnrollmentToken(
@@ -23,30 +12,8 @@ export async function issueEnrollmentToken(
   request: TokenRequest,
 ): Promise<{ tokenId: string; token: Secret; expiresAt: Date }> {
   await revokeEnrollmentTokens(tx, request.nodeId);
-  await tx
-    .update(nodes)
-    .set({ generation: request.generation, updatedAt: sql`now()` })
-    .where(eq(nodes.id, request.nodeId));
+  await setGeneration(tx, request.nodeId, request.generation);
   const token = randomBytes(32).toString("base64url");
-  const { ttlSeconds, boundMacs, ...bound } = request;
-  const [row] = await tx
-    .insert(enrollmentTokens)
-    .values({
-      ...bound,
-      boundMacs: [...boundMacs],
-      tokenSha256: tokenHash(token),
-      expiresAt: sql`now() + make_interval(secs => ${ttlSeconds})`,
-    })
-    .returning({ id: enrollmentTokens.id, expiresAt: enrollmentTokens.expiresAt });
-  if (row === undefined) throw new Error("the enrollment token was not stored");
-  return { tokenId: row.id, token: new Secret(token), expiresAt: row.expiresAt };
-}
-
-export async function revokeEnrollmentTokens(tx: Tx, nodeId: NodeId): Promise<void> {
-  await tx
-    .update(enrollmentTokens)
-    .set({ revokedAt: sql`now()` })
-    .where(
-      and(eq(enrollmentTokens.nodeId, nodeId), isNull(enrollmentTokens.usedAt), isNull(enrollmentTokens.revokedAt)),
-    );
+  const { id, expiresAt } = await insertEnrollmentToken(tx, { ...request, tokenSha256: tokenHash(token) });
+  return { tokenId: id, token: new Secret(token), expiresAt };
 }

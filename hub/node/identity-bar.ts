@@ -1,15 +1,15 @@
 import { CLONE_EVIDENCE, type CloneEvidence } from "../../shared/identity.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
+import { revokeEnrollmentTokens } from "../db/queries/enrollment-tokens.ts";
 import { revokeCertificates } from "../db/queries/node-certificates.ts";
+import { writeOwnCondition } from "../db/queries/node-conditions.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
 import { endQuarantine, healBar, keepBar, readBar } from "../db/queries/node-identity-bars.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
-import { writeOwnCondition } from "./conditions.ts";
-import { revokeEnrollmentTokens } from "./enrollment-tokens.ts";
 import { moveNode } from "./move-node.ts";
 
 export const WHAT_TO_DO =

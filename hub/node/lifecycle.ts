@@ -1,13 +1,13 @@
 import type { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import { and, eq, inArray } from "../db/orm.ts";
+import { revokeEnrollmentTokens } from "../db/queries/enrollment-tokens.ts";
 import { revokeCertificates } from "../db/queries/node-certificates.ts";
 import { unbindNode } from "../db/queries/node-machines.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { nodes } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { cordonForOperation, uncordonOfOperation } from "./cordon.ts";
-import { revokeEnrollmentTokens } from "./enrollment-tokens.ts";
 import { moveNode } from "./move-node.ts";
 
 /**

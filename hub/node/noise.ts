@@ -1,9 +1,8 @@
 import type { NodeId } from "../../shared/ids.ts";
-import { removeConditions } from "../db/queries/node-conditions.ts";
+import { removeConditions, writeOwnCondition } from "../db/queries/node-conditions.ts";
 import { hadRecently, recordNodeEvent } from "../db/queries/node-events.ts";
 import { readNode } from "../db/queries/nodes.ts";
 import type { Tx } from "../db/tx.ts";
-import { writeOwnCondition } from "./conditions.ts";
 
 const NOISY = "agent.noisy";
 /** An event is not said again within this time, however often the host begins anew. */

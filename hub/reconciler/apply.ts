@@ -1,14 +1,14 @@
 import type { DriftAcknowledged, DriftDetails } from "../../shared/drift.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { writeDrift } from "../db/queries/drift.ts";
-import { setNodeHost } from "../db/queries/onboarding-work.ts";
-import { wasQueuedWithin } from "../db/queries/tasks.ts";
+import { setNodeHost } from "../db/queries/nodes.ts";
+import { wasQueuedWithin } from "../db/queries/task-reads.ts";
+import { enqueueTask } from "../db/queries/tasks.ts";
 import type { NodeMaasState } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { hostAddresses } from "../maas/host-address.ts";
 import type { MaasUser } from "../maas/same-owner.ts";
 import { moveNode } from "../node/move-node.ts";
-import { enqueueTask } from "../tasks/queue.ts";
 import { isAcknowledged, stepOf } from "./drift-record.ts";
 import type { FollowUp } from "./follow-up.ts";
 import { driftStatusOf, type Judged } from "./judged.ts";

@@ -1,10 +1,10 @@
 import type { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import { lockDriftStates, writeDrift } from "../db/queries/drift.ts";
+import { onboardingOfHost } from "../db/queries/host-holds.ts";
 import { isHostReleased } from "../db/queries/machine-releases.ts";
 import { hasLiveCertificate } from "../db/queries/node-certificates.ts";
 import { disownQuarantine } from "../db/queries/node-identity-bars.ts";
-import { onboardingOfHost } from "../db/queries/onboarding-work.ts";
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "../node/move-node.ts";
 import { heldError, holderOf, mustLockNode } from "../workflows/decommission/start-decommission.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { hasWaitingUndrain } from "../db/queries/closed-hosts.ts";
+import { cancelTasksOf, enqueueTask } from "../db/queries/tasks.ts";
 import type { Tx } from "../db/tx.ts";
-import { cancelTasksOf, enqueueTask } from "./queue.ts";
 
 /** How long a task waits that only brings the host to what its node is already; an agent that is away for longer finds the host as it was left. */
 export const AGENT_MAY_RETURN_SECONDS = 7 * 86_400;

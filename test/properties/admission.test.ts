@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { admitOnboardings } from "../../hub/db/queries/onboarding-work.ts";
+import { admitOnboardings } from "../../hub/db/queries/admission.ts";
 import { ONBOARD } from "../../hub/workflows/onboarding/onboard.ts";
 import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq, like, sql } from "../../hub/db/orm.ts";
-import { takeDeploySlot } from "../../hub/db/queries/onboarding-work.ts";
+import { takeDeploySlot } from "../../hub/db/queries/deploy-slots.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { type Workflow as WorkflowRow, workflowSubjects, workflows } from "../../hub/db/schema/index.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";

@@ -219,3 +219,14 @@ export async function lockReturnedNodes(tx: Tx, limit: number): Promise<Pick<Nod
     .limit(limit)
     .for("no key update", { of: nodes, skipLocked: true });
 }
+
+/** The node's session if it is open and of this generation. */
+export async function readOpenSession(db: Db | Tx, nodeId: NodeId, generation: number): Promise<AgentSession | null> {
+  const [session] = await db
+    .select()
+    .from(agentSessions)
+    .where(
+      and(eq(agentSessions.nodeId, nodeId), eq(agentSessions.generation, generation), eq(agentSessions.state, "open")),
+    );
+  return session ?? null;
+}

@@ -28,7 +28,7 @@ export interface AuditEntry {
   readonly action: string;
   readonly target: string;
   readonly reason: string | null;
-  readonly requestId: string;
+  readonly requestId: string | null;
   readonly details: Readonly<Record<string, unknown>>;
 }
 export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {

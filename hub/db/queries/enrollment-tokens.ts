@@ -1,7 +1,43 @@
-import type { NodeId } from "../../../shared/ids.ts";
-import { eq, sql } from "../orm.ts";
+import type { NodeId, WorkflowId } from "../../../shared/ids.ts";
+import { and, eq, isNull, type SQL, sql } from "../orm.ts";
 import { type EnrollmentToken, enrollmentTokens } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+
+export interface TokenRequest {
+  readonly nodeId: NodeId;
+  readonly workflowId: WorkflowId | null;
+  readonly generation: number;
+  readonly maasSystemId: string | null;
+  /** Lower case; when any is given, the host must have one of them. */
+  readonly boundMacs: readonly string[];
+  readonly ttlSeconds: number;
+}
+
+/** Stores a token by its hash; it ends `ttlSeconds` from now. */
+export async function insertEnrollmentToken(
+  tx: Tx,
+  { ttlSeconds, boundMacs, ...token }: TokenRequest & { readonly tokenSha256: string },
+): Promise<Pick<EnrollmentToken, "id" | "expiresAt">> {
+  const [row] = await tx
+    .insert(enrollmentTokens)
+    .values({
+      ...token,
+      boundMacs: [...boundMacs],
+      expiresAt: sql`now() + make_interval(secs => ${ttlSeconds})`,
+    })
+    .returning({ id: enrollmentTokens.id, expiresAt: enrollmentTokens.expiresAt });
+  if (row === undefined) throw new Error("the enrollment token was not stored");
+  return row;
+}
+
+export async function revokeEnrollmentTokens(tx: Tx, nodeId: NodeId): Promise<void> {
+  await tx
+    .update(enrollmentTokens)
+    .set({ revokedAt: sql`now()` })
+    .where(
+      and(eq(enrollmentTokens.nodeId, nodeId), isNull(enrollmentTokens.usedAt), isNull(enrollmentTokens.revokedAt)),
+    );
+}
 
 /** Whose the token is; null when it is not known. Tokens are found by their hash, so how long a look-up takes says nothing of the token itself. */
 export async function nodeOfToken(db: Db, tokenSha256: string): Promise<NodeId | null> {
@@ -44,3 +80,38 @@ export async function markTokenUsed(tx: Tx, id: string, keySha256: string): Prom
     .set({ usedAt: sql`coalesce(${enrollmentTokens.usedAt}, now())`, usedKeySha256: keySha256 })
     .where(eq(enrollmentTokens.id, id));
 }
+
+/**
+ * Gives an expired, unused token of the generation another life. The host carries the token in its user-data already, so a new one could
+ * not reach it; only the end of the old one can be moved. True when one was extended.
+ */
+export async function extendExpiredToken(
+  tx: Tx,
+  nodeId: NodeId,
+  generation: number,
+  ttlSeconds: number,
+): Promise<boolean> {
+  const rows = await tx
+    .update(enrollmentTokens)
+    .set({ expiresAt: sql`now() + make_interval(secs => ${ttlSeconds})` })
+    .where(unusedToken(nodeId, generation, sql`${enrollmentTokens.expiresAt} <= now()`))
+    .returning({ id: enrollmentTokens.id });
+  return rows.length > 0;
+}
+
+export async function hasExpiredToken(db: Db, nodeId: NodeId, generation: number): Promise<boolean> {
+  const rows = await db
+    .select({ id: enrollmentTokens.id })
+    .from(enrollmentTokens)
+    .where(unusedToken(nodeId, generation, sql`${enrollmentTokens.expiresAt} <= now()`));
+  return rows.length > 0;
+}
+
+const unusedToken = (nodeId: NodeId, generation: number, expired: SQL) =>
+  and(
+    eq(enrollmentTokens.nodeId, nodeId),
+    eq(enrollmentTokens.generation, generation),
+    isNull(enrollmentTokens.usedAt),
+    isNull(enrollmentTokens.revokedAt),
+    expired,
+  );

@@ -221,3 +221,15 @@ export async function waitedOnSystemIds(db: Db, siteId: SiteId): Promise<string[
   const rows = await union(awaited, hosts);
   return rows.map((row) => row.systemId);
 }
+
+/** When the site's watcher last asked MAAS; null before its first time. */
+export async function readLastPoll(
+  db: Db,
+  siteId: SiteId,
+): Promise<{ readonly at: Date | null; readonly errorCode: string | null }> {
+  const [watch] = await db
+    .select({ at: maasSiteWatches.lastPollAt, errorCode: maasSiteWatches.lastErrorCode })
+    .from(maasSiteWatches)
+    .where(eq(maasSiteWatches.siteId, siteId));
+  return watch ?? { at: null, errorCode: null };
+}

@@ -1,9 +1,11 @@
-import { CONDITION_TYPES, type ConditionType } from "../../../shared/condition-types.ts";
+import { CONDITION_TYPES, type ConditionSource, type ConditionType, ruleOf } from "../../../shared/condition-types.ts";
 import type { NodeId } from "../../../shared/ids.ts";
+import type { ConditionOf, ReportedCondition } from "../../../shared/readiness.ts";
 import { KEPT_OF_A_NODE } from "../kept.ts";
 import { and, asc, desc, eq, getTableColumns, inArray, sql } from "../orm.ts";
 import { type NodeConditionRow, nodeConditions } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { waitKey, wakeWorkflows } from "./workflow-wakes.ts";
 
 /** A condition as it is now: of one whose life is over nothing is known, whatever was said. */
 export interface ConditionNow extends NodeConditionRow {
@@ -84,4 +86,71 @@ export async function removeConditions(tx: Tx, nodeId: NodeId, which: "of_others
     .where(and(eq(nodeConditions.nodeId, nodeId), type))
     .returning({ type: nodeConditions.type });
   return removed.length;
+}
+
+/**
+ * Writes conditions of the node's present generation and wakes whoever waits on the node. A host's clock that is ahead must not make its words
+ * hold against later ones: nothing is observed after now.
+ */
+export async function writeConditions(
+  tx: Tx,
+  node: { id: NodeId; generation: number },
+  source: ConditionSource,
+  conditions: readonly ReportedCondition[],
+): Promise<void> {
+  await tx
+    .insert(nodeConditions)
+    .values(
+      [...new Map(conditions.map((condition) => [condition.type, condition])).values()].map((condition) => ({
+        nodeId: node.id,
+        type: condition.type,
+        status: condition.status,
+        reason: condition.reason,
+        message: condition.message,
+        generation: node.generation,
+        source,
+        observedAt: sql`least(${observedAt(condition)}::timestamptz, now())`,
+        expiresAt: expiryOf(condition.type),
+      })),
+    )
+    .onConflictDoUpdate({
+      target: [nodeConditions.nodeId, nodeConditions.type],
+      set: {
+        status: sql`excluded.status`,
+        reason: sql`excluded.reason`,
+        message: sql`excluded.message`,
+        generation: sql`excluded.generation`,
+        source: sql`excluded.source`,
+        observedAt: sql`excluded.observed_at`,
+        expiresAt: sql`excluded.expires_at`,
+      },
+      setWhere: sql`(${nodeConditions.generation}, ${nodeConditions.observedAt}) <= (excluded.generation, excluded.observed_at)
+        or (${nodeConditions.generation} = excluded.generation and ${nodeConditions.expiresAt} <= now())`,
+    });
+  await wakeWorkflows(tx, [waitKey.node(node.id)]);
+}
+
+/** Years that only ISO 8601 knows, and PostgreSQL does not, become 1970. */
+const observedAt = (condition: ReportedCondition): string =>
+  new Date(Math.max(0, Date.parse(condition.observed_at) || 0)).toISOString();
+
+/** From when on a word on this type that comes now is stale: by the database's clock, whatever the host's says. */
+function expiryOf(type: string) {
+  const life = ruleOf(type)?.lifeSeconds ?? null;
+  return life === null ? null : sql`now() + make_interval(secs => ${life})`;
+}
+
+/** What the hub itself knows of a node; its time is the database's, and its newest word counts. */
+export async function writeOwnCondition(
+  tx: Tx,
+  node: { id: NodeId; generation: number },
+  said: Pick<ConditionOf<"hub">, "type" | "status" | "reason" | "message">,
+): Promise<void> {
+  const values = { ...said, generation: node.generation, source: "hub", observedAt: sql`now()` } as const;
+  const expiresAt = expiryOf(said.type);
+  await tx
+    .insert(nodeConditions)
+    .values({ ...values, nodeId: node.id, expiresAt })
+    .onConflictDoUpdate({ target: [nodeConditions.nodeId, nodeConditions.type], set: { ...values, expiresAt } });
+  await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }

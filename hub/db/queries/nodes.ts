@@ -1,6 +1,6 @@
 import type { NodeId } from "../../../shared/ids.ts";
-import { eq } from "../orm.ts";
-import { type Node, nodes } from "../schema/index.ts";
+import { and, eq, inArray, sql } from "../orm.ts";
+import { type Node, nodeCertificates, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 export async function readNode(db: Db | Tx, nodeId: NodeId): Promise<Node | null> {
@@ -12,4 +12,38 @@ export async function readNode(db: Db | Tx, nodeId: NodeId): Promise<Node | null
 export async function lockNode(tx: Tx, nodeId: NodeId): Promise<Node | null> {
   const [node] = await tx.select().from(nodes).where(eq(nodes.id, nodeId)).for("no key update");
   return node ?? null;
+}
+
+/** Begins a new provisioning attempt of the node; older tokens, certificates and signals belong to older generations. */
+export async function nextGeneration(tx: Tx, nodeId: NodeId): Promise<number> {
+  const [row] = await tx
+    .update(nodes)
+    .set({ generation: sql`${nodes.generation} + 1`, updatedAt: sql`now()` })
+    .where(eq(nodes.id, nodeId))
+    .returning({ generation: nodes.generation });
+  if (row === undefined) throw new Error(`node ${nodeId} is gone`);
+  return row.generation;
+}
+
+export async function setGeneration(tx: Tx, nodeId: NodeId, generation: number): Promise<void> {
+  await tx.update(nodes).set({ generation, updatedAt: sql`now()` }).where(eq(nodes.id, nodeId));
+}
+
+export async function setNodeHost(tx: Tx, nodeId: NodeId, host: string): Promise<void> {
+  await tx.update(nodes).set({ host, updatedAt: sql`now()` }).where(eq(nodes.id, nodeId));
+}
+
+/** Removes the record of a node that never enrolled; one that did is kept, and taken up again by the host's next onboarding. */
+export async function deleteNodeThatNeverEnrolled(tx: Tx, nodeId: NodeId): Promise<boolean> {
+  const rows = await tx
+    .delete(nodes)
+    .where(
+      and(
+        eq(nodes.id, nodeId),
+        inArray(nodes.status, ["enrolling"]),
+        sql`not exists (select 1 from ${nodeCertificates} c where c.node_id = ${nodes.id})`,
+      ),
+    )
+    .returning({ id: nodes.id });
+  return rows.length > 0;
 }

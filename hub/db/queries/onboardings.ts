@@ -2,7 +2,18 @@ import type { Onboarding, OnboardingDetail } from "../../../shared/api/onboardin
 import type { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { OnboardingStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { and, desc, eq, type SQL, sql } from "../orm.ts";
-import { type NodeOnboarding, nodeOnboardings, type Workflow, workflows } from "../schema/index.ts";
+import {
+  type MaasSite,
+  type MaasSiteProfile,
+  maasSiteProfiles,
+  maasSites,
+  type NodeOnboarding,
+  nodeOnboardings,
+  type Sku,
+  skus,
+  type Workflow,
+  workflows,
+} from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { listStageEvents } from "./workflow-events.ts";
 import { beforeCursor, cursorOf, toProgress, toStageEvent } from "./workflow-views.ts";
@@ -77,4 +88,23 @@ export async function listOnboardings(
     items: items.map(toOnboarding),
     next_cursor: more ? cursorOf(last.at, last.workflow.id) : null,
   };
+}
+
+/** The rows that every stage of an onboarding works with, read afresh in one statement. */
+export interface OnboardingRows {
+  readonly onboarding: NodeOnboarding;
+  readonly site: MaasSite;
+  readonly profile: MaasSiteProfile;
+  readonly sku: Sku;
+}
+
+export async function readOnboardingRows(db: Db | Tx, id: WorkflowId): Promise<OnboardingRows | null> {
+  const [rows] = await db
+    .select({ onboarding: nodeOnboardings, site: maasSites, profile: maasSiteProfiles, sku: skus })
+    .from(nodeOnboardings)
+    .innerJoin(maasSites, eq(maasSites.id, nodeOnboardings.siteId))
+    .innerJoin(maasSiteProfiles, eq(maasSiteProfiles.id, nodeOnboardings.profileId))
+    .innerJoin(skus, eq(skus.id, nodeOnboardings.skuId))
+    .where(eq(nodeOnboardings.onboardingId, id));
+  return rows ?? null;
 }

@@ -72,3 +72,10 @@ async function select(db: Db | Tx, where: SQL | undefined, most: number): Promis
     },
   }));
 }
+
+export async function listPowerOverrides(db: Db, siteId: SiteId): Promise<MaasPowerCredentialOverride[]> {
+  return db
+    .select()
+    .from(maasPowerCredentialOverrides)
+    .where(and(eq(maasPowerCredentialOverrides.siteId, siteId), eq(maasPowerCredentialOverrides.status, "active")));
+}

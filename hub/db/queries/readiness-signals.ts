@@ -4,6 +4,16 @@ import { sql } from "../orm.ts";
 import { readinessSignals } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
+/** False: a signal of this id was taken before. */
+export async function insertSignal(tx: Tx, signal: typeof readinessSignals.$inferInsert): Promise<boolean> {
+  const fresh = await tx
+    .insert(readinessSignals)
+    .values(signal)
+    .onConflictDoNothing()
+    .returning({ id: readinessSignals.id });
+  return fresh.length > 0;
+}
+
 /** Keeps a node's newest signals of one source. One that was forgotten and comes again is a new one. */
 export async function forgetOldSignals(tx: Tx, nodeId: NodeId, source: ReadinessSource, keep: number): Promise<void> {
   await tx.execute(sql`

@@ -1,8 +1,8 @@
 import type { SiteId } from "../../../shared/ids.ts";
 import { lockUntilCommit } from "../advisory-locks.ts";
-import { inArray, sql } from "../orm.ts";
+import { and, eq, inArray, sql } from "../orm.ts";
 import { type MaasRoceAssignment, maasRoceAssignments } from "../schema/index.ts";
-import type { Tx } from "../tx.ts";
+import type { Db, Tx } from "../tx.ts";
 
 export interface RoceRow {
   readonly hostname: string;
@@ -50,4 +50,12 @@ export async function writeRoceRows(tx: Tx, siteId: SiteId, changes: readonly Ro
       ...(replaces === null ? {} : { id: replaces.id, createdAt: replaces.createdAt }),
     })),
   );
+}
+
+export async function listRoceOfHost(db: Db, siteId: SiteId, hostname: string): Promise<MaasRoceAssignment[]> {
+  return db
+    .select()
+    .from(maasRoceAssignments)
+    .where(and(eq(maasRoceAssignments.siteId, siteId), eq(maasRoceAssignments.hostname, hostname)))
+    .orderBy(maasRoceAssignments.interface);
 }

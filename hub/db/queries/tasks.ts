@@ -1,9 +1,91 @@
 import type { NodeId, TaskId, WorkflowId } from "../../../shared/ids.ts";
 import type { JournalState } from "../../../shared/protocol/frames.ts";
-import { TASKS, type TaskType } from "../../../shared/tasks/index.ts";
-import { and, desc, eq, inArray, sql } from "../orm.ts";
+import { TASKS, type TaskInput, type TaskType } from "../../../shared/tasks/index.ts";
+import { and, eq, inArray, type SQL, sql } from "../orm.ts";
 import { type Task, tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { waitKey, wakeWorkflows } from "./workflow-wakes.ts";
+
+/** NOTIFY channel; its payload is the node's id. */
+export const TASK_CHANNEL = "muster_tasks";
+
+export interface NewTask<T extends TaskType> {
+  readonly nodeId: NodeId;
+  readonly workflowId?: WorkflowId;
+  readonly type: T;
+  /** Must hold no secret: it is stored. What a task needs of those is filled in when it is offered. */
+  readonly input: TaskInput<T>;
+  readonly idempotencyKey: string;
+  /** Seconds from now after which the task is `expired`. */
+  readonly deadlineSeconds: number;
+  readonly maxAttempts?: number;
+}
+
+/** Queues a task; the same key of the same node gives the task that is there, so that a caller may ask again. */
+export async function enqueueTask<T extends TaskType>(
+  tx: Tx,
+  task: NewTask<T>,
+): Promise<{ task: Task; created: boolean }> {
+  const input = TASKS[task.type].input.parse(task.input);
+  const [created] = await tx
+    .insert(tasks)
+    .values({
+      nodeId: task.nodeId,
+      workflowId: task.workflowId ?? null,
+      type: task.type,
+      input,
+      idempotencyKey: task.idempotencyKey,
+      deadline: sql`now() + make_interval(secs => ${task.deadlineSeconds})`,
+      ...(task.maxAttempts === undefined ? {} : { maxAttempts: task.maxAttempts }),
+    })
+    .onConflictDoNothing({ target: [tasks.nodeId, tasks.idempotencyKey] })
+    .returning();
+  if (created !== undefined) {
+    await tx.execute(sql`select pg_notify(${TASK_CHANNEL}, ${task.nodeId})`);
+    return { task: created, created: true };
+  }
+  const [existing] = await tx
+    .select()
+    .from(tasks)
+    .where(and(eq(tasks.nodeId, task.nodeId), eq(tasks.idempotencyKey, task.idempotencyKey)));
+  if (existing === undefined) throw new Error(`task ${task.idempotencyKey} conflicts with one that cannot be read`);
+  return { task: existing, created: false };
+}
+
+/** A queued task is cancelled at once; one that an agent has is `cancelling` until the agent says how it went. Null: it was over already. */
+export async function cancelTask(tx: Tx, id: TaskId): Promise<Task | null> {
+  const [task] = await cancelTasks(tx, eq(tasks.id, id));
+  return task ?? null;
+}
+
+/** The same for every task of the type that the node has, whoever queued it. */
+export async function cancelTasksOf(tx: Tx, nodeId: NodeId, type: TaskType): Promise<void> {
+  await cancelTasks(tx, and(eq(tasks.nodeId, nodeId), eq(tasks.type, type)));
+}
+
+/** The same for whatever the node has. */
+export async function cancelAllTasks(tx: Tx, nodeId: NodeId): Promise<void> {
+  await cancelTasks(tx, eq(tasks.nodeId, nodeId));
+}
+
+async function cancelTasks(tx: Tx, which: SQL | undefined): Promise<Task[]> {
+  const cancelled = await tx
+    .update(tasks)
+    .set({
+      state: sql`case when ${tasks.state} = 'queued' then 'cancelled' else 'cancelling' end`,
+      finishedAt: sql`case when ${tasks.state} = 'queued' then now() end`,
+      errorCode: sql`case when ${tasks.state} = 'queued' then 'cancelled' end`,
+      updatedAt: sql`now()`,
+    })
+    .where(and(which, inArray(tasks.state, ["queued", "offered", "running"])))
+    .returning();
+  for (const { nodeId } of cancelled) await tx.execute(sql`select pg_notify(${TASK_CHANNEL}, ${nodeId})`);
+  await wakeWorkflows(
+    tx,
+    cancelled.filter(({ state }) => state === "cancelled").map(({ id }) => waitKey.task(id)),
+  );
+  return cancelled;
+}
 
 const specs = Object.values(TASKS);
 /** Lease, kind and lane of each task type as rows, for the statements below. */
@@ -17,7 +99,7 @@ const laneIn = (alias: string) =>
 /** Another task of the row's node and lane that its agent has in hand. */
 const inHand = (alias: string) =>
   sql`h.node_id = ${sql.identifier(alias)}.node_id and h.state in ('offered', 'running', 'cancelling') and ${laneIn("h")} = ${laneIn(alias)}`;
-const HELD = ["offered", "running", "cancelling"] as const;
+export const HELD = ["offered", "running", "cancelling"] as const;
 
 /** A word of the agent on a delivery that it holds. */
 const taken = {
@@ -52,15 +134,6 @@ export async function claimTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Ta
         for update skip locked))`,
     )
     .returning();
-}
-
-/** Tasks whose cancellation an agent has still to be told. */
-export async function cancellingTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Task[]> {
-  if (nodeIds.length === 0) return [];
-  return db
-    .select()
-    .from(tasks)
-    .where(and(inArray(tasks.nodeId, [...nodeIds]), eq(tasks.state, "cancelling")));
 }
 
 /** The agent has it: the lease starts anew. Nothing changes for an epoch that is over. */
@@ -195,32 +268,6 @@ export interface JournalledDelivery {
   readonly state: JournalState;
 }
 
-/** Deliveries that the agent is still at and whose task was cancelled meanwhile. */
-export async function cancelledDeliveries(
-  db: Db,
-  nodeId: NodeId,
-  journal: readonly JournalledDelivery[],
-): Promise<{ taskId: TaskId; epoch: number }[]> {
-  const held = journal.filter(({ state }) => state === "received" || state === "started");
-  if (held.length === 0) return [];
-  const rows = await db
-    .select({ taskId: tasks.id })
-    .from(tasks)
-    .where(
-      and(
-        eq(tasks.nodeId, nodeId),
-        eq(tasks.state, "cancelled"),
-        inArray(
-          tasks.id,
-          held.map((one) => one.task_id),
-        ),
-      ),
-    );
-  return held.flatMap(({ task_id, epoch }) =>
-    rows.some(({ taskId }) => taskId === task_id) ? [{ taskId: task_id, epoch }] : [],
-  );
-}
-
 /**
  * Compares what the node's tasks say with the journal that its agent brought. A delivery that is there was received, though its
  * acknowledgement may have been lost. One that is not never arrived, or the host has lost its journal: it is queued again at once, and not
@@ -260,61 +307,4 @@ export async function reconcileDeliveries(
       ),
     )
     .returning();
-}
-
-/** The task of these types that the workflow queued last; null when it has none. */
-export async function newestTaskOf(
-  db: Db | Tx,
-  workflowId: WorkflowId,
-  types: readonly TaskType[],
-): Promise<Task | null> {
-  const [task] = await db
-    .select()
-    .from(tasks)
-    .where(and(eq(tasks.workflowId, workflowId), inArray(tasks.type, [...types])))
-    .orderBy(desc(tasks.createdAt), desc(tasks.id))
-    .limit(1);
-  return task ?? null;
-}
-
-/** How many tasks of the type the workflow has queued so far: what tells the next one's key from theirs. */
-export async function countTasksOf(tx: Tx, workflowId: WorkflowId, type: TaskType): Promise<number> {
-  const [row] = await tx
-    .select({ count: sql<number>`count(*)::int` })
-    .from(tasks)
-    .where(and(eq(tasks.workflowId, workflowId), eq(tasks.type, type)));
-  return row?.count ?? 0;
-}
-
-export async function countOpenTasks(tx: Tx, nodeId: NodeId): Promise<number> {
-  const [row] = await tx
-    .select({ count: sql<number>`count(*)::int` })
-    .from(tasks)
-    .where(and(eq(tasks.nodeId, nodeId), inArray(tasks.state, ["queued", ...HELD])));
-  return row?.count ?? 0;
-}
-
-export async function listTasks(db: Db, nodeId: NodeId, limit: number): Promise<Task[]> {
-  return db
-    .select()
-    .from(tasks)
-    .where(eq(tasks.nodeId, nodeId))
-    .orderBy(sql`${tasks.createdAt} desc, ${tasks.id}`)
-    .limit(limit);
-}
-
-/** Was one of the node's tasks whose idempotency key begins so queued in the last so many seconds? */
-export async function wasQueuedWithin(tx: Tx, nodeId: NodeId, keyBegins: string, seconds: number): Promise<boolean> {
-  const [found] = await tx
-    .select({ id: tasks.id })
-    .from(tasks)
-    .where(
-      and(
-        eq(tasks.nodeId, nodeId),
-        sql`starts_with(${tasks.idempotencyKey}, ${keyBegins})`,
-        sql`${tasks.createdAt} > now() - make_interval(secs => ${seconds})`,
-      ),
-    )
-    .limit(1);
-  return found !== undefined;
 }

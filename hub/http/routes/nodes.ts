@@ -10,11 +10,11 @@ import { Json } from "../../../shared/json.ts";
 import { NodeStatus } from "../../../shared/node-status.ts";
 import { KEPT_OF_A_NODE } from "../../db/kept.ts";
 import { listNodeRows, type NodeRow, readNodeDetails } from "../../db/queries/node-reads.ts";
-import { countOpenTasks, listTasks } from "../../db/queries/tasks.ts";
+import { countOpenTasks, listTasks, readTask } from "../../db/queries/task-reads.ts";
+import { cancelTask, enqueueTask } from "../../db/queries/tasks.ts";
 import { TASK_STATES, type Task as TaskRow } from "../../db/schema/index.ts";
 import type { Db } from "../../db/tx.ts";
 import { schedulability } from "../../node/schedulable.ts";
-import { cancelTask, enqueueTask, readTask } from "../../tasks/queue.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
 

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { failure } from "../../../shared/failures.ts";
 import { NodeId, TaskId } from "../../../shared/ids.ts";
+import { readOpenSession } from "../../db/queries/agent-sessions.ts";
 import { type DecommissionRows, readDecommissionRows } from "../../db/queries/decommissions.ts";
-import { readOpenSession } from "../../db/queries/onboarding-work.ts";
 import type { AgentSession } from "../../db/schema/index.ts";
 import type { Stage, StageRun } from "../engine/stage.ts";
 import type { WorkflowServices } from "../services.ts";

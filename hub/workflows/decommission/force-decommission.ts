@@ -1,6 +1,6 @@
 import { ApiError } from "../../../shared/api/errors.ts";
+import { readOpenSession } from "../../db/queries/agent-sessions.ts";
 import { forceDecommission, readDecommissionRows } from "../../db/queries/decommissions.ts";
-import { readOpenSession } from "../../db/queries/onboarding-work.ts";
 import { isTerminal, lockWorkflow } from "../../db/queries/workflows.ts";
 import type { Tx } from "../../db/tx.ts";
 import { applyVerb, type VerbRequest } from "../engine/apply-verb.ts";

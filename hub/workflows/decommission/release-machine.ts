@@ -3,14 +3,14 @@ import type { SiteId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
 import { readMaasSystemId } from "../../db/queries/decommissions.ts";
+import { revokeEnrollmentTokens } from "../../db/queries/enrollment-tokens.ts";
 import { recordMachineReleased } from "../../db/queries/machine-releases.ts";
 import { revokeCertificates } from "../../db/queries/node-certificates.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
+import { cancelAllTasks } from "../../db/queries/tasks.ts";
 import type { MaasMachineRow, MaasSiteProfile, Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import type { MaasMachine, MaasPort } from "../../maas/port.ts";
-import { revokeEnrollmentTokens } from "../../node/enrollment-tokens.ts";
-import { cancelAllTasks } from "../../tasks/queue.ts";
 import type { Wait } from "../engine/stage.ts";
 import {
   type MachineWatch,

@@ -2,6 +2,7 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { type Failure, failure } from "../../../shared/failures.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
 import { and, eq, sql } from "../../db/orm.ts";
+import { recordAudit } from "../../db/queries/api-requests.ts";
 import { WORKFLOW_CHANNEL } from "../../db/queries/workflow-wakes.ts";
 import {
   type ClaimedWorkflow,
@@ -15,7 +16,7 @@ import {
   stopRequestOf,
   type WorkflowMove,
 } from "../../db/queries/workflows.ts";
-import { auditLogs, type Workflow as WorkflowRow, workflows } from "../../db/schema/index.ts";
+import { type Workflow as WorkflowRow, workflows } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { failureOf, planOf, stagesToUndo } from "./advance.ts";
 import { type Effect, ENDS_AS, effectAtCommit, effectOf, type Verb, type VerbTarget } from "./recovery.ts";
@@ -59,7 +60,7 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
   else if (row.status === "running")
     await tx.update(workflows).set({ wakeAt: sql`now()` }).where(eq(workflows.id, row.id));
   const after = (await readWorkflow(tx, row.id)) ?? row;
-  await tx.insert(auditLogs).values({
+  await recordAudit(tx, {
     actor: request.actor,
     role: request.role,
     action: `workflow.${request.verb}`,

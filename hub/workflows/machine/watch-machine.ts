@@ -1,7 +1,7 @@
 import type { Evidence } from "../../../shared/failures.ts";
 import type { SiteId } from "../../../shared/ids.ts";
 import { readObservedMachine } from "../../db/queries/maas-machines.ts";
-import { readLastPoll } from "../../db/queries/onboarding-work.ts";
+import { readLastPoll } from "../../db/queries/maas-site-watches.ts";
 import { waitKey } from "../../db/queries/workflow-wakes.ts";
 import type { MaasMachineRow } from "../../db/schema/index.ts";
 import type { Db, InTx } from "../../db/tx.ts";

@@ -1,9 +1,9 @@
 import type { Evidence, Failure } from "../../../shared/failures.ts";
+import { readOpenSession } from "../../db/queries/agent-sessions.ts";
 import { listConnectionAttempts } from "../../db/queries/connection-attempts.ts";
 import { readObservedMachine } from "../../db/queries/maas-machines.ts";
 import { readEnrolledAt } from "../../db/queries/node-certificates.ts";
 import { readConditions } from "../../db/queries/node-conditions.ts";
-import { readOpenSession } from "../../db/queries/onboarding-work.ts";
 import { MaasError, type MaasEvent } from "../../maas/port.ts";
 import { SecretError } from "../../secrets/port.ts";
 import { type Absence, absenceFailure, hintOf } from "./absence-verdict.ts";

@@ -1,4 +1,5 @@
-import { extendExpiredToken, hasExpiredToken, readOpenSession } from "../../db/queries/onboarding-work.ts";
+import { readOpenSession } from "../../db/queries/agent-sessions.ts";
+import { extendExpiredToken, hasExpiredToken } from "../../db/queries/enrollment-tokens.ts";
 import { waitKey } from "../../db/queries/workflow-wakes.ts";
 import type { AgentSession } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { FailureClass, FailureCode } from "../../../shared/failures.ts";
 import { type Failure, failure } from "../../../shared/failures.ts";
 import type { NodeId } from "../../../shared/ids.ts";
-import { type OnboardingRows, readOnboardingRows } from "../../db/queries/onboarding-work.ts";
+import { type OnboardingRows, readOnboardingRows } from "../../db/queries/onboardings.ts";
 import type { MaasPort } from "../../maas/port.ts";
 import type { Stage, StageRun } from "../engine/stage.ts";
 import { inFencedTx, type WorkflowServices } from "../services.ts";

@@ -4,7 +4,7 @@ import { composeUserData } from "../../../cloud-init/compose.ts";
 import type { UserDataValues } from "../../../cloud-init/input.ts";
 import { failure } from "../../../shared/failures.ts";
 import { Secret } from "../../../shared/secret.ts";
-import { listRoceOfHost } from "../../db/queries/onboarding-work.ts";
+import { listRoceOfHost } from "../../db/queries/roce-assignments.ts";
 import { SECRET_PATHS, SecretError } from "../../secrets/port.ts";
 import { StageFailure } from "../stage-failure.ts";
 import type { OnboardContext } from "./context.ts";

@@ -1,7 +1,8 @@
 import type { EventData, EventType } from "../../../shared/events.ts";
 import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { admitOnboardings } from "../../db/queries/admission.ts";
+import { releaseDeploySlot } from "../../db/queries/deploy-slots.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
-import { admitOnboardings, releaseDeploySlot } from "../../db/queries/onboarding-work.ts";
 import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import { ending } from "../engine/ending.ts";
 import { defineWorkflow, type Workflow } from "../engine/workflow.ts";

@@ -1,5 +1,5 @@
 import type { TaskId } from "../../../shared/ids.ts";
-import { enqueueTask } from "../../tasks/queue.ts";
+import { enqueueTask } from "../../db/queries/tasks.ts";
 import { inFencedTx } from "../services.ts";
 import { type OnboardContext, provisioningOf, systemIdOf } from "./context.ts";
 

@@ -1,8 +1,7 @@
 import { CONDITION_TYPES } from "../../../shared/condition-types.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
-import { removeConditions } from "../../db/queries/node-conditions.ts";
+import { removeConditions, writeOwnCondition } from "../../db/queries/node-conditions.ts";
 import type { Tx } from "../../db/tx.ts";
-import { writeOwnCondition } from "../../node/conditions.ts";
 import type { OnboardContext } from "./context.ts";
 
 /** Rows that are named in words; the rest is a number. */

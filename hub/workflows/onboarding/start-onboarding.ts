@@ -9,8 +9,8 @@ import type {
 import { BatchId, NodeId, type SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { ONBOARDING_STAGES } from "../../../shared/workflow-status.ts";
 import { and, eq, inArray, ne, sql } from "../../db/orm.ts";
+import { hostSubject } from "../../db/queries/host-holds.ts";
 import { type BoundNode, nodesOfBmcs } from "../../db/queries/node-machines.ts";
-import { hostSubject } from "../../db/queries/onboarding-work.ts";
 import { WORKFLOW_CHANNEL } from "../../db/queries/workflow-wakes.ts";
 import {
   maasSiteProfiles,

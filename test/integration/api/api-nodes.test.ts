@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq, sql } from "../../../hub/db/orm.ts";
+import { enqueueTask } from "../../../hub/db/queries/tasks.ts";
 import {
   auditLogs,
   maasMachines,
@@ -12,7 +13,6 @@ import {
 } from "../../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../../hub/node/lifecycle.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
-import { enqueueTask } from "../../../hub/tasks/queue.ts";
 import { type NodeId, SiteId } from "../../../shared/ids.ts";
 import type { Inventory } from "../../../shared/inventory.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eq, inArray, sql } from "../../../hub/db/orm.ts";
 import { countMoves } from "../../../hub/db/queries/breaker-counts.ts";
-import { setNodeHost } from "../../../hub/db/queries/onboarding-work.ts";
+import { setNodeHost } from "../../../hub/db/queries/nodes.ts";
 import { nodeEvents, nodes } from "../../../hub/db/schema/index.ts";
 import { deleteNode, enterDraining, retire } from "../../../hub/node/lifecycle.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";

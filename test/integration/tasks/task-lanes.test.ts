@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eq, sql } from "../../../hub/db/orm.ts";
+import { readTask } from "../../../hub/db/queries/task-reads.ts";
+import { enqueueTask } from "../../../hub/db/queries/tasks.ts";
 import { type Task, tasks } from "../../../hub/db/schema/index.ts";
-import { enqueueTask, readTask } from "../../../hub/tasks/queue.ts";
 import type { TaskId } from "../../../shared/ids.ts";
 import type { TaskInput, TaskType } from "../../../shared/tasks/index.ts";
 import { GatewayRig, type Identity } from "../../support/gateway-rig.ts";

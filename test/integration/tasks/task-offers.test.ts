@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { readTask } from "../../../hub/db/queries/task-reads.ts";
+import { enqueueTask } from "../../../hub/db/queries/tasks.ts";
 import { Dispatcher } from "../../../hub/gateway/dispatch.ts";
 import { type Session, Sessions } from "../../../hub/gateway/session.ts";
-import { enqueueTask, readTask } from "../../../hub/tasks/queue.ts";
 import type { HubFrame } from "../../../shared/protocol/frames.ts";
 import { GatewayRig } from "../../support/gateway-rig.ts";
 import { quietLog } from "../../support/log.ts";

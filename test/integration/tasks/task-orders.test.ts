@@ -1,8 +1,9 @@
 import { createHash, createPublicKey, randomUUID, verify } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { eq } from "../../../hub/db/orm.ts";
+import { readTask } from "../../../hub/db/queries/task-reads.ts";
+import { cancelTask, enqueueTask } from "../../../hub/db/queries/tasks.ts";
 import { tasks } from "../../../hub/db/schema/index.ts";
-import { cancelTask, enqueueTask, readTask } from "../../../hub/tasks/queue.ts";
 import type { TaskId } from "../../../shared/ids.ts";
 import { canonicalJson } from "../../../shared/json.ts";
 import type { WireReply } from "../../../shared/protocol/frames.ts";

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { eq } from "../../../hub/db/orm.ts";
+import { readTask } from "../../../hub/db/queries/task-reads.ts";
+import { cancelTask, enqueueTask } from "../../../hub/db/queries/tasks.ts";
 import { type Task, tasks } from "../../../hub/db/schema/index.ts";
-import { cancelTask, enqueueTask, readTask } from "../../../hub/tasks/queue.ts";
 import type { NodeId, TaskId } from "../../../shared/ids.ts";
 import type { WireReply } from "../../../shared/protocol/frames.ts";
 import type { SignedOrder } from "../../../shared/tasks/order.ts";

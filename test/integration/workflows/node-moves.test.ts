@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eq, sql } from "../../../hub/db/orm.ts";
+import { revokeEnrollmentTokens } from "../../../hub/db/queries/enrollment-tokens.ts";
 import { domainEvents, enrollmentTokens, nodeEvents, nodes } from "../../../hub/db/schema/index.ts";
 import { createNode } from "../../../hub/node/create-node.ts";
-import { issueEnrollmentToken, revokeEnrollmentTokens, tokenHash } from "../../../hub/node/enrollment-tokens.ts";
+import { issueEnrollmentToken, tokenHash } from "../../../hub/node/enrollment-tokens.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
 import { NodeId, SiteId } from "../../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";

@@ -1,5 +1,5 @@
+import { cancelTasksOf } from "../../../db/queries/tasks.ts";
 import { enterDraining, leaveDraining } from "../../../node/lifecycle.ts";
-import { cancelTasksOf } from "../../../tasks/queue.ts";
 import { StageFailure } from "../../stage-failure.ts";
 import { type DecommissionStageOf, RECORD_RETRY, recordTimeout, stateConflict } from "../decommission-context.ts";
 

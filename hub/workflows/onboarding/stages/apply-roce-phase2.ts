@@ -1,4 +1,4 @@
-import { listRoceOfHost } from "../../../db/queries/onboarding-work.ts";
+import { listRoceOfHost } from "../../../db/queries/roce-assignments.ts";
 import { forgetRoceLinks, listRoceLinks, noteRoceLinks, type RoceLink } from "../../../db/queries/roce-links.ts";
 import type { MaasRoceAssignment } from "../../../db/schema/index.ts";
 import { MaasError, type MaasInterface, type MaasPort, type MaasSubnet } from "../../../maas/port.ts";

@@ -1,6 +1,6 @@
 import { type Failure, failure } from "../../../../shared/failures.ts";
 import { Secret } from "../../../../shared/secret.ts";
-import { deploySlotKey, releaseDeploySlot, takeDeploySlot } from "../../../db/queries/onboarding-work.ts";
+import { deploySlotKey, releaseDeploySlot, takeDeploySlot } from "../../../db/queries/deploy-slots.ts";
 import { MaasError } from "../../../maas/port.ts";
 import { SECRET_PATHS } from "../../../secrets/port.ts";
 import type { Compensation, CompensationCause, Observation, Outcome } from "../../engine/stage.ts";

@@ -1,8 +1,8 @@
 import { type Failure, failure } from "../../../../shared/failures.ts";
 import type { TaskId } from "../../../../shared/ids.ts";
+import { readTask } from "../../../db/queries/task-reads.ts";
 import { waitKey } from "../../../db/queries/workflow-wakes.ts";
 import { SECRET_PATHS } from "../../../secrets/port.ts";
-import { readTask } from "../../../tasks/queue.ts";
 import type { Done, Observation, Outcome, Wait } from "../../engine/stage.ts";
 import { UPSTREAM_RETRY } from "../../services.ts";
 import { absenceHint, agentAbsent } from "../agent-absence.ts";

@@ -1,11 +1,11 @@
 import { failure } from "../../../../shared/failures.ts";
+import { revokeEnrollmentTokens } from "../../../db/queries/enrollment-tokens.ts";
 import { revokeCertificates } from "../../../db/queries/node-certificates.ts";
 import { bindNodeToMachine } from "../../../db/queries/node-machines.ts";
-import { lockNode } from "../../../db/queries/nodes.ts";
-import { deleteNodeThatNeverEnrolled, nextGeneration } from "../../../db/queries/onboarding-work.ts";
+import { deleteNodeThatNeverEnrolled, lockNode, nextGeneration } from "../../../db/queries/nodes.ts";
 import type { Tx } from "../../../db/tx.ts";
 import { createNode } from "../../../node/create-node.ts";
-import { issueEnrollmentToken, revokeEnrollmentTokens } from "../../../node/enrollment-tokens.ts";
+import { issueEnrollmentToken } from "../../../node/enrollment-tokens.ts";
 import { moveNode } from "../../../node/move-node.ts";
 import { SECRET_PATHS } from "../../../secrets/port.ts";
 import type { CompensationCause } from "../../engine/stage.ts";

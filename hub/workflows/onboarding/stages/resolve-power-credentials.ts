@@ -1,6 +1,6 @@
 import { failure } from "../../../../shared/failures.ts";
 import { recordCredentialUse } from "../../../db/queries/credential-uses.ts";
-import { listPowerOverrides } from "../../../db/queries/onboarding-work.ts";
+import { listPowerOverrides } from "../../../db/queries/power-overrides.ts";
 import { UPSTREAM_RETRY } from "../../services.ts";
 import { type OnboardStage, profileTimeout } from "../context.ts";
 import { choosePowerCredentials } from "../power-credentials.ts";

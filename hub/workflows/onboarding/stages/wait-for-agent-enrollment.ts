@@ -1,6 +1,6 @@
 import { type Failure, failure } from "../../../../shared/failures.ts";
 import { conditionHolds, readConditions } from "../../../db/queries/node-conditions.ts";
-import { setNodeHost } from "../../../db/queries/onboarding-work.ts";
+import { setNodeHost } from "../../../db/queries/nodes.ts";
 import { waitKey } from "../../../db/queries/workflow-wakes.ts";
 import type { Tx } from "../../../db/tx.ts";
 import { moveNode } from "../../../node/move-node.ts";

@@ -1,4 +1,4 @@
-import { releaseDeploySlot } from "../../../db/queries/onboarding-work.ts";
+import { releaseDeploySlot } from "../../../db/queries/deploy-slots.ts";
 import { hostAddresses } from "../../../maas/host-address.ts";
 import type { MaasMachine } from "../../../maas/port.ts";
 import type { Done, Observation, Wait } from "../../engine/stage.ts";

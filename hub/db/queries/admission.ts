@@ -1,0 +1,44 @@
+import { and, eq, type SQL, type SQLWrapper, sql } from "../orm.ts";
+import { maasSites, type Workflow, workflows } from "../schema/index.ts";
+import type { Tx } from "../tx.ts";
+import { ADMITTED } from "./workflows.ts";
+
+/**
+ * Admission (lifecycle 4.4), over all hubs: of each profile at most `batch_max_parallel` onboardings run at once, and on its site together at most the
+ * largest of these numbers among the profiles that have any at work or waiting there. They come in one order for the whole site; one whose profile is
+ * full is passed over, so that it keeps its turn and none behind it waits for that profile. The site's row is locked by a statement of its own, so that
+ * the count sees what another hub has just admitted. Returns the admitted rows.
+ */
+export async function admitOnboardings(tx: Tx, kind: string): Promise<Workflow[]> {
+  const locked = await tx
+    .select({ id: maasSites.id })
+    .from(maasSites)
+    .where(
+      sql`exists (select 1 from ${workflows} w where w.site_id = ${maasSites.id} and w.kind = ${kind} and w.status = 'pending')`,
+    )
+    .for("no key update", { skipLocked: true });
+  if (locked.length === 0) return [];
+  const sites = sql.param(locked.map((site) => site.id));
+  return tx
+    .update(workflows)
+    .set(ADMITTED)
+    .where(and(eq(workflows.status, "pending"), sql`${workflows.id} in (${admissible(kind, sites)})`))
+    .returning();
+}
+
+/** Those at work are numbered before those that wait, so a number is how many there would be with this one. */
+const admissible = (kind: string, sites: SQLWrapper): SQL => sql`
+  with at_hand as (
+    select w.id, w.site_id, w.requested_at, w.status = 'pending' as waits, o.profile_id, p.batch_max_parallel as most
+    from workflows w
+    join node_onboardings o on o.onboarding_id = w.id
+    join maas_site_profiles p on p.id = o.profile_id
+    where w.kind = ${kind} and w.status in ('pending', 'running', 'compensating') and w.site_id = any(${sites}::uuid[])),
+  of_profile as (
+    select *, max(most) over (partition by site_id) as most_of_site,
+      row_number() over (partition by profile_id order by waits, requested_at, id) as place
+    from at_hand),
+  of_site as (
+    select *, row_number() over (partition by site_id order by waits, requested_at, id) as place_of_site
+    from of_profile where not waits or place <= most)
+  select id from of_site where waits and place_of_site <= most_of_site`;

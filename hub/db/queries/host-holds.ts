@@ -1,0 +1,16 @@
+import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { eq } from "../orm.ts";
+import { workflowSubjects } from "../schema/index.ts";
+import type { Tx } from "../tx.ts";
+
+/** What an onboarding holds until it is over, so that two can never work on one host. */
+export const hostSubject = (siteId: SiteId, hostname: string): string => `host:${siteId}/${hostname}`;
+
+/** The onboarding of the host that is not over; null when there is none. */
+export async function onboardingOfHost(tx: Tx, siteId: SiteId, hostname: string): Promise<WorkflowId | null> {
+  const [holder] = await tx
+    .select({ id: workflowSubjects.workflowId })
+    .from(workflowSubjects)
+    .where(eq(workflowSubjects.subject, hostSubject(siteId, hostname)));
+  return holder?.id ?? null;
+}

@@ -1,0 +1,103 @@
+import type { NodeId, TaskId, WorkflowId } from "../../../shared/ids.ts";
+import type { TaskType } from "../../../shared/tasks/index.ts";
+import { and, desc, eq, inArray, sql } from "../orm.ts";
+import { type Task, tasks } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+import { HELD, type JournalledDelivery } from "./tasks.ts";
+
+export async function readTask(db: Db | Tx, id: TaskId): Promise<Task | null> {
+  const [task] = await db.select().from(tasks).where(eq(tasks.id, id));
+  return task ?? null;
+}
+
+/** Tasks whose cancellation an agent has still to be told. */
+export async function cancellingTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Task[]> {
+  if (nodeIds.length === 0) return [];
+  return db
+    .select()
+    .from(tasks)
+    .where(and(inArray(tasks.nodeId, [...nodeIds]), eq(tasks.state, "cancelling")));
+}
+
+/** Deliveries that the agent is still at and whose task was cancelled meanwhile. */
+export async function cancelledDeliveries(
+  db: Db,
+  nodeId: NodeId,
+  journal: readonly JournalledDelivery[],
+): Promise<{ taskId: TaskId; epoch: number }[]> {
+  const held = journal.filter(({ state }) => state === "received" || state === "started");
+  if (held.length === 0) return [];
+  const rows = await db
+    .select({ taskId: tasks.id })
+    .from(tasks)
+    .where(
+      and(
+        eq(tasks.nodeId, nodeId),
+        eq(tasks.state, "cancelled"),
+        inArray(
+          tasks.id,
+          held.map((one) => one.task_id),
+        ),
+      ),
+    );
+  return held.flatMap(({ task_id, epoch }) =>
+    rows.some(({ taskId }) => taskId === task_id) ? [{ taskId: task_id, epoch }] : [],
+  );
+}
+
+/** The task of these types that the workflow queued last; null when it has none. */
+export async function newestTaskOf(
+  db: Db | Tx,
+  workflowId: WorkflowId,
+  types: readonly TaskType[],
+): Promise<Task | null> {
+  const [task] = await db
+    .select()
+    .from(tasks)
+    .where(and(eq(tasks.workflowId, workflowId), inArray(tasks.type, [...types])))
+    .orderBy(desc(tasks.createdAt), desc(tasks.id))
+    .limit(1);
+  return task ?? null;
+}
+
+/** How many tasks of the type the workflow has queued so far: what tells the next one's key from theirs. */
+export async function countTasksOf(tx: Tx, workflowId: WorkflowId, type: TaskType): Promise<number> {
+  const [row] = await tx
+    .select({ count: sql<number>`count(*)::int` })
+    .from(tasks)
+    .where(and(eq(tasks.workflowId, workflowId), eq(tasks.type, type)));
+  return row?.count ?? 0;
+}
+
+export async function countOpenTasks(tx: Tx, nodeId: NodeId): Promise<number> {
+  const [row] = await tx
+    .select({ count: sql<number>`count(*)::int` })
+    .from(tasks)
+    .where(and(eq(tasks.nodeId, nodeId), inArray(tasks.state, ["queued", ...HELD])));
+  return row?.count ?? 0;
+}
+
+export async function listTasks(db: Db, nodeId: NodeId, limit: number): Promise<Task[]> {
+  return db
+    .select()
+    .from(tasks)
+    .where(eq(tasks.nodeId, nodeId))
+    .orderBy(sql`${tasks.createdAt} desc, ${tasks.id}`)
+    .limit(limit);
+}
+
+/** Was one of the node's tasks whose idempotency key begins so queued in the last so many seconds? */
+export async function wasQueuedWithin(tx: Tx, nodeId: NodeId, keyBegins: string, seconds: number): Promise<boolean> {
+  const [found] = await tx
+    .select({ id: tasks.id })
+    .from(tasks)
+    .where(
+      and(
+        eq(tasks.nodeId, nodeId),
+        sql`starts_with(${tasks.idempotencyKey}, ${keyBegins})`,
+        sql`${tasks.createdAt} > now() - make_interval(secs => ${seconds})`,
+      ),
+    )
+    .limit(1);
+  return found !== undefined;
+}
