@@ -3,6 +3,7 @@ import { NodeId, SiteId } from "../ids.ts";
 import { Inventory } from "../inventory.ts";
 import { NodeStatus } from "../node-status.ts";
 import { ConditionStatus } from "../readiness.ts";
+import { heartbeatCheck } from "../tasks/heartbeat-check.ts";
 import { Reason } from "./decommissions.ts";
 import { Hostname, Timestamp } from "./values.ts";
 
@@ -96,11 +97,9 @@ export const BootstrapCommandCreate = z.strictObject({
 
 export const NodeReEnroll = z.strictObject({ ...BootstrapCommandCreate.shape, reason: Reason });
 
+const orderOf = <T extends string, I extends z.ZodType>({ type, input }: { readonly type: T; readonly input: I }) =>
+  z.strictObject({ type: z.literal(type), input });
+
 /** A task that an operator may queue by API in this release. */
-export const TaskCreate = z.discriminatedUnion("type", [
-  z.strictObject({
-    type: z.literal("node.heartbeat_check"),
-    input: z.strictObject({ nonce: z.string().min(1).max(128) }),
-  }),
-]);
+export const TaskCreate = z.discriminatedUnion("type", [orderOf(heartbeatCheck)]);
 export type TaskCreate = z.output<typeof TaskCreate>;
