@@ -5,7 +5,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import { WebSocketServer } from "ws";
-import { API_ERRORS, ApiError } from "../../shared/api/errors.ts";
+import { ApiError, PROBLEM_TYPE, problemBody } from "../../shared/api/errors.ts";
 import { NodeId } from "../../shared/ids.ts";
 import { CLOSE_CODES, MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 import type { TrustChain } from "../../shared/trust.ts";
@@ -320,17 +320,11 @@ function every(ms: number, log: Log, step: () => Promise<void>): () => Promise<v
 
 /** An upgrade is refused with a problem, as any other request. */
 function refuse(socket: Duplex, error: ApiError): void {
-  const { status, title } = API_ERRORS[error.code];
+  const problem = problemBody(error);
   const later = error.retryAfterSeconds === undefined ? "" : `retry-after: ${error.retryAfterSeconds}\r\n`;
-  const text = JSON.stringify({
-    type: `urn:muster:problem:${error.code}`,
-    title,
-    status,
-    code: error.code,
-    detail: error.message,
-  });
+  const text = JSON.stringify(problem);
   socket.end(
-    `HTTP/1.1 ${status} ${title}\r\ncontent-type: application/problem+json\r\n${later}content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
+    `HTTP/1.1 ${problem.status} ${problem.title}\r\ncontent-type: ${PROBLEM_TYPE}\r\n${later}content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
     // The other side need not close its half for this one to be over.
     () => socket.destroy(),
   );

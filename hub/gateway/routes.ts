@@ -4,7 +4,7 @@ import type { HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { EnrollRequest, RenewRequest } from "../../shared/api/enroll.ts";
-import { API_ERRORS, ApiError, type Problem } from "../../shared/api/errors.ts";
+import { ApiError, PROBLEM_TYPE, problemBody } from "../../shared/api/errors.ts";
 import { NodeId } from "../../shared/ids.ts";
 import { AgentFrame, Hello } from "../../shared/protocol/frames.ts";
 import { TRUST_PATH, type TrustChain } from "../../shared/trust.ts";
@@ -191,20 +191,12 @@ function problem(
       ? guard.refused(c.env.incoming.socket, error)
       : new ApiError("internal_error", "The hub failed to answer. Ask again; the hub's log has the reason.");
   if (!(error instanceof ApiError)) log.error("agent request failed", { path: shownPath(c.req.path), error });
-  const { status, title } = API_ERRORS[known.code];
   const later = known.retryAfterSeconds;
-  const answer: Problem = {
-    type: `urn:muster:problem:${known.code}`,
-    title,
-    status,
-    code: known.code,
-    detail: known.message,
-    ...(known.errors === undefined ? {} : { errors: known.errors }),
-  };
+  const answer = problemBody(known);
   return new Response(JSON.stringify(answer), {
-    status,
+    status: answer.status,
     headers: {
-      "content-type": "application/problem+json",
+      "content-type": PROBLEM_TYPE,
       ...(later === undefined ? {} : { "retry-after": String(later), connection: "close" }),
     },
   });

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { ApiError } from "../../shared/api/errors.ts";
+import { ApiError, problemBody } from "../../shared/api/errors.ts";
 import { docsPage } from "../ui/docs-page.ts";
 import { statusPage } from "../ui/status-page.ts";
 import type { ApiDependencies } from "./deps.ts";
 import { FailedLogins } from "./failed-logins.ts";
 import { openApiDocument } from "./openapi.ts";
-import { asApiError, problemOf, problemResponse } from "./problem.ts";
+import { asApiError, problemResponse } from "./problem.ts";
 import { type Env, register, requestIdOf } from "./register.ts";
 import { ROUTES } from "./routes/index.ts";
 import { TokenBudgets } from "./token-budgets.ts";
@@ -34,7 +34,11 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
         error,
       });
     c.header("x-request-id", c.get("requestId"));
-    return problemResponse(c, problemOf(known, c.get("requestId"), c.req.path), known.retryAfterSeconds);
+    return problemResponse(
+      c,
+      problemBody(known, { instance: c.req.path, request_id: c.get("requestId") }),
+      known.retryAfterSeconds,
+    );
   });
   app.use(
     bodyLimit({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { API_ERRORS, Problem } from "../../shared/api/errors.ts";
+import { API_ERRORS, PROBLEM_TYPE, Problem } from "../../shared/api/errors.ts";
 import { NodeDetail, NodeSummary, TaskCreate } from "../../shared/api/nodes.ts";
 import {
   Batch,
@@ -173,7 +173,7 @@ function parameters(route: Route): Schema[] {
 
 const problem = {
   description: "A problem (RFC 9457)",
-  content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+  content: { [PROBLEM_TYPE]: { schema: { $ref: "#/components/schemas/Problem" } } },
 };
 /** Of every route that needs a token, as each token has a budget. */
 const refusedForNow = {

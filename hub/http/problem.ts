@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import type { z } from "zod";
-import { API_ERRORS, ApiError, type Problem } from "../../shared/api/errors.ts";
+import { ApiError, PROBLEM_TYPE, type Problem } from "../../shared/api/errors.ts";
 import { isDatabaseAway } from "../db/away.ts";
 import { CommitOutcomeUnknownError } from "../db/tx.ts";
 import { SecretError } from "../secrets/port.ts";
@@ -8,23 +8,7 @@ import { isUniqueViolation } from "./routes/rows.ts";
 
 const MAX_ERRORS = 50;
 
-/** The one place where errors become answers (decision P4). What is not expected says nothing of itself to the client. */
-export function problemOf(error: unknown, requestId: string, instance: string): Problem {
-  const known = asApiError(error);
-  const { status, title } = API_ERRORS[known.code];
-  return {
-    type: `urn:muster:problem:${known.code}`,
-    title,
-    status,
-    code: known.code,
-    detail: known.message,
-    instance,
-    request_id: requestId,
-    ...(known.errors === undefined ? {} : { errors: known.errors }),
-    ...(known.context === undefined ? {} : { context: known.context }),
-  };
-}
-
+/** What an operator is told of an error (decision P4). What is not expected says nothing of itself to the client. */
 export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (isUniqueViolation(error))
@@ -54,7 +38,7 @@ export function asApiError(error: unknown): ApiError {
 
 export function problemResponse(c: Context, problem: Problem, retryAfterSeconds?: number): Response {
   const headers = {
-    "content-type": "application/problem+json",
+    "content-type": PROBLEM_TYPE,
     ...(problem.status === 401 ? { "www-authenticate": "Bearer" } : {}),
     ...(retryAfterSeconds === undefined ? {} : { "retry-after": String(retryAfterSeconds) }),
   };

@@ -87,3 +87,20 @@ export class ApiError extends Error {
     this.retryAfterSeconds = more.retryAfterSeconds;
   }
 }
+
+export const PROBLEM_TYPE = "application/problem+json";
+
+/** The one body of an answer that refuses, whoever asked and on whatever listener (RFC 9457). */
+export function problemBody(error: ApiError, request: Pick<Problem, "instance" | "request_id"> = {}): Problem {
+  const { status, title } = API_ERRORS[error.code];
+  return {
+    type: `urn:muster:problem:${error.code}`,
+    title,
+    status,
+    code: error.code,
+    detail: error.message,
+    ...request,
+    ...(error.errors === undefined ? {} : { errors: error.errors }),
+    ...(error.context === undefined ? {} : { context: error.context }),
+  };
+}
