@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Json } from "../../shared/json.ts";
+import { writeCursor } from "../db/cursor.ts";
 import type { DomainEventRow } from "../db/schema/index.ts";
 
 /** A domain event as a CloudEvent 1.0 (decision P5); `cursor` is an extension attribute: a reader that stops here goes on with it later. */
@@ -20,9 +21,7 @@ export type CloudEvent = z.output<typeof CloudEvent>;
 export const Position = z.tuple([z.string().regex(/^\d{1,18}$/)]);
 export const positionOf = (row: DomainEventRow): z.output<typeof Position> => [row.seq.toString()];
 
-/** As every list writes its cursors. */
-export const cursorOf = (row: DomainEventRow): string =>
-  Buffer.from(JSON.stringify(positionOf(row))).toString("base64url");
+export const cursorOf = (row: DomainEventRow): string => writeCursor(positionOf(row));
 
 export const toCloudEvent = (row: DomainEventRow): CloudEvent => ({
   specversion: "1.0",

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ApiError } from "../../shared/api/errors.ts";
+import { cursorContent, writeCursor } from "../db/cursor.ts";
 import { isStorable } from "./problem.ts";
 
 /** Query of every list. The cursor is opaque: it is where the last page ended, in the list's own order. */
@@ -17,19 +18,23 @@ export function readCursor(
   keys: number | z.ZodType<readonly string[]>,
 ): readonly string[] | null {
   if (cursor === undefined) return null;
-  const refuse = () =>
-    new ApiError("validation_failed", "The cursor is not one of this list. Leave it out to begin at the start.", {
-      errors: [{ pointer: "/cursor", message: "is not a cursor of this list" }],
-    });
-  try {
-    const parsed = (typeof keys === "number" ? anyKeys(keys) : keys).safeParse(
-      JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")),
-    );
-    if (parsed.success) return parsed.data;
-  } catch {
-    // Not base64url JSON.
-  }
-  throw refuse();
+  const parsed = (typeof keys === "number" ? anyKeys(keys) : keys).safeParse(cursorContent(cursor));
+  if (parsed.success) return parsed.data;
+  throw new ApiError("validation_failed", "The cursor is not one of this list. Leave it out to begin at the start.", {
+    errors: [{ pointer: "/cursor", message: "is not a cursor of this list" }],
+  });
+}
+
+/** PostgreSQL's text of a time in UTC, which keeps the microseconds that a Date would cut off, and an id: where a list that is newest first ended. */
+const Before = z.tuple([
+  z.string().refine((text) => z.iso.datetime().safeParse(text.replace(" ", "T").replace(/\+00$/, "Z")).success),
+  z.uuid(),
+]);
+
+/** The same for a list by time and id, newest first. */
+export function readBefore(cursor: string | undefined): readonly [string, string] | null {
+  const [at, id] = readCursor(cursor, Before) ?? [];
+  return at === undefined || id === undefined ? null : [at, id];
 }
 
 /** A page of rows that were asked for with one more than the limit. */
@@ -44,5 +49,3 @@ export function pageOf<Row, Item>(
   const more = rows.length > limit && last !== undefined;
   return { items: shown.map(toItem), next_cursor: more ? writeCursor(keysOf(last)) : null };
 }
-
-const writeCursor = (keys: readonly string[]): string => Buffer.from(JSON.stringify(keys)).toString("base64url");

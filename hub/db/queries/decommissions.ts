@@ -17,7 +17,7 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { listStageEvents } from "./workflow-events.ts";
-import { beforeCursor, cursorOf, isoOrNull, toProgress, toStageEvent } from "./workflow-views.ts";
+import { isoOrNull, requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 import { wakeWorkflows } from "./workflow-wakes.ts";
 
 type Row = { decommission: NodeDecommission; workflow: Workflow };
@@ -60,33 +60,28 @@ export interface DecommissionFilter {
   readonly hostname?: string | undefined;
 }
 
-/** Newest first. Throws ApiError `validation_failed` for a cursor that this list did not give. */
+/** Newest first; `before` is the last one of the page before. */
 export async function listDecommissions(
   db: Db | Tx,
   filter: DecommissionFilter,
-  page: { limit: number; cursor?: string | undefined },
-): Promise<{ items: Decommission[]; next_cursor: string | null }> {
+  page: { readonly before: readonly [string, string] | null; readonly limit: number },
+): Promise<{ decommission: Decommission; at: string }[]> {
   const conditions: (SQL | undefined)[] = [
     filter.nodeId === undefined ? undefined : eq(nodeDecommissions.nodeId, filter.nodeId),
     filter.siteId === undefined ? undefined : eq(nodeDecommissions.siteId, filter.siteId),
     filter.mode === undefined ? undefined : eq(nodeDecommissions.mode, filter.mode),
     filter.status === undefined ? undefined : eq(workflows.status, filter.status),
     filter.hostname === undefined ? undefined : eq(nodeDecommissions.hostname, filter.hostname),
-    page.cursor === undefined ? undefined : beforeCursor(page.cursor),
+    page.before === null ? undefined : requestedBefore(page.before),
   ];
   const rows = await db
-    .select({ ...columns, at: sql<string>`${workflows.requestedAt}::text` })
+    .select({ ...columns, at: requestedAtText })
     .from(nodeDecommissions)
     .innerJoin(workflows, eq(workflows.id, nodeDecommissions.decommissionId))
     .where(and(...conditions))
     .orderBy(desc(workflows.requestedAt), desc(workflows.id))
-    .limit(page.limit + 1);
-  const items = rows.slice(0, page.limit);
-  const last = items.at(-1);
-  return {
-    items: items.map(toDecommission),
-    next_cursor: rows.length > page.limit && last !== undefined ? cursorOf(last.at, last.workflow.id) : null,
-  };
+    .limit(page.limit);
+  return rows.map((row) => ({ decommission: toDecommission(row), at: row.at }));
 }
 
 export interface DecommissionRows {

@@ -1,7 +1,7 @@
 import type { Onboarding, OnboardingDetail } from "../../../shared/api/onboardings.ts";
 import type { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { OnboardingStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
-import { and, desc, eq, type SQL, sql } from "../orm.ts";
+import { and, desc, eq, type SQL } from "../orm.ts";
 import {
   type MaasSite,
   type MaasSiteProfile,
@@ -16,7 +16,7 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { listStageEvents } from "./workflow-events.ts";
-import { beforeCursor, cursorOf, toProgress, toStageEvent } from "./workflow-views.ts";
+import { requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 
 type Row = { onboarding: NodeOnboarding; workflow: Workflow };
 
@@ -59,35 +59,28 @@ export interface OnboardingFilter {
   readonly hostname?: string | undefined;
 }
 
-/** Newest first. Throws ApiError `validation_failed` for a cursor that this list did not give. */
+/** Newest first; `before` is the last one of the page before. */
 export async function listOnboardings(
   db: Db | Tx,
   filter: OnboardingFilter,
-  page: { limit: number; cursor?: string | undefined },
-): Promise<{ items: Onboarding[]; next_cursor: string | null }> {
+  page: { readonly before: readonly [string, string] | null; readonly limit: number },
+): Promise<{ onboarding: Onboarding; at: string }[]> {
   const conditions: (SQL | undefined)[] = [
     filter.batchId === undefined ? undefined : eq(nodeOnboardings.batchId, filter.batchId),
     filter.siteId === undefined ? undefined : eq(nodeOnboardings.siteId, filter.siteId),
     filter.nodeId === undefined ? undefined : eq(nodeOnboardings.nodeId, filter.nodeId),
     filter.status === undefined ? undefined : eq(workflows.status, filter.status),
     filter.hostname === undefined ? undefined : eq(nodeOnboardings.hostname, filter.hostname),
-    page.cursor === undefined ? undefined : beforeCursor(page.cursor),
+    page.before === null ? undefined : requestedBefore(page.before),
   ];
   const rows = await db
-    // The text keeps PostgreSQL's microseconds, which a Date would cut off, and with them rows of the same millisecond.
-    .select({ ...columns, at: sql<string>`${workflows.requestedAt}::text` })
+    .select({ ...columns, at: requestedAtText })
     .from(nodeOnboardings)
     .innerJoin(workflows, eq(workflows.id, nodeOnboardings.onboardingId))
     .where(and(...conditions))
     .orderBy(desc(workflows.requestedAt), desc(workflows.id))
-    .limit(page.limit + 1);
-  const items = rows.slice(0, page.limit);
-  const last = items.at(-1);
-  const more = rows.length > page.limit && last !== undefined;
-  return {
-    items: items.map(toOnboarding),
-    next_cursor: more ? cursorOf(last.at, last.workflow.id) : null,
-  };
+    .limit(page.limit);
+  return rows.map((row) => ({ onboarding: toOnboarding(row), at: row.at }));
 }
 
 /** The rows that every stage of an onboarding works with, read afresh in one statement. */

@@ -1,7 +1,4 @@
-import { z } from "zod";
-import { ApiError } from "../../../shared/api/errors.ts";
 import type { StageEvent, WorkflowProgress } from "../../../shared/api/workflow-progress.ts";
-import type { WorkflowId } from "../../../shared/ids.ts";
 import type { Json } from "../../../shared/json.ts";
 import { type SQL, sql } from "../orm.ts";
 import { type Workflow, type WorkflowEvent, workflows } from "../schema/index.ts";
@@ -40,23 +37,9 @@ export const toStageEvent = (event: WorkflowEvent): StageEvent => ({
   occurred_at: event.occurredAt.toISOString(),
 });
 
-/** Where a page of a list by `requested_at`, newest first, ended. The text keeps PostgreSQL's microseconds, which a Date would cut off. */
-export const cursorOf = (requestedAt: string, id: WorkflowId): string =>
-  Buffer.from(`${requestedAt}|${id}`).toString("base64url");
+/** Of a list by `requested_at`, newest first: the page after the row of this time and id. */
+export const requestedBefore = ([at, id]: readonly [string, string]): SQL =>
+  sql`(${workflows.requestedAt}, ${workflows.id}) < (${at}::timestamptz, ${id}::uuid)`;
 
-/** PostgreSQL's text of a timestamp in UTC, and an id; both real, or the database would refuse the statement. */
-const Cursor = z.tuple([
-  z.string().refine((text) => z.iso.datetime().safeParse(text.replace(" ", "T").replace(/\+00$/, "Z")).success),
-  z.uuid(),
-]);
-
-/** Throws ApiError `validation_failed` for a cursor that no such list gave. */
-export function beforeCursor(cursor: string): SQL {
-  const parsed = Cursor.safeParse(Buffer.from(cursor, "base64url").toString("utf8").split("|"));
-  if (!parsed.success) {
-    throw new ApiError("validation_failed", "The cursor is not one that this list gave. Start again without it.", {
-      errors: [{ pointer: "/cursor", message: "is not a cursor of this list" }],
-    });
-  }
-  return sql`(${workflows.requestedAt}, ${workflows.id}) < (${parsed.data[0]}::timestamptz, ${parsed.data[1]}::uuid)`;
-}
+/** Its time for a cursor. The text keeps PostgreSQL's microseconds, which a Date would cut off, and with them rows of the same millisecond. */
+export const requestedAtText = sql<string>`${workflows.requestedAt}::text`;

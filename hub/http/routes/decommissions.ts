@@ -22,7 +22,7 @@ import { applyForce } from "../../workflows/decommission/force-decommission.ts";
 import { startDecommission } from "../../workflows/decommission/start-decommission.ts";
 import { applyVerb } from "../../workflows/engine/apply-verb.ts";
 import { VERBS, type Verb } from "../../workflows/engine/recovery.ts";
-import { pageQuery } from "../page.ts";
+import { pageOf, pageQuery, readBefore } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { VERB_SUMMARIES } from "../verb-summaries.ts";
 
@@ -121,8 +121,8 @@ const listAllDecommissions = readRoute({
   }),
   status: 200,
   response: page(Decommission),
-  read: ({ query, deps }) =>
-    listDecommissions(
+  read: async ({ query, deps }) => {
+    const rows = await listDecommissions(
       deps.db,
       {
         nodeId: query.node_id,
@@ -131,8 +131,15 @@ const listAllDecommissions = readRoute({
         status: query.status,
         hostname: query.hostname,
       },
-      { limit: query.limit, cursor: query.cursor },
-    ),
+      { before: readBefore(query.cursor), limit: query.limit + 1 },
+    );
+    return pageOf(
+      rows,
+      query.limit,
+      ({ decommission, at }) => [at, decommission.decommission_id],
+      ({ decommission }) => decommission,
+    );
+  },
 });
 
 const getDecommission = readRoute({

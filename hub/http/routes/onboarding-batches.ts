@@ -5,18 +5,13 @@ import { FAILURE_CLASSES } from "../../../shared/failures.ts";
 import { BatchId, SiteId } from "../../../shared/ids.ts";
 import { listBatches, readBatch } from "../../db/queries/onboarding-batches.ts";
 import { cancelBatch, recoverBatch } from "../../workflows/onboarding/batch-verbs.ts";
-import { pageOf, pageQuery, readCursor } from "../page.ts";
+import { pageOf, pageQuery, readBefore } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
 
 const BatchParams = z.strictObject({ id: BatchId });
 const path = "/api/v1/admin/onboarding-batches";
 const tag = "onboardings";
 const reason = z.string().min(1).max(512);
-/** PostgreSQL's text of a time in UTC, and an id. */
-const Before = z.tuple([
-  z.string().refine((text) => z.iso.datetime().safeParse(text.replace(" ", "T").replace(/\+00$/, "Z")).success),
-  z.uuid(),
-]);
 
 const listOnboardingBatches = readRoute({
   operationId: "listOnboardingBatches",
@@ -29,11 +24,10 @@ const listOnboardingBatches = readRoute({
   status: 200,
   response: page(Batch),
   read: async ({ query, deps }) => {
-    const before = readCursor(query.cursor, Before);
     const rows = await listBatches(
       deps.db,
       { siteId: query.site_id },
-      { before: before === null ? null : [before[0] ?? "", before[1] ?? ""], limit: query.limit + 1 },
+      { before: readBefore(query.cursor), limit: query.limit + 1 },
     );
     return pageOf(
       rows,

@@ -18,7 +18,7 @@ import type { Db, Tx } from "../../db/tx.ts";
 import { applyVerb } from "../../workflows/engine/apply-verb.ts";
 import { VERBS, type Verb } from "../../workflows/engine/recovery.ts";
 import { startOnboarding, startOnboardingBatch } from "../../workflows/onboarding/start-onboarding.ts";
-import { pageQuery } from "../page.ts";
+import { pageOf, pageQuery, readBefore } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { VERB_SUMMARIES } from "../verb-summaries.ts";
 
@@ -87,8 +87,8 @@ const listAllOnboardings = readRoute({
   }),
   status: 200,
   response: page(Onboarding),
-  read: ({ query, deps }) =>
-    listOnboardings(
+  read: async ({ query, deps }) => {
+    const rows = await listOnboardings(
       deps.db,
       {
         batchId: query.batch_id,
@@ -97,8 +97,15 @@ const listAllOnboardings = readRoute({
         status: query.status,
         hostname: query.hostname,
       },
-      { limit: query.limit, cursor: query.cursor },
-    ),
+      { before: readBefore(query.cursor), limit: query.limit + 1 },
+    );
+    return pageOf(
+      rows,
+      query.limit,
+      ({ onboarding, at }) => [at, onboarding.onboarding_id],
+      ({ onboarding }) => onboarding,
+    );
+  },
 });
 
 const getOnboarding = readRoute({

@@ -97,10 +97,16 @@ describe("input that is JSON and still cannot be taken", () => {
       ["/api/v1/admin/nodes", `["a\\u0000","${NOBODY}"]`],
       ["/api/v1/admin/events", '["abc"]'],
       ["/api/v1/admin/events", '["99999999999999999999"]'],
-      [onboardings, `2026-99-99 00:00:00+00|${NOBODY}`],
-      [onboardings, `2026-02-30 00:00:00.000001+00|${NOBODY}`],
-      [onboardings, `2026-01-01 00:00:00+00|${"-".repeat(36)}`],
-      [onboardings, "nonsense"],
+      ...[onboardings, "/api/v1/admin/decommissions", "/api/v1/admin/onboarding-batches"].flatMap(
+        (list) =>
+          [
+            [list, `["2026-99-99 00:00:00+00","${NOBODY}"]`],
+            [list, `["2026-02-30 00:00:00.000001+00","${NOBODY}"]`],
+            [list, `["2026-01-01 00:00:00+00","${"-".repeat(36)}"]`],
+            [list, `2026-01-01 00:00:00+00|${NOBODY}`],
+            [list, "nonsense"],
+          ] as const,
+      ),
     ] as const)
       expect(await refused("GET", `${path}?cursor=${cursorOf(text)}`)).toEqual({ status: 400, pointers: ["/cursor"] });
   });

@@ -294,14 +294,19 @@ describe("a batch", () => {
     const failed = await listOnboardings(
       db(),
       { batchId: batch_id, status: "failed_manual_intervention" },
-      { limit: 10 },
+      { before: null, limit: 10 },
     );
-    expect(failed.items[0]).toMatchObject({ failure_class: "bmc_power_failure", current_stage: "commission_node" });
-    const first = await listOnboardings(db(), { batchId: batch_id }, { limit: 4 });
-    expect(first.items).toHaveLength(4);
-    const rest = await listOnboardings(db(), { batchId: batch_id }, { limit: 4, cursor: first.next_cursor ?? "" });
-    expect(new Set([...first.items, ...rest.items].map((item) => item.onboarding_id)).size).toBe(6);
-    expect(rest.next_cursor).toBeNull();
+    expect(failed[0]?.onboarding).toMatchObject({
+      failure_class: "bmc_power_failure",
+      current_stage: "commission_node",
+    });
+    const first = await listOnboardings(db(), { batchId: batch_id }, { before: null, limit: 4 });
+    expect(first).toHaveLength(4);
+    const { at = "", onboarding: last } = first.at(-1) ?? {};
+    const before = [at, last?.onboarding_id ?? ""] as const;
+    const rest = await listOnboardings(db(), { batchId: batch_id }, { before, limit: 4 });
+    expect(rest).toHaveLength(2);
+    expect(new Set([...first, ...rest].map(({ onboarding }) => onboarding.onboarding_id)).size).toBe(6);
   });
 
   it("is refused whole when one host is taken, naming each row and the holder", async () => {
