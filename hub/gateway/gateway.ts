@@ -9,8 +9,8 @@ import {
   openSession,
   readDisplacing,
   recordContacts,
+  recordTrust,
 } from "../db/queries/agent-sessions.ts";
-import { recordTrust } from "../db/queries/authority-statements.ts";
 import { knowsBoot, recordNodeEvent } from "../db/queries/node-events.ts";
 import { keepInventory } from "../db/queries/node-inventories.ts";
 import { readNode } from "../db/queries/nodes.ts";

@@ -230,3 +230,9 @@ export async function readOpenSession(db: Db | Tx, nodeId: NodeId, generation: n
     );
   return session ?? null;
 }
+
+/** An agent's word: it believes the chain up to there, and has it on disk. */
+export async function recordTrust(db: Db, nodeId: NodeId, epoch: number, sequence: number): Promise<void> {
+  await db.execute(sql`
+    update ${agentSessions} set trust_sequence = ${sequence} where node_id = ${nodeId} and session_epoch = ${epoch}`);
+}

@@ -50,12 +50,6 @@ export async function addStatement(tx: Tx, statement: TrustStatement): Promise<v
   await tx.insert(authorityStatements).values({ ...same, caPem, orderKey });
 }
 
-/** An agent's word: it believes the chain up to there, and has it on disk. */
-export async function recordTrust(db: Db, nodeId: NodeId, epoch: number, sequence: number): Promise<void> {
-  await db.execute(sql`
-    update ${agentSessions} set trust_sequence = ${sequence} where node_id = ${nodeId} and session_epoch = ${epoch}`);
-}
-
 export interface TrustCounts {
   readonly hosts: number;
   readonly informed: number;

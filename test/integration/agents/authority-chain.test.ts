@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { sql } from "../../../hub/db/orm.ts";
-import { openSession } from "../../../hub/db/queries/agent-sessions.ts";
-import { countTrust, recordTrust } from "../../../hub/db/queries/authority-statements.ts";
+import { openSession, recordTrust } from "../../../hub/db/queries/agent-sessions.ts";
+import { countTrust } from "../../../hub/db/queries/authority-statements.ts";
 import { authorityStatements } from "../../../hub/db/schema/index.ts";
 import { authority as section } from "../../../hub/diagnostics/sections/authority.ts";
 import { HubAuthority } from "../../../hub/gateway/hub-authority.ts";
