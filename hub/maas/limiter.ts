@@ -1,4 +1,4 @@
-/** At most so many requests of one site at once, and fewer of those that wait for a BMC (decision M13). */
+/** At most so many requests of one site at once, and fewer of those that wait for a BMC (decisions M13, P13). */
 export interface Limits {
   readonly total: number;
   readonly slow: number;
