@@ -3,21 +3,21 @@ import { presentAmong } from "../db/queries/maas-machines.ts";
 import type { Db } from "../db/tx.ts";
 import { MaasError, type MaasMachine, type MaasPort } from "../maas/port.ts";
 
-/** Direct reads of vanished machines in one look. */
+/** Limit of direct reads of vanished machines in one poll. */
 const MAX_CONFIRMATIONS = 100;
 
 export interface Confirmed {
   readonly gone: readonly string[];
-  /** They were missing from a list, and are there all the same. */
+  /** Machines that were missing from a list, but still exist. */
   readonly present: readonly MaasMachine[];
-  /** The ones that are still to be asked for. */
+  /** Machines that are still to be read directly. */
   readonly left: readonly string[];
 }
 const NOTHING: Confirmed = { gone: [], present: [], left: [] };
 
 /**
- * Missing from a list proves nothing: it may be a permission that changed. Gone is what a direct read answers with 404 while we are admin
- * (decision M14). What is known to be gone, or was never seen, is not asked for again.
+ * A machine that is missing from a list is not proven gone: a permission may have changed. It is gone if a direct read answers 404 while our user is an
+ * administrator (decision M14). Machines that are known to be gone, or were never seen, are not read.
  */
 export async function confirmGone(
   db: Db,
@@ -37,12 +37,12 @@ export async function confirmGone(
     if (machine === "gone") gone.push(systemId);
     else if (machine !== "unreadable") present.push(machine);
   }
-  // A right that was lost while we asked is what 404 says too.
+  // MAAS also answers 404 if our user lost the right while we asked.
   if (gone.length > 0 && !(await maas.whoami()).isSuperuser) return { ...NOTHING, present };
   return { gone, present, left: suspects.slice(MAX_CONFIRMATIONS) };
 }
 
-/** An answer that cannot be read is an answer: the machine is there. */
+/** An unreadable answer is still an answer: the machine exists. */
 async function readIfReadable(maas: MaasPort, systemId: string): Promise<MaasMachine | "gone" | "unreadable"> {
   try {
     return (await maas.readMachine(systemId)) ?? "gone";

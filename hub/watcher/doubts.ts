@@ -1,40 +1,40 @@
 import type { MaasEvent, MaasMachine } from "../maas/port.ts";
 
 /**
- * Machines whose last reading may be out of date although no event names them. MAAS tells that a power action begins and never that power has
- * changed; and what happens to a host behind MAAS's back it finds out by itself, minutes later, and tells nobody.
+ * Machines whose last reading may be outdated although no event names them. MAAS reports that a power action begins, and never that power has
+ * changed. If a host changes without MAAS, its BMC poll finds that minutes later and sends no event.
  */
 
-/** A machine that what is recorded makes doubtful; another `key` is another reason, and begins anew. */
+/** A machine whose recorded state is in doubt. A changed `key` is a new reason and restarts the series of readings. */
 export interface Doubtful {
   readonly systemId: string;
   readonly key: string;
 }
 interface Doubt {
-  /** What settles it; null: nothing but that its reason is gone. */
+  /** The power state that ends the doubt; null: the doubt ends only when its reason is gone. */
   readonly wanted: string | null;
   readonly key: string;
-  /** When it was first read for it; null: not yet. */
+  /** When the machine was first read for this doubt; null: not yet. */
   since: number | null;
   readAt: number;
 }
 
-/** A reading that is in doubt for longer is left to the next sweep. */
+/** A doubt that lasts longer is left to the next sweep. */
 export const DOUBT_MS = 1_800_000;
 const LONGEST_PAUSE_MS = 240_000;
 
-/** Read again after as long as it has been in doubt, so at growing intervals and a dozen times in all. */
+/** The pause before the next reading is as long as the doubt has lasted. So intervals grow, and there are about a dozen readings. */
 const pauseMs = (doubtedForMs: number): number => Math.min(doubtedForMs, LONGEST_PAUSE_MS);
 
-/** What a power action means the machine to be. */
+/** The power state that each power action is meant to reach. */
 const WANTED: Readonly<Record<string, string>> = { "User powering up node": "on", "User powering down node": "off" };
 
 export class Doubts {
-  /** By machine: what an event began, and what is recorded. */
+  /** By machine: doubts that an event began, and doubts from the recorded state. */
   readonly #told = new Map<string, Doubt>();
   readonly #recorded = new Map<string, Doubt>();
 
-  /** What is recorded now: a reason that is gone is forgotten. */
+  /** Takes the doubts of the recorded state; a doubt whose reason is gone is deleted. */
   record(doubtful: readonly Doubtful[]): void {
     const ids = new Set(doubtful.map(({ systemId }) => systemId));
     for (const systemId of this.#recorded.keys()) if (!ids.has(systemId)) this.#recorded.delete(systemId);
@@ -43,14 +43,14 @@ export class Doubts {
         this.#recorded.set(systemId, { wanted: null, key, since: null, readAt: 0 });
   }
 
-  /** The machines to be read in a look at `now`. */
+  /** The machines to be read in a poll at `now`. */
   due(now: number): string[] {
     const isDue = ([, { since, readAt }]: [string, Doubt]): boolean =>
       since === null || (readAt - since <= DOUBT_MS && now - readAt >= pauseMs(readAt - since));
     return [...new Set([...this.#told, ...this.#recorded].filter(isDue).map(([systemId]) => systemId))];
   }
 
-  /** A look that was kept: the events that were news to it, oldest first, the machines that it asked for at `now`, and what it saw of them. */
+  /** Takes the result of a stored poll: its new events, oldest first, the machines that it requested at `now`, and the machines that it read. */
   looked(
     events: readonly MaasEvent[],
     { asked, machines }: { readonly asked: readonly string[]; readonly machines: readonly MaasMachine[] },
@@ -62,7 +62,7 @@ export class Doubts {
     }
     for (const { systemId, powerState } of machines)
       if (this.#told.get(systemId)?.wanted === powerState) this.#told.delete(systemId);
-    // One that could not be read, or was not there, is not asked for with every look either.
+    // A machine that could not be read, or did not exist, is not requested with every poll either.
     for (const systemId of [...asked, ...machines.map((machine) => machine.systemId)])
       for (const doubt of [this.#told.get(systemId), this.#recorded.get(systemId)]) {
         if (doubt === undefined) continue;

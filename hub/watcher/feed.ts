@@ -2,24 +2,24 @@ import type { MaasSiteWatch } from "../db/schema/index.ts";
 import { MaasError, type MaasEvent, type MaasPort } from "../maas/port.ts";
 import { EVENTS_PER_REQUEST, type FeedPlace, queryFrom, readFeed, wordOf } from "./plan.ts";
 
-/** What the events feed of a site says since the last look. */
+/** The result of one reading of a site's events feed. */
 export interface Feed {
-  /** Null before the first look that could read it. */
+  /** Null until a poll has read the feed. */
   readonly place: FeedPlace | null;
   readonly reset: boolean;
   readonly changed: readonly string[];
   readonly events: readonly MaasEvent[];
-  /** Why it could not be read, though MAAS may be asked for its machines all the same; else null. */
+  /** Why the feed could not be read, although MAAS can still be asked for its machines; otherwise null. */
   readonly error: MaasError | null;
 }
 
-/** Requests for events in one look; what is left comes with the next one. */
+/** Limit of requests for events in one poll; the next poll reads the rest. */
 const MAX_FEED_REQUESTS = 20;
 
-/** Whoever answers so has nothing to say of machines either. */
+/** After these errors MAAS will not answer a request for machines either. */
 const HOPELESS: readonly MaasError["code"][] = ["unauthorized", "unreachable"];
 
-/** A feed that MAAS cannot give, or that has another shape than we know, leaves the machines to be read without it (decision M8). */
+/** If MAAS cannot give the feed, or it has an unknown shape, the machines are read without it (decision M8). */
 export async function readFeedOf(
   maas: MaasPort,
   { eventCursor: cursor, eventMark: mark }: Pick<MaasSiteWatch, "eventCursor" | "eventMark">,
@@ -51,7 +51,7 @@ async function goOn(maas: MaasPort, place: FeedPlace, seen: ReadonlyMap<number, 
     after = Math.max(after, ...page.map((event) => event.id));
     if (page.length < EVENTS_PER_REQUEST) break;
   }
-  // An empty answer may mean "nothing new since a cursor of 0" or a sequence that went back; the newest event tells.
+  // An empty answer may mean that nothing happened since a cursor of 0, or that the sequence went back; the newest event shows which.
   const [newest = null] =
     events.length > 0
       ? events.toSorted((a, b) => b.id - a.id)

@@ -18,37 +18,37 @@ export interface LookDependencies {
   readonly inTx: InTx;
   readonly log: Log;
   readonly sweepIntervalMs: number;
-  /** How long a look waits for a sweep that it has begun. */
+  /** How long a poll waits for a sweep that it has begun. */
   readonly sweepPatienceMs?: number;
-  /** How long after a list of machines, or of their ids, the next list of ids is asked for. */
+  /** How long after a list of machines, or of their ids, the next list of ids is requested. */
   readonly rollCallMs?: number;
-  /** Called when a sweep has ended that went on beside the looks: the next one will keep it. */
+  /** Called when a sweep has ended that ran in parallel with the polls: the next poll will store it. */
   readonly onSweepEnded?: () => void;
 }
 
-/** What one hub remembers of a site from look to look; without it a look only does more than it needs. */
+/** What one hub remembers of a site from poll to poll. It only saves work: without it a poll reads more than it needs. */
 export interface LookMemory {
-  /** What the events of the overlap said that were acted on, by id. */
+  /** Content of the events of the overlap that were already processed, by event id. */
   readonly seen: Map<number, string>;
-  /** Before this, by `performance.now()`, machines are not read for being waited on alone. */
+  /** Until this time, by `performance.now()`, a machine is not read only because a stage waits on it. */
   waitedNotBefore: number;
-  /** The machines that were waited on when that was last asked. */
+  /** The machines that stages waited on when the hub last read that. */
   waited: ReadonlySet<string>;
   looksSinceWaited: number;
-  /** A reading of all machines that is not over, or that has left machines to be asked for. */
+  /** A reading of all machines that has not ended, or that has left machines to be confirmed. */
   sweep: Sweep | null;
-  /** Before this no other one is begun: the last has failed. */
+  /** No new sweep begins before this time, because the last one failed. */
   sweepNotBefore: number;
   sweepFailed: boolean;
-  /** Machines of which the log has been told that they cannot be read. */
+  /** Unreadable machines that the log has already reported. */
   readonly unreadable: Set<string>;
   /** Machines that are read again without an event. */
   readonly doubts: Doubts;
-  /** A list of ids that was asked for and is not used yet. */
+  /** A list of ids that was requested and is not used yet. */
   rollCall: RollCall | null;
-  /** When all machines, or all their ids, were last asked for. */
+  /** When all machines, or all their ids, were last requested. */
   calledAt: number;
-  /** Machines that the last list of ids has not, and that are still to be asked for. */
+  /** Machines that are missing from the last list of ids and still to be read directly. */
   unanswered: readonly string[];
 }
 export const emptyMemory = (): LookMemory => ({
@@ -68,13 +68,13 @@ export const emptyMemory = (): LookMemory => ({
 
 const SWEEP_PATIENCE_MS = 2_000;
 
-/** Another hub has taken the site over: what was seen is not kept. */
+/** Another hub has taken the site over, so this hub does not store its readings. */
 class SiteLost extends Error {}
 
 /**
- * One look at a site: its events since the last one, then in one request the machines that changed or are newly waited on. A sweep, when one is due,
- * reads all; one that takes long goes on beside the looks, and the look that finds it ended keeps it. Throws MaasError where nothing could be read.
- * Answers what was read, and what could not be; `lost`: another hub has the site, and nothing was kept.
+ * One poll of a site: its new events, then in one request the machines that changed or that a stage newly waits on. If a sweep is due, the poll
+ * reads all machines. A long sweep continues in parallel with the polls, and the first poll after its end stores it. Throws MaasError if nothing could be read.
+ * Returns what was read, and what could not be; `lost`: another hub has the site, and nothing was stored.
  */
 export async function lookAtSite(
   deps: LookDependencies,
@@ -84,7 +84,7 @@ export async function lookAtSite(
   memory: LookMemory,
 ): Promise<LookResult | "lost"> {
   const feed = await readFeedOf(maas, watch, memory.seen);
-  // What a list that is under way says may be from before.
+  // A list that is still being read may be from before the feed went back.
   if (feed.reset) memory.sweep = null;
   const begins = memory.sweep === null && performance.now() >= memory.sweepNotBefore && isOwed(deps, watch, feed);
   if (begins) {
@@ -113,13 +113,13 @@ export async function lookAtSite(
   };
 }
 
-/** What a look that was kept has read. */
+/** What a stored poll has read. */
 export interface LookResult {
   /** `all`: every machine. */
   readonly read: "some" | "all";
-  /** Machines that MAAS does not list any more, of which it is not asked yet whether they are gone. */
+  /** Machines that MAAS no longer lists and that were not yet read directly. */
   readonly unconfirmed: readonly string[];
-  /** Why the feed or the list could not be read; null where both could, as far as they were asked for. The caller records it. */
+  /** Why the feed or the list could not be read; null if both could, as far as they were requested. The caller stores it. */
   readonly error: unknown;
 }
 
@@ -128,7 +128,7 @@ interface ReadSome {
   readonly list: MachineList;
   readonly missing: readonly string[];
   readonly readSince: string | null;
-  /** The machines that are waited on, where that was asked; `all`: each of them was read. */
+  /** The machines that stages wait on, if that was read; `all`: each of them was read from MAAS. */
   readonly waited: { readonly ids: readonly string[]; readonly all: boolean } | null;
 }
 const NOTHING_READ: ReadSome = {
@@ -151,7 +151,7 @@ async function readSome(
   feed: Feed,
   memory: LookMemory,
 ): Promise<ReadSome> {
-  // Without events, reading is all that tells.
+  // Without events only a reading shows changes.
   const waited = await askWaited(db, siteId, watch.wakeRequestedAt !== null || feed.error !== null, memory);
   const fresh = waited === null ? [] : waited.ids.filter((id) => waited.all || !memory.waited.has(id));
   if (waited !== null) {
@@ -174,7 +174,7 @@ async function askWaited(db: Db, siteId: SiteId, each: boolean, memory: LookMemo
   return { ids, all: each || memory.looksSinceWaited + 1 >= LOOKS_PER_WAITED_READ };
 }
 
-/** Machines that MAAS has not any more by its list of ids, which is asked for where no list of machines was for a while. */
+/** Machines that are missing from MAAS's list of ids. The list is requested if no list of machines was read for a while. */
 async function callTheRoll(
   { db, log, rollCallMs = ROLL_CALL_MS }: LookDependencies,
   siteId: SiteId,
@@ -188,7 +188,7 @@ async function callTheRoll(
   const end = memory.rollCall?.end ?? null;
   if (end === null) return memory.unanswered;
   memory.rollCall = null;
-  // Kept before anything else is asked: a look that fails after this must not lose the answer.
+  // Stored before the next request: if the poll fails after this, the answer must not be lost.
   if ("missing" in end) memory.unanswered = end.missing;
   else log.warn("MAAS did not say which machines it has; the next sweep tells", { site_id: siteId, error: end.error });
   return memory.unanswered;
@@ -203,7 +203,7 @@ interface LookFindings {
   readonly memory: LookMemory;
 }
 
-/** One transaction: what was seen, and last of all that this hub was the one to see it. False when it was not. */
+/** One transaction: stores the readings and, last, checks that this hub still watches the site. False if it does not. */
 async function keep(
   deps: LookDependencies,
   siteId: SiteId,
@@ -247,7 +247,7 @@ async function keep(
   }
 }
 
-/** Of a machine that is in several readings the first, which is the newest. */
+/** If a machine is in several readings, returns only its first, which is the newest. */
 function onceEach(readings: readonly Seen[]): Seen[] {
   const taken = new Set<string>();
   return readings.map(({ machines, readSince }) => {
@@ -257,10 +257,10 @@ function onceEach(readings: readonly Seen[]): Seen[] {
   });
 }
 
-/** Only once a look was kept: one that failed, or that another hub's replaced, must act on the same events again. */
+/** Called only after a poll was stored: a poll that failed, or that another hub replaced, must process the same events again. */
 function remember(memory: LookMemory, feed: Feed, some: ReadSome, swept: SweptList | null): void {
   const { seen } = memory;
-  // Ids that MAAS gives out a second time are new events.
+  // An id that MAAS uses a second time is a new event.
   if (feed.reset) seen.clear();
   const news = feed.events.filter((event) => seen.get(event.id) !== wordOf(event)).toSorted((a, b) => a.id - b.id);
   const machines = [...some.list.machines, ...(swept?.machines ?? [])];
@@ -287,10 +287,10 @@ function settleSweep(memory: LookMemory, list: SweptList | null, confirmed: Conf
   }
 }
 
-/** Machines that are named in one line of the log. */
+/** Limit of machines that one log line names. */
 const MACHINES_NAMED = 20;
 
-/** Says once of each machine that it cannot be read; a sweep tells as well which can again. */
+/** Logs each unreadable machine once; a sweep also logs machines that are readable again. */
 function tellUnreadable(
   log: Log,
   siteId: SiteId,

@@ -27,7 +27,7 @@ const asObserved = (machine: MaasMachine): ObservedMachine => ({
   syncIntervalSeconds: machine.syncIntervalSeconds,
 });
 
-/** Machines of one reading. */
+/** The machines of one reading. */
 export interface Seen {
   readonly machines: readonly MaasMachine[];
   /** When the reading began, by the database's clock; null: just now. */
@@ -35,8 +35,8 @@ export interface Seen {
 }
 
 /**
- * Keeps what was seen and wakes whatever waits on a machine that changed, in one transaction and a number of statements that no fleet raises. It locks
- * machines, then nodes' bindings, then workflows. A machine is in one reading at most.
+ * Stores readings and wakes the workflows that wait on a machine that changed. It is one transaction, and its number of statements does not grow with the fleet. It locks
+ * machines, then nodes' bindings, then workflows. Each machine must be in at most one reading.
  */
 export async function keepObserved(
   tx: Tx,
@@ -52,11 +52,11 @@ export async function keepObserved(
   const bound = await followBindings(tx, siteId, changed, seen);
   await wakeWorkflows(tx, [
     ...changed.map((systemId) => waitKey.machine(siteId, systemId)),
-    // Whoever waits for a node's agent must learn that its machine was taken away.
+    // A stage that waits for a node's agent must learn that the node's machine was taken away.
     ...bound.map(waitKey.node),
   ]);
 }
 
-/** For a stage that read one machine afresh: what it saw is seen by everybody. */
+/** For a stage that read one machine directly: stores the reading for all other stages too. */
 export const observeMachine = (inTx: InTx, siteId: SiteId, machine: MaasMachine): Promise<void> =>
   inTx((tx) => keepObserved(tx, siteId, [{ machines: [machine], readSince: null }]));

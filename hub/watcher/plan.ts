@@ -1,18 +1,18 @@
-/** What a look at a site decides, as functions of values. */
+/** The decisions of a poll, as functions of values. */
 
-/** Ids are given out by a sequence and committed out of order: the last few are read again (maas 2.15, decision M8). */
+/** MAAS takes event ids from a sequence and commits them out of order, so the last few are read again (maas 2.15, decision M8). */
 export const EVENT_OVERLAP = 50;
 export const EVENTS_PER_REQUEST = 1000;
 
 export const queryFrom = (cursor: number): number => Math.max(0, cursor - EVENT_OVERLAP);
 
-/** How far a feed has been read: the newest event's id, and what it said; null where that is not known. */
+/** How far a feed has been read: the newest event's id, and its content; null if the content is not known. */
 export interface FeedPlace {
   readonly cursor: number;
   readonly mark: string | null;
 }
 export interface FeedLook extends FeedPlace {
-  /** The feed went back: MAAS was restored or its events were deleted. Everything must be looked at again. */
+  /** The feed went back: MAAS was restored or its events were deleted. All machines must be read again. */
   readonly reset: boolean;
   readonly changed: readonly string[];
 }
@@ -22,13 +22,13 @@ interface FeedEvent {
   readonly type: string;
   readonly created: string;
 }
-/** What an event said: the same id with another word is another event, of a region whose ids went back. */
+/** The content of an event. The same id with other content is another event: the region's ids went back. */
 export const wordOf = ({ node, type, created }: FeedEvent): string => `${node} ${created} ${type}`.slice(0, 200);
 
 /**
- * Reads a feed answer. `seen` holds what the events of the overlap said that were acted on before, by id. The overlap always holds the cursor's own event,
- * so an answer without any event at or above it means that the sequence went back; one that has come as far again by now is told by its words. That the
- * cursor's own event says something else, or is not there, tells it to a hub that has seen none of them.
+ * Reads a feed answer. `seen` holds the content of the overlap's events that were already processed, by id. The overlap always includes the cursor's own event.
+ * So an answer without any event at or above the cursor means that the sequence went back. If the ids have passed the cursor again by now, events with a known id and other
+ * content show it. A hub that has seen none of these events detects it if the cursor's own event has other content or is missing.
  */
 export function readFeed(
   { cursor, mark }: FeedPlace,
@@ -50,7 +50,7 @@ export function readFeed(
   };
 }
 
-/** Which machines one look reads again: those that changed and those that somebody waits on. */
+/** The machines that one poll reads again: those that changed and those that a stage waits on. */
 export const toRead = (changed: readonly string[], waitedOn: readonly string[]): string[] =>
   [...new Set([...waitedOn, ...changed])].sort();
 
@@ -61,11 +61,11 @@ export const failurePauseMs = (failures: number, intervalMs: number, random: num
 export const sweepIsDue = (sinceSweepMs: number | null, sweepIntervalMs: number): boolean =>
   sinceSweepMs === null || sinceSweepMs >= sweepIntervalMs;
 
-/** A read that took this long is not repeated before this much time has passed, so that waiting keeps a region busy a fifth of the time at most. */
+/** Pause after a read, as a multiple of its duration, so that reads for waiting stages keep a region busy at most a fifth of the time. */
 export const breatherMs = (tookMs: number): number => 4 * tookMs;
 
 /**
- * Machines that are waited on are read when the wait begins, and when an event names them; all of them only with each so many looks, for what MAAS tells
- * no event of. So a look costs MAAS the same, a twelfth at most, whether none is waited on or all.
+ * A machine that a stage waits on is read when the wait begins, and when an event names it. Only every twelfth poll reads all such machines, for changes
+ * without an event. So waiting stages cost MAAS at most a twelfth of reading all machines with each poll.
  */
 export const LOOKS_PER_WAITED_READ = 12;

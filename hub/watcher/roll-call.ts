@@ -5,11 +5,11 @@ import type { Db } from "../db/tx.ts";
 import type { MaasPort } from "../maas/port.ts";
 
 /**
- * Who is there: a machine that is deleted in MAAS takes its events with it, so no event tells (lifecycle 6.4). A list of ids costs a hundredth of a list
- * of machines, and one request whatever the fleet.
+ * Finds deleted machines. MAAS deletes a machine's events with it, so no event reports this (lifecycle 6.4). A list of ids costs a hundredth of a list
+ * of machines, and one request whatever the size of the fleet.
  */
 export const ROLL_CALL_MS = 240_000;
-/** How long a look waits for the answer; one that takes longer is taken up by a later look. */
+/** How long a poll waits for the answer; a later poll uses an answer that takes longer. */
 const PATIENCE_MS = 2_000;
 
 type End = { readonly missing: readonly string[] } | { readonly error: unknown };
@@ -37,13 +37,13 @@ export class RollCall {
     return call;
   }
 
-  /** Null while it is under way. */
+  /** Null while the request is under way. */
   get end(): End | null {
     return this.#end;
   }
 }
 
-/** Machines that were known before MAAS was asked, and that it has not: each is still to be asked for. */
+/** Machines that were known before the request and that MAAS does not list: each is still to be read directly. */
 async function missingNow(db: Db, siteId: SiteId, maas: MaasPort): Promise<readonly string[]> {
   const known = await knownSystemIds(db, siteId);
   if (known.length === 0) return [];

@@ -4,8 +4,8 @@ import { sameAddress } from "../maas/power-address.ts";
 import { wordOf } from "./plan.ts";
 
 /**
- * What speaks against this being the known region under another address; empty: it is. Its newest event must be there word for word, which no other region
- * has and no copy that was made before it; and each machine, with its BMC. What cannot be compared speaks against it.
+ * The reasons against this being the known region under another address; empty: it is the known region. Its newest known event must be there with the same content. No
+ * other region has that event, and no copy that was made before it. Each machine must be there with its BMC. A check that cannot be made counts as a difference.
  */
 export async function differencesFrom(known: KnownRegion, maas: MaasPort): Promise<string[]> {
   const { place, machines } = known;

@@ -10,22 +10,22 @@ export interface SweptList {
   readonly unreadable: MachineList["unreadable"];
   /** When the reading began, by the database's clock. */
   readonly readSince: string;
-  /** Machines that were known before, and that the list has not. */
+  /** Machines that were known before and that the list does not have. */
   readonly missing: readonly string[];
 }
 type SweepEnd = { readonly list: SweptList } | { readonly error: unknown };
 
 /**
- * One reading of all machines of a site. At a large region it takes minutes, in which the site's looks go on: what they see of a machine meanwhile is
- * newer than what the list says of it.
+ * One reading of all machines of a site. At a large region it takes minutes, while the site's polls continue. A poll's reading of a machine during that time is
+ * newer than the list's.
  */
 export class Sweep {
-  /** The request for a sweep that this one answers. */
+  /** When the request was made that this sweep answers. */
   readonly requestedAt: Date | null;
   readonly beganAt = performance.now();
   readonly #ended: Promise<void>;
   #end: SweepEnd | null = null;
-  /** Missing machines that are still to be asked for; null until the list has been kept. */
+  /** Missing machines that are still to be read directly; null until the list has been stored. */
   toConfirm: readonly string[] | null = null;
 
   private constructor(list: Promise<SweptList>, requestedAt: Date | null) {
@@ -40,7 +40,7 @@ export class Sweep {
     );
   }
 
-  /** Begins one, and waits so long for its end; a list that takes longer is read beside the looks that follow. */
+  /** Begins a sweep and waits this long for its end; later polls use a list that takes longer. */
   static async begin(
     db: Db,
     siteId: SiteId,
@@ -54,12 +54,12 @@ export class Sweep {
     return sweep;
   }
 
-  /** Null while it is under way, and after its list has been kept. */
+  /** Null while the sweep is under way, and after its list has been stored. */
   get end(): SweepEnd | null {
     return this.toConfirm === null ? this.#end : null;
   }
 
-  /** Calls back once it is over. */
+  /** Calls `then` when the sweep is over. */
   whenEnded(then: () => void): void {
     void this.#ended.then(then);
   }
@@ -76,7 +76,7 @@ async function readAll(db: Db, siteId: SiteId, maas: MaasPort): Promise<SweptLis
   return { machines, unreadable, readSince, missing: missingFrom(known, { machines, unreadable }) };
 }
 
-/** What was asked for and not answered; a machine that cannot be read was. */
+/** The requested machines that the answer lacks. An unreadable machine counts as answered. */
 export function missingFrom(asked: readonly string[], { machines, unreadable }: MachineList): string[] {
   const answered = new Set<string | null>([
     ...machines.map((machine) => machine.systemId),

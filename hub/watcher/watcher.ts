@@ -17,14 +17,14 @@ export interface WatcherOptions {
   readonly db: Db;
   readonly inTx: InTx;
   readonly hubId: string;
-  /** Reads the site's token afresh. The signal ends its requests when the watcher closes. */
+  /** Reads the site's token from the secret store. The signal ends the client's requests when the watcher closes. */
   readonly clientFor: (siteId: SiteId, signal: AbortSignal) => Promise<MaasPort>;
   readonly log: Log;
   readonly pollIntervalMs: number;
   readonly sweepIntervalMs: number;
-  /** How long after a list of machines the next list of their ids is asked for; four minutes if left out. */
+  /** How long after a list of machines the next list of their ids is requested; four minutes by default. */
   readonly rollCallMs?: number;
-  /** Called after each look that was kept, while the site is this hub's. */
+  /** Called after each stored poll, while this hub watches the site. */
   readonly onLooked?: (look: SiteLookResult) => Promise<void>;
 }
 export interface SiteLookResult extends LookResult {
@@ -33,22 +33,22 @@ export interface SiteLookResult extends LookResult {
   readonly maas: MaasPort;
 }
 export interface Watcher {
-  /** Looks at a site now, if this hub watches it. */
+  /** Polls a site now, if this hub watches it. */
   wake(siteId: SiteId): void;
   close(): Promise<void>;
 }
 
-/** After a hub's death another one watches its sites in about this time. */
+/** Lease of a site's watch: after a hub's death another hub watches its sites after about this time. */
 const LEASE_SECONDS = 3;
-/** Three times a lease: renewals, new sites, requests for a look. */
+/** Three times a lease: renews leases, finds new sites and requests for a poll. */
 const KEEP_EVERY_MS = 1_000;
 const LEAST_KEEP_MS = 100;
-/** Spreads hubs that wait for the same lease to lapse. */
+/** Spreads hubs that wait for the same lease to expire. */
 const SPREAD_MS = 50;
 
 /**
- * One loop for each site that this hub watches, independent of each other: a site that is down never slows another (lifecycle 6.3). Over all
- * hubs one loop looks; the others see each second when its lease would lapse and are there in that moment.
+ * One loop for each site that this hub watches. The loops are independent: a site that is down never slows another (lifecycle 6.3). Over all
+ * hubs one loop polls a site. The other hubs read each second when its lease would expire, and try to take it at that moment.
  */
 export function startWatcher(options: WatcherOptions): Watcher {
   const { db, hubId, log } = options;
@@ -57,7 +57,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
   const closing = new Set<Promise<void>>();
   const drop = (siteId: SiteId, loop: SiteLoop): void => {
     loops.delete(siteId);
-    // A look that hangs ends by its signal; the other sites' leases do not wait for it.
+    // The signal ends a poll that hangs; the leases of the other sites do not wait for it.
     const closed = loop.close().finally(() => closing.delete(closed));
     closing.add(closed);
   };
@@ -94,7 +94,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
   };
 }
 
-/** Looks at one site as long as this hub holds its lease, which the watcher keeps. */
+/** Polls one site as long as this hub holds its lease, which the watcher renews. */
 class SiteLoop {
   readonly #options: WatcherOptions;
   readonly #siteId: SiteId;
@@ -102,7 +102,7 @@ class SiteLoop {
   readonly #running: Promise<void>;
   #memory = emptyMemory();
   #fence: number | null = null;
-  /** Somebody asked for a look since the last one began. */
+  /** A poll was requested after the last one began. */
   #woken = false;
   #rung: (() => void) | null = null;
 
@@ -117,7 +117,7 @@ class SiteLoop {
     this.#rung?.();
   }
 
-  /** For a request in the database: a look under way answers it, or leaves it there to be seen again. */
+  /** For a request in the database: a poll under way answers it, or leaves it to be read again. */
   wakeIfAtRest(): void {
     if (this.#rung !== null) this.wake();
   }
@@ -132,7 +132,7 @@ class SiteLoop {
     while (!this.#stop.signal.aborted) {
       let pauseMs = pollIntervalMs;
       try {
-        // What the last look left, read again; no row when the lease is another hub's meanwhile.
+        // The state that the last poll stored; no row if another hub has the lease meanwhile.
         const watch = await holdWatch(db, this.#siteId, hubId, LEASE_SECONDS);
         if (watch !== null) pauseMs = await this.#look(watch);
       } catch (error) {
@@ -145,11 +145,11 @@ class SiteLoop {
     );
   }
 
-  /** Returns how long to rest after it. */
+  /** Returns how long to wait after the poll. */
   async #look(watch: HeldWatch): Promise<number> {
     const { db, log, pollIntervalMs, clientFor } = this.#options;
     this.#woken = false;
-    // Between two fences another hub has looked: what this one remembers of the feed may lag behind the cursor.
+    // Another fence means that another hub has polled in between, so the remembered part of the feed may be older than the cursor.
     if (watch.fence !== this.#fence) this.#memory = emptyMemory();
     this.#fence = watch.fence;
     try {
@@ -165,7 +165,7 @@ class SiteLoop {
       return pollIntervalMs;
     } catch (error) {
       if (!(error instanceof MaasError) && !(error instanceof SecretError)) throw error;
-      // Closing cuts the look short; that says nothing of the site.
+      // Closing aborts the poll; that is no fault of the site.
       if (this.#stop.signal.aborted) return 0;
       const failures = await recordFailedLook(db, this.#siteId, watch.fence, error.code);
       log.warn("a look at a site failed", { site_id: this.#siteId, code: error.code, failures, error });

@@ -2,16 +2,16 @@ import type { Failure } from "../../../shared/failures.ts";
 import { deadlineAfter } from "./timeout.ts";
 
 /**
- * MAAS or the secret store is away: kept in the row from the first look that could not ask it to the first that could. It is waited for until the stage's own
- * deadline; the time that it was away is given back to the stage when it returns, for the stage could not use it. Undoing gets none
- * back: it has its own time, and then waits for a person.
+ * MAAS or the secret store is unavailable. The row keeps this from the first run that could not reach it until the first that could. The stage waits until its own
+ * deadline. When the service is back, the stage gets the time of the absence back, because it could not use it. Compensation gets no time
+ * back: it has its own deadline, and then waits for a person.
  */
 export interface Absence {
-  /** What it was last told by. */
+  /** The code of the last error. */
   readonly code: string;
   /** ISO 8601. */
   readonly since: string;
-  /** How many looks in a row found it away. */
+  /** How many runs in a row could not reach it. */
   readonly looks: number;
 }
 
@@ -24,7 +24,7 @@ export const oneMoreLook = (absence: Absence | undefined, { code }: Pick<Failure
 const secondsAway = (absence: Absence, now: Date): number =>
   Math.max(0, (now.getTime() - Date.parse(absence.since)) / 1000);
 
-/** The stage's deadline if what was away answers now. */
+/** The stage's deadline if the service answers now. */
 export const deadlineIfBack = (deadline: Date, absence: Absence | undefined, now: Date): Date =>
   absence === undefined ? deadline : deadlineAfter(deadline, secondsAway(absence, now));
 
@@ -35,11 +35,11 @@ const whatOf = ({ code }: Failure): string => {
 
 const inWords = (at: Date): string => `${at.toISOString().slice(0, 19).replace("T", " ")} UTC`;
 
-/** What an operator reads while it is away. */
+/** The wait reason for operators during an absence. */
 export const absenceReason = (failure: Failure, absence: Absence, nextTry: Date): string =>
   `${whatOf(failure)} to answer again (${failure.code}): away since ${inWords(new Date(absence.since))}, next try at ${inWords(nextTry)}`;
 
-/** It was away for as long as the stage had: that is what happened, and not what the stage waited for. */
+/** The absence lasted until the deadline: the failure is the absence, and not what the stage waited for. */
 export function outlasted(failure: Failure, absence: Absence, now: Date): Failure {
   const seconds = Math.round(secondsAway(absence, now));
   const message = `The stage's time is up, and ${whatOf(failure)} could not be asked since ${inWords(new Date(absence.since))} (${seconds} s): ${failure.message}`;

@@ -8,7 +8,7 @@ import type { Compensation, Outcome, RetryPolicy, StageOverrides } from "./stage
 import { isPast, wakeAfterWait } from "./timeout.ts";
 import { engineFacts, type Facts, stateOf, withAbsence } from "./workflow.ts";
 
-/** What the decisions need of the workflow, the stage and chance; all of it plain data, so that every case can be a test. */
+/** The inputs of the decisions: workflow, stage and a random number. All of it is plain data, so that every case can be a test. */
 export interface Rules {
   readonly stageNames: readonly string[];
   readonly compensable: readonly string[];
@@ -22,7 +22,7 @@ export interface Rules {
   readonly random: number;
 }
 
-/** A failure as the engine meets it; `retryAfterSeconds` is an upstream's own word. `final` skips the retry rule: a time-out is one. */
+/** A failure as the engine receives it. `retryAfterSeconds` is from the upstream's answer. `final` skips the retry rule: a time-out does. */
 export interface FailureMet {
   readonly failure: Failure;
   readonly retryAfterSeconds?: number | null;
@@ -30,7 +30,7 @@ export interface FailureMet {
   readonly patch?: Facts | undefined;
 }
 
-/** The fields that stay as they are unless a decision says otherwise. */
+/** The fields that a move keeps unless a decision sets them. */
 function unmoved(row: ClaimedWorkflow, stage: string, patch: Facts | undefined): WorkflowMove {
   return {
     status: row.status,
@@ -48,11 +48,11 @@ function unmoved(row: ClaimedWorkflow, stage: string, patch: Facts | undefined):
   };
 }
 
-/** The deadline for a look of the row: the time for which what it asks was away is given back, if it is back. */
+/** The deadline for this run of the row. During an absence it includes the time that the stage gets back if the service answers. */
 export const deadlineForLook = (row: ClaimedWorkflow): Date | null =>
   row.stageDeadline === null ? null : deadlineIfBack(row.stageDeadline, engineFacts(row.state).absence, row.now);
 
-/** What the row asks is away: it waits, and says for what and since when. Its deadline stays; each sign of an absence is one event, not each look. */
+/** The service that the stage needs is unavailable: the row waits, and its reason says for what and since when. The deadline stays. Each new sign of an absence is one event, not each run. */
 function waitUntilBack(
   row: ClaimedWorkflow,
   base: WorkflowMove,
@@ -72,7 +72,7 @@ function waitUntilBack(
   };
 }
 
-/** What a stage's verdict makes of its row. */
+/** The move that follows from a stage's verdict. */
 export function advance(row: ClaimedWorkflow, outcome: Outcome<Facts>, rules: Rules): WorkflowMove {
   const stage = rules.stage.name;
   const base = { ...unmoved(row, stage, outcome.patch), deadline: rules.stage.deadline };
@@ -123,7 +123,7 @@ function leave(row: ClaimedWorkflow, base: WorkflowMove, rules: Rules, left: Sta
   return { ...base, status, wakeInSeconds: null, events: [left] };
 }
 
-/** Retry, wait for what is away, compensate, or end (lifecycle 4.7). */
+/** Decides between retry, waiting for an unavailable service, compensation, and the end (lifecycle 4.7). */
 export function fail(row: ClaimedWorkflow, met: FailureMet, rules: Rules): WorkflowMove {
   const { failure } = met;
   const stage = rules.stage.name;
@@ -172,8 +172,8 @@ const detailsOf = (failure: Failure): Facts => ({
 });
 
 /**
- * Everything that can be undone, last first, wherever the row stands: one that was rerun or went back stands before what an earlier life of it did
- * outside. A compensation looks for itself whether there is anything to undo.
+ * All stages that can be undone, last first, whatever stage the row is at: a row that was rerun or went back is before stages that an earlier run
+ * carried out. Each compensation checks for itself whether there is anything to undo.
  */
 export const stagesToUndo = (rules: Pick<Rules, "compensable">): string[] => [...rules.compensable].reverse();
 
@@ -183,14 +183,14 @@ export const planOf = (
   endsAs: WorkflowStatus,
 ): CompensationPlan => ({ cause, stages, endsAs, attempt: 1, startedAt: null });
 
-/** The row as it is, given back: nothing was run. */
+/** The move that returns the row unchanged: no stage was run. */
 export const atRest = (row: ClaimedWorkflow, stage: string): WorkflowMove => ({
   ...unmoved(row, stage, undefined),
   failure: failureOf(row),
   compensation: row.compensation as CompensationPlan | null,
 });
 
-/** What undoing the first stage of the plan makes of the row. `verdict` is null when there is nothing left to run. */
+/** The move that follows from compensating the first stage of the plan. `verdict` is null if there is nothing left to run. */
 export function compensate(
   row: ClaimedWorkflow,
   plan: CompensationPlan,
@@ -241,7 +241,7 @@ export function compensate(
 
 type StageEventOf = (status: StageEventWrite["status"], message: string) => StageEventWrite;
 
-/** Undoing failed: it is tried again, or waits for what is away, until its own time is up. */
+/** A compensation failed: the engine retries it, or waits for an unavailable service, until the compensation's own deadline. */
 function undoAgain(
   row: ClaimedWorkflow,
   base: WorkflowMove,
@@ -292,7 +292,7 @@ function concluded(base: WorkflowMove, plan: CompensationPlan, events: readonly 
   return { ...base, ...left, status: plan.endsAs, failure, compensation: null, wakeInSeconds: null, events };
 }
 
-/** Undoing failed for good: a person must look, whatever the row was to become. */
+/** A compensation failed for good: a person must look, whatever status the row was to get. */
 function stuck(
   base: WorkflowMove,
   plan: CompensationPlan,

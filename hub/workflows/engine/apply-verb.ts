@@ -32,9 +32,9 @@ export interface VerbRequest {
 }
 
 /**
- * Carries an operator's verb out and audits it, in the caller's transaction (lifecycle 4.12). While a hub works on the row, a verb that stops it
- * is only noted, and carried out when that run commits: what the run has gathered is kept, and nothing is undone that a call under way may
- * still do. Throws ApiError `not_found` or `verb_not_allowed`.
+ * Carries out an operator's verb and audits it, in the caller's transaction (lifecycle 4.12). If a hub works on the row, a verb that stops the row
+ * is only recorded, and carried out when that run commits. So the results of the run are kept, and nothing is undone while a call under way may still
+ * take effect. Throws ApiError `not_found` or `verb_not_allowed`.
  */
 export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: VerbRequest): Promise<WorkflowRow> {
   const row = await lockWorkflow(tx, request.workflowId);
@@ -56,7 +56,7 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
   const because = `${request.verb} by ${request.actor}: ${request.reason}`;
   if (effect === "at_commit") await requestStop(tx, row, { verb: request.verb as StopRequest["verb"], because });
   else if (effect !== "already") await carryOut(tx, workflow, row, stage, effect, because);
-  // Whoever asks a running row to go on wants it looked at now, e.g. because a task that it waits for was lost (state model 8).
+  // A verb that continues a running row makes it due now, e.g. because a task that it waits for was lost (state model 8).
   else if (row.status === "running")
     await tx.update(workflows).set({ wakeAt: sql`now()` }).where(eq(workflows.id, row.id));
   const after = (await readWorkflow(tx, row.id)) ?? row;
@@ -88,7 +88,7 @@ const verbTarget = (row: WorkflowRow): VerbTarget => ({
   requested: stopRequestOf(row)?.verb ?? null,
 });
 
-/** The row is due at once where the hub that worked on it gives it back, or is gone. */
+/** Makes the row due at once, for when the hub that works on it returns it or has died. */
 async function requestStop(tx: Tx, row: ClaimedWorkflow, stopRequest: StopRequest): Promise<void> {
   await tx
     .update(workflows)
@@ -97,8 +97,8 @@ async function requestStop(tx: Tx, row: ClaimedWorkflow, stopRequest: StopReques
 }
 
 /**
- * Carries out what was asked for while the run was under way, in the transaction that commits the run; `row` is what the run left. Returns the
- * move, or null where there is nothing left to stop.
+ * Carries out a verb that was requested during the run, in the transaction that commits the run; `row` is the row after the run. Returns the
+ * move, or null if there is nothing left to stop.
  */
 export async function carryOutStop(tx: Tx, workflow: Workflow, row: ClaimedWorkflow): Promise<WorkflowMove | null> {
   const stop = stopRequestOf(row);
@@ -134,7 +134,7 @@ async function carryOut(
 
 interface Target {
   readonly move: WorkflowMove;
-  /** The stage that is entered may have acted outside in an earlier life, so its next run counts as a re-entry. */
+  /** The stage that is entered may have acted outside in an earlier run, so its next run counts as a re-entry. */
   readonly mayHaveActed: boolean;
 }
 
@@ -201,7 +201,7 @@ function decideMove(workflow: Workflow, row: ClaimedWorkflow, stage: string, eff
   }
 }
 
-/** Facts of a row that is taken up again: a person has resolved what it was frozen for. */
+/** The facts of a row that an operator continues: the reason for which it was frozen is resolved. */
 function thawed(row: ClaimedWorkflow): Facts {
   const { [ENGINE_FACTS]: _engine, ...facts } = stateOf(row);
   return engineFacts(row.state).adopting === true ? { ...facts, [ENGINE_FACTS]: { adopting: true } } : facts;

@@ -1,7 +1,7 @@
 import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import type { WorkflowEnd } from "./workflow.ts";
 
-/** What every event of an end says of it, whatever ended. */
+/** The data that every event of an ending has, whatever kind of workflow ended. */
 export const ending = (row: WorkflowRow, { status, failure, leaves }: WorkflowEnd) => ({
   status,
   stage: row.stage,

@@ -12,22 +12,22 @@ import { isPast } from "./timeout.ts";
 import type { BoundStage, Facts, Workflow } from "./workflow.ts";
 
 /**
- * Maps whatever a stage threw to a failure of the taxonomy. Null when it says nothing of the stage, e.g. the hub's own database was away:
- * then the run does not count and the row is looked at again.
+ * Maps any error that a stage threw to a failure of the taxonomy. Null if the error says nothing about the stage, e.g. the hub's own database was unavailable:
+ * then the run does not count and the row is run again.
  */
 export type ClassifyError = (
   error: unknown,
 ) => { readonly failure: Failure; readonly retryAfterSeconds: number | null } | null;
 
-/** What is to be committed of one run; null when nothing of it counts. */
+/** What is to be committed of one run; null if the run does not count. */
 export interface Step {
   readonly move: WorkflowMove;
   readonly commit?: ((tx: Tx) => Promise<void>) | undefined;
-  /** What the row becomes instead when `commit` throws; null when such an error does not count either. */
+  /** The move to make instead if `commit` throws; null if such an error does not count either. */
   commitFailed?(error: unknown): WorkflowMove | null;
 }
 
-/** Undoing is tried harder than doing: what it leaves behind needs a person. */
+/** Compensation is retried more often than a stage: what it leaves behind needs a person. */
 const UNDO_RETRY: RetryPolicy = { maxAttempts: 20, baseSeconds: 2, maxSeconds: 60 };
 
 interface Run {
@@ -37,12 +37,12 @@ interface Run {
   readonly classifyError: ClassifyError;
 }
 
-/** Runs one claimed row once: looks, acts at most once, and says what to commit. No transaction is open meanwhile. */
+/** Runs one claimed row once: observes, acts at most once, and returns what to commit. No transaction is open meanwhile. */
 export async function execute(run: Run): Promise<Step | null> {
   const { workflow, row } = run;
   const stage = workflow.nameToday(row.stage);
   if (stage === null) throw new Error(`claimed a row at the unknown stage ${row.stage}`);
-  // A verb that the hub before did not live to carry out: nothing is run, and the commit carries it out.
+  // A verb that the previous hub did not live to carry out: no stage is run, and the commit carries the verb out.
   if (stopRequestOf(row) !== null) return { move: atRest(row, stage) };
   if (row.status === "compensating") return undo(run);
   return forward(run, stage);
@@ -80,12 +80,12 @@ async function forward(run: Run, stageName: string): Promise<Step | null> {
   }
 }
 
-/** The failure with what was last observed beside what the stage itself says (lifecycle 4.12). */
+/** The failure with the last observation added to the stage's own evidence (lifecycle 4.12). */
 async function witnessed(stage: BoundStage, failure: Failure): Promise<Failure> {
   return { ...failure, evidence: { ...(await stage.observedEvidence()), ...failure.evidence } } as Failure;
 }
 
-/** Late success is adopted, so a stage that is out of time still looks; but it does not act any more. */
+/** A late success is adopted, so a stage whose deadline has passed still observes; but it no longer acts. */
 async function look(stage: BoundStage, late: boolean): Promise<Outcome<Facts>> {
   if (stage.observe !== null) {
     const seen = await stage.observe();
@@ -104,7 +104,7 @@ const rulesOf = (workflow: Workflow, stage: Rules["stage"]): Rules => ({
   random: Math.random(),
 });
 
-/** A stage whose context could not even be read: few attempts, and no deadline but the one that it may have had already. */
+/** For a stage whose context could not be read: few attempts, and no deadline except one that the row already has. */
 const unbound = (name: string, row: ClaimedWorkflow): Rules["stage"] => ({
   name,
   retry: { maxAttempts: 5, baseSeconds: 1, maxSeconds: 30 },

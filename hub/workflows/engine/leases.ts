@@ -5,19 +5,19 @@ import type { Log } from "../../log.ts";
 
 interface Held {
   readonly fence: number;
-  /** By `performance.now()`: until then nobody else takes the row, as the database counts from a later moment than this does. */
+  /** By `performance.now()`: no other hub takes the row before this, because the database counts the lease from a later moment. */
   until: number;
   readonly abort: AbortController;
   readonly ended: Promise<void>;
 }
 
-/** Looks for leases about to lapse, in times a lease. */
+/** How many times in each lease the hub checks for leases that are about to expire. */
 const CHECKS_PER_LEASE = 12;
 
 /**
- * The rows that this hub runs right now, and the upkeep of their leases: all renewed by one statement, three times a lease. A run whose lease
- * could not be renewed, e.g. because the database is away, is aborted before another hub may take its row; only a process that stands still
- * can overlap the next owner, and then the fence drops what it brings.
+ * The rows that this hub runs right now, and their leases. One statement renews all leases, three times a lease. If a lease
+ * could not be renewed, e.g. because the database is unavailable, the run is aborted before another hub may take its row. Only a process that was paused
+ * can overlap with the next owner, and then the fence drops its result.
  */
 export class Leases {
   readonly #held = new Map<WorkflowId, Held>();
@@ -38,27 +38,27 @@ export class Leases {
   }
 
   /**
-   * Keeps the lease while `run` lasts; its signal is aborted when the lease is lost or the hub stops. `claimSentAt` is `performance.now()` from
+   * Renews the lease while `run` lasts. The signal of the run is aborted when the lease is lost or the hub stops. `claimSentAt` is the `performance.now()` of a moment
    * before the claim was sent.
    */
   hold(row: { id: WorkflowId; fence: number }, claimSentAt: number, run: (signal: AbortSignal) => Promise<void>): void {
     const until = claimSentAt + this.#options.leaseSeconds * 1000;
     const abort = new AbortController();
     const ended = run(abort.signal).finally(() => {
-      // The next claim of the same row may be known before this end is.
+      // The hub may have claimed the same row again before it learns of this end.
       if (this.#held.get(row.id)?.fence === row.fence) this.#held.delete(row.id);
     });
     this.#held.set(row.id, { fence: row.fence, until, abort, ended });
   }
 
-  /** Lets runs end by themselves for `drainMs`, then aborts them, and gives every lease back. */
+  /** Lets runs end by themselves for `drainMs`, then aborts them, and returns every lease. */
   async close(drainMs: number): Promise<void> {
     await this.#endedWithin(drainMs);
     this.#abortAll("the hub stops");
     await this.#endedWithin(drainMs);
     for (const timer of this.#timers) clearInterval(timer);
     const { db, hubId, log } = this.#options;
-    // Not given back, they lapse.
+    // If they are not returned, they expire.
     await releaseAllLeases(db, hubId).catch((error: unknown) => log.warn("leases were not given back", { error }));
   }
 

@@ -13,32 +13,32 @@ export const VERBS = [
 export type Verb = (typeof VERBS)[number];
 
 /**
- * What a verb does in a status. `already`: the row is what the verb would make of it, so a double click answers the same and changes
+ * What a verb does in a status. `already`: the row is already as the verb would make it, so a repeated request gets the same answer and changes
  * nothing. `refused`: 409.
  */
 export type Effect =
   | "already"
   | "refused"
-  /** The current stage again, with fresh attempts and deadline. */
+  /** Runs the current stage again, with new attempts and a new deadline. */
   | "retry_stage"
-  /** On from the last safe stage. */
+  /** Continues from the last safe stage. */
   | "resume_from_checkpoint"
-  /** From the top; stages adopt what is already there. */
+  /** Runs from the first stage; stages adopt effects that already exist. */
   | "rerun_from_top"
-  /** Undo, forget, and begin again. */
+  /** Undoes everything, forgets the facts and begins again. */
   | "undo_and_restart"
   | "cancel_now"
-  /** A hub works on the row: takes effect when that run ends, so that nothing outside is undone while it may still be done. */
+  /** A hub works on the row: the verb takes effect when that run ends, so that nothing outside is undone while it may still be done. */
   | "at_commit"
   | "undo_and_cancel"
   /** A compensation under way ends as cancelled. */
   | "end_as_cancelled"
-  /** The current stage looks again and takes what it finds; the end is `reconciled`. */
+  /** The current stage observes again and adopts what it finds; the workflow ends as `reconciled`. */
   | "adopt_observed"
-  /** Nothing but a person's verb moves the row any more; a row that is frozen stays as it is. */
+  /** From now on only a person's verb moves the row; a row that is already frozen stays as it is. */
   | "freeze";
 
-/** How a row stands for the table: a pending one that has run before may have acted outside, unlike one that never did. */
+/** The row's status for the table. A pending row that has run before is separate: it may have acted outside, unlike one that never ran. */
 export const STANDINGS = [...WORKFLOW_STATUSES, "pending_again"] as const;
 export type Standing = (typeof STANDINGS)[number];
 
@@ -86,7 +86,7 @@ export const RECOVERY = {
   mark_manual_intervention: live({ running: "freeze", compensating: "freeze", failed: "freeze" }),
 } as const satisfies Record<Verb, Row>;
 
-/** What the workflow is to end as once the verb has done its work: what the audit calls the expected target (lifecycle 4.12). */
+/** The status with which the workflow is to end after the verb: the audit calls this the expected target (lifecycle 4.12). */
 export const ENDS_AS = {
   retry: "completed",
   resume: "completed",
@@ -97,18 +97,18 @@ export const ENDS_AS = {
   mark_manual_intervention: "failed_manual_intervention",
 } as const satisfies Record<Verb, WorkflowStatus>;
 
-/** What the table needs of a row beside its status to know a double click when it sees one. */
+/** What the table needs to know of a row, beside its status, to recognize a repeated request. */
 export interface VerbTarget {
   readonly status: WorkflowStatus;
-  /** It was worked on at least once, so that something of it may be there outside. */
+  /** The row was run at least once, so it may have left effects outside. */
   readonly ran: boolean;
-  /** It takes what it finds already. */
+  /** The row already adopts what it finds. */
   readonly adopting: boolean;
-  /** A person said that nothing may move it but a person. */
+  /** A person has said that only a person may move the row. */
   readonly frozen: boolean;
-  /** Why it is being undone; null while it is not. */
+  /** Why the row is being compensated; null if it is not. */
   readonly undoing: "failure" | "cancel" | "restart" | null;
-  /** A hub works on it just now. */
+  /** A hub works on the row at this moment. */
   readonly leased: boolean;
   /** The verb that waits for that run to end. */
   readonly requested: StopVerb | null;
@@ -117,7 +117,7 @@ export interface VerbTarget {
 const standingOf = (row: Pick<VerbTarget, "status" | "ran">): Standing =>
   row.status === "pending" && row.ran ? "pending_again" : row.status;
 
-/** What the row will be once the verb that it waits for has been carried out, as far as the table asks. */
+/** The row's status, as far as the table needs it, after the verb that it waits for. */
 const AFTER_STOP = {
   cancel: { status: "compensating", undoing: "cancel" },
   restart_clean: { status: "compensating", undoing: "restart" },
@@ -127,8 +127,8 @@ const AFTER_STOP = {
 const isStop = (verb: Verb): verb is StopVerb => (STOP_VERBS as readonly Verb[]).includes(verb);
 
 /**
- * The table's effect; `already` also where the same verb is what the row is about just now. A row that waits to be stopped is judged as if it had
- * been, so the later of two stops holds where the table allows it.
+ * The effect from the table; `already` also if the row is carrying out the same verb at this moment. A row that waits for a stop is judged as if it were
+ * stopped already, so the later of two stops holds if the table allows it.
  */
 export function effectOf(verb: Verb, row: VerbTarget): Effect {
   const effect = ofTable(verb, row.requested === null ? row : { ...row, ...AFTER_STOP[row.requested] });
@@ -137,9 +137,9 @@ export function effectOf(verb: Verb, row: VerbTarget): Effect {
   return isStop(verb) ? "at_commit" : "refused";
 }
 
-/** What the verb that waited for a run does to what the run left; `already` where it came too late or is under way. */
+/** What a verb that waited for a run does to the row after the run; `already` if it came too late or is under way. */
 export function effectAtCommit(verb: StopVerb, left: VerbTarget): Effect {
-  // Undoing after a failure began in this run: it is no reason to refuse what was accepted before.
+  // This run began a compensation after a failure: that is no reason to refuse the verb, which was accepted before.
   if (verb === "restart_clean" && left.undoing === "failure") return "undo_and_restart";
   const effect = ofTable(verb, left);
   return effect === "refused" ? "already" : effect;

@@ -1,18 +1,18 @@
 import { type Failure, ruleOf } from "../../../shared/failures.ts";
 import type { RetryPolicy, StageOverrides } from "./stage.ts";
 
-/** What the engine does with a failure: try the stage again after a while, wait for what is away, or give up. */
+/** What the engine does after a failure: retry the stage after a pause, wait for an unavailable service, or give up. */
 export type RetryDecision =
   | { readonly retry: "attempt"; readonly inSeconds: number }
   | { readonly retry: "when_back"; readonly inSeconds: number }
   | { readonly retry: "no" };
 
-/** How something that is away is asked again. It is asked by every workflow of the site, so not for ever every two seconds. */
+/** Backoff for an unavailable service. Every workflow of the site asks it, so the pause must grow beyond two seconds. */
 const AWAY_RETRY: Omit<RetryPolicy, "maxAttempts"> = { baseSeconds: 2, maxSeconds: 60 };
 
 /**
- * Exponential backoff with equal jitter: at least half of the step, so that a fault of the whole site is not answered by every workflow at
- * the same moment and none comes back at once. An upstream's own Retry-After is a lower bound. `random` is in [0, 1).
+ * Exponential backoff with equal jitter: at least half of the step. So after a fault of the whole site the workflows do not all retry at
+ * the same moment, and none retries at once. An upstream's own Retry-After is a lower bound. `random` is in [0, 1).
  */
 export function backoffSeconds(
   policy: Omit<RetryPolicy, "maxAttempts">,
@@ -24,13 +24,13 @@ export function backoffSeconds(
   return Math.max(step / 2 + (step / 2) * random, retryAfterSeconds ?? 0);
 }
 
-/** How often a stage has failed, this time included: what was refused, and what was away, one look after the other. */
+/** How often the stage has failed, including this time: refused requests, and consecutive runs without an answer. */
 export interface Tries {
   readonly attempt: number;
   readonly looks: number;
 }
 
-/** A stage may tighten its class's rule, never loosen `never`. */
+/** A stage may tighten the rule of the failure's class, but never loosen `never`. */
 export function decideRetry(
   stage: { readonly retry: RetryPolicy; readonly overrides?: StageOverrides | undefined },
   failed: Failure,

@@ -20,32 +20,32 @@ import type { Workflow } from "./workflow.ts";
 export interface RunnerOptions {
   readonly db: Db;
   readonly inTx: InTx;
-  /** Unique per process start: it owns the leases. */
+  /** Unique for each process start; it identifies the owner of the leases. */
   readonly hubId: string;
   readonly workflows: readonly Workflow[];
   readonly classifyError: ClassifyError;
   readonly log: Log;
-  /** Given, the runner listens for wake-ups; without it only polling and `poke` find due rows. */
+  /** If given, the runner listens for wake-ups; otherwise only polling and `poke` find due rows. */
   readonly databaseUrl?: string;
-  /** Rows run at once. */
+  /** How many rows run at once. */
   readonly concurrency?: number;
   readonly pollMs?: number;
-  /** How long a hub may be silent before another one takes its rows over. */
+  /** How long a hub may be silent before another hub takes over its rows. */
   readonly leaseSeconds?: number;
-  /** How long `close` lets runs under way end by themselves. */
+  /** How long `close` waits for runs under way to end by themselves. */
   readonly drainMs?: number;
 }
 
 export interface WorkflowRunner {
-  /** Looks for due rows now. */
+  /** Polls for due rows now. */
   poke(): void;
-  /** Ends or abandons the runs under way and gives every lease back. Safe to call twice. */
+  /** Ends or aborts the runs under way and returns every lease. Safe to call twice. */
   close(): Promise<void>;
 }
 
-/** How long a row rests whose run did not count, e.g. because the database was away. */
+/** How long a row waits after a run that did not count, e.g. because the database was unavailable. */
 const UNCOUNTED_PAUSE_SECONDS = 1;
-/** Admission is looked at this often beside the pokes: a slot may be freed by another hub. */
+/** Admission is polled this often, beside the pokes, because another hub may have freed a place. */
 const ADMIT_EVERY_MS = 500;
 
 export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
@@ -135,7 +135,7 @@ interface OneRun extends RunnerOptions {
   readonly signal: AbortSignal;
 }
 
-/** Never rejects. True when the row ended, so that a place may be free for another. */
+/** Never rejects. True if the row ended, so that a place may be free for another row. */
 async function runOnce(run: OneRun): Promise<boolean> {
   const { workflow, row, log } = run;
   const about = { workflow_id: row.id, stage: row.stage, fence: row.fence };
@@ -154,7 +154,7 @@ async function runOnce(run: OneRun): Promise<boolean> {
     if (moved === null) log.warn("stage result dropped", { ...about, reason: "the fence was lost" });
     return moved !== null && isEnded(moved.status);
   } catch (error) {
-    // The lease lapses and the row is looked at again; when the commit's outcome is unknown, that look finds out.
+    // The lease expires and the row is run again; if the outcome of the commit is unknown, that run finds it out.
     const level = error instanceof CommitOutcomeUnknownError ? "info" : "warn";
     log[level]("stage result was not committed", { ...about, error });
     await releaseLease(run.db, row.id, row.fence, UNCOUNTED_PAUSE_SECONDS).catch(() => undefined);
@@ -162,7 +162,7 @@ async function runOnce(run: OneRun): Promise<boolean> {
   }
 }
 
-/** The move that was made; null when the fence was lost. What a stage refuses in its own `commit` is a failure of the stage. */
+/** The move that was made; null if the fence was lost. If a stage's own `commit` refuses, that is a failure of the stage. */
 async function commitOrFail(
   inTx: InTx,
   workflow: Workflow,
@@ -179,8 +179,8 @@ async function commitOrFail(
 }
 
 /**
- * State, stage events, what the stage itself writes, a verb that waited for the run, and what follows from the ending: all or nothing
- * (architecture 1). Returns where it left the row; null when the fence was lost.
+ * Commits the state, the stage events, the stage's own writes, a verb that waited for the run, and the consequences of an ending: all or nothing
+ * (architecture 1). Returns the row's new state; null if the fence was lost.
  */
 export async function commitStep(
   tx: Tx,

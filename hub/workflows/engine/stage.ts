@@ -4,9 +4,9 @@ import type { Leftover } from "../../../shared/leftover.ts";
 import type { Tx } from "../../db/tx.ts";
 
 /**
- * A stage is a small function of (record, observation) that returns a verdict. It never sleeps, never loops, never retries; it is run
- * again whenever its row is due. `patch` is merged into the workflow's state, `commit` runs in the same transaction as the
- * verdict, so what a stage writes and what it says of itself cannot come apart (architecture 1). No network call inside `commit`.
+ * A stage is a small function of (record, observation) that returns a verdict. It never sleeps, loops or retries: the engine runs it
+ * again whenever its row is due. `patch` is merged into the workflow's state. `commit` runs in the same transaction as the
+ * verdict, so a stage's writes and its verdict cannot disagree (architecture 1). `commit` must make no network call.
  */
 interface Verdict<State> {
   readonly patch?: Partial<State>;
@@ -15,7 +15,7 @@ interface Verdict<State> {
 }
 export type Done<State> = Verdict<State> & { readonly kind: "done"; readonly message: string };
 export type Skipped<State> = Verdict<State> & { readonly kind: "skipped"; readonly message: string };
-/** `seconds` is when to look again at the latest; a notification of `on` ends the wait early. */
+/** `seconds` is the latest time of the next run; a notification of the key `on` ends the wait early. */
 export type Wait<State> = Verdict<State> & {
   readonly kind: "wait";
   readonly reason: string;
@@ -27,7 +27,7 @@ export type Back<State> = Verdict<State> & { readonly kind: "back"; readonly to:
 export type Failed<State> = Verdict<State> & { readonly kind: "failed"; readonly failure: Failure };
 export type Outcome<State> = Done<State> | Skipped<State> | Wait<State> | Back<State> | Failed<State>;
 
-/** What `observe` saw. `not_started` lets the engine call `run`; the others are taken as the verdict. */
+/** The result of `observe`. After `not_started` the engine calls `run`; every other result is the verdict. */
 export type Observation<State> =
   | { readonly kind: "not_started" }
   | Done<State>
@@ -35,10 +35,10 @@ export type Observation<State> =
   | Wait<State>
   | Failed<State>;
 
-/** What every stage is given, beside the services that the workflow adds. Times are the database's. */
+/** The input of every stage, beside the services that the workflow adds. Times are the database's. */
 export interface StageRun<Input, State> {
   readonly workflowId: WorkflowId;
-  /** Of this claim. A transaction that a stage opens itself checks it first, so that a run that lost its lease writes nothing. */
+  /** The fence of this claim. A transaction that a stage opens itself checks it first, so that a run that lost its lease writes nothing. */
   readonly fence: number;
   readonly stage: string;
   /** 1 for the first try, +1 for each retry of the engine. */
@@ -50,7 +50,7 @@ export interface StageRun<Input, State> {
   readonly now: Date;
   readonly input: Input;
   readonly state: Readonly<Partial<State>>;
-  /** Aborted when the lease is lost or the hub stops: whatever is under way no longer counts. */
+  /** Aborted when the lease is lost or the hub stops: the result of the run will not be stored. */
   readonly signal: AbortSignal;
 }
 
@@ -61,13 +61,13 @@ export interface RetryPolicy {
   readonly maxSeconds: number;
 }
 
-/** `restart`: everything is undone, a success included, because the workflow begins again. */
+/** `restart`: everything is undone, even after a success, because the workflow begins again. */
 export type CompensationCause = "failure" | "cancel" | "restart";
 /** `done` also when there was nothing to undo: compensation must be safe when `run` never began. */
 export type Compensation<State> = Undone<State> | Wait<State> | Failed<State> | TooLate<State>;
-/** `leaves`: what undoing did not touch, for whoever reads that the workflow was cancelled. */
+/** `leaves`: effects outside that compensation did not undo, for the readers of a cancelled workflow. */
 export type Undone<State> = (Done<State> | Skipped<State>) & { readonly leaves?: Leftover };
-/** What the stage did cannot be undone any more, and nothing is wrong with that: the failure says how the workflow goes on. */
+/** The stage's effect can no longer be undone, and that is no fault: the failure says how the workflow continues. */
 export type TooLate<State> = Verdict<State> & { readonly kind: "too_late"; readonly failure: Failure };
 
 export type StageOverrides = Partial<
@@ -77,7 +77,7 @@ export type StageOverrides = Partial<
       readonly retry?: "never" | "bounded";
       readonly compensate?: boolean;
       readonly maxAttempts?: number;
-      /** Only ever to a person's hands. */
+      /** A stage may only change the final status to the one that needs a person. */
       readonly endsAs?: "failed_manual_intervention";
     }
   >
@@ -89,7 +89,7 @@ export interface Stage<Context extends StageRun<unknown, State>, State> {
   readonly title: string;
   /**
    * `from_top`: running again from the start is harmless. `observe_first`: the engine calls `observe` before every run, so a stage that
-   * must look first cannot be written without the look (lifecycle 4.10).
+   * must observe first cannot be written without `observe` (lifecycle 4.10).
    */
   readonly reentry:
     | { readonly rule: "from_top" }

@@ -1,13 +1,13 @@
 /** A wait never sleeps past its stage's deadline, so a timeout fires when it is due and not a poll later. */
 const PAST_DEADLINE_SECONDS = 0.01;
-/** How soon a stage looks again after it began to wait on a key: what happened between its look and its commit notified nobody. */
+/** How soon a stage runs again after it began to wait on a key: a change between its observation and its commit woke nobody. */
 const FIRST_LOOK_SECONDS = 1;
 
 export const isPast = (deadline: Date, now: Date): boolean => now.getTime() >= deadline.getTime();
 
 export const deadlineAfter = (enteredAt: Date, seconds: number): Date => new Date(enteredAt.getTime() + seconds * 1000);
 
-/** When a waiting row is due again: its own wait, shortened by the deadline and by the first look. */
+/** When a waiting row is due again: after its own wait, or earlier because of the deadline or the first check. */
 export function wakeAfterWait(
   wait: { readonly seconds: number; readonly on?: string | undefined },
   row: { readonly waitOn: string | null; readonly now: Date; readonly deadline: Date },

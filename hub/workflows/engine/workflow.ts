@@ -18,10 +18,10 @@ import { deadlineAfter } from "./timeout.ts";
 
 export type Facts = Readonly<Record<string, unknown>>;
 
-/** How a row ended, as far as others are told of it. */
+/** How a row ended, as far as events and hooks need it. */
 export type WorkflowEnd = Pick<WorkflowMove, "status" | "failure" | "leaves">;
 
-/** Called in the transaction that makes them true. */
+/** Each hook is called in the transaction that makes its event true. */
 export interface WorkflowHooks {
   /** The first time that the row is admitted. */
   onStarted?(tx: Tx, row: WorkflowRow): Promise<void>;
@@ -35,21 +35,21 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   readonly input: z.ZodType<Input>;
   /** All facts optional; JSON in the row. A fact that a newer version dropped must still parse (decision W3). */
   readonly state: z.ZodType<Partial<State>>;
-  /** Old name of a stage -> the one that took its place (decision W3). */
+  /** Old name of a stage -> the stage that replaced it (decision W3). */
   readonly renamed: Readonly<Record<string, string>>;
-  /** Reads what the stages need, afresh. The result is a plain object that carries `run`. */
+  /** Reads what the stages need, for each run. The result is a plain object that carries `run`. */
   buildContext(run: StageRun<Input, State>): Promise<Context>;
   readonly hooks: WorkflowHooks;
-  /** What was last observed of the subject, for whoever reads a failure (lifecycle 4.12); what the stage itself says goes before it. */
+  /** The last observation of the subject, as evidence of a failure (lifecycle 4.12); the stage's own evidence takes precedence. */
   observedEvidence?(context: Context): Promise<Evidence>;
-  /** Where `retry` and `resume` begin again; by default at the stage itself. */
+  /** The stage at which `retry` and `resume` begin again; by default the stage itself. */
   restartPoint?(verb: "retry" | "resume", stage: string): string;
-  /** Counters of bounded recoveries: whoever takes the row up again has mended what they were used up on. */
+  /** Counters of bounded recoveries. They restart when an operator continues the row, because the operator has corrected the cause. */
   readonly forgottenOnRecovery?: readonly (keyof State & string)[];
-  /** Facts that `rerun` forgets beside those. */
+  /** Facts that `rerun` also deletes. */
   readonly forgottenOnRerun?: readonly (keyof State & string)[];
   /**
-   * Makes pending rows running as far as limits allow, and returns them as they were before (lifecycle 4.4); by default all. Every hub
+   * Admission: makes pending rows running as far as limits allow, and returns them as they were before (lifecycle 4.4); by default all. Every hub
    * does this.
    */
   admit?(tx: Tx): Promise<WorkflowRow[]>;
@@ -63,13 +63,13 @@ export interface BoundStage {
   readonly deadline: Date;
   timeoutFailure(): Failure | Promise<Failure>;
   observedEvidence(): Promise<Evidence>;
-  /** Null for a stage that is run from the top. */
+  /** Null for a stage that runs again from the top. */
   readonly observe: (() => Promise<Observation<Facts>>) | null;
   run(): Promise<Outcome<Facts>>;
   readonly compensate: ((cause: CompensationCause) => Promise<Compensation<Facts>>) | null;
 }
 
-/** What the engine knows of a workflow kind; the types of its input, state and context stay inside. */
+/** What the engine knows of a workflow kind; the types of its input, state and context are hidden. */
 export interface Workflow {
   readonly kind: string;
   readonly stageNames: readonly string[];
@@ -80,9 +80,9 @@ export interface Workflow {
   readonly forgottenOnRecovery: readonly string[];
   readonly forgottenOnRerun: readonly string[];
   admit(tx: Tx): Promise<WorkflowRow[]>;
-  /** Names under which a row of this kind may be stored, renamed ones included. */
+  /** Stage names that a row of this kind may hold, including renamed ones. */
   readonly knownNames: readonly string[];
-  /** The stage's name of today; null for one that was never known. */
+  /** The stage's present name; null for a name that was never known. */
   nameToday(stored: string): string | null;
   restartPoint(verb: "retry" | "resume", stage: string): string;
   bind(row: ClaimedWorkflow, stageName: string, entry: StageEntry, signal: AbortSignal): Promise<BoundStage>;
@@ -96,14 +96,14 @@ export interface StageEntry {
   readonly reentered: boolean;
 }
 
-/** Engine's own facts in the row's state, kept from the stages. */
+/** The engine's own facts in the row's state; stages do not see them. */
 export const ENGINE_FACTS = "$engine";
 export interface EngineFacts {
-  /** Set by adopt_observed_state: a row that gets through afterwards is `reconciled`, not `completed`. */
+  /** Set by adopt_observed_state: a row that succeeds afterwards ends as `reconciled`, not `completed`. */
   readonly adopting?: boolean;
-  /** Set by mark_manual_intervention: nothing takes the row up again but a person. */
+  /** Set by mark_manual_intervention: only a person continues the row. */
   readonly frozen?: boolean;
-  /** What the stage has to ask is away. */
+  /** The service that the stage needs is unavailable. */
   readonly absence?: Absence;
 }
 
@@ -127,7 +127,7 @@ export function engineFacts(state: unknown): EngineFacts {
   };
 }
 
-/** The state with what is known of an absence, or without one. */
+/** The state with a new absence, or without one. */
 export function withAbsence(state: Facts, absence: Absence | undefined): Facts {
   const { [ENGINE_FACTS]: _engine, ...facts } = state;
   const { absence: _past, ...kept } = engineFacts(state);
