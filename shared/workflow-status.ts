@@ -66,13 +66,17 @@ export type OnboardingStage = (typeof ONBOARDING_STAGES)[number];
 export const DECOMMISSION_MODES = ["drain", "remove", "release"] as const;
 export type DecommissionMode = (typeof DECOMMISSION_MODES)[number];
 
-/** Stages of decommissions by the names of state model 5.2, in order; not every mode has every stage. */
+/** The stages of each mode, in order, by the names of state model 5.2. */
+export const STAGES_OF_MODE = {
+  drain: ["disable_node", "drain_node", "retire_gpuaas_node"],
+  release: ["release_maas_node", "power_off_maas_node"],
+  remove: ["remove_gpuaas_node_record"],
+} as const satisfies Readonly<Record<DecommissionMode, readonly [string, ...string[]]>>;
+
+/** Stages of decommissions; not every mode has every stage. */
 export const DECOMMISSION_STAGES = [
-  "disable_node",
-  "drain_node",
-  "release_maas_node",
-  "power_off_maas_node",
-  "retire_gpuaas_node",
-  "remove_gpuaas_node_record",
-] as const;
-export type DecommissionStage = (typeof DECOMMISSION_STAGES)[number];
+  ...STAGES_OF_MODE.drain,
+  ...STAGES_OF_MODE.release,
+  ...STAGES_OF_MODE.remove,
+] as const satisfies readonly (typeof STAGES_OF_MODE)[DecommissionMode][number][];
+export type DecommissionStage = (typeof STAGES_OF_MODE)[DecommissionMode][number];

@@ -1,10 +1,10 @@
 import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId } from "../../shared/ids.ts";
+import { MAAS_STATUS } from "../../shared/maas-status.ts";
 import type { InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
 import { startDecommission } from "../workflows/decommission/start-decommission.ts";
-import { DEPLOYED } from "../workflows/machine/verdict-table.ts";
 
 /** What a judgement asks for once it is recorded; the next pass asks again while it is still needed. */
 export type FollowUp =
@@ -43,7 +43,8 @@ async function enableHardwareSync(
   { systemId, maasUser }: Extract<FollowUp, { kind: "enable_hardware_sync" }>,
 ): Promise<void> {
   const machine = await maas.readMachine(systemId);
-  if (machine === null || machine.status !== DEPLOYED || machine.locked || machine.owner !== maasUser) return;
+  if (machine === null || machine.status !== MAAS_STATUS.deployed || machine.locked || machine.owner !== maasUser)
+    return;
   if (machine.enableHwSync === false) await maas.updateMachine(systemId, { enableHwSync: true });
 }
 

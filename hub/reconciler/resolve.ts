@@ -2,6 +2,7 @@ import { ApiError } from "../../shared/api/errors.ts";
 import type { DriftResolve } from "../../shared/api/reconciliation.ts";
 import type { DriftDetails } from "../../shared/drift.ts";
 import type { NodeId } from "../../shared/ids.ts";
+import { MAAS_STATUS } from "../../shared/maas-status.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { lockDriftStates, writeDrift } from "../db/queries/drift.ts";
@@ -11,7 +12,6 @@ import type { MaasMachineRow, Node, NodeMaasState } from "../db/schema/index.ts"
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "../node/move-node.ts";
 import { holderOf } from "../workflows/decommission/start-decommission.ts";
-import { DEPLOYED } from "../workflows/machine/verdict-table.ts";
 
 export interface Resolution {
   readonly prior: { readonly status: NodeStatus; readonly drift: DriftDetails | null };
@@ -107,7 +107,7 @@ export async function vouchFor(tx: Tx, node: Node, record: NodeMaasState, reason
 }
 
 const isDeployed = (machine: MaasMachineRow | null): boolean =>
-  machine !== null && !machine.absent && machine.status === DEPLOYED;
+  machine !== null && !machine.absent && machine.status === MAAS_STATUS.deployed;
 
 const tellResolved = (
   tx: Tx,

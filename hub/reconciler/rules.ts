@@ -1,4 +1,5 @@
 import type { DriftAction, DriftRule, DriftSeverity } from "../../shared/drift.ts";
+import { type MaasStatus, MAAS_STATUS as S } from "../../shared/maas-status.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import { isSameOwner, type MaasUser } from "../maas/same-owner.ts";
 
@@ -18,30 +19,30 @@ export type Meaning =
 
 /** All 23 statuses of MAAS by code (decision M2). */
 export const MEANINGS = {
-  /* New */ 0: "released_outside",
-  /* Commissioning */ 1: "recommissioned_outside",
-  /* Failed commissioning */ 2: "hardware_failure",
-  /* Missing */ 3: "hardware_failure",
-  /* Ready */ 4: "released_outside",
-  /* Reserved */ 5: "released_outside",
-  /* Deployed */ 6: "deployed",
-  /* Retired */ 7: "released_outside",
-  /* Broken */ 8: "hardware_failure",
-  /* Deploying */ 9: "redeployed_outside",
-  /* Allocated */ 10: "released_outside",
-  /* Failed deployment */ 11: "hardware_failure",
-  /* Releasing */ 12: "released_outside",
-  /* Releasing failed */ 13: "released_outside",
-  /* Disk erasing */ 14: "released_outside",
-  /* Failed disk erasing */ 15: "hardware_failure",
-  /* Rescue mode */ 16: "rescue_mode",
-  /* Entering rescue mode */ 17: "rescue_mode",
-  /* Failed to enter rescue mode */ 18: "rescue_mode",
-  /* Exiting rescue mode */ 19: "rescue_mode",
-  /* Failed to exit rescue mode */ 20: "rescue_mode",
-  /* Testing */ 21: "recommissioned_outside",
-  /* Failed testing */ 22: "hardware_failure",
-} as const satisfies Record<number, Meaning>;
+  [S.new]: "released_outside",
+  [S.commissioning]: "recommissioned_outside",
+  [S.failed_commissioning]: "hardware_failure",
+  [S.missing]: "hardware_failure",
+  [S.ready]: "released_outside",
+  [S.reserved]: "released_outside",
+  [S.deployed]: "deployed",
+  [S.retired]: "released_outside",
+  [S.broken]: "hardware_failure",
+  [S.deploying]: "redeployed_outside",
+  [S.allocated]: "released_outside",
+  [S.failed_deployment]: "hardware_failure",
+  [S.releasing]: "released_outside",
+  [S.failed_releasing]: "released_outside",
+  [S.disk_erasing]: "released_outside",
+  [S.failed_disk_erasing]: "hardware_failure",
+  [S.rescue_mode]: "rescue_mode",
+  [S.entering_rescue_mode]: "rescue_mode",
+  [S.failed_entering_rescue_mode]: "rescue_mode",
+  [S.exiting_rescue_mode]: "rescue_mode",
+  [S.failed_exiting_rescue_mode]: "rescue_mode",
+  [S.testing]: "recommissioned_outside",
+  [S.failed_testing]: "hardware_failure",
+} as const satisfies Record<MaasStatus, Meaning>;
 const MEANING_OF: Readonly<Record<number, Meaning>> = MEANINGS;
 
 /** The phase of a node's life that a rule is about; `not_ours_to_judge`: an operation, or nobody yet, answers for it. */

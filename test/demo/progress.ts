@@ -8,7 +8,7 @@ function describe(onboarding: Onboarding): string {
   const done = onboarding.status === "completed" || onboarding.status === "reconciled";
   const place = done ? ONBOARDING_STAGES.length : stageNumber(onboarding.current_stage);
   const bar = `${"#".repeat(place)}${".".repeat(ONBOARDING_STAGES.length - place)}`;
-  return `${onboarding.hostname.padEnd(8)} [${bar}] ${String(place).padStart(2)}/16 ${describeState(onboarding, done)}`;
+  return `${onboarding.hostname.padEnd(8)} [${bar}] ${String(place).padStart(2)}/${ONBOARDING_STAGES.length} ${describeState(onboarding, done)}`;
 }
 
 function describeState(onboarding: Onboarding, done: boolean): string {

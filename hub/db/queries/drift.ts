@@ -1,4 +1,5 @@
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import { and, eq, inArray, isNotNull, or, sql } from "../orm.ts";
 import {
   type AgentSession,
@@ -109,7 +110,7 @@ export async function rememberOwners(
     update node_maas_state s set maas_owner = m.owner
     from nodes n, maas_machines m
     where s.site_id = ${siteId} and s.maas_owner is distinct from m.owner and n.id = s.node_id and n.status in ('active', 'offline')
-      and m.site_id = s.site_id and m.system_id = s.maas_system_id and m.status = 6 and not m.absent and m.owner is not null
+      and m.site_id = s.site_id and m.system_id = s.maas_system_id and m.status = ${MAAS_STATUS.deployed} and not m.absent and m.owner is not null
       and (s.maas_owner is null or (m.owner = ${user.name} and s.maas_owner = any(${sql.param([...user.formerNames])}::text[])) or exists (select from agent_sessions a
         where a.node_id = n.id and a.generation = n.generation and a.last_seen_at > m.observed_at))`);
 }
@@ -120,7 +121,7 @@ export async function forgetOwners(tx: Tx, siteId: SiteId): Promise<void> {
     update node_maas_state s set maas_owner = null
     from nodes n, maas_machines m
     where s.site_id = ${siteId} and s.maas_owner is not null and n.id = s.node_id and n.status = 'retired'
-      and m.site_id = s.site_id and m.system_id = s.maas_system_id and (m.status <> 6 or m.absent)`);
+      and m.site_id = s.site_id and m.system_id = s.maas_system_id and (m.status <> ${MAAS_STATUS.deployed} or m.absent)`);
 }
 
 /** How often hosts of the site sync by its default profile; null for a site that is disabled, or where none has to. */

@@ -2,9 +2,10 @@ import { z } from "zod";
 import { failure } from "../../../shared/failures.ts";
 import { NodeId, TaskId } from "../../../shared/ids.ts";
 import { readOpenSession } from "../../db/queries/agent-sessions.ts";
+import type { DecommissionStage } from "../../../shared/workflow-status.ts";
 import { type DecommissionRows, readDecommissionRows } from "../../db/queries/decommissions.ts";
 import type { AgentSession } from "../../db/schema/index.ts";
-import type { Stage, StageRun } from "../engine/stage.ts";
+import type { Stage, StageRun, StagesOf } from "../engine/stage.ts";
 import type { WorkflowServices } from "../services.ts";
 import { StageFailure } from "../stage-failure.ts";
 
@@ -39,7 +40,16 @@ export interface DecommissionContext extends StageRun<DecommissionInput, Decommi
   /** The agent's open session of the node's present provisioning. */
   readonly session: AgentSession | null;
 }
-export type DecommissionStageOf = Stage<DecommissionContext, DecommissionState>;
+export type DecommissionStageOf<Name extends DecommissionStage = DecommissionStage> = Stage<
+  DecommissionContext,
+  DecommissionState,
+  Name
+>;
+export type DecommissionStages<Names extends readonly DecommissionStage[]> = StagesOf<
+  Names,
+  DecommissionContext,
+  DecommissionState
+>;
 
 export async function buildDecommissionContext(
   services: DecommissionServices,

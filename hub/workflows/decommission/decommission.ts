@@ -1,5 +1,10 @@
 import type { EventData, EventType } from "../../../shared/events.ts";
-import type { DecommissionMode, WorkflowStatus } from "../../../shared/workflow-status.ts";
+import {
+  type DecommissionMode,
+  type DecommissionStage,
+  STAGES_OF_MODE,
+  type WorkflowStatus,
+} from "../../../shared/workflow-status.ts";
 import { readDecommissionRows } from "../../db/queries/decommissions.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import { isTerminal } from "../../db/queries/workflows.ts";
@@ -13,7 +18,7 @@ import {
   buildDecommissionContext,
   DecommissionInput,
   type DecommissionServices,
-  type DecommissionStageOf,
+  type DecommissionStages,
   DecommissionState,
 } from "./decommission-context.ts";
 import { undoDrain } from "./drain-work.ts";
@@ -27,13 +32,13 @@ import { retireGpuaasNode } from "./stages/retire-gpuaas-node.ts";
 import { UNINSTALL } from "./uninstall-work.ts";
 
 /** Each mode of a decommission is a workflow kind of its own, made of the stages of state model 5.2. */
-const MODES: Readonly<Record<DecommissionMode, readonly [DecommissionStageOf, ...DecommissionStageOf[]]>> = {
+const MODES: { readonly [Mode in DecommissionMode]: DecommissionStages<(typeof STAGES_OF_MODE)[Mode]> } = {
   drain: [disableNode, drainNode, retireGpuaasNode],
-  remove: [removeGpuaasNodeRecord],
   release: [releaseMaasNode, powerOffMaasNode],
+  remove: [removeGpuaasNodeRecord],
 };
 
-export const firstStageOf = (mode: DecommissionMode): string => MODES[mode][0].name;
+export const firstStageOf = (mode: DecommissionMode): DecommissionStage => STAGES_OF_MODE[mode][0];
 
 export const decommissionWorkflows = (services: DecommissionServices): readonly Workflow[] =>
   (Object.keys(MODES) as DecommissionMode[]).map((mode) => decommissionWorkflow(services, mode));

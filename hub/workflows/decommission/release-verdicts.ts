@@ -1,4 +1,5 @@
 import { type Failure, failure } from "../../../shared/failures.ts";
+import { type MaasStatus, MAAS_STATUS as S } from "../../../shared/maas-status.ts";
 import { type JudgedMachine, machineEvidence } from "../machine/verdict-table.ts";
 
 /** The stages that release a machine and switch it off judge its status at. */
@@ -21,30 +22,30 @@ const A = "ambiguous";
 /** All 23 statuses of MAAS by code (maas 3). A release ends at New where the machine had never passed its commissioning (maas 2.9). */
 export const RELEASE_VERDICTS = {
   //                                release_maas_node  power_off_maas_node
-  /* New */ 0: row("released", "released"),
-  /* Commissioning */ 1: row(A, A),
-  /* Failed commissioning */ 2: row(A, A),
-  /* Missing */ 3: row(A, A),
-  /* Ready */ 4: row("released", "released"),
-  /* Reserved */ 5: row(A, A),
-  /* Deployed */ 6: row("release", A),
-  /* Retired */ 7: row(A, A),
-  /* Broken */ 8: row(A, A),
-  /* Deploying */ 9: row(A, A),
-  /* Allocated */ 10: row(A, A),
-  /* Failed deployment */ 11: row(A, A),
-  /* Releasing */ 12: row("wait", "wait"),
-  /* Releasing failed */ 13: row("release_failed", A),
-  /* Disk erasing */ 14: row("wait", "wait"),
-  /* Failed disk erasing */ 15: row("erase_failed", A),
-  /* Rescue mode */ 16: row(A, A),
-  /* Entering rescue mode */ 17: row(A, A),
-  /* Failed to enter rescue mode */ 18: row(A, A),
-  /* Exiting rescue mode */ 19: row(A, A),
-  /* Failed to exit rescue mode */ 20: row(A, A),
-  /* Testing */ 21: row(A, A),
-  /* Failed testing */ 22: row(A, A),
-} as const satisfies Record<number, Row>;
+  [S.new]: row("released", "released"),
+  [S.commissioning]: row(A, A),
+  [S.failed_commissioning]: row(A, A),
+  [S.missing]: row(A, A),
+  [S.ready]: row("released", "released"),
+  [S.reserved]: row(A, A),
+  [S.deployed]: row("release", A),
+  [S.retired]: row(A, A),
+  [S.broken]: row(A, A),
+  [S.deploying]: row(A, A),
+  [S.allocated]: row(A, A),
+  [S.failed_deployment]: row(A, A),
+  [S.releasing]: row("wait", "wait"),
+  [S.failed_releasing]: row("release_failed", A),
+  [S.disk_erasing]: row("wait", "wait"),
+  [S.failed_disk_erasing]: row("erase_failed", A),
+  [S.rescue_mode]: row(A, A),
+  [S.entering_rescue_mode]: row(A, A),
+  [S.failed_entering_rescue_mode]: row(A, A),
+  [S.exiting_rescue_mode]: row(A, A),
+  [S.failed_exiting_rescue_mode]: row(A, A),
+  [S.testing]: row(A, A),
+  [S.failed_testing]: row(A, A),
+} as const satisfies Record<MaasStatus, Row>;
 
 const TABLE: Readonly<Record<number, Row>> = RELEASE_VERDICTS;
 

@@ -1,9 +1,9 @@
 import { type Failure, failure } from "../../../shared/failures.ts";
+import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import { readObservedMachine } from "../../db/queries/maas-machines.ts";
 import { isHostReleased } from "../../db/queries/machine-releases.ts";
 import type { Node } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
-import { DEPLOYED } from "../machine/verdict-table.ts";
 import type { AgentWork } from "./agent-work.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
@@ -24,7 +24,9 @@ export async function staysDeployed(
 ): Promise<string | null> {
   if (maasSystemId === null || (await isHostReleased(db, node))) return null;
   const seen = node.siteId === null ? null : await readObservedMachine(db, node.siteId, maasSystemId);
-  return seen !== null && (seen.absent || seen.status !== DEPLOYED) ? null : machineStays(node, maasSystemId);
+  return seen !== null && (seen.absent || seen.status !== MAAS_STATUS.deployed)
+    ? null
+    : machineStays(node, maasSystemId);
 }
 
 const machineStays = (node: Pick<Node, "id" | "hostname">, maasSystemId: string): string =>

@@ -83,8 +83,9 @@ export type StageOverrides = Partial<
   >
 >;
 
-export interface Stage<Context extends StageRun<unknown, State>, State> {
-  readonly name: string;
+/** `Name` is its own name, so that a workflow's list can be held to its list of names. */
+export interface Stage<Context extends StageRun<unknown, State>, State, Name extends string = string> {
+  readonly name: Name;
   /** One line for operators: what this stage does. */
   readonly title: string;
   /**
@@ -101,3 +102,11 @@ export interface Stage<Context extends StageRun<unknown, State>, State> {
   run(context: Context): Promise<Outcome<State>>;
   compensate?(context: Context, cause: CompensationCause): Promise<Compensation<State>>;
 }
+
+/**
+ * The stages of a list of names: one stage for each name, in the same order. A name without its stage, a stage too many, one twice or
+ * two in the wrong order do not compile.
+ */
+export type StagesOf<Names extends readonly string[], Context extends StageRun<unknown, State>, State> = {
+  readonly [I in keyof Names]: Stage<Context, State, Names[I]>;
+};

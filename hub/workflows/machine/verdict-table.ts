@@ -1,4 +1,5 @@
 import { type Failure, failure } from "../../../shared/failures.ts";
+import { type MaasStatus, MAAS_STATUS as S } from "../../../shared/maas-status.ts";
 import type { OnboardingStage } from "../../../shared/workflow-status.ts";
 import type { MaasMachine } from "../../maas/port.ts";
 
@@ -87,34 +88,30 @@ const BACK = "release_if_ours";
 /** All 23 statuses of MAAS by code (maas 3), each at each place. */
 export const VERDICTS = {
   //                              commission               ready                   configure  deploy         deployed        recover    seeding        serving
-  /* New */ 0: row("act", A, A, A, A, A, A, A),
-  /* Commissioning */ 1: row("go_on", W, W, A, A, A, A, A),
-  /* Failed commissioning */ 2: row("act", "commissioning_failed", A, A, A, A, A, A),
-  /* Missing */ 3: row(A, A, A, A, A, A, A, A),
-  /* Ready */ 4: row("go_on", "go_on", "act", "act", A, "go_on", A, A),
-  /* Reserved */ 5: row(A, A, A, A, A, A, A, A),
-  /* Deployed */ 6: row(ADOPT, ADOPT, ADOPT, ADOPT, OURS, BACK, "act_if_ours", OURS),
-  /* Retired */ 7: row(A, A, A, A, A, A, A, A),
-  /* Broken */ 8: row(A, A, A, A, A, A, A, A),
-  /* Deploying */ 9: row(ADOPT, ADOPT, ADOPT, ADOPT, "wait_if_ours", "abort_if_ours", A, A),
-  /* Allocated */ 10: row(ADOPT, ADOPT, ADOPT, "act_if_ours", FAILED, BACK, A, A),
-  /* Failed deployment */ 11: row(A, A, A, FAILED, FAILED, BACK, A, A),
-  /* Releasing */ 12: row(W, W, W, W, A, W, A, A),
-  /* Releasing failed */ 13: row(POWER, POWER, POWER, POWER, A, POWER, A, A),
-  /* Disk erasing */ 14: row(W, W, W, W, A, W, A, A),
-  /* Failed disk erasing */ 15: row(A, A, A, A, A, A, A, A),
-  /* Rescue mode */ 16: row(A, A, A, A, A, A, A, A),
-  /* Entering rescue mode */ 17: row(A, A, A, A, A, A, A, A),
-  /* Failed to enter rescue mode */ 18: row(A, A, A, A, A, A, A, A),
-  /* Exiting rescue mode */ 19: row(A, A, A, A, A, A, A, A),
-  /* Failed to exit rescue mode */ 20: row(A, A, A, A, A, A, A, A),
-  /* Testing */ 21: row("go_on", W, W, W, A, A, A, A),
-  /* Failed testing */ 22: row("act", "testing_failed", A, A, A, A, A, A),
-} as const satisfies Record<number, Row>;
-
-export const READY = 4;
-export const FAILED_TESTING = 22;
-export const DEPLOYED = 6;
+  [S.new]: row("act", A, A, A, A, A, A, A),
+  [S.commissioning]: row("go_on", W, W, A, A, A, A, A),
+  [S.failed_commissioning]: row("act", "commissioning_failed", A, A, A, A, A, A),
+  [S.missing]: row(A, A, A, A, A, A, A, A),
+  [S.ready]: row("go_on", "go_on", "act", "act", A, "go_on", A, A),
+  [S.reserved]: row(A, A, A, A, A, A, A, A),
+  [S.deployed]: row(ADOPT, ADOPT, ADOPT, ADOPT, OURS, BACK, "act_if_ours", OURS),
+  [S.retired]: row(A, A, A, A, A, A, A, A),
+  [S.broken]: row(A, A, A, A, A, A, A, A),
+  [S.deploying]: row(ADOPT, ADOPT, ADOPT, ADOPT, "wait_if_ours", "abort_if_ours", A, A),
+  [S.allocated]: row(ADOPT, ADOPT, ADOPT, "act_if_ours", FAILED, BACK, A, A),
+  [S.failed_deployment]: row(A, A, A, FAILED, FAILED, BACK, A, A),
+  [S.releasing]: row(W, W, W, W, A, W, A, A),
+  [S.failed_releasing]: row(POWER, POWER, POWER, POWER, A, POWER, A, A),
+  [S.disk_erasing]: row(W, W, W, W, A, W, A, A),
+  [S.failed_disk_erasing]: row(A, A, A, A, A, A, A, A),
+  [S.rescue_mode]: row(A, A, A, A, A, A, A, A),
+  [S.entering_rescue_mode]: row(A, A, A, A, A, A, A, A),
+  [S.failed_entering_rescue_mode]: row(A, A, A, A, A, A, A, A),
+  [S.exiting_rescue_mode]: row(A, A, A, A, A, A, A, A),
+  [S.failed_exiting_rescue_mode]: row(A, A, A, A, A, A, A, A),
+  [S.testing]: row("go_on", W, W, W, A, A, A, A),
+  [S.failed_testing]: row("act", "testing_failed", A, A, A, A, A, A),
+} as const satisfies Record<MaasStatus, Row>;
 
 const TABLE: Readonly<Record<number, Row>> = VERDICTS;
 

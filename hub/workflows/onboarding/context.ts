@@ -3,8 +3,9 @@ import type { FailureClass, FailureCode } from "../../../shared/failures.ts";
 import { type Failure, failure } from "../../../shared/failures.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { type OnboardingRows, readOnboardingRows } from "../../db/queries/onboardings.ts";
+import type { OnboardingStage } from "../../../shared/workflow-status.ts";
 import type { MaasPort } from "../../maas/port.ts";
-import type { Stage, StageRun } from "../engine/stage.ts";
+import type { Stage, StageRun, StagesOf } from "../engine/stage.ts";
 import { inFencedTx, type WorkflowServices } from "../services.ts";
 import { StageFailure } from "../stage-failure.ts";
 import type { OnboardState } from "./onboard-state.ts";
@@ -16,7 +17,8 @@ export type OnboardInput = z.output<typeof OnboardInput>;
 export interface OnboardContext extends StageRun<OnboardInput, OnboardState>, OnboardingRows {
   readonly services: WorkflowServices;
 }
-export type OnboardStage = Stage<OnboardContext, OnboardState>;
+export type OnboardStage<Name extends OnboardingStage = OnboardingStage> = Stage<OnboardContext, OnboardState, Name>;
+export type OnboardStages<Names extends readonly OnboardingStage[]> = StagesOf<Names, OnboardContext, OnboardState>;
 
 export async function buildOnboardContext(
   services: WorkflowServices,

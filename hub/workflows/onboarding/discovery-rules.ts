@@ -1,3 +1,4 @@
+import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import type { MaasErrorCode } from "../../maas/port.ts";
 import { isAddress } from "../../maas/power-address.ts";
 
@@ -31,9 +32,6 @@ export function afterCreate({ code, httpStatus, fields, nameRefusals, unusable }
   return "give_up";
 }
 
-const NEW = 0;
-const COMMISSIONING = 1;
-
 /** A machine that was not in MAAS before the host was off for its network boot, and that no other onboarding holds. */
 export interface Newcomer {
   readonly systemId: string;
@@ -60,9 +58,12 @@ export const SETTLE_SECONDS = 120;
  * machine may be that one's (`rivals`), so nobody takes it: both wait until MAAS knows the BMC, or a person says.
  */
 export function judgeNewcomers(newcomers: readonly Newcomer[], rivals: number): DiscoveryVerdict {
-  const fit = newcomers.filter(({ status, bmc }) => !isAddress(bmc) && (status === null || status <= COMMISSIONING));
+  const fit = newcomers.filter(
+    ({ status, bmc }) => !isAddress(bmc) && (status === null || status <= MAAS_STATUS.commissioning),
+  );
   const unsettled = fit.filter(
-    ({ status, seenSeconds }) => status === COMMISSIONING || (status === NEW && seenSeconds < SETTLE_SECONDS),
+    ({ status, seenSeconds }) =>
+      status === MAAS_STATUS.commissioning || (status === MAAS_STATUS.new && seenSeconds < SETTLE_SECONDS),
   );
   if (unsettled.length > 0) return { kind: "settling", systemIds: unsettled.map(({ systemId }) => systemId) };
   const [sole, ...others] = fit;

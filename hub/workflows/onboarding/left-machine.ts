@@ -1,10 +1,11 @@
 import { failure } from "../../../shared/failures.ts";
 import type { Leftover } from "../../../shared/leftover.ts";
+import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import { isHostReleased } from "../../db/queries/machine-releases.ts";
 import { lastNodeOfMachine } from "../../db/queries/node-machines.ts";
 import type { MaasMachine, MaasPort } from "../../maas/port.ts";
 import type { Failed } from "../engine/stage.ts";
-import { DEPLOYED, machineEvidence } from "../machine/verdict-table.ts";
+import { machineEvidence } from "../machine/verdict-table.ts";
 import type { OnboardContext } from "./context.ts";
 import type { OnboardState } from "./onboard-state.ts";
 
@@ -43,7 +44,7 @@ export async function leftByRemovedNode(
   const node = await lastNodeOfMachine(services.db, site.id, systemId);
   if (node?.status !== "deleted" || (await isHostReleased(services.db, node))) return null;
   const machine = await maas.readMachine(systemId);
-  if (machine?.status !== DEPLOYED || machine.owner !== (await maas.whoami()).username) return null;
+  if (machine?.status !== MAAS_STATUS.deployed || machine.owner !== (await maas.whoami()).username) return null;
   const message = `Machine ${systemId} is deployed still, as node ${node.hostname} (${node.id}) left it, which was removed without a release. Run release-node ${node.id}; once that has completed, rerun the onboarding of ${onboarding.hostname}.`;
   const evidence = { ...machineEvidence(machine), node_id: node.id };
   return { kind: "failed", failure: failure("state_ambiguity", "left_deployed", message, evidence) };

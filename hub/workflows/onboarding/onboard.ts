@@ -1,13 +1,13 @@
 import type { EventData, EventType } from "../../../shared/events.ts";
-import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { admitOnboardings } from "../../db/queries/admission.ts";
 import { releaseDeploySlot } from "../../db/queries/deploy-slots.ts";
+import type { ONBOARDING_STAGES, OnboardingStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import { ending } from "../engine/ending.ts";
 import { defineWorkflow, type Workflow } from "../engine/workflow.ts";
 import type { WorkflowServices } from "../services.ts";
-import { buildOnboardContext, OnboardInput, type OnboardStage } from "./context.ts";
+import { buildOnboardContext, OnboardInput, type OnboardStages } from "./context.ts";
 import { recordPowerLogin } from "./credential-outcome.ts";
 import { observedEvidence } from "./machine.ts";
 import { OnboardState } from "./onboard-state.ts";
@@ -30,8 +30,8 @@ import { waitForReady } from "./stages/wait-for-ready.ts";
 
 export const ONBOARD = "onboard";
 
-/** The onboarding of lifecycle 4.3, in order. */
-const ONBOARD_STAGES: readonly OnboardStage[] = [
+/** The onboarding of lifecycle 4.3: one stage for each name, in the order of the names. */
+const ONBOARD_STAGES: OnboardStages<typeof ONBOARDING_STAGES> = [
   loadSiteConfig,
   resolvePowerCredentials,
   createOrFindInMaas,
@@ -51,7 +51,7 @@ const ONBOARD_STAGES: readonly OnboardStage[] = [
 ];
 
 /** Where an operator's retry or resume begins again, where it is not the stage itself. */
-const RESTART: Readonly<Record<"retry" | "resume", Readonly<Record<string, string>>>> = {
+const RESTART: Readonly<Record<"retry" | "resume", Readonly<Partial<Record<OnboardingStage, OnboardingStage>>>>> = {
   // A failed deploy was released to Ready: waiting for it again would wait for nothing.
   retry: {
     // What failed there fails again until it is commissioned or tested again.
@@ -91,6 +91,7 @@ const EVENTS = {
 const isEnding = (status: WorkflowStatus): status is keyof typeof EVENTS => status in EVENTS;
 
 export function onboardWorkflow(services: WorkflowServices): Workflow {
+  const restart: Readonly<Record<"retry" | "resume", Readonly<Record<string, OnboardingStage>>>> = RESTART;
   return defineWorkflow({
     kind: ONBOARD,
     stages: ONBOARD_STAGES,
@@ -111,7 +112,7 @@ export function onboardWorkflow(services: WorkflowServices): Workflow {
         await recordDomainEvent(tx, { type: EVENTS[status], ...about(row), data });
       },
     },
-    restartPoint: (verb, stage) => RESTART[verb][stage] ?? stage,
+    restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
     forgottenOnRerun: ["deploy_failure"],
     // `discovery` stays: the host may have become a machine since.
     forgottenOnRecovery: [

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
-import { sql } from "../../../hub/db/orm.ts";
+import { eq, sql } from "../../../hub/db/orm.ts";
 import { readOnboarding } from "../../../hub/db/queries/onboardings.ts";
 import { readWorkflow } from "../../../hub/db/queries/workflows.ts";
-import { type Workflow as WorkflowRow, workflows } from "../../../hub/db/schema/index.ts";
+import { type Workflow as WorkflowRow, workflowEvents, workflows } from "../../../hub/db/schema/index.ts";
 import { SiteClients } from "../../../hub/maas/site-clients.ts";
 import { SECRET_PATHS } from "../../../hub/secrets/port.ts";
 import { startWatcher } from "../../../hub/watcher/watcher.ts";
@@ -15,7 +15,6 @@ import { startWorkflowRunner } from "../../../hub/workflows/engine/runner.ts";
 import { workflowsOf } from "../../../hub/workflows/registry.ts";
 import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { Secret } from "../../../shared/secret.ts";
-import { ONBOARDING_STAGES } from "../../../shared/workflow-status.ts";
 import { startMaasSimulator } from "../../fakes/maas/simulator.ts";
 import { SITE_BMC_PASSWORD, SITE_BMC_USER } from "../../fakes/maas/state/site.ts";
 import { createTestDatabase } from "../../support/database.ts";
@@ -107,16 +106,20 @@ describe.each(versions)("what a hub of version %s left when it died", (version) 
   it("goes on from every stage to the end, and nothing is done twice", async () => {
     const { db, rows, start, ended, counters } = await takeOver(version);
     const open = rows.filter((row) => row.status === "running" || row.status === "pending");
-    expect([...new Set(open.map((row) => row.stage))].sort()).toEqual([...ONBOARDING_STAGES].sort());
-    expect(open.filter((row) => row.leaseOwner !== null).length).toBeGreaterThan(ONBOARDING_STAGES.length);
+    const [done, ...others] = rows.filter((row) => row.status === "completed");
+    if (done === undefined) throw new Error(`the record of ${version} has no completed onboarding`);
+    expect(others).toEqual([]);
+    // The stages of that version are those that its completed onboarding went through; later ones are not in the record.
+    const passed = await db.select().from(workflowEvents).where(eq(workflowEvents.workflowId, done.id));
+    const stages = [...new Set(passed.map(({ stage }) => stage))].sort();
+    expect([...new Set(open.map((row) => row.stage))].sort()).toEqual(stages);
+    expect(open.filter((row) => row.leaseOwner !== null).length).toBeGreaterThan(stages.length);
     start();
     for (const row of await ended(open.map((one) => one.id))) {
       expect(row, row.failureMessage ?? "").toMatchObject({ status: "completed" });
       expect(counters(row)).toMatchObject({ commission: 1, deploy: 1, release: 0 });
     }
-    const done = rows.filter((row) => row.status === "completed");
-    expect(done).toHaveLength(1);
-    for (const row of done) expect(await readWorkflow(db, row.id), "left alone").toEqual(row);
+    expect(await readWorkflow(db, done.id), "left alone").toEqual(done);
   });
 
   it("undoes to the end what it was undoing, and takes up what had failed by the verb that it recommends", async () => {

@@ -4,7 +4,7 @@ import { StageFailure } from "../../stage-failure.ts";
 import { type DecommissionStageOf, RECORD_RETRY, recordTimeout, stateConflict } from "../decommission-context.ts";
 
 /** No new work is put on the node from here on (lifecycle 5.2): cordon, and the coarse state that says so, owned by this operation. */
-export const disableNode: DecommissionStageOf = {
+export const disableNode: DecommissionStageOf<"disable_node"> = {
   name: "disable_node",
   title: "Cordon the node and mark it as draining",
   reentry: { rule: "from_top" },

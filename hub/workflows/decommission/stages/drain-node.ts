@@ -29,7 +29,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
 }
 
 /** Nobody new is let onto the host, and whoever is there leaves (lifecycle 5.2). The agent does it; this waits for its word. */
-export const drainNode: DecommissionStageOf = {
+export const drainNode: DecommissionStageOf<"drain_node"> = {
   name: "drain_node",
   title: "Have the agent drain the host: no new sessions, the open ones end",
   reentry: { rule: "observe_first", observe: look },

@@ -22,7 +22,7 @@ const LOOK_AGAIN_SECONDS = 30;
  * A release powers the machine off; this sees to it that it is (lifecycle 6.4). The BMC is asked afresh, as MAAS's own record of the power may be minutes
  * old. Off is only what the BMC calls off: a state that nobody knows is waited out, and then told (lifecycle 5.8).
  */
-export const powerOffMaasNode: DecommissionStageOf = {
+export const powerOffMaasNode: DecommissionStageOf<"power_off_maas_node"> = {
   name: "power_off_maas_node",
   title: "See that the released machine is off, and power it off where it is not",
   reentry: { rule: "observe_first", observe: look },

@@ -1,7 +1,8 @@
 import { failure } from "../../../../shared/failures.ts";
+import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
 import { MaasError, type MaasErrorCode } from "../../../maas/port.ts";
 import type { Compensation, CompensationCause, Observation, Outcome } from "../../engine/stage.ts";
-import { DEPLOYED, machineEvidence } from "../../machine/verdict-table.ts";
+import { machineEvidence } from "../../machine/verdict-table.ts";
 import { UNHEARD_CALL_SECONDS, WAIT_RETRY } from "../../services.ts";
 import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
 import {
@@ -26,7 +27,7 @@ const LOOK_AGAIN: readonly MaasErrorCode[] = ["state_conflict", "forbidden", "no
  * intent is committed before it, and what is released or being released already is adopted, whoever asked for it. No erase is asked for; one that
  * MAAS does by its own configuration is waited for.
  */
-export const releaseMaasNode: DecommissionStageOf = {
+export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
   name: "release_maas_node",
   title: "Release the machine in MAAS and wait until it is free",
   reentry: { rule: "observe_first", observe: look },
@@ -110,7 +111,7 @@ async function compensate(
   const { systemId } = machineOf(context);
   const maas = await maasOf(context);
   const machine = await maas.readMachine(systemId);
-  const untouched = machine?.status === DEPLOYED && machine.owner === (await maas.whoami()).username;
+  const untouched = machine?.status === MAAS_STATUS.deployed && machine.owner === (await maas.whoami()).username;
   if (!released && untouched) {
     if (context.now.getTime() - context.enteredAt.getTime() < UNHEARD_CALL_SECONDS * 1000)
       return waitForMachine(context, "A release whose answer was not heard to show in MAAS, or not");

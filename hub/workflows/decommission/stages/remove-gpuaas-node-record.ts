@@ -88,7 +88,7 @@ async function giveUp(context: DecommissionContext): Promise<Compensation<Decomm
 }
 
 /** `retired -> removing -> deleted` (lifecycle 5.4): the agent uninstalls itself, then its identity is void for ever. */
-export const removeGpuaasNodeRecord: DecommissionStageOf = {
+export const removeGpuaasNodeRecord: DecommissionStageOf<"remove_gpuaas_node_record"> = {
   name: "remove_gpuaas_node_record",
   title: "Have the agent uninstall itself, revoke its certificates and delete the node",
   reentry: { rule: "observe_first", observe: look },

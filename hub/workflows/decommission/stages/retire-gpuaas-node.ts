@@ -3,7 +3,7 @@ import { StageFailure } from "../../stage-failure.ts";
 import { type DecommissionStageOf, RECORD_RETRY, recordTimeout, stateConflict } from "../decommission-context.ts";
 
 /** The node is out of service, its identity kept: it may be activated again, or removed. */
-export const retireGpuaasNode: DecommissionStageOf = {
+export const retireGpuaasNode: DecommissionStageOf<"retire_gpuaas_node"> = {
   name: "retire_gpuaas_node",
   title: "Mark the node as retired",
   reentry: { rule: "from_top" },

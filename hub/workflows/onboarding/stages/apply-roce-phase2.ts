@@ -13,7 +13,7 @@ import { type LinkPlan, planLinks, sameLink } from "../roce-links.ts";
  * comes up without that rail (lifecycle 4.6), and its node's condition `network.roce` says so. Links that were made for rows of before are taken away,
  * for MAAS would configure both addresses.
  */
-export const applyRocePhase2: OnboardStage = {
+export const applyRocePhase2: OnboardStage<"apply_roce_phase2"> = {
   name: "apply_roce_phase2",
   title: "Give the RoCE interfaces their static addresses",
   reentry: { rule: "from_top" },

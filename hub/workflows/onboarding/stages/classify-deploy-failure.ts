@@ -14,7 +14,7 @@ const UNREAD_PAUSE_SECONDS = 5;
  * Best effort: a deploy whose events cannot be read counts as generic, which stops automatic retries (lifecycle 4.6); but not before they were asked
  * for as often as any other call to a MAAS that has its moments.
  */
-export const classifyDeployFailure: OnboardStage = {
+export const classifyDeployFailure: OnboardStage<"classify_deploy_failure"> = {
   name: "classify_deploy_failure",
   title: "Tell a datasource failure from any other failed deploy",
   reentry: { rule: "from_top" },

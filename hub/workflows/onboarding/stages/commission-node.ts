@@ -1,6 +1,6 @@
+import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
 import { MaasError } from "../../../maas/port.ts";
 import type { Observation } from "../../engine/stage.ts";
-import { FAILED_TESTING, READY } from "../../machine/verdict-table.ts";
 import { UPSTREAM_RETRY } from "../../services.ts";
 import {
   maasOf,
@@ -19,7 +19,7 @@ import { powerOf } from "../power-login.ts";
  * run whose answer was lost is adopted. A machine that has failed its tests is commissioned and tested again: that is noted before MAAS is told to forget
  * the failure, so that nobody takes the Ready in between for a person's word.
  */
-export const commissionNode: OnboardStage = {
+export const commissionNode: OnboardStage<"commission_node"> = {
   name: "commission_node",
   title: "Set name and BMC login in MAAS and start commissioning",
   reentry: {
@@ -38,13 +38,13 @@ export const commissionNode: OnboardStage = {
     const systemId = systemIdOf(context);
     const power = await powerOf(context);
     const named = await maas.updateMachine(systemId, { hostname: context.onboarding.hostname, power });
-    if (named.status === READY && context.state.commission_again !== true)
+    if (named.status === MAAS_STATUS.ready && context.state.commission_again !== true)
       return { kind: "skipped", message: "The machine is Ready already; its name was set" };
     // MAAS commissions a Ready machine again as readily as a New one: only the fence keeps a late run from doing so.
     await mustStillHold(context);
     try {
       // MAAS commissions no machine that has failed its tests; what it then finds is what counts (maas 2.5).
-      if (named.status === FAILED_TESTING) await maas.overrideFailedTesting(systemId);
+      if (named.status === MAAS_STATUS.failed_testing) await maas.overrideFailedTesting(systemId);
       const machine = await maas.commission(systemId, {
         commissioning: context.profile.commissioningScripts,
         testing: context.profile.testingScripts,
@@ -78,7 +78,8 @@ async function observe(context: OnboardContext): Promise<Observation<OnboardStat
     case "adopt":
       return { kind: "skipped", message: `The machine is ${machine.statusName} by this onboarding already` };
     case "act":
-      if (machine.status !== FAILED_TESTING || context.state.commission_again === true) return { kind: "not_started" };
+      if (machine.status !== MAAS_STATUS.failed_testing || context.state.commission_again === true)
+        return { kind: "not_started" };
       return {
         kind: "wait",
         reason: "The hardware tests to be repeated",
@@ -86,9 +87,11 @@ async function observe(context: OnboardContext): Promise<Observation<OnboardStat
         patch: { commission_again: true },
       };
     case "go_on":
-      if (machine.status === READY && context.state.commission_again === true) return { kind: "not_started" };
-      if (machine.status === READY && machine.hostname !== context.onboarding.hostname) return { kind: "not_started" };
-      return machine.status === READY
+      if (machine.status === MAAS_STATUS.ready && context.state.commission_again === true)
+        return { kind: "not_started" };
+      if (machine.status === MAAS_STATUS.ready && machine.hostname !== context.onboarding.hostname)
+        return { kind: "not_started" };
+      return machine.status === MAAS_STATUS.ready
         ? { kind: "skipped", message: "The machine is Ready already" }
         : { kind: "done", message: `The machine is ${machine.statusName}`, patch: AGAIN_DONE };
     default:

@@ -8,7 +8,7 @@ import { notEditable } from "../editable.ts";
 import type { OnboardState } from "../onboard-state.ts";
 
 /** Boot disk and layout survive a release and are cleared by commissioning, so they are set whatever they were (decision M5). */
-export const configureStorage: OnboardStage = {
+export const configureStorage: OnboardStage<"configure_storage"> = {
   name: "configure_storage",
   title: "Make the BOSS card the boot disk, with a flat layout",
   reentry: { rule: "from_top" },

@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
 import { machinesHeldByOthers } from "../../../db/queries/machine-holds.ts";
 import { MaasError, type MaasPort } from "../../../maas/port.ts";
 import type { Done, Failed, Observation, Outcome, Wait } from "../../engine/stage.ts";
@@ -12,13 +13,11 @@ import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
 import { takeMachine } from "../take-machine.ts";
 
-const NEW = 0;
-
 /**
  * Lookup first, so that running it again adopts what an earlier run created, or booted, without having heard the answer (lifecycle 4.10, 4.16). Out of
  * time it looks once more, and does nothing.
  */
-export const createOrFindInMaas: OnboardStage = {
+export const createOrFindInMaas: OnboardStage<"create_or_find_in_maas"> = {
   name: "create_or_find_in_maas",
   title: "Find the machine in MAAS by name, BMC address or MAC, create it, or boot the host for MAAS to find it",
   reentry: { rule: "observe_first", observe },
@@ -110,7 +109,7 @@ async function claimSoleNew(
   const bmcOf = (systemId: string): string => powers.get(systemId) ?? "";
   const { machines, unreadable } = await maas.listMachines();
   const fresh = machines.filter(
-    ({ status, systemId }) => status === NEW && !held.has(systemId) && isIP(bmcOf(systemId)) === 0,
+    ({ status, systemId }) => status === MAAS_STATUS.new && !held.has(systemId) && isIP(bmcOf(systemId)) === 0,
   );
   const [sole, ...others] = fresh;
   if (sole === undefined) return null;

@@ -1,10 +1,12 @@
 import { type Failure, failure } from "../../../../shared/failures.ts";
+import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
 import { Secret } from "../../../../shared/secret.ts";
 import { deploySlotKey, releaseDeploySlot, takeDeploySlot } from "../../../db/queries/deploy-slots.ts";
+import type { OnboardingStage } from "../../../../shared/workflow-status.ts";
 import { MaasError } from "../../../maas/port.ts";
 import { SECRET_PATHS } from "../../../secrets/port.ts";
 import type { Compensation, CompensationCause, Observation, Outcome } from "../../engine/stage.ts";
-import { DEPLOYED, machineEvidence } from "../../machine/verdict-table.ts";
+import { machineEvidence } from "../../machine/verdict-table.ts";
 import { inFencedTx, UNHEARD_CALL_SECONDS, UPSTREAM_RETRY } from "../../services.ts";
 import {
   maasOf,
@@ -27,7 +29,7 @@ import { stepBackToReady } from "../release.ts";
  * a deploying machine and knows it for its own; without the intent the same sight would be somebody else's work. So is in whose name it is
  * made: a token may be rotated to another user's at any time (lifecycle 3.5).
  */
-export const deployViaMaas: OnboardStage = {
+export const deployViaMaas: OnboardStage<"deploy_via_maas"> = {
   name: "deploy_via_maas",
   title: "Start the deploy in MAAS with the rendered first boot",
   reentry: { rule: "observe_first", observe },
@@ -97,7 +99,7 @@ async function run(context: OnboardContext): Promise<Outcome<OnboardState>> {
   if (userDataBase64 === null) {
     return {
       kind: "back",
-      to: "render_cloud_init",
+      to: "render_cloud_init" satisfies OnboardingStage,
       message: "The stored first boot is not the recorded one; rendering anew",
     };
   }
@@ -106,7 +108,7 @@ async function run(context: OnboardContext): Promise<Outcome<OnboardState>> {
   if (username !== context.state.maas_username)
     return {
       kind: "back",
-      to: "deploy_via_maas",
+      to: "deploy_via_maas" satisfies OnboardingStage,
       message: `The site's token is ${username}'s now, who will own the machine`,
       patch: { maas_username: username },
     };
@@ -138,7 +140,7 @@ async function prepare(context: OnboardContext, generation: number): Promise<Out
   }
   return {
     kind: "back",
-    to: "deploy_via_maas",
+    to: "deploy_via_maas" satisfies OnboardingStage,
     message: "Has a place to deploy and is committed to it",
     patch: { deploy_intent: generation, awaits_deploy_place: false },
   };
@@ -186,7 +188,7 @@ async function undo(context: OnboardContext, cause: CompensationCause): Promise<
       leaves: leftWithOther(context, machine),
     };
   }
-  if (machine.status === DEPLOYED && typeof deployedAt === "string" && cause !== "restart") {
+  if (machine.status === MAAS_STATUS.deployed && typeof deployedAt === "string" && cause !== "restart") {
     return {
       kind: "skipped",
       message: "The host is deployed; it is left alone for investigation",

@@ -19,7 +19,7 @@ const TASK_LOOK_SECONDS = 15;
  * Hardware sync is an invariant of a managed node (lifecycle 9.1). The agent seeds it once it has enrolled: the machine token exists only
  * since the deploy, so it could not travel in the user-data (decision M3).
  */
-export const ensureHardwareSyncConfigured: OnboardStage = {
+export const ensureHardwareSyncConfigured: OnboardStage<"ensure_hardware_sync_configured"> = {
   name: "ensure_hardware_sync_configured",
   title: "Have the agent write MAAS's hardware-sync credentials and units",
   reentry: { rule: "observe_first", observe: seeded },

@@ -6,7 +6,7 @@ import { notEditable } from "../editable.ts";
 import type { OnboardState } from "../onboard-state.ts";
 
 /** MAAS refuses a deploy without a link that has a subnet (maas 2.8); this stage finds that out before the deploy does. */
-export const ensurePxeInterfaceAuto: OnboardStage = {
+export const ensurePxeInterfaceAuto: OnboardStage<"ensure_pxe_interface_auto"> = {
   name: "ensure_pxe_interface_auto",
   title: "Make sure that the PXE interface gets an address from MAAS",
   reentry: { rule: "from_top" },

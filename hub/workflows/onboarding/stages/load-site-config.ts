@@ -10,7 +10,7 @@ import type { OnboardState } from "../onboard-state.ts";
 type Refusal = Failed<OnboardState>;
 
 /** The cheap preflight of lifecycle 4.14: everything that can be known to be missing before a machine is touched. */
-export const loadSiteConfig: OnboardStage = {
+export const loadSiteConfig: OnboardStage<"load_site_config"> = {
   name: "load_site_config",
   title: "Check the site, its profile, its secrets and its MAAS account",
   reentry: { rule: "from_top" },

@@ -1,11 +1,12 @@
 import { failure } from "../../../../shared/failures.ts";
+import type { OnboardingStage } from "../../../../shared/workflow-status.ts";
 import type { Failed } from "../../engine/stage.ts";
 import { type OnboardContext, type OnboardStage, profileTimeout } from "../context.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { stepBackToReady } from "../release.ts";
 
 /** The bounded redeploy of lifecycle 4.3: back to Ready, then once more from the rendering, with a token and user-data of their own. */
-export const recoverForDatasourceRetry: OnboardStage = {
+export const recoverForDatasourceRetry: OnboardStage<"recover_for_datasource_retry"> = {
   name: "recover_for_datasource_retry",
   title: "Release the machine after a datasource failure and deploy it once more",
   reentry: { rule: "from_top" },
@@ -35,7 +36,7 @@ export const recoverForDatasourceRetry: OnboardStage = {
     const retries = (context.state.datasource_retries ?? 0) + 1;
     return {
       kind: "back",
-      to: "render_cloud_init",
+      to: "render_cloud_init" satisfies OnboardingStage,
       message: `The machine is Ready again; deploy retry ${retries} of ${context.profile.maxDeployRetryAttempts}`,
       patch: { datasource_retries: retries, deploy_failure: null, deploy_intent: null, deploy_started: null },
     };

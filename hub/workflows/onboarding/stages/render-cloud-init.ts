@@ -24,7 +24,7 @@ const OWNER = "onboarding";
  * Node, token and user-data of one provisioning attempt. Token and secret cannot be written at once, so each run makes new ones: the token
  * of a run that was cut short was revoked by the next, and the deploy compares the user-data's hash with the record before it hands it out.
  */
-export const renderCloudInit: OnboardStage = {
+export const renderCloudInit: OnboardStage<"render_cloud_init"> = {
   name: "render_cloud_init",
   title: "Create the node, issue its enrollment token and render its first boot",
   reentry: {

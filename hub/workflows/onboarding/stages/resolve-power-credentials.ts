@@ -7,7 +7,7 @@ import { choosePowerCredentials } from "../power-credentials.ts";
 import { readPowerLogin } from "../power-login.ts";
 
 /** Chooses which secret holds the BMC's login (lifecycle 3.2.1) and proves that it can be read; only its path is kept. */
-export const resolvePowerCredentials: OnboardStage = {
+export const resolvePowerCredentials: OnboardStage<"resolve_power_credentials"> = {
   name: "resolve_power_credentials",
   title: "Choose the BMC login: an override for this host, or the site's default",
   reentry: { rule: "from_top" },

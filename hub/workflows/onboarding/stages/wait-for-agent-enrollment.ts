@@ -102,7 +102,7 @@ const timeoutFailure = (context: OnboardContext): Promise<Failure> =>
       failure("agent_enrollment_failure", "enrollment_timeout", `${message} Then resume.`, evidence),
   });
 
-export const waitForAgentEnrollment: OnboardStage = {
+export const waitForAgentEnrollment: OnboardStage<"wait_for_agent_enrollment"> = {
   name: "wait_for_agent_enrollment",
   title: "Wait until the agent is connected and healthy, then make the node active",
   reentry: { rule: "observe_first", observe: look },

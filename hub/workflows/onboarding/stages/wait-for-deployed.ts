@@ -72,7 +72,7 @@ function failed(machine: MaasMachine, reason: "failed" | "timeout", message: str
   };
 }
 
-export const waitForDeployed: OnboardStage = {
+export const waitForDeployed: OnboardStage<"wait_for_deployed"> = {
   name: "wait_for_deployed",
   title: "Wait until MAAS says that the machine is deployed",
   reentry: { rule: "observe_first", observe: look },

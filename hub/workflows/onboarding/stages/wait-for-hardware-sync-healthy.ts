@@ -40,7 +40,7 @@ async function waitAndReseed(context: OnboardContext) {
   return { ...wait, patch: { reseeds: due, reseed_task_id: taskId } };
 }
 
-export const waitForHardwareSyncHealthy: OnboardStage = {
+export const waitForHardwareSyncHealthy: OnboardStage<"wait_for_hardware_sync_healthy"> = {
   name: "wait_for_hardware_sync_healthy",
   title: "Wait until MAAS has seen the deployed system sync",
   reentry: { rule: "observe_first", observe: look },

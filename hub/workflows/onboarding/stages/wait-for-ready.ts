@@ -29,7 +29,7 @@ async function look(context: OnboardContext): Promise<Seen> {
   }
 }
 
-export const waitForReady: OnboardStage = {
+export const waitForReady: OnboardStage<"wait_for_ready"> = {
   name: "wait_for_ready",
   title: "Wait until MAAS has commissioned and tested the machine",
   reentry: { rule: "observe_first", observe: look },

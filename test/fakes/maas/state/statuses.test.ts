@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
 import { ALLOWED, allStatuses, mayChange, NODE_TRANSITIONS, STATUS, STATUS_LABEL } from "./statuses.ts";
 
 test("there are 23 statuses, each with a label and a row in the table", () => {
@@ -30,4 +31,8 @@ test("no operation accepts a status from which its own change is impossible", ()
   for (const status of ALLOWED.test) expect(mayChange(status, STATUS.testing)).toBe(true);
   for (const status of ALLOWED.rescue) expect(mayChange(status, STATUS.entering_rescue_mode)).toBe(true);
   for (const status of ALLOWED.exitRescue) expect(mayChange(status, STATUS.exiting_rescue_mode)).toBe(true);
+});
+
+test("the hub's own list of them is the same", () => {
+  expect(MAAS_STATUS).toEqual(STATUS);
 });
