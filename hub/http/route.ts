@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { ApiRole } from "../db/schema/index.ts";
+import type { ApiRole } from "../../shared/api/roles.ts";
 import type { Tx } from "../db/tx.ts";
 import type { ApiDependencies } from "./deps.ts";
 

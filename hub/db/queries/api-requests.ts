@@ -1,6 +1,7 @@
+import type { ApiRole } from "../../../shared/api/roles.ts";
 import { lockUntilCommit } from "../advisory-locks.ts";
 import { and, eq, isNull, lt, sql } from "../orm.ts";
-import { type ApiRole, apiTokens, auditLogs, type IdempotencyKey, idempotencyKeys } from "../schema/index.ts";
+import { apiTokens, auditLogs, type IdempotencyKey, idempotencyKeys } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 export async function findApiToken(db: Db, tokenSha256: string): Promise<{ name: string; role: ApiRole } | null> {

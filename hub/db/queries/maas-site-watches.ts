@@ -185,6 +185,23 @@ export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
     .where(eq(maasSiteWatches.siteId, siteId));
 }
 
+/** Has the site's watcher look at once; `sweep`: at all machines. */
+export async function requestLook(tx: Tx, siteId: SiteId, { sweep }: { readonly sweep: boolean }): Promise<void> {
+  const now = { wakeRequestedAt: sql`now()`, ...(sweep ? { sweepRequestedAt: sql`now()` } : {}) };
+  await tx
+    .insert(maasSiteWatches)
+    .values({ siteId, ...now })
+    .onConflictDoUpdate({ target: maasSiteWatches.siteId, set: now });
+}
+
+/** The same, of all machines, where the site was ever watched. */
+export async function requestSweep(tx: Tx, siteId: SiteId): Promise<void> {
+  await tx
+    .update(maasSiteWatches)
+    .set({ wakeRequestedAt: sql`now()`, sweepRequestedAt: sql`now()` })
+    .where(eq(maasSiteWatches.siteId, siteId));
+}
+
 export async function recordFailedLook(db: Db, siteId: SiteId, fence: number, code: string): Promise<number> {
   const [row] = await db
     .update(maasSiteWatches)

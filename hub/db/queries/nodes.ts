@@ -1,5 +1,5 @@
-import type { NodeId } from "../../../shared/ids.ts";
-import { and, eq, inArray, sql } from "../orm.ts";
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { and, eq, inArray, isNull, ne, sql } from "../orm.ts";
 import { type Node, nodeCertificates, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
@@ -46,4 +46,14 @@ export async function deleteNodeThatNeverEnrolled(tx: Tx, nodeId: NodeId): Promi
     )
     .returning({ id: nodes.id });
   return rows.length > 0;
+}
+
+/** The node of this name that is not deleted, of the site or of no site at all. */
+export async function findLivingNode(tx: Tx, hostname: string, siteId: SiteId | null): Promise<Node | null> {
+  const sameSite = siteId === null ? isNull(nodes.siteId) : eq(nodes.siteId, siteId);
+  const [node] = await tx
+    .select()
+    .from(nodes)
+    .where(and(eq(nodes.hostname, hostname), sameSite, ne(nodes.status, "deleted")));
+  return node ?? null;
 }

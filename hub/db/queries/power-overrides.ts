@@ -9,6 +9,7 @@ import {
 import { toDate } from "../timestamp.ts";
 import type { Db, Tx } from "../tx.ts";
 import type { CredentialRecord } from "./credential-uses.ts";
+import { given, isVersion } from "./row-versions.ts";
 
 export interface PowerOverrideRow {
   readonly override: MaasPowerCredentialOverride;
@@ -33,6 +34,47 @@ export async function findPowerOverride(db: Db | Tx, siteId: SiteId, id: string)
   const t = maasPowerCredentialOverrides;
   const [row] = await select(db, and(eq(t.siteId, siteId), eq(t.id, id)), 1);
   return row ?? null;
+}
+
+/** Another one of the same host is an error of PostgreSQL's. */
+export async function insertPowerOverride(
+  tx: Tx,
+  row: Pick<MaasPowerCredentialOverride, "id" | "siteId" | "selectorType" | "selectorValue" | "vaultPath">,
+): Promise<void> {
+  await tx.insert(maasPowerCredentialOverrides).values(row);
+}
+
+/** Gives the row a new version; false where it is not of that version any more. */
+export async function touchPowerOverride(db: Db, id: string, version: string): Promise<boolean> {
+  const t = maasPowerCredentialOverrides;
+  const rows = await db
+    .update(t)
+    .set({ updatedAt: sql`now()` })
+    .where(and(eq(t.id, id), isVersion(version)))
+    .returning({ id: t.id });
+  return rows.length > 0;
+}
+
+export async function changePowerOverride(
+  tx: Tx,
+  siteId: SiteId,
+  id: string,
+  change: { readonly status: MaasPowerCredentialOverride["status"] | undefined },
+): Promise<MaasPowerCredentialOverride | null> {
+  const t = maasPowerCredentialOverrides;
+  const [row] = await tx
+    .update(t)
+    .set({ ...given(change), updatedAt: sql`now()` })
+    .where(and(eq(t.id, id), eq(t.siteId, siteId)))
+    .returning();
+  return row ?? null;
+}
+
+export async function disablePowerOverride(db: Db, id: string): Promise<void> {
+  await db
+    .update(maasPowerCredentialOverrides)
+    .set({ status: "disabled", updatedAt: sql`now()` })
+    .where(eq(maasPowerCredentialOverrides.id, id));
 }
 
 async function select(db: Db | Tx, where: SQL | undefined, most: number): Promise<PowerOverrideRow[]> {

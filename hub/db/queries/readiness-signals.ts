@@ -1,6 +1,6 @@
 import type { NodeId } from "../../../shared/ids.ts";
 import type { ReadinessSource } from "../../../shared/readiness.ts";
-import { sql } from "../orm.ts";
+import { and, eq, sql } from "../orm.ts";
 import { readinessSignals } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
@@ -26,4 +26,13 @@ export async function forgetOldSignals(tx: Tx, nodeId: NodeId, source: Readiness
 export async function removeSignals(tx: Tx, nodeId: NodeId): Promise<number> {
   const { rowCount } = await tx.execute(sql`delete from ${readinessSignals} where node_id = ${nodeId}`);
   return rowCount ?? 0;
+}
+
+/** Whether the signal was taken for this node. */
+export async function isSignalOf(tx: Tx, nodeId: NodeId, signalId: string): Promise<boolean> {
+  const rows = await tx
+    .select({ id: readinessSignals.id })
+    .from(readinessSignals)
+    .where(and(eq(readinessSignals.id, signalId), eq(readinessSignals.nodeId, nodeId)));
+  return rows.length > 0;
 }

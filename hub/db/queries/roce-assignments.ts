@@ -1,6 +1,6 @@
 import type { SiteId } from "../../../shared/ids.ts";
 import { lockUntilCommit } from "../advisory-locks.ts";
-import { and, eq, inArray, sql } from "../orm.ts";
+import { and, asc, eq, inArray, sql } from "../orm.ts";
 import { type MaasRoceAssignment, maasRoceAssignments } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
@@ -58,4 +58,35 @@ export async function listRoceOfHost(db: Db, siteId: SiteId, hostname: string): 
     .from(maasRoceAssignments)
     .where(and(eq(maasRoceAssignments.siteId, siteId), eq(maasRoceAssignments.hostname, hostname)))
     .orderBy(maasRoceAssignments.interface);
+}
+
+/** By host and interface; `after`: those of the last one shown. */
+export function listRoceAssignmentsAfter(
+  db: Db,
+  siteId: SiteId,
+  after: readonly string[] | null,
+  most: number,
+): Promise<MaasRoceAssignment[]> {
+  const t = maasRoceAssignments;
+  return db
+    .select()
+    .from(t)
+    .where(
+      and(
+        eq(t.siteId, siteId),
+        after === null ? undefined : sql`(${t.hostname}, ${t.interface}) > (${after[0] ?? ""}, ${after[1] ?? ""})`,
+      ),
+    )
+    .orderBy(asc(t.hostname), asc(t.interface))
+    .limit(most);
+}
+
+/** Whether there was one. */
+export async function deleteRoceAssignment(tx: Tx, siteId: SiteId, id: string): Promise<boolean> {
+  const t = maasRoceAssignments;
+  const rows = await tx
+    .delete(t)
+    .where(and(eq(t.id, id), eq(t.siteId, siteId)))
+    .returning({ id: t.id });
+  return rows.length > 0;
 }

@@ -2,6 +2,7 @@ import { and, desc, eq, lt, sql } from "../orm.ts";
 import { domainEvents, type Webhook, type WebhookDelivery, webhookDeliveries, webhooks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { lastSettled } from "./domain-events-list.ts";
+import { given } from "./row-versions.ts";
 import { isTold } from "./webhook-fan-out.ts";
 
 /** Held until the transaction ends; null when there is none. Taken before its deliveries, as a delete takes them. */
@@ -25,6 +26,40 @@ export async function disableWebhook(tx: Tx, id: string, reason: string): Promis
 export async function readWebhook(db: Db | Tx, id: string): Promise<Webhook | null> {
   const [row] = await db.select().from(webhooks).where(eq(webhooks.id, id));
   return row ?? null;
+}
+
+export async function insertWebhook(
+  tx: Tx,
+  webhook: Pick<Webhook, "id" | "url" | "types" | "description" | "fannedOutTo">,
+): Promise<Webhook> {
+  const [row] = await tx.insert(webhooks).values(webhook).returning();
+  if (row === undefined) throw new Error("no webhook was made");
+  return row;
+}
+
+/** The caller has locked it. One that is told again has no reason any more why it is not. */
+export async function changeWebhook(
+  tx: Tx,
+  { id, version }: Webhook,
+  change: { readonly [K in "url" | "types" | "description" | "active"]?: Webhook[K] | undefined },
+): Promise<Webhook> {
+  const [row] = await tx
+    .update(webhooks)
+    .set({
+      ...given(change),
+      ...(change.active === undefined ? {} : { disabledReason: null }),
+      version: version + 1,
+      updatedAt: sql`now()`,
+    })
+    .where(eq(webhooks.id, id))
+    .returning();
+  if (row === undefined) throw new Error("a locked webhook was not changed");
+  return row;
+}
+
+/** Its deliveries go with it. */
+export async function deleteWebhook(tx: Tx, id: string): Promise<void> {
+  await tx.delete(webhooks).where(eq(webhooks.id, id));
 }
 
 type OpenDeliveries = { readonly pending: number; readonly dead: number };

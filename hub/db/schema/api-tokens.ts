@@ -1,8 +1,6 @@
+import { API_ROLES } from "../../../shared/api/roles.ts";
 import { check, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, createdAt, oneOf } from "./columns.ts";
-
-export const API_ROLES = ["admin", "viewer"] as const;
-export type ApiRole = (typeof API_ROLES)[number];
 
 /** Bearer tokens of operators; only the hash is stored. */
 export const apiTokens = pgTable(

@@ -1,18 +1,7 @@
 import type { NodeId, TaskId, WorkflowId } from "../../../shared/ids.ts";
+import { TASK_STATES } from "../../../shared/task-state.ts";
 import { check, index, integer, jsonb, pgTable, sql, text, unique, uuid } from "../orm.ts";
 import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
-
-export const TASK_STATES = [
-  "queued",
-  "offered",
-  "running",
-  "cancelling",
-  "succeeded",
-  "failed",
-  "cancelled",
-  "expired",
-] as const;
-export type TaskState = (typeof TASK_STATES)[number];
 
 /** The task queue. `epoch` rises with each delivery and fences acknowledgements, progress and results (architecture 11). */
 export const tasks = pgTable(

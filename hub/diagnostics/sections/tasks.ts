@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Timestamp } from "../../../shared/api/values.ts";
+import { TASK_STATES } from "../../../shared/task-state.ts";
 import { sql } from "../../db/orm.ts";
-import { TASK_STATES } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { bounded, iso, OF } from "../rows.ts";
 import { databaseSection } from "../section.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
+import { API_ROLES } from "../../../shared/api/roles.ts";
 import { SiteId } from "../../../shared/ids.ts";
 import { isMigrated } from "../../db/migrate.ts";
-import { sql } from "../../db/orm.ts";
-import { API_ROLES, maasSiteWatches } from "../../db/schema/index.ts";
+import { requestLook } from "../../db/queries/maas-site-watches.ts";
 import { SECRET_ERRORS } from "../../secrets/port.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { mustFindSite } from "./maas-sites.ts";
@@ -84,10 +84,7 @@ const wake = writeRoute({
   response: z.strictObject({ requested: z.literal(true) }),
   write: async ({ params }, tx) => {
     await mustFindSite(tx, params.id);
-    await tx
-      .insert(maasSiteWatches)
-      .values({ siteId: params.id, wakeRequestedAt: sql`now()` })
-      .onConflictDoUpdate({ target: maasSiteWatches.siteId, set: { wakeRequestedAt: sql`now()` } });
+    await requestLook(tx, params.id, { sweep: false });
     return { body: { requested: true as const }, audit: { target: `maas-sites/${params.id}` } };
   },
 });

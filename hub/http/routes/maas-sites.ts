@@ -3,13 +3,23 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { ProfileCreate, Site, SiteCreate, SitePatch } from "../../../shared/api/sites.ts";
 import { SiteId } from "../../../shared/ids.ts";
-import { and, asc, eq, gt, sql } from "../../db/orm.ts";
-import { type MaasSite, maasSiteProfiles, maasSites } from "../../db/schema/index.ts";
+import { insertProfile, readProfile } from "../../db/queries/maas-site-profiles.ts";
+import {
+  changeSite as changeRow,
+  disableSite,
+  insertSite,
+  listSitesAfter,
+  lockSite as lockRow,
+  readSite,
+  readSiteVersion,
+  setDefaultProfile,
+} from "../../db/queries/maas-sites.ts";
+import type { MaasSite } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { type Call, readRoute, Versioned, writeRoute } from "../route.ts";
 import { profileColumns } from "./profile-columns.ts";
-import { changedMeanwhile, isUniqueViolation, isVersion, mustMatch, versionOf } from "./rows.ts";
+import { changedMeanwhile, isUniqueViolation, mustMatch, stillThere } from "./rows.ts";
 import { isOtherAddress, leaveRegion, removeDisownedToken } from "./site-address.ts";
 import { mustBeSoleAtAddress } from "./sole-region.ts";
 
@@ -39,16 +49,12 @@ export const toSite = (site: MaasSite): z.input<typeof Site> => ({
   updated_at: site.updatedAt.toISOString(),
 });
 
-export async function mustFindSite(db: Db | Tx, id: SiteId): Promise<MaasSite> {
-  const [site] = await db.select().from(maasSites).where(eq(maasSites.id, id));
-  if (site === undefined) throw new ApiError("not_found", `There is no MAAS site ${id}.`);
+function found(site: MaasSite | null, id: SiteId): MaasSite {
+  if (site === null) throw new ApiError("not_found", `There is no MAAS site ${id}.`);
   return site;
 }
-
-export async function lockSite(tx: Tx, id: SiteId): Promise<MaasSite> {
-  await tx.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.id, id)).for("no key update");
-  return mustFindSite(tx, id);
-}
+export const mustFindSite = async (db: Db | Tx, id: SiteId): Promise<MaasSite> => found(await readSite(db, id), id);
+export const lockSite = async (tx: Tx, id: SiteId): Promise<MaasSite> => found(await lockRow(tx, id), id);
 
 const nameTaken = (name: string): ApiError =>
   new ApiError("name_taken", `A site is named ${name} already. Choose another name.`, {
@@ -66,22 +72,14 @@ const createMaasSite = writeRoute({
   status: 201,
   response: Site,
   write: async ({ body }, tx) => {
-    const [site] = await tx
-      .insert(maasSites)
-      .values(siteColumns(body))
-      .onConflictDoNothing({ target: maasSites.name })
-      .returning();
-    if (site === undefined) throw nameTaken(body.name);
+    const site = await insertSite(tx, siteColumns(body));
+    if (site === null) throw nameTaken(body.name);
     await mustBeSoleAtAddress(tx, site, "/api_base_url");
-    const [profile] = await tx
-      .insert(maasSiteProfiles)
-      .values({ ...profileColumns(ProfileCreate.parse({ name: "default" })), siteId: site.id })
-      .returning({ id: maasSiteProfiles.id });
-    const [withDefault] = await tx
-      .update(maasSites)
-      .set({ defaultProfileId: profile?.id ?? null })
-      .where(eq(maasSites.id, site.id))
-      .returning();
+    const profile = await insertProfile(tx, {
+      ...profileColumns(ProfileCreate.parse({ name: "default" })),
+      siteId: site.id,
+    });
+    const withDefault = profile === null ? null : await setDefaultProfile(tx, site.id, profile.id);
     return {
       body: toSite(withDefault ?? site),
       audit: { target: `maas-sites/${site.id}`, details: { name: site.name } },
@@ -113,17 +111,8 @@ const listMaasSites = readRoute({
   response: page(Site),
   read: async ({ query, deps }) => {
     const after = readCursor(query.cursor, 1);
-    const rows = await deps.db
-      .select()
-      .from(maasSites)
-      .where(
-        and(
-          query.name === undefined ? undefined : eq(maasSites.name, query.name),
-          after === null ? undefined : gt(maasSites.name, after[0] ?? ""),
-        ),
-      )
-      .orderBy(asc(maasSites.name))
-      .limit(query.limit + 1);
+    const from = { name: query.name, after: after === null ? null : (after[0] ?? "") };
+    const rows = await listSitesAfter(deps.db, from, query.limit + 1);
     return pageOf(rows, query.limit, (site) => [site.name], toSite);
   },
 });
@@ -140,7 +129,7 @@ const getMaasSite = readRoute({
   response: Site,
   read: async ({ params, deps }) => {
     const site = await mustFindSite(deps.db, params.id);
-    return new Versioned(toSite(site), await versionOf(deps.db, maasSites, eq(maasSites.id, params.id)));
+    return new Versioned(toSite(site), stillThere(await readSiteVersion(deps.db, params.id)));
   },
 });
 
@@ -167,7 +156,7 @@ const updateMaasSite = writeRoute({
     const changed = await changeSite(call, tx, moves ? { apiTokenVaultPath: null } : {});
     if (moves) await leaveRegion(tx, site);
     return {
-      body: new Versioned(toSite(changed), await versionOf(tx, maasSites, eq(maasSites.id, params.id))),
+      body: new Versioned(toSite(changed), stillThere(await readSiteVersion(tx, params.id))),
       audit: {
         target: `maas-sites/${params.id}`,
         details: { ...body, ...(losesToken ? { removed: ["maas_token"] } : {}) },
@@ -190,11 +179,8 @@ async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch, moves: bo
 /** The caller holds the site's lock, as whoever disables a profile does. */
 async function checkDefaultProfile(tx: Tx, siteId: SiteId, body: SitePatch): Promise<void> {
   if (body.default_profile_id === undefined) return;
-  const [profile] = await tx
-    .select({ status: maasSiteProfiles.status })
-    .from(maasSiteProfiles)
-    .where(and(eq(maasSiteProfiles.id, body.default_profile_id), eq(maasSiteProfiles.siteId, siteId)));
-  if (profile === undefined)
+  const profile = await readProfile(tx, siteId, body.default_profile_id);
+  if (profile === null)
     throw new ApiError("reference_unknown", `Profile ${body.default_profile_id} is not one of this site.`, {
       errors: [{ pointer: "/default_profile_id", message: "is not a profile of this site" }],
     });
@@ -223,7 +209,7 @@ async function changeSite(
     status,
     default_profile_id,
   } = body;
-  const values = {
+  const change = {
     name,
     regionCode: region_code,
     apiBaseUrl: api_base_url,
@@ -235,17 +221,12 @@ async function changeSite(
     upstreamDnsServers: upstream_dns_servers,
     status,
     defaultProfileId: default_profile_id,
+    ...alsoSet,
   };
-  const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
-  const [changed] = await tx
-    .update(maasSites)
-    .set({ ...given, ...alsoSet, updatedAt: sql`now()` })
-    .where(and(eq(maasSites.id, params.id), isVersion(version)))
-    .returning()
-    .catch((error: unknown) => {
-      throw isUniqueViolation(error) ? nameTaken(name ?? "") : error;
-    });
-  if (changed === undefined) throw changedMeanwhile("site");
+  const changed = await changeRow(tx, params.id, version, change).catch((error: unknown) => {
+    throw isUniqueViolation(error) ? nameTaken(name ?? "") : error;
+  });
+  if (changed === null) throw changedMeanwhile("site");
   return changed;
 }
 
@@ -261,7 +242,7 @@ const disableMaasSite = writeRoute({
   response: z.null(),
   write: async ({ params }, tx) => {
     await mustFindSite(tx, params.id);
-    await tx.update(maasSites).set({ status: "disabled", updatedAt: sql`now()` }).where(eq(maasSites.id, params.id));
+    await disableSite(tx, params.id);
     return { body: null, audit: { target: `maas-sites/${params.id}` } };
   },
 });

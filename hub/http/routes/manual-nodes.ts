@@ -5,10 +5,11 @@ import { BootstrapCommand, BootstrapCommandCreate, NodeCreate, NodeReEnroll } fr
 import { NodeId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import { lockUntilCommit } from "../../db/advisory-locks.ts";
-import { and, eq, ne, sql } from "../../db/orm.ts";
+import { readSite } from "../../db/queries/maas-sites.ts";
 import { revokeCertificates } from "../../db/queries/node-certificates.ts";
-import { lockNode } from "../../db/queries/nodes.ts";
-import { maasSites, type Node, nodes, skus } from "../../db/schema/index.ts";
+import { findLivingNode, lockNode } from "../../db/queries/nodes.ts";
+import { readSku } from "../../db/queries/skus.ts";
+import type { Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { bootstrapCommand } from "../../gateway/bootstrap-script-route.ts";
 import { createNode } from "../../node/create-node.ts";
@@ -32,8 +33,8 @@ const createManualNode = writeRoute({
   status: 201,
   response: BootstrapCommand,
   write: async ({ body, deps }, tx) => {
-    const [sku] = await tx.select().from(skus).where(eq(skus.id, body.sku_id));
-    if (sku === undefined) throw new ApiError("not_found", `There is no SKU ${body.sku_id}. Make it first.`);
+    const sku = await readSku(tx, body.sku_id);
+    if (sku === null) throw new ApiError("not_found", `There is no SKU ${body.sku_id}. Make it first.`);
     await requireSite(tx, body.site_id);
     await requireFreeName(tx, body.hostname, body.site_id);
     const { node } = await createNode(tx, {
@@ -63,8 +64,8 @@ const createBootstrapCommand = writeRoute({
   status: 201,
   response: BootstrapCommand,
   write: async ({ params, body, deps }, tx) => {
-    const [node] = await tx.select().from(nodes).where(eq(nodes.id, params.id)).for("update");
-    if (node === undefined) throw new ApiError("not_found", `There is no node ${params.id}.`);
+    const node = await lockNode(tx, params.id);
+    if (node === null) throw new ApiError("not_found", `There is no node ${params.id}.`);
     if (node.onboardingMode !== "manual" || (node.status !== "bootstrap_issued" && node.status !== "enrolling"))
       throw new ApiError(
         "conflict",
@@ -114,18 +115,13 @@ const INSTEAD = {
 
 async function requireSite(tx: Tx, siteId: NodeCreate["site_id"]): Promise<void> {
   if (siteId === null) return;
-  const [site] = await tx.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.id, siteId));
-  if (site === undefined) throw new ApiError("not_found", `There is no site ${siteId}.`);
+  if ((await readSite(tx, siteId)) === null) throw new ApiError("not_found", `There is no site ${siteId}.`);
 }
 
 async function requireFreeName(tx: Tx, hostname: string, siteId: NodeCreate["site_id"]): Promise<void> {
   await lockUntilCommit(tx, "manual_node_name", hostname);
-  const sameSite = siteId === null ? sql`${nodes.siteId} is null` : eq(nodes.siteId, siteId);
-  const [taken] = await tx
-    .select({ id: nodes.id })
-    .from(nodes)
-    .where(and(eq(nodes.hostname, hostname), sameSite, ne(nodes.status, "deleted")));
-  if (taken === undefined) return;
+  const taken = await findLivingNode(tx, hostname, siteId);
+  if (taken === null) return;
   throw new ApiError(
     "conflict",
     `Node ${taken.id} has the name ${hostname} already. Ask for a new bootstrap command of that node, or remove it first.`,

@@ -5,10 +5,16 @@ import { page } from "../../../shared/api/onboardings.ts";
 import { PowerOverride, PowerOverrideCreate, PowerOverridePatch } from "../../../shared/api/sites.ts";
 import { Hostname, IpAddress, MacAddress } from "../../../shared/api/values.ts";
 import { SiteId } from "../../../shared/ids.ts";
-import { and, eq, sql } from "../../db/orm.ts";
 import { forgetCredentialFailures } from "../../db/queries/credential-uses.ts";
-import { findPowerOverride, type PowerOverrideRow, pageOfPowerOverrides } from "../../db/queries/power-overrides.ts";
-import { maasPowerCredentialOverrides } from "../../db/schema/index.ts";
+import {
+  changePowerOverride,
+  disablePowerOverride,
+  findPowerOverride,
+  insertPowerOverride,
+  type PowerOverrideRow,
+  pageOfPowerOverrides,
+  touchPowerOverride,
+} from "../../db/queries/power-overrides.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import { SECRET_PATHS, SecretError } from "../../secrets/port.ts";
 import { powerLogin } from "../../secrets/power-login.ts";
@@ -17,7 +23,7 @@ import type { ApiDependencies } from "../deps.ts";
 import { PageQuery, pageOf, readCursor } from "../page.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";
 import { mustFindSite, SiteParams } from "./maas-sites.ts";
-import { changedMeanwhile, isUniqueViolation, isVersion, mustMatch } from "./rows.ts";
+import { changedMeanwhile, isUniqueViolation, mustMatch } from "./rows.ts";
 
 const OverrideParams = z.strictObject({ id: SiteId, override_id: z.uuid() });
 type OverrideParams = z.output<typeof OverrideParams>;
@@ -75,12 +81,10 @@ const createPowerOverride = writeRoute({
   abandon: ({ params, deps }, id) => deps.secrets.remove(SECRET_PATHS.powerOverride(params.id, id)),
   write: async ({ params, body }, tx, id) => {
     const about = { selectorType: body.selector_type, selectorValue: body.selector_value };
-    await tx
-      .insert(maasPowerCredentialOverrides)
-      .values({ id, siteId: params.id, ...about, vaultPath: SECRET_PATHS.powerOverride(params.id, id) })
-      .catch((error: unknown) => {
-        throw isUniqueViolation(error) ? selectorTaken() : error;
-      });
+    const row = { id, siteId: params.id, ...about, vaultPath: SECRET_PATHS.powerOverride(params.id, id) };
+    await insertPowerOverride(tx, row).catch((error: unknown) => {
+      throw isUniqueViolation(error) ? selectorTaken() : error;
+    });
     return {
       body: toOverride(await mustFind(tx, { id: params.id, override_id: id })),
       audit: {
@@ -138,13 +142,7 @@ const getPowerOverride = readRoute({
  * transaction waits for that.
  */
 async function claim(deps: ApiDependencies, params: OverrideParams, version: string): Promise<void> {
-  const t = maasPowerCredentialOverrides;
-  const claimed = await deps.db
-    .update(t)
-    .set({ updatedAt: sql`now()` })
-    .where(and(eq(t.id, params.override_id), isVersion(version)))
-    .returning({ id: t.id });
-  if (claimed.length === 0) throw changedMeanwhile("override");
+  if (!(await touchPowerOverride(deps.db, params.override_id, version))) throw changedMeanwhile("override");
 }
 
 const updatePowerOverride = writeRoute({
@@ -168,13 +166,8 @@ const updatePowerOverride = writeRoute({
       await deps.secrets.write(override.vaultPath, powerLogin({ user, pass, driver }));
   },
   write: async ({ params, body }, tx) => {
-    const t = maasPowerCredentialOverrides;
-    const [changed] = await tx
-      .update(t)
-      .set({ ...(body.status === undefined ? {} : { status: body.status }), updatedAt: sql`now()` })
-      .where(and(eq(t.id, params.override_id), eq(t.siteId, params.id)))
-      .returning();
-    if (changed !== undefined && body.user !== undefined) await forgetCredentialFailures(tx, [changed.vaultPath]);
+    const changed = await changePowerOverride(tx, params.id, params.override_id, { status: body.status });
+    if (changed !== null && body.user !== undefined) await forgetCredentialFailures(tx, [changed.vaultPath]);
     const row = await mustFind(tx, params);
     return {
       body: new Versioned(toOverride(row), row.version),
@@ -213,10 +206,7 @@ const deletePowerOverride = writeRoute({
   // Disabled first: nothing may choose a path whose secret is gone.
   before: async ({ params, deps }) => {
     const { override } = await mustFind(deps.db, params);
-    await deps.db
-      .update(maasPowerCredentialOverrides)
-      .set({ status: "disabled", updatedAt: sql`now()` })
-      .where(eq(maasPowerCredentialOverrides.id, override.id));
+    await disablePowerOverride(deps.db, override.id);
     await deps.secrets.remove(override.vaultPath);
   },
   write: async ({ params }) => ({

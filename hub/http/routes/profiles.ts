@@ -3,15 +3,22 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { Profile, ProfileCreate, ProfilePatch, profileTtlIsSound } from "../../../shared/api/sites.ts";
 import { ProfileId, SiteId } from "../../../shared/ids.ts";
-import { and, asc, eq, gt, sql } from "../../db/orm.ts";
-import { type MaasSiteProfile, maasSiteProfiles } from "../../db/schema/index.ts";
+import {
+  changeProfile as changeRow,
+  disableProfile as disable,
+  insertProfile,
+  listProfilesAfter,
+  readProfile,
+  readProfileVersion,
+} from "../../db/queries/maas-site-profiles.ts";
+import type { MaasSiteProfile } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 import { isEndless } from "../../workflows/onboarding/disk-pattern.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";
 import { lockSite, mustFindSite, SiteParams } from "./maas-sites.ts";
 import { givenProfileColumns, profileColumns, toProfile } from "./profile-columns.ts";
-import { changedMeanwhile, isUniqueViolation, isVersion, mustMatch, versionOf } from "./rows.ts";
+import { changedMeanwhile, isUniqueViolation, mustMatch, stillThere } from "./rows.ts";
 
 const ProfileParams = z.strictObject({ id: SiteId, profile_id: ProfileId });
 const tag = "profiles";
@@ -33,11 +40,8 @@ function mustEnd(pattern: string | undefined): void {
 }
 
 async function mustFindProfile(db: Db | Tx, siteId: SiteId, id: ProfileId): Promise<MaasSiteProfile> {
-  const [profile] = await db
-    .select()
-    .from(maasSiteProfiles)
-    .where(and(eq(maasSiteProfiles.id, id), eq(maasSiteProfiles.siteId, siteId)));
-  if (profile === undefined) throw new ApiError("not_found", `Site ${siteId} has no profile ${id}.`);
+  const profile = await readProfile(db, siteId, id);
+  if (profile === null) throw new ApiError("not_found", `Site ${siteId} has no profile ${id}.`);
   return profile;
 }
 
@@ -55,12 +59,8 @@ const createProfile = writeRoute({
   write: async ({ params, body }, tx) => {
     mustEnd(body.boot_disk_pattern);
     await mustFindSite(tx, params.id);
-    const [profile] = await tx
-      .insert(maasSiteProfiles)
-      .values({ ...profileColumns(body), siteId: params.id })
-      .onConflictDoNothing()
-      .returning();
-    if (profile === undefined) throw nameTaken();
+    const profile = await insertProfile(tx, { ...profileColumns(body), siteId: params.id });
+    if (profile === null) throw nameTaken();
     return {
       body: toProfile(profile),
       audit: { target: `maas-site-profiles/${profile.id}`, details: { site_id: params.id, name: body.name } },
@@ -82,17 +82,8 @@ const listProfiles = readRoute({
   read: async ({ params, query, deps }) => {
     await mustFindSite(deps.db, params.id);
     const after = readCursor(query.cursor, 1);
-    const where = and(
-      eq(maasSiteProfiles.siteId, params.id),
-      query.name === undefined ? undefined : eq(maasSiteProfiles.name, query.name),
-      after === null ? undefined : gt(maasSiteProfiles.name, after[0] ?? ""),
-    );
-    const rows = await deps.db
-      .select()
-      .from(maasSiteProfiles)
-      .where(where)
-      .orderBy(asc(maasSiteProfiles.name))
-      .limit(query.limit + 1);
+    const from = { name: query.name, after: after === null ? null : (after[0] ?? "") };
+    const rows = await listProfilesAfter(deps.db, params.id, from, query.limit + 1);
     return pageOf(rows, query.limit, (profile) => [profile.name], toProfile);
   },
 });
@@ -109,10 +100,7 @@ const getProfile = readRoute({
   response: Profile,
   read: async ({ params, deps }) => {
     const profile = await mustFindProfile(deps.db, params.id, params.profile_id);
-    return new Versioned(
-      toProfile(profile),
-      await versionOf(deps.db, maasSiteProfiles, eq(maasSiteProfiles.id, profile.id)),
-    );
+    return new Versioned(toProfile(profile), stillThere(await readProfileVersion(deps.db, profile.id)));
   },
 });
 
@@ -145,16 +133,12 @@ async function changeProfile(
       "enrollment_token_ttl_seconds must be at least deploy_timeout_seconds, or the token dies before the host boots.",
       { errors: [{ pointer: "/enrollment_token_ttl_seconds", message: "is less than deploy_timeout_seconds" }] },
     );
-  const [changed] = await tx
-    .update(maasSiteProfiles)
-    .set({ ...givenProfileColumns(fields), ...(status === undefined ? {} : { status }), updatedAt: sql`now()` })
-    .where(and(eq(maasSiteProfiles.id, id), isVersion(version)))
-    .returning()
-    .catch((error: unknown) => {
-      throw isUniqueViolation(error) ? nameTaken() : error;
-    });
-  if (changed === undefined) throw changedMeanwhile("profile");
-  return new Versioned(toProfile(changed), await versionOf(tx, maasSiteProfiles, eq(maasSiteProfiles.id, id)));
+  const change = { ...givenProfileColumns(fields), status };
+  const changed = await changeRow(tx, id, version, change).catch((error: unknown) => {
+    throw isUniqueViolation(error) ? nameTaken() : error;
+  });
+  if (changed === null) throw changedMeanwhile("profile");
+  return new Versioned(toProfile(changed), stillThere(await readProfileVersion(tx, id)));
 }
 
 const updateProfile = writeRoute({
@@ -187,10 +171,7 @@ const disableProfile = writeRoute({
   write: async ({ params }, tx) => {
     await mustFindProfile(tx, params.id, params.profile_id);
     await mustNotBeDefault(tx, params.id, params.profile_id);
-    await tx
-      .update(maasSiteProfiles)
-      .set({ status: "disabled", updatedAt: sql`now()` })
-      .where(eq(maasSiteProfiles.id, params.profile_id));
+    await disable(tx, params.profile_id);
     return { body: null, audit: { target: `maas-site-profiles/${params.profile_id}` } };
   },
 });
@@ -214,10 +195,7 @@ const getPolicy = readRoute({
   response: Profile,
   read: async ({ params, deps }) => {
     const profile = await defaultProfileOf(deps.db, params.id);
-    return new Versioned(
-      toProfile(profile),
-      await versionOf(deps.db, maasSiteProfiles, eq(maasSiteProfiles.id, profile.id)),
-    );
+    return new Versioned(toProfile(profile), stillThere(await readProfileVersion(deps.db, profile.id)));
   },
 });
 

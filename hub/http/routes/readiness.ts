@@ -6,11 +6,11 @@ import { CONDITION_TYPES } from "../../../shared/condition-types.ts";
 import { NodeId } from "../../../shared/ids.ts";
 import { ForeignReadinessSignal } from "../../../shared/readiness.ts";
 import { KEPT_OF_A_NODE } from "../../db/kept.ts";
-import { and, eq } from "../../db/orm.ts";
 import { readOwnTypes } from "../../db/queries/node-conditions.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
+import { isSignalOf } from "../../db/queries/readiness-signals.ts";
 import { putReportToken } from "../../db/queries/report-tokens.ts";
-import { type Node, readinessSignals } from "../../db/schema/index.ts";
+import type { Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { PHONE_HOME_PATH, REPORTING_PATH } from "../../gateway/cloud-init-routes.ts";
 import { applyReadinessSignal } from "../../node/conditions.ts";
@@ -72,11 +72,7 @@ async function mustHaveRoom(tx: Tx, node: Node, { conditions }: ForeignReadiness
 
 /** An id that was used for another node must not look like a signal that was taken. */
 async function refuseForeignId(tx: Tx, node: Node, signalId: string): Promise<void> {
-  const own = await tx
-    .select({ id: readinessSignals.id })
-    .from(readinessSignals)
-    .where(and(eq(readinessSignals.id, signalId), eq(readinessSignals.nodeId, node.id)));
-  if (own.length === 0)
+  if (!(await isSignalOf(tx, node.id, signalId)))
     throw new ApiError("conflict", `Signal ${signalId} was another node's. Send a new signal_id for each signal.`);
 }
 

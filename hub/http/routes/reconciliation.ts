@@ -12,12 +12,11 @@ import {
 } from "../../../shared/api/reconciliation.ts";
 import { DriftRule, DriftSeverity } from "../../../shared/drift.ts";
 import { NodeId, SiteId } from "../../../shared/ids.ts";
-import { sql } from "../../db/orm.ts";
 import { databaseNow } from "../../db/queries/clock.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import { listDrift, readDrift, readReconciliationStatus, toBreaker } from "../../db/queries/drift-reads.ts";
+import { requestLook, requestSweep } from "../../db/queries/maas-site-watches.ts";
 import { listBreakers, resetBreaker } from "../../db/queries/reconciler-breakers.ts";
-import { maasSiteWatches } from "../../db/schema/index.ts";
 import { ACCEPT_SECONDS } from "../../reconciler/breaker.ts";
 import { resolveDrift } from "../../reconciler/resolve.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
@@ -111,11 +110,7 @@ const run = writeRoute({
     const site = await mustFindSite(tx, body.site_id);
     if (site.status !== "active")
       throw new ApiError("conflict", `Site ${site.name} is disabled, so it is not watched. Enable it first.`);
-    const now = { wakeRequestedAt: sql`now()`, sweepRequestedAt: sql`now()` };
-    await tx
-      .insert(maasSiteWatches)
-      .values({ siteId: body.site_id, ...now })
-      .onConflictDoUpdate({ target: maasSiteWatches.siteId, set: now });
+    await requestLook(tx, body.site_id, { sweep: true });
     return {
       body: { site_id: body.site_id, requested: true as const },
       audit: { target: `maas-sites/${body.site_id}` },
@@ -166,10 +161,7 @@ const reset = writeRoute({
       data: { site_id, kind, by: actor.name, accept_drift },
     });
     // What it held back is done, or is over, by a sweep from now.
-    await tx
-      .update(maasSiteWatches)
-      .set({ wakeRequestedAt: sql`now()`, sweepRequestedAt: sql`now()` })
-      .where(sql`${maasSiteWatches.siteId} = ${site_id}`);
+    await requestSweep(tx, site_id);
     return {
       body: toBreaker(row, await databaseNow(tx)),
       audit: { target: `maas-sites/${site_id}`, reason, details: { kind, accept_drift } },

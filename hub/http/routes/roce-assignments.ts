@@ -3,9 +3,13 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { RoceAssignment, RoceAssignmentUpsert, RoceAssignmentWritten } from "../../../shared/api/sites.ts";
 import { SiteId } from "../../../shared/ids.ts";
-import { and, asc, eq, sql } from "../../db/orm.ts";
-import { lockRoceRows, writeRoceRows } from "../../db/queries/roce-assignments.ts";
-import { type MaasRoceAssignment, maasRoceAssignments } from "../../db/schema/index.ts";
+import {
+  deleteRoceAssignment as deleteRow,
+  listRoceAssignmentsAfter,
+  lockRoceRows,
+  writeRoceRows,
+} from "../../db/queries/roce-assignments.ts";
+import type { MaasRoceAssignment } from "../../db/schema/index.ts";
 import { PageQuery, pageOf, readCursor } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { mustFindSite, SiteParams } from "./maas-sites.ts";
@@ -67,17 +71,7 @@ const listRoceAssignments = readRoute({
   read: async ({ params, query, deps }) => {
     await mustFindSite(deps.db, params.id);
     const after = readCursor(query.cursor, 2);
-    const t = maasRoceAssignments;
-    const where = and(
-      eq(t.siteId, params.id),
-      after === null ? undefined : sql`(${t.hostname}, ${t.interface}) > (${after[0] ?? ""}, ${after[1] ?? ""})`,
-    );
-    const rows = await deps.db
-      .select()
-      .from(t)
-      .where(where)
-      .orderBy(asc(t.hostname), asc(t.interface))
-      .limit(query.limit + 1);
+    const rows = await listRoceAssignmentsAfter(deps.db, params.id, after, query.limit + 1);
     return pageOf(rows, query.limit, (row) => [row.hostname, row.interface], toAssignment);
   },
 });
@@ -93,11 +87,7 @@ const deleteRoceAssignment = writeRoute({
   status: 204,
   response: z.null(),
   write: async ({ params }, tx) => {
-    const rows = await tx
-      .delete(maasRoceAssignments)
-      .where(and(eq(maasRoceAssignments.id, params.assignment_id), eq(maasRoceAssignments.siteId, params.id)))
-      .returning({ id: maasRoceAssignments.id });
-    if (rows.length === 0)
+    if (!(await deleteRow(tx, params.id, params.assignment_id)))
       throw new ApiError("not_found", `Site ${params.id} has no RoCE assignment ${params.assignment_id}.`);
     return { body: null, audit: { target: `roce-assignments/${params.assignment_id}` } };
   },

@@ -1,12 +1,9 @@
 import { ApiError } from "../../../shared/api/errors.ts";
-import { type PgTable, type SQL, sql } from "../../db/orm.ts";
-import type { Db, Tx } from "../../db/tx.ts";
 
-/** PostgreSQL's own row version: exact, where a time of change is not. */
-export async function versionOf(db: Db | Tx, table: PgTable, where: SQL): Promise<string> {
-  const [row] = await db.select({ version: sql<string>`xmin::text` }).from(table).where(where);
-  if (row === undefined) throw new ApiError("not_found", "The resource is not there any more.");
-  return row.version;
+/** The version of a resource that was there a moment ago. */
+export function stillThere(version: string | null): string {
+  if (version === null) throw new ApiError("not_found", "The resource is not there any more.");
+  return version;
 }
 
 export const isUniqueViolation = (error: unknown): boolean =>
@@ -18,8 +15,6 @@ export function mustMatch(ifMatch: string | null): string {
     throw new ApiError("precondition_required", "Send the ETag of the version that you change as If-Match.");
   return ifMatch;
 }
-
-export const isVersion = (version: string): SQL => sql`xmin::text = ${version}`;
 
 export const changedMeanwhile = (what: string): ApiError =>
   new ApiError("precondition_failed", `The ${what} was changed since you read it. Read it again and decide anew.`);

@@ -1,12 +1,12 @@
 import { ApiError } from "../../../shared/api/errors.ts";
 import type { SiteId } from "../../../shared/ids.ts";
-import { eq } from "../../db/orm.ts";
 import { forgetMachines } from "../../db/queries/maas-machines.ts";
 import { watchAnew } from "../../db/queries/maas-site-watches.ts";
+import { readSite } from "../../db/queries/maas-sites.ts";
 import { countBoundNodes } from "../../db/queries/node-machines.ts";
 import { forgetRoceLinksOfSite } from "../../db/queries/roce-links.ts";
 import { countUnfinished } from "../../db/queries/workflows.ts";
-import { type MaasSite, maasSites } from "../../db/schema/index.ts";
+import type { MaasSite } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
 import type { ApiDependencies } from "../deps.ts";
@@ -43,6 +43,6 @@ const stillInUse = (site: MaasSite, bound: number, unfinished: number): ApiError
 
 /** Removes the site's MAAS token from the secret store where its row names none, so that no address is ever given one that was not tried there. */
 export async function removeDisownedToken({ db, secrets }: ApiDependencies, id: SiteId): Promise<void> {
-  const [site] = await db.select({ path: maasSites.apiTokenVaultPath }).from(maasSites).where(eq(maasSites.id, id));
-  if (site?.path === null) await secrets.remove(SECRET_PATHS.maasToken(id));
+  const site = await readSite(db, id);
+  if (site?.apiTokenVaultPath === null) await secrets.remove(SECRET_PATHS.maasToken(id));
 }

@@ -3,9 +3,10 @@ import { page } from "../../../shared/api/onboardings.ts";
 import { CredentialWarning, Site, SiteCredentials, SiteProbe } from "../../../shared/api/sites.ts";
 import type { SiteId } from "../../../shared/ids.ts";
 import { Secret } from "../../../shared/secret.ts";
-import { and, eq, sql } from "../../db/orm.ts";
 import { forgetCredentialFailures, listCredentials } from "../../db/queries/credential-uses.ts";
-import { type MaasSite, maasSiteProfiles, maasSites } from "../../db/schema/index.ts";
+import { listActiveProfiles } from "../../db/queries/maas-site-profiles.ts";
+import { type SecretPaths, setSecretPaths } from "../../db/queries/maas-sites.ts";
+import type { MaasSite } from "../../db/schema/index.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
 import { powerLogin } from "../../secrets/power-login.ts";
 import { warningOf } from "../../workflows/onboarding/credential-warnings.ts";
@@ -40,13 +41,8 @@ const writeMaasSiteCredentials = writeRoute({
     if (body.maas_token !== undefined) await removeDisownedToken(deps, params.id);
   },
   write: async ({ params, body }, tx, { triedAt, paths }) => {
-    const tried = body.maas_token === undefined ? undefined : eq(maasSites.apiBaseUrl, triedAt);
-    const [site] = await tx
-      .update(maasSites)
-      .set({ ...paths, updatedAt: sql`now()` })
-      .where(and(eq(maasSites.id, params.id), tried))
-      .returning();
-    if (site === undefined)
+    const site = await setSecretPaths(tx, params.id, paths, body.maas_token === undefined ? null : triedAt);
+    if (site === null)
       throw new ApiError(
         "conflict",
         `The token was tried at ${triedAt}, and the site's api_base_url has changed meanwhile. Write the credentials again, with a token of the new address.`,
@@ -73,10 +69,6 @@ export async function mustBeUsable(deps: ApiDependencies, site: MaasSite, token:
 }
 
 const failedOf = (probe: SiteProbe): SiteProbe["checks"] => probe.checks.filter(({ status }) => status === "failed");
-
-type SecretPaths = Partial<
-  Record<"apiTokenVaultPath" | "defaultPowerCredsVaultPath" | "deployPasswordVaultPath", string>
->;
 
 /** Secrets first, paths after: a path in the database never points at nothing. */
 async function storeCredentials(deps: ApiDependencies, siteId: SiteId, body: SiteCredentials): Promise<SecretPaths> {
@@ -136,11 +128,7 @@ const probeMaasSite = readRoute({
     const site = await mustFindSite(deps.db, params.id);
     if (site.apiTokenVaultPath === null)
       throw new ApiError("site_unusable", "The site has no MAAS token. Write its credentials first.");
-    const profiles = await deps.db
-      .select()
-      .from(maasSiteProfiles)
-      .where(and(eq(maasSiteProfiles.siteId, site.id), eq(maasSiteProfiles.status, "active")))
-      .orderBy(maasSiteProfiles.name);
+    const profiles = await listActiveProfiles(deps.db, site.id);
     const { token = "" } = await deps.secrets.read(site.apiTokenVaultPath);
     const about = { site, token: new Secret(token), profiles };
     const asked = await deps.probe(about);

@@ -2,13 +2,14 @@ import { timingSafeEqual } from "node:crypto";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { Site, SiteMove } from "../../../shared/api/sites.ts";
 import { Secret } from "../../../shared/secret.ts";
-import { and, eq, sql } from "../../db/orm.ts";
 import { readKnownRegion } from "../../db/queries/known-region.ts";
-import { type MaasSite, maasSites, maasSiteWatches } from "../../db/schema/index.ts";
+import { requestSweep } from "../../db/queries/maas-site-watches.ts";
+import { changeSite, readSiteVersion } from "../../db/queries/maas-sites.ts";
+import type { MaasSite } from "../../db/schema/index.ts";
 import type { ApiDependencies } from "../deps.ts";
 import { writeRoute } from "../route.ts";
 import { lockSite, mustFindSite, SITES_PATH, SITES_TAG, SiteParams, toSite } from "./maas-sites.ts";
-import { isVersion, versionOf } from "./rows.ts";
+import { stillThere } from "./rows.ts";
 import { mustBeUsable } from "./site-credentials.ts";
 import { mustBeAllowed, mustBeSoleAtAddress } from "./sole-region.ts";
 
@@ -31,7 +32,7 @@ const moveMaasSite = writeRoute({
   response: Site,
   before: async ({ params, body, deps }) => {
     mustBeAllowed(body.api_base_url, "/api_base_url");
-    const version = await versionOf(deps.db, maasSites, eq(maasSites.id, params.id));
+    const version = stillThere(await readSiteVersion(deps.db, params.id));
     const site = await mustFindSite(deps.db, params.id);
     const token = await mustBeItsToken(deps, site, body.maas_token);
     await mustBeUsable(deps, { ...site, apiBaseUrl: body.api_base_url }, token);
@@ -42,21 +43,14 @@ const moveMaasSite = writeRoute({
     // The site first, as updateMaasSite locks them.
     await lockSite(tx, params.id);
     await mustBeSoleAtAddress(tx, { id: params.id, apiBaseUrl: body.api_base_url }, "/api_base_url");
-    const [site] = await tx
-      .update(maasSites)
-      .set({ apiBaseUrl: body.api_base_url, updatedAt: sql`now()` })
-      // A token that was written meanwhile was tried at the old address alone.
-      .where(and(eq(maasSites.id, params.id), isVersion(version)))
-      .returning();
-    if (site === undefined)
+    // By its version: a token that was written meanwhile was tried at the old address alone.
+    const site = await changeSite(tx, params.id, version, { apiBaseUrl: body.api_base_url });
+    if (site === null)
       throw new ApiError(
         "conflict",
         "The site or its credentials were changed while the region was compared. Read the site again and decide anew.",
       );
-    await tx
-      .update(maasSiteWatches)
-      .set({ wakeRequestedAt: sql`now()`, sweepRequestedAt: sql`now()` })
-      .where(eq(maasSiteWatches.siteId, params.id));
+    await requestSweep(tx, params.id);
     const details = { from, to: body.api_base_url };
     return { body: toSite(site), audit: { target: `maas-sites/${params.id}`, reason: body.reason, details } };
   },

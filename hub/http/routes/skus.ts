@@ -2,11 +2,18 @@ import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { Sku, SkuCreate, SkuId, SkuPatch } from "../../../shared/api/sites.ts";
-import { and, asc, eq, gt, sql } from "../../db/orm.ts";
-import { type Sku as SkuRow, skus } from "../../db/schema/index.ts";
+import {
+  changeSku,
+  disableSku as disable,
+  insertSku,
+  listSkusAfter,
+  readSku,
+  readSkuVersion,
+} from "../../db/queries/skus.ts";
+import type { Sku as SkuRow } from "../../db/schema/index.ts";
 import { PageQuery, pageOf, readCursor } from "../page.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";
-import { changedMeanwhile, isVersion, mustMatch, versionOf } from "./rows.ts";
+import { changedMeanwhile, mustMatch, stillThere } from "./rows.ts";
 
 const SkuParams = z.strictObject({ id: SkuId });
 const tag = "skus";
@@ -34,18 +41,14 @@ const createSku = writeRoute({
   status: 201,
   response: Sku,
   write: async ({ body }, tx) => {
-    const [row] = await tx
-      .insert(skus)
-      .values({
-        id: body.id,
-        description: body.description,
-        gpuVendor: body.gpu_vendor,
-        gpuModel: body.gpu_model,
-        gpusTotal: body.gpus_total,
-      })
-      .onConflictDoNothing()
-      .returning();
-    if (row === undefined)
+    const row = await insertSku(tx, {
+      id: body.id,
+      description: body.description,
+      gpuVendor: body.gpu_vendor,
+      gpuModel: body.gpu_model,
+      gpusTotal: body.gpus_total,
+    });
+    if (row === null)
       throw new ApiError("name_taken", `There is a SKU ${body.id} already.`, {
         errors: [{ pointer: "/id", message: "is taken" }],
       });
@@ -65,12 +68,7 @@ const listSkus = readRoute({
   response: page(Sku),
   read: async ({ query, deps }) => {
     const after = readCursor(query.cursor, 1);
-    const rows = await deps.db
-      .select()
-      .from(skus)
-      .where(after === null ? undefined : gt(skus.id, after[0] ?? ""))
-      .orderBy(asc(skus.id))
-      .limit(query.limit + 1);
+    const rows = await listSkusAfter(deps.db, after === null ? null : (after[0] ?? ""), query.limit + 1);
     return pageOf(rows, query.limit, (sku) => [sku.id], toSku);
   },
 });
@@ -86,9 +84,9 @@ const getSku = readRoute({
   status: 200,
   response: Sku,
   read: async ({ params, deps }) => {
-    const [row] = await deps.db.select().from(skus).where(eq(skus.id, params.id));
-    if (row === undefined) throw new ApiError("not_found", `There is no SKU ${params.id}.`);
-    return new Versioned(toSku(row), await versionOf(deps.db, skus, eq(skus.id, params.id)));
+    const row = await readSku(deps.db, params.id);
+    if (row === null) throw new ApiError("not_found", `There is no SKU ${params.id}.`);
+    return new Versioned(toSku(row), stillThere(await readSkuVersion(deps.db, params.id)));
   },
 });
 
@@ -106,21 +104,15 @@ const updateSku = writeRoute({
   response: Sku,
   write: async ({ params, body, ifMatch }, tx) => {
     const expected = mustMatch(ifMatch);
-    const values = {
+    const changed = await changeSku(tx, params.id, expected, {
       description: body.description,
       gpuVendor: body.gpu_vendor,
       gpuModel: body.gpu_model,
       gpusTotal: body.gpus_total,
       status: body.status,
-    };
-    const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
-    const [changed] = await tx
-      .update(skus)
-      .set({ ...given, updatedAt: sql`now()` })
-      .where(and(eq(skus.id, params.id), isVersion(expected)))
-      .returning();
-    const version = await versionOf(tx, skus, eq(skus.id, params.id));
-    if (changed === undefined) throw changedMeanwhile("SKU");
+    });
+    const version = stillThere(await readSkuVersion(tx, params.id));
+    if (changed === null) throw changedMeanwhile("SKU");
     return { body: new Versioned(toSku(changed), version), audit: { target: `skus/${params.id}`, details: body } };
   },
 });
@@ -136,12 +128,7 @@ const disableSku = writeRoute({
   status: 204,
   response: z.null(),
   write: async ({ params }, tx) => {
-    const rows = await tx
-      .update(skus)
-      .set({ status: "disabled", updatedAt: sql`now()` })
-      .where(eq(skus.id, params.id))
-      .returning({ id: skus.id });
-    if (rows.length === 0) throw new ApiError("not_found", `There is no SKU ${params.id}.`);
+    if (!(await disable(tx, params.id))) throw new ApiError("not_found", `There is no SKU ${params.id}.`);
     return { body: null, audit: { target: `skus/${params.id}` } };
   },
 });

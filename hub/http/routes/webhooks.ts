@@ -4,11 +4,15 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { Webhook, WebhookCreate, WebhookPatch, WebhookRotate } from "../../../shared/api/webhooks.ts";
 import { Secret } from "../../../shared/secret.ts";
-import { eq, sql } from "../../db/orm.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import { lastSettled } from "../../db/queries/domain-events-list.ts";
-import { countOpen, listWebhooksAfter } from "../../db/queries/webhooks.ts";
-import { webhooks } from "../../db/schema/index.ts";
+import {
+  changeWebhook,
+  countOpen,
+  deleteWebhook as deleteRow,
+  insertWebhook,
+  listWebhooksAfter,
+} from "../../db/queries/webhooks.ts";
 import { addressFault } from "../../events/webhook-address.ts";
 import { rotated, rotateKept } from "../../events/webhook-secret.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
@@ -47,11 +51,7 @@ const createWebhook = writeRoute({
   },
   abandon: ({ deps }, { id }) => deps.secrets.remove(SECRET_PATHS.webhookSecret(id)),
   write: async ({ actor, body: { secret: _secret, ...body } }, tx, { id, from }) => {
-    const [row] = await tx
-      .insert(webhooks)
-      .values({ id, ...body, fannedOutTo: from })
-      .returning();
-    if (row === undefined) throw new Error("no webhook was made");
+    const row = await insertWebhook(tx, { id, ...body, fannedOutTo: from });
     return { body: toWebhook(row, actor), audit: { target: `webhooks/${id}`, details: audited(body) } };
   },
 });
@@ -117,17 +117,7 @@ const patchWebhook = writeRoute({
     if (body.url !== undefined) refuseAddress(body.url);
     const row = await mustLock(tx, params.id);
     if (mustMatch(ifMatch) !== String(row.version)) throw changedMeanwhile("webhook");
-    const [changed] = await tx
-      .update(webhooks)
-      .set({
-        ...body,
-        ...(body.active === undefined ? {} : { disabledReason: null }),
-        version: row.version + 1,
-        updatedAt: sql`now()`,
-      })
-      .where(eq(webhooks.id, params.id))
-      .returning();
-    if (changed === undefined) throw new Error("a locked webhook was not changed");
+    const changed = await changeWebhook(tx, row, body);
     const open = (await countOpen(tx, [row.id])).get(row.id);
     return {
       body: new Versioned(toWebhook(changed, actor, open), String(changed.version)),
@@ -171,7 +161,7 @@ const deleteWebhook = writeRoute({
   response: z.null(),
   before: ({ params, deps }) => mustFind(deps.db, params.id),
   write: async ({ params }, tx) => {
-    await tx.delete(webhooks).where(eq(webhooks.id, params.id));
+    await deleteRow(tx, params.id);
     return { body: null, audit: { target: `webhooks/${params.id}` } };
   },
   after: ({ params, deps }) => deps.secrets.remove(SECRET_PATHS.webhookSecret(params.id)),

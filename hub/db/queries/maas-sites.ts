@@ -1,0 +1,98 @@
+import type { ProfileId, SiteId } from "../../../shared/ids.ts";
+import { and, asc, eq, gt, sql } from "../orm.ts";
+import { type MaasSite, maasSites } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+import { given, isVersion, readVersion } from "./row-versions.ts";
+
+type Fields = Pick<
+  MaasSite,
+  | "name"
+  | "regionCode"
+  | "apiBaseUrl"
+  | "pxeIface"
+  | "pxeVlanVid"
+  | "nodePxeIface"
+  | "deployUser"
+  | "deploySshIface"
+  | "upstreamDnsServers"
+>;
+/** Undefined stays as it is. */
+type Change = {
+  readonly [K in keyof Fields | "status" | "defaultProfileId" | "apiTokenVaultPath"]?: MaasSite[K] | undefined;
+};
+
+/** Null where the name is taken. */
+export async function insertSite(tx: Tx, site: Fields): Promise<MaasSite | null> {
+  const [row] = await tx.insert(maasSites).values(site).onConflictDoNothing({ target: maasSites.name }).returning();
+  return row ?? null;
+}
+
+export async function setDefaultProfile(tx: Tx, id: SiteId, profileId: ProfileId): Promise<MaasSite | null> {
+  const [row] = await tx.update(maasSites).set({ defaultProfileId: profileId }).where(eq(maasSites.id, id)).returning();
+  return row ?? null;
+}
+
+export async function readSite(db: Db | Tx, id: SiteId): Promise<MaasSite | null> {
+  const [row] = await db.select().from(maasSites).where(eq(maasSites.id, id));
+  return row ?? null;
+}
+
+export const readSiteVersion = (db: Db | Tx, id: SiteId): Promise<string | null> =>
+  readVersion(db, maasSites, eq(maasSites.id, id));
+
+/** Until the transaction ends nobody else changes it. */
+export async function lockSite(tx: Tx, id: SiteId): Promise<MaasSite | null> {
+  await tx.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.id, id)).for("no key update");
+  return readSite(tx, id);
+}
+
+/** By name, from the one after `after` on. */
+export const listSitesAfter = (
+  db: Db,
+  { name, after }: { readonly name: string | undefined; readonly after: string | null },
+  most: number,
+): Promise<MaasSite[]> =>
+  db
+    .select()
+    .from(maasSites)
+    .where(
+      and(
+        name === undefined ? undefined : eq(maasSites.name, name),
+        after === null ? undefined : gt(maasSites.name, after),
+      ),
+    )
+    .orderBy(asc(maasSites.name))
+    .limit(most);
+
+/** Null where it is not of that version any more. Another site's name is an error of PostgreSQL's. */
+export async function changeSite(tx: Tx, id: SiteId, version: string, change: Change): Promise<MaasSite | null> {
+  const [row] = await tx
+    .update(maasSites)
+    .set({ ...given(change), updatedAt: sql`now()` })
+    .where(and(eq(maasSites.id, id), isVersion(version)))
+    .returning();
+  return row ?? null;
+}
+
+export async function disableSite(tx: Tx, id: SiteId): Promise<void> {
+  await tx.update(maasSites).set({ status: "disabled", updatedAt: sql`now()` }).where(eq(maasSites.id, id));
+}
+
+export type SecretPaths = Partial<
+  Record<"apiTokenVaultPath" | "defaultPowerCredsVaultPath" | "deployPasswordVaultPath", string>
+>;
+
+/** Null where the site has another address than `address`, at which a token was tried; null means that none was. */
+export async function setSecretPaths(
+  tx: Tx,
+  id: SiteId,
+  paths: SecretPaths,
+  address: string | null,
+): Promise<MaasSite | null> {
+  const [row] = await tx
+    .update(maasSites)
+    .set({ ...paths, updatedAt: sql`now()` })
+    .where(and(eq(maasSites.id, id), address === null ? undefined : eq(maasSites.apiBaseUrl, address)))
+    .returning();
+  return row ?? null;
+}
