@@ -1,6 +1,7 @@
 /** The repository's own rules, and proof that the tools which check them do bite. */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { builtinModules } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -98,6 +99,18 @@ describe("every source file", async () => {
     expect(offenders).toEqual([]);
   });
 
+  it("of the hub names the statuses of MAAS by their list, in code and in SQL", async () => {
+    const numbered =
+      /\b(machine|m|seen|named)[.]status\s*(=|<>|[!=]==?|[<>]=?|in)\s*[(]?\d|^const (NEW|READY|DEPLOYED|[A-Z_]*COMMISSIONING) = \d/m;
+    for (const planted of ["where m.status = 6", "m.status <> 6", "machine.status === 4", "const NEW = 0;"])
+      expect(planted).toMatch(numbered);
+    const offenders: string[] = [];
+    for (const file of files.filter((name) => name.startsWith("hub/") && !name.includes(".test."))) {
+      if (numbered.test(await readFile(join(ROOT, file), "utf8"))) offenders.push(file);
+    }
+    expect(offenders).toEqual([]);
+  });
+
   it("has no default export unless a tool demands it", async () => {
     const offenders: string[] = [];
     for (const file of files.filter((name) => !name.startsWith("test/config/") && !name.startsWith("test/support/"))) {
@@ -117,6 +130,16 @@ const PLANTED = [
   ["cloud-init/run.ts", 'import "node:child_process";', "cloud-init-is-pure"],
   ["hub/maas/store.ts", 'import type { A } from "../db/tables.ts"; export type B = A;', "hub-maas-imports"],
   ["hub/secrets/store.ts", 'import "../db/tables.ts";', "hub-secrets-imports"],
+  ["hub/http/routes/ask.ts", 'import "../../db/orm.ts";', "sql-by-queries"],
+  ["hub/workflows/machine/rows.ts", 'import "../../db/schema/nodes.ts";', "tables-by-queries"],
+  ["hub/bmc/store.ts", 'import "../db/tables.ts";', "hub-bmc-imports"],
+  ["hub/cli/direct.ts", 'import "../db/tables.ts";', "hub-cli-imports"],
+  ["hub/http/settings.ts", 'import "../config.ts";', "only-main-reads-config"],
+  ["hub/events/serve.ts", 'import "../http/app.ts";', "events-imports"],
+  ["hub/tasks/serve.ts", 'import "../http/app.ts";', "tasks-imports"],
+  ["hub/watcher/ask.ts", 'import "../maas/client.ts";', "watcher-imports"],
+  ["hub/reconciler/rules.ts", 'import "../db/tables.ts";', "rules-are-pure"],
+  ["shared/generate.ts", 'import "fast-check";', "no-dev-packages-in-production"],
   ["hub/db/seal.ts", 'import "../secrets/file.ts";', "hub-db-imports"],
   ["hub/db/direct.ts", 'import "drizzle-orm";', "drizzle-by-one-file"],
   ["hub/workflows/engine/machine.ts", 'import "../../maas/client.ts";', "engine-imports"],
@@ -138,8 +161,11 @@ const PLANTED = [
 ] as const;
 
 const TARGETS = [
+  "hub/config.ts",
   "hub/log.ts",
   "hub/main.ts",
+  "hub/db/orm.ts",
+  "hub/db/schema/nodes.ts",
   "hub/db/tables.ts",
   "hub/secrets/file.ts",
   "hub/maas/client.ts",
@@ -172,7 +198,74 @@ async function plant(): Promise<string> {
   return root;
 }
 
-describe("the import rules", () => {
+/** What a pattern allows to stand at each place of its groups, one after another; lookaheads and classes stay as they are. */
+function alternativesOf(pattern: string): string[] {
+  const open = /(?<!\\)[(](?![?])/.exec(pattern);
+  if (open === null) return [pattern];
+  let depth = 0;
+  const cuts = [open.index];
+  for (let at = open.index; at < pattern.length; at += 1) {
+    if (pattern[at] === "(") depth += 1;
+    if (pattern[at] === ")") depth -= 1;
+    if ((pattern[at] === "|" && depth === 1) || (pattern[at] === ")" && depth === 0)) cuts.push(at);
+    if (depth === 0) break;
+  }
+  const end = (cuts.at(-1) ?? 0) + 1;
+  const choices = cuts.slice(1).map((cut, n) => pattern.slice((cuts[n] ?? 0) + 1, cut));
+  const optional = pattern[end] === "?";
+  const rest = pattern.slice(optional ? end + 1 : end);
+  return [...choices, ...(optional ? [""] : [])].flatMap((choice) =>
+    alternativesOf(`${pattern.slice(0, open.index)}${choice}${rest}`),
+  );
+}
+
+const Paths = z.union([z.string().transform((one) => [one]), z.array(z.string())]).default([]);
+const Side = z.object({ path: Paths, pathNot: Paths });
+const Rules = z.array(z.object({ name: z.string(), from: Side, to: Side }));
+
+describe("the import rules", async () => {
+  const rules = Rules.parse(
+    (await import(new URL("./config/dependency-cruiser.mjs", import.meta.url).href)).default.forbidden,
+  );
+
+  it("each have a planted offence", () => {
+    expect(rules.map(({ name }) => name).sort()).toEqual([...new Set(PLANTED.map(([, , rule]) => rule))].sort());
+  });
+
+  it("name only files, folders and packages that exist", async () => {
+    const manifest = z
+      .object({ dependencies: z.record(z.string(), z.string()), devDependencies: z.record(z.string(), z.string()) })
+      .parse(JSON.parse(await readFile(join(ROOT, "package.json"), "utf8")));
+    const packages = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies });
+    const pages = (await readdir(join(ROOT, "hub/ui"))).map((file) => `hub/ui/${file}`);
+    const there = [
+      ...(await sourceFiles()),
+      ...pages,
+      ...packages.map((name) => `node_modules/${name}/`),
+      ...builtinModules,
+    ];
+    const dead = rules.flatMap(({ name, from, to }) =>
+      [from.path, from.pathNot, to.path, to.pathNot]
+        .flat()
+        .flatMap(alternativesOf)
+        // What stands for a group of the other side's match.
+        .map((pattern) => pattern.replace("$1", "[^/]+"))
+        .filter((pattern) => !there.some((path) => new RegExp(pattern).test(path)))
+        .map((pattern) => `${name}: ${pattern}`),
+    );
+    expect(dead).toEqual([]);
+  });
+
+  it("are read one alternative at a time", () => {
+    expect(alternativesOf("^hub/(a|b(c|d)?)[.]ts$")).toEqual([
+      "^hub/a[.]ts$",
+      "^hub/bc[.]ts$",
+      "^hub/bd[.]ts$",
+      "^hub/b[.]ts$",
+    ]);
+    expect(alternativesOf("^hub/(?!a)[^/]+$")).toEqual(["^hub/(?!a)[^/]+$"]);
+  });
+
   it("report every planted offence", { timeout: 60_000 }, async () => {
     const root = await plant();
     const args = [

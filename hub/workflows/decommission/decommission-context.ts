@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { failure } from "../../../shared/failures.ts";
 import { NodeId, TaskId } from "../../../shared/ids.ts";
-import { readOpenSession } from "../../db/queries/agent-sessions.ts";
 import type { DecommissionStage } from "../../../shared/workflow-status.ts";
+import { readOpenSession } from "../../db/queries/agent-sessions.ts";
 import { type DecommissionRows, readDecommissionRows } from "../../db/queries/decommissions.ts";
 import type { AgentSession } from "../../db/schema/index.ts";
 import type { Stage, StageRun, StagesOf } from "../engine/stage.ts";

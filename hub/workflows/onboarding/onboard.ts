@@ -1,7 +1,7 @@
 import type { EventData, EventType } from "../../../shared/events.ts";
+import type { ONBOARDING_STAGES, OnboardingStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { admitOnboardings } from "../../db/queries/admission.ts";
 import { releaseDeploySlot } from "../../db/queries/deploy-slots.ts";
-import type { ONBOARDING_STAGES, OnboardingStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import { ending } from "../engine/ending.ts";

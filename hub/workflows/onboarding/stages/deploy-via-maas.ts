@@ -1,8 +1,8 @@
 import { type Failure, failure } from "../../../../shared/failures.ts";
 import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
 import { Secret } from "../../../../shared/secret.ts";
-import { deploySlotKey, releaseDeploySlot, takeDeploySlot } from "../../../db/queries/deploy-slots.ts";
 import type { OnboardingStage } from "../../../../shared/workflow-status.ts";
+import { deploySlotKey, releaseDeploySlot, takeDeploySlot } from "../../../db/queries/deploy-slots.ts";
 import { MaasError } from "../../../maas/port.ts";
 import { SECRET_PATHS } from "../../../secrets/port.ts";
 import type { Compensation, CompensationCause, Observation, Outcome } from "../../engine/stage.ts";

@@ -1,0 +1,110 @@
+/** Whatever is one file in a folder and one line in a list is in both: what was half added is named here. */
+import { readdirSync } from "node:fs";
+import { basename } from "node:path";
+import { describe, expect, it } from "vitest";
+import { handlersFor } from "../agent/tasks/index.ts";
+import * as schema from "../hub/db/schema/index.ts";
+import { SECTIONS } from "../hub/diagnostics/sections/index.ts";
+import type { Route } from "../hub/http/route.ts";
+import { ROUTES } from "../hub/http/routes/index.ts";
+import type { DecommissionStages } from "../hub/workflows/decommission/decommission-context.ts";
+import { disableNode } from "../hub/workflows/decommission/stages/disable-node.ts";
+import { drainNode } from "../hub/workflows/decommission/stages/drain-node.ts";
+import { retireGpuaasNode } from "../hub/workflows/decommission/stages/retire-gpuaas-node.ts";
+import { workflowsOf } from "../hub/workflows/registry.ts";
+import type { WorkflowServices } from "../hub/workflows/services.ts";
+import { TASKS } from "../shared/tasks/index.ts";
+import { DECOMMISSION_MODES, ONBOARDING_STAGES, STAGES_OF_MODE } from "../shared/workflow-status.ts";
+
+/** Modules of a folder, by the files' names without their ends. */
+async function modulesOf(folder: string, except: readonly string[] = []): Promise<[string, Record<string, unknown>][]> {
+  const at = new URL(`../${folder}/`, import.meta.url);
+  const files = readdirSync(at).filter((file) => /^[a-z0-9-]+[.]ts$/.test(file));
+  const names = files.map((file) => basename(file, ".ts")).filter((name) => !except.includes(name));
+  return Promise.all(names.map(async (name) => [name, await import(new URL(`${name}.ts`, at).href)]));
+}
+
+describe("a stage", async () => {
+  const kinds = workflowsOf({} as WorkflowServices);
+  const stages = [
+    ...(await modulesOf("hub/workflows/onboarding/stages")),
+    ...(await modulesOf("hub/workflows/decommission/stages")),
+  ].map(([file]) => file.replaceAll("-", "_"));
+
+  it("has a file of its name, and each file's stage is run by a workflow", () => {
+    expect([...stages].sort()).toEqual([...new Set(kinds.flatMap(({ stageNames }) => stageNames))].sort());
+  });
+
+  it("is run in the order in which the API and the documents name it", () => {
+    const named = { onboard: ONBOARDING_STAGES, ...STAGES_OF_MODE };
+    expect(Object.fromEntries(kinds.map(({ kind, stageNames }) => [kind, stageNames]))).toEqual(named);
+    expect(kinds.map(({ kind }) => kind).sort()).toEqual(["onboard", ...DECOMMISSION_MODES].sort());
+  });
+
+  it("cannot be left out, added, repeated or put elsewhere: such lists do not compile", () => {
+    type Drain = DecommissionStages<(typeof STAGES_OF_MODE)["drain"]>;
+    const whole: Drain = [disableNode, drainNode, retireGpuaasNode];
+    // @ts-expect-error: a name without its stage
+    const missing: Drain = [disableNode, drainNode];
+    // @ts-expect-error: a stage without its name
+    const added: Drain = [disableNode, drainNode, retireGpuaasNode, drainNode];
+    // @ts-expect-error: one twice, another never
+    const repeated: Drain = [disableNode, drainNode, drainNode];
+    // @ts-expect-error: another order
+    const swapped: Drain = [drainNode, disableNode, retireGpuaasNode];
+    // @ts-expect-error: a stage that calls itself something that no list of names has
+    const unnamed: DecommissionStages<["erase_node"]> = [disableNode];
+    expect(new Set([whole, missing, added, repeated, swapped, unnamed]).size).toBe(6);
+  });
+});
+
+describe("a task type", async () => {
+  const fileOf = (type: string): string => type.replace(/^node[.]/, "").replaceAll("_", "-");
+  const types = Object.keys(TASKS).map(fileOf).sort();
+
+  it("is one file, and each file's type is in the catalogue", async () => {
+    const files = await modulesOf("shared/tasks", ["define-task", "index", "order"]);
+    expect(files.map(([file]) => file).sort()).toEqual(types);
+  });
+
+  it("has a handler in a file of the same name at the agent", async () => {
+    const files = await modulesOf("agent/tasks", ["cancelled", "index"]);
+    expect(files.map(([file]) => file).sort()).toEqual(types);
+    expect(Object.keys(handlersFor({} as never)).sort()).toEqual(Object.keys(TASKS).sort());
+  });
+});
+
+describe("a route", async () => {
+  const isRoute = (value: unknown): value is Route =>
+    value !== null && typeof value === "object" && "operationId" in value && "response" in value;
+  const written = (await modulesOf("hub/http/routes", ["index"])).flatMap(([, exported]) =>
+    Object.values(exported).flatMap((value) => (Array.isArray(value) ? value.filter(isRoute) : [])),
+  );
+
+  it("that a file offers is served", () => {
+    expect(written.length).toBeGreaterThan(80);
+    const served = new Set(ROUTES.map(({ operationId }) => operationId));
+    expect(written.map(({ operationId }) => operationId).filter((id) => !served.has(id))).toEqual([]);
+  });
+});
+
+describe("a table", async () => {
+  it("is known to the hub by the index of all tables", async () => {
+    const isTable = (value: unknown): boolean =>
+      value !== null && typeof value === "object" && Symbol.for("drizzle:IsDrizzleTable") in value;
+    const files = await modulesOf("hub/db/schema", ["columns", "index"]);
+    const tables = files.map(([file, exported]) => [file, Object.values(exported).filter(isTable)] as const);
+    expect(tables.filter(([, found]) => found.length === 0).map(([file]) => file)).toEqual([]);
+    const known = new Set<unknown>(Object.values(schema));
+    expect(tables.filter(([, found]) => found.some((table) => !known.has(table))).map(([file]) => file)).toEqual([]);
+  });
+});
+
+describe("a section of the diagnostics", () => {
+  it("is a file, and each file's section is taken", async () => {
+    const taken = new Set<unknown>(SECTIONS);
+    const files = await modulesOf("hub/diagnostics/sections", ["index"]);
+    const left = files.filter(([, exported]) => !Object.values(exported).some((value) => taken.has(value)));
+    expect(left.map(([file]) => file)).toEqual([]);
+  });
+});
