@@ -2,10 +2,10 @@ import { isIPv6 } from "node:net";
 import { ADDRESS_RATES, type AddressKind, ask, type Bucket, isFull, type Rate } from "./budgets.ts";
 import { plainAddress } from "./connection-attempts.ts";
 
-/** Beyond it those that were used longest ago are forgotten: whoever owns so many addresses is not held by budgets of one. */
+/** Above this number the addresses that were used longest ago are forgotten. A client with so many addresses is not limited by budgets for each address anyway. */
 const MOST_ADDRESSES = 20_000;
 
-/** Budgets of the addresses that this hub hears from. */
+/** The budgets of the addresses that this hub hears from. */
 export class AddressBudgets {
   readonly #rates: Readonly<Record<AddressKind, Rate>>;
   readonly #buckets = new Map<string, Bucket>();
@@ -20,7 +20,7 @@ export class AddressBudgets {
     return this.#buckets.size;
   }
 
-  /** Zero when it was within the budget; else in how many milliseconds the next one is. */
+  /** Zero if the request is within the budget; otherwise the milliseconds until the next request is allowed. */
   ask(address: string, kind: AddressKind): number {
     const key = `${kind} ${addressKey(address)}`;
     const { bucket, waitMs } = ask(this.#rates[kind], this.#buckets.get(key), this.#now());
@@ -33,7 +33,7 @@ export class AddressBudgets {
     return waitMs;
   }
 
-  /** Forgets what says nothing any more. */
+  /** Deletes buckets that are full again. */
   sweep(): void {
     const now = this.#now();
     for (const [key, bucket] of this.#buckets)
@@ -41,7 +41,7 @@ export class AddressBudgets {
   }
 }
 
-/** Whoever has an IPv6 address has a whole /64 of them. */
+/** The key of an address: an IPv6 client owns a whole /64, so that is its key. */
 export function addressKey(address: string): string {
   const [plain = ""] = (plainAddress(address) ?? "").split("%");
   if (!isIPv6(plain)) return plain;

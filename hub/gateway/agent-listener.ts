@@ -39,7 +39,7 @@ export interface AgentListenerOptions {
   readonly hubVersion: string;
   readonly ca: CertificateAuthority;
   readonly signer: TaskSigner;
-  /** The statements about the hub's keys that hosts are to know. */
+  /** The statements about the hub's keys that hosts must know. */
   readonly trustChain: () => TrustChain;
   /** Host names and addresses under which agents reach this listener. */
   readonly serverNames: readonly string[];
@@ -48,31 +48,31 @@ export interface AgentListenerOptions {
   readonly heartbeatMinTtlMs: number;
   readonly resolveInput: InputResolvers;
   readonly packages: AgentPackages;
-  /** How long an agent package may take to a host; by default as long as a host waits for it. */
+  /** The time limit for a host's download of an agent package; by default as long as a host waits for it. */
   readonly packageWithinMs?: number;
   readonly bootstrapScript: RenderBootstrapScript;
-  /** Those of `budgets.ts`, unless it is a test's. */
+  /** The limits; those of `budgets.ts` unless a test sets others. */
   readonly limits?: ConstructorParameters<typeof Guard>[0];
   readonly log: Log;
 }
 export interface AgentListener {
   readonly port: number;
-  /** Connected agents of this hub. */
+  /** The number of connected agents of this hub. */
   sessions(): number;
   close(): Promise<void>;
 }
 
-/** Connections of one listener: room for its agents' sockets and requests. Beyond it new ones are dropped before TLS. */
+/** The limit of open connections of the listener: enough for its agents' sockets and requests. More are dropped before TLS. */
 const MAX_CONNECTIONS = 20_000;
 const HANDSHAKE_WITHIN_MS = 10_000;
 /** As long as the first boot's part lets its download take. */
 const PACKAGE_WITHIN_MS = 900_000;
-/** How long a stopping hub waits for its connections to end, and then for that to be written. */
+/** How long a stopping hub waits for its connections to end, and then for their ends to be written. */
 const CLOSE_WITHIN_MS = 3_000;
 const CHECK_SESSIONS_EVERY_TICKS = 5;
 const CONNECT_PATH = /^\/internal\/v1\/nodes\/([0-9a-f-]{36})\/connect$/;
 const TICK_MS = 1_000;
-/** A look at two values, unless the hub's CA was rotated or the certificate is old. */
+/** The check compares two values, unless the hub's CA was rotated or the certificate is old. */
 const CERTIFICATE_CHECK_MS = 1_000;
 
 /** TLS with the hub's own CA. The client's certificate is asked for and checked here, not by TLS: enrollment has none, renewal an expired one. */
@@ -126,7 +126,7 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
       await listener.close();
       handshakes.close();
       await closeAll(server, sockets, sessions);
-      // The database may be away: the listener ends all the same, and a sweep of another hub closes what is left.
+      // The database may be unavailable: the listener ends nevertheless, and another hub's sweep closes the remaining sessions.
       for (const written of await Promise.allSettled([
         gateway.flushContacts(),
         attempts.flush(options.db),
@@ -139,7 +139,7 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
   };
 }
 
-/** Says goodbye to every agent, those that are just saying hello too, and cuts off who does not answer. */
+/** Sends a close to every agent, including those whose hello is under way, and cuts off agents that do not answer. */
 async function closeAll(server: Server, sockets: WebSocketServer, sessions: Sessions): Promise<void> {
   const { code } = CLOSE_CODES.hub_stopping;
   let open = true;
@@ -211,7 +211,7 @@ async function identifyUpgrade(
   return identity;
 }
 
-/** TLS begins with a connection once it is its turn, and no more by itself. */
+/** Replaces TLS's own start: the handshake queue starts TLS for a connection when it is its turn. */
 function paced(server: Server, attempts: ConnectionAttempts): HandshakeQueue {
   const [begin] = server.listeners("connection");
   if (begin === undefined) throw new Error("the agent listener has no TLS");
@@ -292,7 +292,7 @@ function listenForWork(
   });
 }
 
-/** Runs a step again and again with a pause between; one that fails is logged and tried again. The returned function ends that. */
+/** Runs a step again and again with a pause between. A step that fails is logged and run again. The returned function stops this. */
 function every(ms: number, log: Log, step: () => Promise<void>): () => Promise<void> {
   const stop = new AbortController();
   const run = async (): Promise<void> => {
@@ -325,7 +325,7 @@ function refuse(socket: Duplex, error: ApiError): void {
   const text = JSON.stringify(problem);
   socket.end(
     `HTTP/1.1 ${problem.status} ${problem.title}\r\ncontent-type: ${PROBLEM_TYPE}\r\n${later}content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
-    // The other side need not close its half for this one to be over.
+    // The other side need not close its half for this connection to be over.
     () => socket.destroy(),
   );
 }

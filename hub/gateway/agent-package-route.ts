@@ -16,13 +16,13 @@ export interface PackageSource {
   readonly db: Db;
   readonly guard: Guard;
   readonly packages: AgentPackages;
-  /** From the answer's first byte to its last: whoever reads slower is cut off, as each reader holds a file and a socket. */
+  /** Time limit of the whole answer. A slower reader is cut off, because each reader occupies a file and a socket. */
   readonly packageWithinMs: number;
 }
 
 /**
- * The agent's Debian package, for a host that has an enrollment token and nothing else yet. Using the token for this does not use it up. The answer to HEAD
- * has no body, which is why no file is opened for it: nobody would close it.
+ * The agent's Debian package, for a host that has only an enrollment token. This use does not use the token up. The answer to HEAD
+ * has no body, so the file is not opened for it: nothing would close it.
  */
 export async function sendAgentPackage(
   { db, guard, packages, packageWithinMs }: PackageSource,

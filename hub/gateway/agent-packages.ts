@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Log } from "../log.ts";
 
-/** One agent package that lies in the hub's folder. */
+/** One agent package in the hub's folder. */
 export interface AgentPackage {
   readonly file: string;
   readonly version: string;
@@ -18,10 +18,10 @@ export interface AgentPackage {
 const NAME = /^muster-agent_([0-9][A-Za-z0-9.+~-]*)_([a-z0-9]+)[.]deb$/;
 
 /**
- * The agent packages that hosts fetch at first boot. Each is served by its checksum, and a new host is told the newest one of its architecture: a host whose
- * user-data was rendered before an upgrade still finds the package that it was told. The folder is looked at each time, so that a package that is put there
- * needs no restart; a file is hashed only when its size or time changed. One that is still being copied is none yet: its checksum would be told to hosts, and
- * served to nobody once the rest of it is there.
+ * The agent packages that hosts download at first boot. Each is served by its checksum, and the user-data of a new host names the newest one of its architecture. So a host whose
+ * user-data was rendered before an upgrade still finds its package. The folder is read at each use, so that a new package
+ * needs no restart; a file is hashed only when its size or time changed. A file that is still being copied does not count: hosts would be given its checksum, and
+ * no file would match it after the copy has ended.
  */
 export class AgentPackages {
   readonly #folder: string;
@@ -33,14 +33,14 @@ export class AgentPackages {
     this.#log = log;
   }
 
-  /** The newest by version; null where the folder has none for the architecture, so that the host's image must bring the agent. */
+  /** The newest by version; null if the folder has none for the architecture, so that the host's image must contain the agent. */
   async newest(architecture: string): Promise<AgentPackage | null> {
     const fitting = (await this.#list()).filter((one) => one.architecture === architecture);
     fitting.sort((a, b) => compareVersions(b.version, a.version));
     return fitting[0] ?? null;
   }
 
-  /** One for each architecture that there is any for. */
+  /** The newest package of each architecture. */
   async newestOfEach(): Promise<AgentPackage[]> {
     const all = await this.#list();
     const newest = await Promise.all([...new Set(all.map((one) => one.architecture))].map((one) => this.newest(one)));
@@ -69,7 +69,7 @@ export class AgentPackages {
       const sha256 = await this.#sum(file, `${ino} ${size} ${mtimeMs}`);
       return sha256 === null ? null : { file, version, architecture, bytes: size, sha256 };
     } catch (error) {
-      // Removed or unreadable: the others are served all the same.
+      // Removed or unreadable: the other packages are still served.
       this.#log.warn("an agent package cannot be read", { file, error });
       return null;
     }
@@ -92,10 +92,10 @@ export class AgentPackages {
 
 const AR_MAGIC = "!<arch>\n";
 const AR_HEADER_BYTES = 60;
-/** debian-binary, control.tar, data.tar; a signature may come between. */
+/** The limit of members in a package: debian-binary, control.tar, data.tar, and possibly a signature between them. */
 const MOST_MEMBERS = 16;
 
-/** A Debian package is an ar archive that ends where its last member, `data.tar`, ends (deb(5)): one that is being copied is shorter than it says. */
+/** A Debian package is an ar archive that ends where its last member, `data.tar`, ends (deb(5)). A file that is still being copied is shorter than its headers say. */
 async function isWholePackage(path: string): Promise<boolean> {
   const file = await open(path);
   try {

@@ -21,7 +21,7 @@ export interface AuthenticatedNode {
   readonly generation: number;
   readonly serial: string;
   readonly address: string | null;
-  /** Only for a renewal: the certificate is no good, and what is asked for with it is judged. */
+  /** True only for a renewal with a replaced certificate: the renewal is refused, and what it asks for is judged. */
   readonly replaced: boolean;
 }
 
@@ -33,15 +33,15 @@ export interface IdentityDependencies {
 }
 
 /**
- * Said to nobody but the holder of a certificate of the node, however old: an agent that waits to hear whether its uninstall was accepted goes by
- * this code, and by no other refusal.
+ * This refusal is only sent to the holder of a certificate of the node, however old. An agent that waits for the hub's answer to its uninstall relies on
+ * this code, and on no other refusal.
  */
 export const nodeDeleted = (): ApiError =>
   new ApiError("node_deleted", "The node was deleted; its identity is never used again. Onboard the host anew.");
 
 /**
- * Who is at the other end? The TLS layer has proven that the peer holds the certificate's key; here it is checked that our CA issued it, that
- * it names this node, is of the node's present generation, has not expired, and is neither revoked nor replaced. Its first use ends what it replaces.
+ * Identifies the client. TLS has proven that the client holds the certificate's key. This function checks that our CA issued the certificate, and that
+ * it names this node, is of the node's present generation, has not expired, and is neither revoked nor replaced. Its first use ends the certificates that it replaces.
  */
 export async function authenticate(
   deps: IdentityDependencies,
@@ -63,7 +63,7 @@ export async function authenticate(
   const serial = serialOf(certificate.serialNumber);
   const known = await readCertificate(deps.db, serial);
   if (known === null || known.node.id !== nodeId) throw reject("its node is not known any more.");
-  // Whoever has a CA's key, be it an old one's, has none of a certificate that the hub has signed.
+  // A thief of a CA's key, even of an old one, does not have the key of a certificate that the hub has signed.
   if (known.certificate.publicKeySha256 !== keySha256(certificate.publicKey.export({ type: "spki", format: "der" })))
     throw reject("its key is not the one it was given for.");
   if (known.node.status === "deleted") throw nodeDeleted();
@@ -80,7 +80,7 @@ export async function authenticate(
   const caller = { nodeId, generation, serial, address: plainAddress(socket.remoteAddress) };
   const { revokedAt, revokeReason, replacedAt, firstUsedAt } = known.certificate;
   if (revokedAt !== null) throw await refusalOfRevoked(deps, caller, revokeReason);
-  // Whether a renewal shows a second user is known once its key is.
+  // Whether a renewal proves a second host is known only when its key is known.
   if (replacedAt !== null && use === "renewal") return { ...caller, replaced: true };
   if (replacedAt !== null) throw await judgeReplaced(deps, caller, "channel");
   if (firstUsedAt === null && !(await deps.inTx((tx) => beginUse(tx, nodeId, generation, serial))))
@@ -90,7 +90,7 @@ export async function authenticate(
 
 type Caller = Omit<AuthenticatedNode, "replaced">;
 
-/** A revoked certificate is refused with what a person can do about it. */
+/** The refusal of a revoked certificate says what a person can do about it. */
 async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generation }: Caller, reason: string | null) {
   const bar = await readBar(db, nodeId);
   if (bar?.generation === generation) return barred(bar.evidence);
@@ -101,7 +101,7 @@ async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generati
 }
 
 /**
- * A replaced certificate is refused. Where that shows that two hosts use the identity, both are barred (decision I1). Answers what to refuse it with.
+ * A replaced certificate is refused. If it proves that two hosts use the identity, both are barred (decision I1). Returns the error of the refusal.
  */
 export async function judgeReplaced(
   deps: IdentityDependencies,

@@ -5,12 +5,12 @@ import type { Db } from "../db/tx.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
 import { unknownToken } from "./enroll.ts";
 
-/** Null where the header holds none. */
+/** The token of the header; null if there is none. */
 export const bearerToken = (authorization: string | undefined): string | null =>
   /^Bearer ([!-~]{1,200})$/.exec(authorization ?? "")?.[1] ?? null;
 
 /**
- * The enrollment token with which a host asks before it has a certificate. Asking with it does not use it up. Throws unless it is known, not revoked and
+ * Checks the enrollment token of a request by a host without a certificate. This does not use the token up. Throws unless the token is known, not revoked and
  * not expired.
  */
 export async function requireToken(db: Db, text: string | null): Promise<{ text: string; token: EnrollmentToken }> {

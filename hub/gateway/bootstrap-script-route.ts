@@ -8,8 +8,8 @@ import type { Guard } from "./guard.ts";
 export const BOOTSTRAP_SCRIPT_PATH = "/internal/v1/bootstrap-script";
 
 /**
- * One line for a root shell. The hub's CA comes with it, so that nobody in between can give the host another script. What holds the token goes through pipes
- * that `printf` fills, which is part of the shell: the arguments of a process are visible to every user of the host.
+ * One line for a root shell. It contains the hub's CA, so that an attacker on the network cannot replace the script. The token is passed through pipes
+ * that the shell's own `printf` fills, because every user of the host can see the arguments of a process.
  */
 export function bootstrapCommand(agentUrl: string, caBundlePem: string, token: Secret): string {
   const file = "/root/muster-bootstrap.sh";
@@ -32,7 +32,7 @@ export type RenderBootstrapScript = (host: {
   readonly token: Secret;
 }) => Promise<string>;
 
-/** The script of manual mode, for whoever has a token that is good and that no host has used. */
+/** Sends the script of manual mode to a client with a valid token that no host has used. */
 export async function sendBootstrapScript(
   {
     db,

@@ -1,100 +1,100 @@
 import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 
 /**
- * What one host, one address and one operator's token may cost a hub: every number of it. A good agent stays far below each, also behind one NAT with a thousand others,
- * on a network that cuts its connections, and while somebody waits for its first boot. Each hub counts for itself, in memory; what is kept of a host is
- * bounded in the database, for all hubs together (`hub/db/kept.ts`).
+ * All limits on what one host, one address and one operator's token may cost a hub. A healthy agent stays far below each, even behind one NAT with a thousand others,
+ * on a network that cuts its connections, or while its onboarding waits for its first boot. Each hub counts for itself, in memory. The database limits what is kept of a
+ * host, for all hubs together (`hub/db/kept.ts`).
  */
 
 /**
- * Largest body of each route of the agent listener, in bytes. A real enrollment has 1.3 KB, with 256 NICs 6.4 KB; its fields at their bounds
- * have 14.5 KB. A hello with a full journal has 93 KB. The others take no body.
+ * Largest body of each route of the agent listener, in bytes. A real enrollment has 1.3 KB, or 6.4 KB with 256 NICs; with every field at its limit
+ * it has 14.5 KB. A hello with a full journal has 93 KB. Routes that are not listed accept no body.
  */
 export const BODY_BYTES = {
   enroll: 16 * 1024,
   renewal: 16 * 1024,
   session: 128 * 1024,
   frames: MAX_FRAME_BYTES,
-  /** All of a host's public keys are a few kilobytes. */
+  /** The report contains all public keys of the host, which are a few kilobytes. */
   cloudInitReport: 64 * 1024,
 } as const;
 
-/** `burst` at once, and after that so many a minute. */
+/** A budget: `burst` at once, then `perMinute` a minute. */
 export interface Rate {
   readonly burst: number;
   readonly perMinute: number;
 }
 
-/** Of one node, whatever way its frames come. */
+/** The budgets of one node, for frames over WebSocket and long poll together. */
 export const NODE_RATES = {
-  /** One a connection. An agent whose connections all end at once opens some twenty a minute, and fewer with each failure. */
+  /** One for each connection. An agent whose connections all end at once opens some twenty a minute, and fewer with each failure. */
   session: { burst: 60, perMinute: 20 },
-  /** Known tokens alone count. An agent whose token has expired asks after 6 s, and soon once a minute. */
+  /** Only requests with a known token count. An agent whose token has expired asks after 6 s, and later once a minute. */
   enrollment: { burst: 20, perMinute: 4 },
-  /** Of the bootstrap script and the agent's package, by the node's token. A first boot takes each once, and again where that breaks off. */
+  /** Downloads of the bootstrap script and the agent's package with the node's token. A first boot makes each once, and again if it breaks off. */
   download: { burst: 20, perMinute: 4 },
-  /** An agent renews twice a day, and tries again once a minute where that fails. */
+  /** An agent renews its certificate twice a day, and retries once a minute after a failure. */
   renewal: { burst: 10, perMinute: 1 },
-  /** Requests of the long poll: each frame is one, beside the poll itself. */
+  /** Requests of the long poll: each frame is one, in addition to the poll itself. */
   poll: { burst: 600, perMinute: 600 },
   bytes: { burst: 4 * 1024 * 1024, perMinute: 4 * 1024 * 1024 },
   /** At the shortest time to live that a site would set, 1 s, an agent sends 200 a minute. */
   heartbeat: { burst: 1_000, perMinute: 600 },
-  /** When something has changed, looked at every 2 s, and every two minutes; again with each heartbeat until it is acknowledged. */
+  /** Sent when something has changed (checked every 2 s), and every two minutes; repeated with each heartbeat until acknowledged. */
   readiness: { burst: 120, perMinute: 60 },
-  /** One a connection. */
+  /** One for each connection. */
   inventory: { burst: 60, perMinute: 20 },
   progress: { burst: 120, perMinute: 60 },
-  /** Acknowledgements, of the hub's keys too, and results; a result is said again with each heartbeat until it is acknowledged. */
+  /** Acknowledgements (also of the hub's keys) and results. A result is repeated with each heartbeat until it is acknowledged. */
   task: { burst: 600, perMinute: 300 },
-  /** Reports of cloud-init by the node's report token: eighty a boot. */
+  /** Reports of cloud-init with the node's report token: eighty in a boot. */
   cloudInit: { burst: 400, perMinute: 120 },
 } as const satisfies Record<string, Rate>;
 export type NodeKind = keyof typeof NODE_RATES;
 
-/** Of one address: an IPv4 address, or the /64 of an IPv6 address. A thousand hosts may stand behind it. */
+/** The budgets of one address: an IPv4 address, or the /64 of an IPv6 address. A thousand hosts may share it. */
 export const ADDRESS_RATES = {
   /** Connections, before TLS. */
   connection: { burst: 5_000, perMinute: 6_000 },
-  /** Requests without a good token or certificate. A host whose token has expired asks again once in six seconds, and soon once a minute. */
+  /** Requests without a valid token or certificate. A host whose token has expired asks again after six seconds, and later once a minute. */
   refusal: { burst: 5_000, perMinute: 3_000 },
-  /** Requests that need neither: the chain of the hub's keys, for which a host asks once after a rotation that it slept through, and the listener's health. */
+  /** Requests that need neither token nor certificate: the listener's health, and the chain of the hub's keys, which a host reads once after it was off during a rotation. */
   open: { burst: 3_000, perMinute: 3_000 },
 } as const satisfies Record<string, Rate>;
 export type AddressKind = keyof typeof ADDRESS_RATES;
 
 /**
- * Of one token of the admin API, at one hub. A console that shows everything asks 21 times in two seconds; ten of them, a script that onboards a fleet host by
- * host, and whoever lists it meanwhile stay below. A script that has run away gets no more than a part of the hub, and the other tokens have theirs.
+ * The budgets of one token of the admin API, at one hub. A console that shows everything sends 21 requests in two seconds. Ten consoles, a script that onboards a fleet host by
+ * host, and a client that lists it meanwhile stay below the limits. A runaway script gets only a part of the hub, and the other tokens keep theirs.
  */
 export const TOKEN_RATES = {
   request: { burst: 1_000, perMinute: 9_000 },
-  /** Each is a transaction, with a row of the audit. Counted as a request as well. */
+  /** A change is a transaction with an audit row. It also counts as a request. */
   write: { burst: 500, perMinute: 3_000 },
 } as const satisfies Record<string, Rate>;
 export type TokenKind = keyof typeof TOKEN_RATES;
 
 export const LIMITS = {
-  /** Connections that have not shown to be a host's of this hub. Beyond it the oldest is cut: a host shows it with its first request. */
+  /** Connections that have not yet proven to be a host of this hub; a host proves it with its first request. Above the limit the oldest is closed. */
   unprovenPerAddress: 2_000,
   unprovenInAll: 6_000,
-  /** Handshakes that are begun in a turn, of one address and in all: 400 and 1,600 a second, of half a millisecond each. Those beyond wait for the next turn. */
+  /** Handshakes that start in a turn, for one address and in all: 400 and 1,600 a second, half a millisecond each. The others wait for the next turn. */
   handshakeTurnMs: 10,
   handshakesPerAddress: 4,
   handshakesInAll: 16,
-  /** A connection is over its budget without a pause for this long before its node is called noisy, and the connection is closed. */
+  /** After this long over its budget without a pause, a node is called noisy and its connection is closed. */
   noisyAfterMs: 30_000,
-  /** A node is noisy no more when it has kept to its budgets for this long. */
+  /** A node is no longer noisy when it has kept to its budgets for this long. */
   calmAfterMs: 300_000,
-  /** Of an agent's frames that wait to be taken; beyond it the agent is not read from. */
+  /** Frames of an agent that wait to be processed; above this number the hub stops reading from the agent. */
   waitingFrames: 64,
   waitingBytes: 1024 * 1024,
 } as const;
 
 export interface Bucket {
-  /** Below zero while what was taken is still to be waited for. */
+  /** Below zero if more was taken than was available; the sender must wait for it. */
   readonly tokens: number;
-  /** Milliseconds of a clock that only goes forward. */
+  /** Milliseconds of a monotonic clock. */
   readonly at: number;
 }
 
@@ -103,7 +103,7 @@ const filled = ({ burst, perMinute }: Rate, bucket: Bucket | undefined, now: num
 
 const untilThere = ({ perMinute }: Rate, missing: number): number => Math.ceil((missing * 60_000) / perMinute);
 
-/** Takes the cost in any case, and says how long whoever caused it has to wait before the next is taken. */
+/** Always takes the cost, and returns how long the sender must wait before its next frame is accepted. */
 export function charge(
   rate: Rate,
   bucket: Bucket | undefined,
@@ -114,7 +114,7 @@ export function charge(
   return { bucket: { tokens, at: now }, waitMs: tokens >= 0 ? 0 : untilThere(rate, -tokens) };
 }
 
-/** Takes one if it is there; else nothing, and says when it will be. */
+/** Takes one token if there is one; otherwise takes nothing and returns when there will be one. */
 export function ask(rate: Rate, bucket: Bucket | undefined, now: number): { bucket: Bucket; waitMs: number } {
   const tokens = filled(rate, bucket, now);
   return tokens >= 1
@@ -122,5 +122,5 @@ export function ask(rate: Rate, bucket: Bucket | undefined, now: number): { buck
     : { bucket: { tokens, at: now }, waitMs: untilThere(rate, 1 - tokens) };
 }
 
-/** Whether the bucket says nothing that a new one would not say. */
+/** Whether the bucket is full, so that a new one would be the same. */
 export const isFull = (rate: Rate, bucket: Bucket, now: number): boolean => filled(rate, bucket, now) >= rate.burst;

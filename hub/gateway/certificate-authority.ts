@@ -11,11 +11,11 @@ import { KEY_ALGORITHM, SIGNING_ALGORITHM, serialOf, x509 } from "./x509.ts";
 const HOUR = 3_600_000;
 const AUTHORITY_LIFE_MS = 3650 * 24 * HOUR;
 /**
- * Hosts at first boot judge the hub's certificates by clocks that nobody has set yet, e.g. hours behind where a real-time clock holds local time. They
- * are to enroll all the same: then the agent says how far off its clock is.
+ * The clock of a host at first boot may not be set, e.g. hours behind if the real-time clock holds local time. Such a host must still accept the hub's certificates and
+ * enroll: then the agent reports how wrong its clock is.
  */
 const HUB_BACKDATE_MS = 24 * HOUR;
-/** A host's certificate is judged by hubs alone. */
+/** Only hubs check a host's certificate. */
 const NODE_LIFE = { life: 24 * HOUR, backdate: 5 * 60_000 };
 const SERVER_LIFE = { life: 30 * 24 * HOUR, backdate: HUB_BACKDATE_MS };
 
@@ -27,26 +27,26 @@ export interface SignedNodeCertificate {
   readonly notAfter: Date;
 }
 
-/** A certificate request that was checked: the key's owner signed it and it names that node and nothing else. */
+/** A certificate request that was checked: the owner of the key signed it, and it names only that node. */
 export interface CheckedRequest {
   readonly publicKey: webcrypto.CryptoKey;
   readonly publicKeySha256: string;
 }
 
 export interface CertificateAuthority {
-  /** What hosts are to trust; during a rotation the next CA too. */
+  /** The CAs that hosts must trust; during a rotation also the next CA. */
   readonly caPem: string;
-  /** Whose certificates it gives out. */
+  /** The CA that issues certificates now. */
   readonly issuerPem: string;
   /** Throws `csr_invalid` or `csr_name_mismatch`. */
   checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequest>;
   signNode(nodeId: NodeId, request: CheckedRequest): Promise<SignedNodeCertificate>;
   issueServer(names: readonly string[]): Promise<{ certificatePem: string; privateKeyPem: Secret; notAfter: Date }>;
-  /** Signed by this CA, whatever its dates. */
+  /** Whether this CA signed the certificate, whatever its dates. */
   issued(certificate: X509Certificate): boolean;
 }
 
-/** By which a host's key is known: of its SPKI, in DER. */
+/** The id of a host's key: the SHA-256 of its SPKI in DER. */
 export const keySha256 = (spki: Uint8Array): string => createHash("sha256").update(spki).digest("hex");
 
 /** Whether a certificate was signed by this CA, whatever its dates. */
@@ -55,10 +55,10 @@ export function authorityOf(caPem: string): (certificate: X509Certificate) => bo
   return (certificate) => certificate.verify(publicKey);
 }
 
-/** Whether a key of the hub that is not in the secret store is made, or was made before and is missed. */
+/** What to do if a key of the hub is not in the secret store: create it, or refuse because it was created before and is lost. */
 export type MissingKey = "make" | "refuse";
 
-/** Opens the CA of a generation from the secret store; where it may be made, the first hub that asks makes it. */
+/** Opens the CA of a generation from the secret store. If it may be created, the first hub that opens it does so. */
 export async function openCertificateAuthority(
   secrets: SecretStore,
   generation = 1,
@@ -141,7 +141,7 @@ async function checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequ
   const { name, namedCurve } = publicKey.algorithm as { name: string; namedCurve?: string };
   if (name !== KEY_ALGORITHM.name || namedCurve !== KEY_ALGORITHM.namedCurve)
     throw refuse("its key is not ECDSA P-256");
-  // All extensions of names count: a second one could hold what the first does not say.
+  // Every name extension is checked: a second one could hold a name that the first does not.
   const names = request.extensions
     .filter((extension) => extension instanceof x509.SubjectAlternativeNameExtension)
     .flatMap((extension) => extension.names.items);

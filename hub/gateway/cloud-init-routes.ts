@@ -21,8 +21,8 @@ export const REPORTING_PATH = "/internal/v1/cloud-init";
 const SOURCE = "cloud-init";
 
 /**
- * Where cloud-init's `phone_home` and `reporting` post to. Neither can send a header, so the report token stands in the path; it speaks for its node in the
- * generation that it was issued in.
+ * The routes to which cloud-init's `phone_home` and `reporting` post. Neither can send a header, so the report token is in the path. It is valid for its node in the
+ * generation for which it was issued.
  */
 export function cloudInitRoutes(deps: CloudInitDependencies): Hono {
   const app = new Hono();
@@ -40,7 +40,7 @@ async function take(deps: CloudInitDependencies, c: Context, read: Reading): Pro
   if (token === null) throw unknownReportToken();
   deps.guard.asks(token.nodeId, "cloudInit");
   const report = await bodyWithin(c, BODY_BYTES.cloudInitReport);
-  // cloud-init says what went wrong with an address as well, and the token stands in the address.
+  // cloud-init's error messages may contain the URL, and the URL contains the token.
   const said = read(report.replaceAll(given, "[redacted]"));
   if (said !== null) {
     const signal = reportedSignal({ sha256, generation: token.generation }, said, report, new Date());
@@ -61,7 +61,7 @@ const unknownReportToken = (): ApiError =>
 
 function jsonOf(text: string): unknown {
   try {
-    // Of an event a few texts are kept, and each of them as plain text.
+    // A few texts of each event are stored, each as plain text.
     return JSON.parse(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;

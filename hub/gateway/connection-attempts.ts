@@ -6,11 +6,11 @@ import { keepConnectionAttempts, type NotedAttempt } from "../db/queries/connect
 import type { AttemptKind } from "../db/schema/index.ts";
 import type { Db } from "../db/tx.ts";
 
-/** Of one hub between two writes; beyond it new addresses are passed over. */
+/** Limit of addresses that one hub notes between two writes; further new addresses are not noted. */
 const MOST_NOTED = 1_000;
 const MOST_DETAIL = 80;
 
-/** What clients without a certificate tried on this listener, until it is written: evidence for whoever waits for a host that does not come. */
+/** What clients without a certificate tried on this listener, until it is written: evidence for an onboarding whose host does not connect. */
 export class ConnectionAttempts {
   #noted = new Map<string, NotedAttempt>();
 
@@ -23,13 +23,13 @@ export class ConnectionAttempts {
     this.#noted.set(key, { address, kind, detail, tokenSha256, count: count + (known?.count ?? 0) });
   }
 
-  /** A connection that the other side ended before its handshake had begun, as TLS would name that. */
+  /** Notes a connection that the other side ended before its handshake began, with TLS's name for that. */
   noteCutShort(remoteAddress: string | undefined): void {
     const address = plainAddress(remoteAddress);
     if (address !== null) this.note({ address, kind: "handshake_failed", detail: "ECONNRESET" });
   }
 
-  /** What could not be written stays noted. */
+  /** Writes the noted attempts; attempts that could not be written stay noted. */
   async flush(db: Db): Promise<void> {
     const noted = [...this.#noted.values()];
     this.#noted = new Map();
@@ -41,7 +41,7 @@ export class ConnectionAttempts {
     }
   }
 
-  /** A request that was answered says that its client trusts the hub. Agents with a certificate have sessions, which say more. */
+  /** A request that was answered proves that its client trusts the hub. Agents with a certificate are not noted: their sessions say more. */
   watchRequest(request: IncomingMessage, response: ServerResponse): void {
     const socket = request.socket as TLSSocket;
     const address = plainAddress(socket.remoteAddress);
@@ -49,7 +49,7 @@ export class ConnectionAttempts {
     response.once("finish", () => this.note({ address, kind: "asked", detail: String(response.statusCode) }));
   }
 
-  /** Handshakes that fail. A client that does not trust the hub says so by an alert, before it has said who it is. */
+  /** Notes handshakes that fail. A client that does not trust the hub sends an alert before it has identified itself. */
   watchHandshakes(server: Server): void {
     const addresses = new WeakMap<object, string>();
     server.on("connection", (socket: Socket) => {
@@ -57,7 +57,7 @@ export class ConnectionAttempts {
       if (address !== null) addresses.set(socket, address);
     });
     server.on("tlsClientError", (error: Error & { readonly code?: string }, socket: TLSSocket) => {
-      // A socket that is closed by now does not know its address any more; the one below it was remembered.
+      // A closed TLS socket no longer knows its address; the socket below it was remembered.
       const below: unknown = Reflect.get(socket, "_parent");
       const address =
         plainAddress(socket.remoteAddress) ??
@@ -68,7 +68,7 @@ export class ConnectionAttempts {
   }
 }
 
-/** Alerts as OpenSSL names them (RFC 8446, 6.2). A client of OpenSSL calls a certificate that is not valid yet a bad one, and nothing else that a hub's can be. */
+/** The kind of a failure by OpenSSL's name of the alert (RFC 8446, 6.2). An OpenSSL client reports a certificate that is not valid yet as a bad one; a hub's certificate cannot be bad in another way. */
 function kindOfFailure(code: string): AttemptKind {
   if (/ALERT_(UNKNOWN_CA|DECRYPT_ERROR)$/.test(code)) return "certificate_untrusted";
   if (/ALERT_(BAD_CERTIFICATE|CERTIFICATE_EXPIRED)$/.test(code)) return "certificate_not_valid_now";

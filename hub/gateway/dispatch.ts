@@ -22,7 +22,7 @@ import { endingOf } from "./reply.ts";
 import type { Session, Sessions } from "./session.ts";
 import type { TaskSigner } from "./task-signer.ts";
 
-/** Fills in what a task's row must not hold, e.g. a token, when the task is offered. Throws when it cannot be had right now. */
+/** Adds inputs that a task's row must not hold, e.g. a token, when the task is offered. Throws if an input is not available now. */
 export type InputResolvers = { readonly [T in TaskType]?: (input: TaskInput<T>, task: Task) => Promise<TaskInput<T>> };
 
 export interface DispatchDependencies {
@@ -34,19 +34,19 @@ export interface DispatchDependencies {
   readonly log: Log;
 }
 
-/** How soon an input that cannot be had right now is asked for again. */
+/** How soon an input that was not available is requested again. */
 const INPUT_RETRY_SECONDS = 5;
 
 type TaskFrame = Extract<AgentFrame, { task_id: unknown }>;
 
-/** Offers queued tasks to the agents of this hub and takes what they say of them. The database is the queue; nothing is kept here. */
+/** Offers queued tasks to the agents of this hub and processes their replies. The database is the queue; the dispatcher keeps no state. */
 export class Dispatcher {
   readonly #deps: DispatchDependencies;
   constructor(deps: DispatchDependencies) {
     this.#deps = deps;
   }
 
-  /** Looks for tasks of these nodes; called on NOTIFY, on a welcome, after a result, and every second for all. */
+  /** Offers tasks of these nodes; called on NOTIFY, on a welcome, after a result, and every second for all nodes. */
   async offer(nodeIds: readonly NodeId[]): Promise<void> {
     const connected = nodeIds.filter((nodeId) => this.#deps.sessions.get(nodeId)?.settled === true);
     const claimed = await claimTasks(this.#deps.db, connected);
@@ -55,7 +55,7 @@ export class Dispatcher {
       this.#send(task.nodeId, { type: "task.cancel", task_id: task.id, epoch: task.epoch });
   }
 
-  /** What the agent's journal says of earlier deliveries settles those first; then tasks are offered. */
+  /** Settles earlier deliveries by the agent's journal; then offers tasks. */
   async welcomed(session: Session, journal: readonly JournalledDelivery[]): Promise<void> {
     const { nodeId } = session;
     const settled = await this.#deps.inTx(async (tx) => {
@@ -67,7 +67,7 @@ export class Dispatcher {
       return moved;
     });
     session.settled = true;
-    // Cancelled while the agent was away: it works on, and would end at its deadline what nobody wants ended.
+    // Cancelled while the agent was away: the agent still works on it, and would do so until its deadline.
     for (const { taskId, epoch } of await cancelledDeliveries(this.#deps.db, nodeId, journal))
       session.channel.send({ type: "task.cancel", task_id: taskId, epoch });
     for (const { id, type, state, epoch } of settled)
@@ -75,7 +75,7 @@ export class Dispatcher {
     await this.offer([nodeId]);
   }
 
-  /** Deliveries that nobody answered, and tasks whose time is up. */
+  /** Ends deliveries that got no answer, and tasks whose deadline has passed. */
   async lapse(): Promise<void> {
     const lapsed = await this.#deps.inTx(async (tx) => {
       const moved = await lapseTasks(tx);
@@ -99,7 +99,7 @@ export class Dispatcher {
     const { db } = this.#deps;
     const task = await readTask(db, frame.task_id);
     if (task === null || task.nodeId !== session.nodeId) {
-      // A task that was never this node's: nothing to learn from it. The agent is told to forget its result.
+      // The task never belonged to this node, so its reply is ignored. The agent is told to forget its result.
       if (frame.type === "task.result")
         session.channel.send({ type: "task.result_ack", task_id: frame.task_id, epoch: frame.epoch });
       return;
@@ -137,7 +137,7 @@ export class Dispatcher {
     await this.offer([session.nodeId]);
   }
 
-  /** The acknowledgement; where the task's effect waits for it, it says whether the hub goes by this result. */
+  /** The acknowledgement of a result. If the task's effect waits for it, it says whether the hub accepted the result. */
   async #takeResult(task: Task, epoch: number, reply: WireReply): Promise<HubFrame> {
     const ending = endingOf(task.type, task.attempts, reply);
     const ack = { type: "task.result_ack", task_id: task.id, epoch } as const;
@@ -145,12 +145,12 @@ export class Dispatcher {
       await this.#end(task, epoch, ending);
       return ack;
     }
-    // Said again after its acknowledgement was lost, the same delivery's success counts still.
+    // If the acknowledgement was lost, the agent repeats the result; a success of the same delivery still counts.
     const ended = (await this.#end(task, epoch, { ...ending, unlessCancelling: true })) ?? task;
     return { ...ack, accepted: ended.state === "succeeded" && ended.epoch === epoch };
   }
 
-  /** A stale epoch ends nothing: the delivery that it belonged to is over. */
+  /** A stale epoch ends nothing: its delivery is over. */
   async #end(task: Task, epoch: number, ending: TaskEnding): Promise<Task | null> {
     const ended = await this.#deps.inTx(async (tx) => {
       const row = await endDelivery(tx, task.id, task.nodeId, epoch, ending);

@@ -43,19 +43,19 @@ export const unknownToken = (): ApiError =>
   );
 
 /**
- * Turns a one-time token into a client certificate, atomically: of two that use it at once, one wins. The same key may ask again with
- * the same token, since its answer may have been lost; another key may not. A refusal changes nothing. Enrolling does not make the node
+ * Exchanges a one-time token for a client certificate, atomically: if two clients use the token at once, one succeeds. The same key may ask again with
+ * the same token, because its answer may have been lost; another key may not. A refusal changes nothing. Enrollment does not make the node
  * active: the onboarding does.
  */
 export async function enroll(deps: EnrollDependencies, request: EnrollRequest): Promise<EnrollResponse> {
   refuseOldProtocol(request.protocol_version);
-  // Looked up first, so that a stranger without a token costs the hub one read and no cryptography.
+  // The token is looked up first, so that a stranger without a token costs the hub one read and no cryptography.
   const tokenOf = await nodeOfToken(deps.db, tokenHash(request.token));
   if (tokenOf === null) throw unknownToken();
   // The same key may ask again, and each answer is a certificate.
   deps.guard.asks(tokenOf, "enrollment");
   const checked = await deps.ca.checkRequest(request.csr_pem, request.node_id);
-  // Signed before the transaction, so that no cryptography holds the token's lock; thrown away when the token is refused.
+  // Signed before the transaction, so that no cryptography runs while the token is locked; discarded if the token is refused.
   const signed = await deps.ca.signNode(request.node_id, checked);
   const { generation, given } = await deps.inTx(async (tx) => {
     const { token, node } = await usableToken(tx, request, checked);
@@ -79,13 +79,13 @@ export async function enroll(deps: EnrollDependencies, request: EnrollRequest): 
   return answer(deps, request.node_id, generation, given);
 }
 
-/** The token and its node, both held until the end of the transaction. */
+/** The token and its node, both locked until the end of the transaction. */
 async function usableToken(
   tx: Tx,
   request: EnrollRequest,
   checked: CheckedRequest,
 ): Promise<{ token: EnrollmentToken; node: Node }> {
-  // The node first, as the workflow that replaces tokens does: two that lock in different orders wait for each other.
+  // Lock the node first, like the workflow that replaces tokens: two different lock orders can deadlock.
   const node = await lockNode(tx, request.node_id);
   const found = await lockToken(tx, tokenHash(request.token));
   if (found === null || found.token.revokedAt !== null) throw unknownToken();
@@ -107,7 +107,7 @@ async function usableToken(
           : "It is renewed while the onboarding waits for this host; ask again later."
       }`,
     );
-  // An operating system of before a reimage still has its token and key: they are worth nothing in the new generation.
+  // The operating system from before a reimage still has its token and key; both are invalid in the new generation.
   if (node === null || node.status === "deleted" || token.generation !== node.generation) throw unknownToken();
   const use = await readKeyUse(tx, node.id, node.generation, checked.publicKeySha256);
   if (use === "revoked")
@@ -137,9 +137,9 @@ function refuseOtherHost(token: EnrollmentToken, request: EnrollRequest): void {
 }
 
 /**
- * A new certificate for the caller, who has proven one that was accepted a moment ago (see `authenticate`), in that one's generation. Whether it is
- * accepted still is read again while the node is held, as whoever revokes certificates holds it too: no renewal outlives a revocation. It ends the
- * caller's own once it is used; until then the same key is given it again, since the answer may have been lost (decision I1).
+ * A new certificate for a caller whose certificate was accepted a moment ago (see `authenticate`), in the same generation. Whether that certificate is
+ * still valid is read again while the node is locked, because a revocation also locks the node: so no renewal survives a revocation. The new certificate ends the
+ * caller's present one when it is first used. Until then the same key gets the same certificate again, because the answer may have been lost (decision I1).
  */
 export async function renew(
   deps: EnrollDependencies,
@@ -149,7 +149,7 @@ export async function renew(
   const { nodeId, generation, serial } = caller;
   const request = async () => deps.ca.checkRequest(await readCsr(), nodeId);
   if (caller.replaced) throw await refusalOfSuccessor(deps, caller, request);
-  // One that is no good takes nothing of the budget of the host that has the good one.
+  // A renewal with an invalid certificate does not use the budget of the host that has the valid one.
   deps.guard.asks(nodeId, "renewal");
   const checked = await request();
   const key = checked.publicKeySha256;
@@ -182,7 +182,7 @@ export async function renew(
   return answer(deps, nodeId, generation, given);
 }
 
-/** Whatever it asks with, a replaced certificate is judged: one with a request that nobody can read asks for no new key, and does not get away with it. */
+/** A replaced certificate is judged whatever the request contains. An unreadable request counts as one without a new key, and does not avoid the judgement. */
 async function refusalOfSuccessor(
   deps: EnrollDependencies,
   caller: AuthenticatedNode,

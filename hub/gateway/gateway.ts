@@ -27,7 +27,7 @@ import type { AuthenticatedNode } from "./authenticate.ts";
 import type { Dispatcher } from "./dispatch.ts";
 import type { Channel, Session, Sessions } from "./session.ts";
 
-/** Ends after which a good agent opens the next session at once. */
+/** Close codes after which a healthy agent opens the next session at once. */
 const COMES_BACK: ReadonlySet<number> = new Set([
   AGENT_COMES_BACK,
   CLOSE_CODES.certificate_expired.code,
@@ -46,7 +46,7 @@ export interface GatewayDependencies {
   readonly log: Log;
 }
 
-/** What happens on an agent's channel, whichever it is: a WebSocket or the long-poll fallback. */
+/** Processes the events of an agent's channel, whether it is a WebSocket or the long-poll fallback. */
 export class Gateway {
   readonly #deps: GatewayDependencies;
   #ending = 0;
@@ -55,8 +55,8 @@ export class Gateway {
   }
 
   /**
-   * Opens the session that a hello asks for: one epoch above the last, the newest wins. A node that was offline is active again, as contact
-   * is proof of life.
+   * Opens the session for a hello, one epoch above the last; the newest session wins. A node that was offline becomes active again, because the
+   * hello proves that its host is alive.
    */
   async open(
     hello: Hello,
@@ -115,7 +115,7 @@ export class Gateway {
     return { session, welcome };
   }
 
-  /** True for a boot that this provisioning of the node has had before (decision I1). */
+  /** True if this provisioning of the node has had this boot id before, followed by another one (decision I1). */
   async #noticeBoot(tx: Tx, hello: Hello): Promise<boolean> {
     const { node_id: nodeId, generation, boot_id: bootId } = hello;
     if (await knowsBoot(tx, nodeId, generation, bootId)) return true;
@@ -129,13 +129,13 @@ export class Gateway {
     return false;
   }
 
-  /** After the welcome was sent: only now may tasks be offered. */
+  /** Called after the welcome was sent: tasks may be offered only from now on. */
   async welcomed(session: Session, hello: Hello): Promise<void> {
     this.tellTrust([session]);
     await this.#deps.dispatcher.welcomed(session, hello.journal);
   }
 
-  /** Agents are told of the hub's keys before any order by them, and again once the chain has grown. */
+  /** Agents get the chain of the hub's keys before any order that these keys sign, and again when the chain has grown. */
   tellTrust(sessions: readonly Session[]): void {
     const chain = this.#deps.trustChain();
     for (const session of sessions) {
@@ -145,7 +145,7 @@ export class Gateway {
     }
   }
 
-  /** Frames of a session that is over are dropped: what mattered in them is said again on the newest one, if that is the same host. */
+  /** Frames of a session that is over are dropped: the same host repeats what matters on its newest session. */
   async take(session: Session, frame: AgentFrame): Promise<void> {
     const { sessions, inTx, db } = this.#deps;
     if (!sessions.isCurrent(session)) return;
@@ -179,8 +179,8 @@ export class Gateway {
   }
 
   /**
-   * Only the newest session's end says that the agent is gone; that the hub itself stops says nothing of the agent. `answered`: the agent itself has
-   * answered that the hub ends the session for a newer one.
+   * Only the end of the newest session means that the agent is gone; if the hub itself stops, that says nothing about the agent. `answered`: the agent
+   * has answered the hub's close of this session in favour of a newer one.
    */
   async closed(session: Session, reason: string, answered: boolean): Promise<void> {
     this.#ending += 1;
@@ -193,14 +193,14 @@ export class Gateway {
     }
   }
 
-  /** Ends of sessions that are being written. */
+  /** The number of session ends that are being written. */
   get ending(): number {
     return this.#ending;
   }
 
   async #recordEnd(session: Session, because: string): Promise<void> {
     const code = Number.parseInt(because, 10);
-    // It comes back at once; one that does not is missed by the sweep for silent agents.
+    // The agent reconnects at once; if it does not, the sweep for silent agents notices.
     if (COMES_BACK.has(code)) return;
     await this.#deps.inTx(async (tx) => {
       if (!(await closeSession(tx, session.nodeId, session.epoch, because))) return;
@@ -212,7 +212,7 @@ export class Gateway {
     });
   }
 
-  /** A hello may have lain somewhere since its host went down; a frame after the welcome shows that the host lives in that boot now. */
+  /** A hello may have been delayed since its host went down. A frame after the welcome proves that the host runs that boot now. */
   async #judgeReturn(session: Session): Promise<void> {
     session.bootReturned = false;
     const { bootId: boot_id, address, serial } = session;
@@ -221,7 +221,7 @@ export class Gateway {
     tell?.();
   }
 
-  /** The agent has answered that a newer session took its place: both lived at once. */
+  /** The agent has answered that a newer session replaced this one: both were alive at once. */
   async #judgeDisplaced(session: Session): Promise<void> {
     const tell = await this.#deps.inTx(async (tx) => {
       const newer = await readDisplacing(tx, session.nodeId, session.epoch);
@@ -242,7 +242,7 @@ export class Gateway {
     tell?.();
   }
 
-  /** Answers what to tell once the transaction has taken effect. */
+  /** Returns the notifications to send after the transaction has committed. */
   async #bar(tx: Tx, { nodeId, generation }: Session, found: CloneFound): Promise<(() => void) | null> {
     if (!(await barIdentity(tx, nodeId, generation, found))) return null;
     return () => this.#deps.log.warn("two hosts use one identity", { node_id: nodeId, evidence: found.evidence });
@@ -252,11 +252,11 @@ export class Gateway {
     await recordContacts(this.#deps.db, this.#deps.sessions.takeContacts());
   }
 
-  /** Closes sessions of this hub that do not count any more: superseded elsewhere, of a node provisioned anew, or over with their certificates. */
+  /** Closes sessions of this hub that are no longer valid: superseded on another hub, of a node that was provisioned again, or with an ended certificate. */
   async closeVoid(sessions: readonly Session[]): Promise<void> {
     for (const { nodeId, why } of await findVoidSessions(this.#deps.db, sessions)) {
       const session = this.#deps.sessions.get(nodeId);
-      // Another session may have come meanwhile; it was checked when it was opened.
+      // Another session may have been opened meanwhile; that one was checked when it was opened.
       if (session === undefined || !sessions.includes(session)) continue;
       this.#deps.log.info("agent session closed", { node_id: nodeId, reason: why });
       session.channel.close(why);

@@ -10,12 +10,12 @@ import { plainAddress } from "./connection-attempts.ts";
 import { NodeBudgets, type NodeLimits } from "./node-budgets.ts";
 import { UnprovenConnections, type UnprovenLimits } from "./unproven-connections.ts";
 
-/** What no agent asks for: another node's place, or one that there is not. Of the other refusals of a host its own budgets say how many there may be. */
+/** Refusals that no healthy agent causes: a request for another node, or for a node that does not exist. Other refusals of a host are limited by its own budgets. */
 const NOT_OF_A_HOST: ReadonlySet<ApiError["code"]> = new Set(["certificate_rejected", "not_found"]);
 
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 
-/** Whom a listener hears, and how much of each: the one place where budgets become answers. */
+/** Applies the budgets of a listener: the one place where a budget becomes an answer. */
 export class Guard {
   readonly nodes: NodeBudgets;
   readonly unproven: UnprovenConnections;
@@ -33,7 +33,7 @@ export class Guard {
     this.unproven = new UnprovenConnections(limits.unproven);
   }
 
-  /** A connection came, before TLS. */
+  /** Counts a new connection, before TLS. */
   connected(socket: Socket): void {
     const address = plainAddress(socket.remoteAddress);
     if (address !== null && this.#addresses.ask(address, "connection") > 0) socket.destroy();
@@ -41,8 +41,8 @@ export class Guard {
   }
 
   /**
-   * What is answered to a request that is refused: the same, or that its address was refused too often. Only refusals count, so that who has a good
-   * token or certificate is never in the way of a stranger behind the same address; what they cost is bounded by the connections, as this ends one.
+   * The error for a refused request: the same error, or that its address was refused too often. Only refusals count, so that a client with a valid
+   * token or certificate does not suffer from a stranger at the same address. The connection budget limits the cost of refusals, because a refusal for this reason ends the connection.
    */
   refused(socket: Peer, error: ApiError): ApiError {
     const address = plainAddress(socket.remoteAddress);
@@ -51,26 +51,26 @@ export class Guard {
     return waitMs === 0 ? error : tooMany(`Too many requests from ${address} were refused`, waitMs);
   }
 
-  /** Throws where the address has asked too often for what needs neither a token nor a certificate. */
+  /** Throws if the address has sent too many requests that need neither a token nor a certificate. */
   opens(socket: Peer): void {
     const address = plainAddress(socket.remoteAddress);
     const waitMs = address === null ? 0 : this.#addresses.ask(address, "open");
     if (waitMs > 0) throw tooMany(`Too many requests came from ${address}`, waitMs);
   }
 
-  /** Throws where the node's budget of these requests is used up. */
+  /** Throws if the node's budget for these requests is used up. */
   asks(nodeId: NodeId, kind: NodeKind): void {
     const waitMs = this.nodes.ask(nodeId, kind);
     if (waitMs > 0) throw tooMany(`Node ${nodeId} asked too often (${kind})`, waitMs);
   }
 
-  /** Throws where the node has sent more bytes than it may by requests. */
+  /** Throws if the node has sent more bytes in requests than its budget. */
   sends(nodeId: NodeId, bytes: number): void {
     const waitMs = this.nodes.charge(nodeId, "bytes", bytes);
     if (waitMs > 0) throw tooMany(`Node ${nodeId} sent too much`, waitMs);
   }
 
-  /** Writes down which nodes are noisy, and which are no more. */
+  /** Stores which nodes have become noisy, and which no longer are. */
   async tellNoise({ inTx }: { readonly inTx: InTx }, log: Log): Promise<void> {
     const changes = this.nodes.sweep();
     for (const [at, change] of changes.entries()) {

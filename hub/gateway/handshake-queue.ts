@@ -13,13 +13,13 @@ const IN_FORCE: HandshakeLimits = {
   inAll: LIMITS.handshakesInAll,
 };
 
-/** Of a TLS record: its kind, two bytes of a version, and how many bytes follow. */
+/** The header of a TLS record: its kind, two bytes of version, two bytes of length. */
 const HEADER_BYTES = 5;
 const HANDSHAKE_RECORD = 22;
-/** A record has no more (RFC 8446, 5.1); what says that it has is for TLS to refuse. */
+/** The largest length of a record (RFC 8446, 5.1); TLS itself refuses a record that claims more. */
 const MOST_RECORD_BYTES = 16_384;
 
-/** Whether TLS would begin to work on this: the client's whole first record, or something that is none. */
+/** Whether TLS has enough to start: the client's whole first record, or data that is no record. */
 export function isWhole(first: Buffer): boolean {
   if (first.length > 0 && first[0] !== HANDSHAKE_RECORD) return true;
   if (first.length < HEADER_BYTES) return false;
@@ -33,25 +33,25 @@ interface Turn {
 }
 
 /**
- * Begins TLS with few connections at a time. A handshake is the dearest thing that a stranger gets, half a millisecond of the loop, and thousands that come at
- * once would be worked off before anything else. So whose first record is there waits for its turn, behind others of its own address and not behind those of
- * another one. A connection that says nothing has no turn and holds none up.
+ * Starts TLS for few connections at a time. A handshake is the most expensive operation that a stranger can cause, half a millisecond of the event loop, and thousands at
+ * once would be processed before all other work. A connection whose first record has arrived waits for its turn, behind connections of its own address and not behind those of
+ * other addresses. A silent connection is not in the queue and delays nobody.
  */
 export class HandshakeQueue {
   readonly #begin: (socket: Socket) => void;
   readonly #cutShort: (remoteAddress: string | undefined) => void;
   readonly #withinMs: number;
   readonly #limits: HandshakeLimits;
-  /** Those that wait for their first record, or for their turn. */
+  /** Connections that wait for their first record, or for their turn. */
   readonly #open = new Set<Socket>();
-  /** Those whose first record is there, in the order in which it came, by address. */
+  /** Connections whose first record has arrived, in that order, by address. */
   readonly #waiting = new Map<string, Set<Turn>>();
-  /** Of this turn. */
+  /** Handshakes started in this turn, by address. */
   #begun = new Map<string, number>();
   #begunInAll = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  /** `begin`: TLS's own listener. `cutShort`: the other side has ended the connection before its first record was there. */
+  /** `begin`: TLS's own listener. `cutShort`: called if the other side ends the connection before its first record has arrived. */
   constructor(
     deps: {
       readonly begin: (socket: Socket) => void;
@@ -66,7 +66,7 @@ export class HandshakeQueue {
     this.#limits = limits;
   }
 
-  /** Connections with which TLS has not begun. */
+  /** The number of connections for which TLS has not started. */
   get size(): number {
     return this.#open.size;
   }
@@ -107,7 +107,7 @@ export class HandshakeQueue {
     this.#work();
   }
 
-  /** One of each address after the other, as many as this turn has; what is left waits for the next one. */
+  /** Starts one connection of each address after the other, up to the limit of a turn; the rest waits for the next turn. */
   #work(): void {
     for (let some = true; some && this.#begunInAll < this.#limits.inAll; ) {
       some = false;
@@ -117,7 +117,7 @@ export class HandshakeQueue {
         const [next] = own;
         if (next === undefined) continue;
         own.delete(next);
-        // To the end: no address is the first of every turn.
+        // Moved to the end, so that no address is first in every turn.
         this.#waiting.delete(address);
         if (own.size > 0) this.#waiting.set(address, own);
         some = true;

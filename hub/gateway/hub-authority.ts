@@ -13,11 +13,11 @@ import { authorityOf, type CertificateAuthority, openCertificateAuthority } from
 import { openTaskSigner, type TaskSigner } from "./task-signer.ts";
 
 /**
- * Agents hear that a generation is in force this much later than the hubs: each hub looks every second, so none signs by the old key any more when the
- * first agent has forgotten it.
+ * Agents learn this much later than the hubs that a generation is in force. Each hub reads the chain every second, so no hub signs with the old key any more when the
+ * first agent drops it.
  */
 const SETTLE_MS = 30_000;
-/** A hub that has not seen for so long which key is in force signs nothing: a task waits rather than be refused for good. */
+/** A hub that has not been able to read for this long which key is in force signs nothing: a task then waits, which is better than a final refusal. */
 const STALE_MS = 15_000;
 
 const isSigned = (key: string, text: string, signature: string): boolean =>
@@ -34,13 +34,13 @@ interface InForce {
   readonly chain: readonly KeptStatement[];
   readonly ca: CertificateAuthority;
   readonly signer: TaskSigner;
-  /** Of every generation, those of the past too: a host that was off has a certificate of one. */
+  /** The CAs of every generation, including past ones: a host that was off has a certificate of one. */
   readonly issuers: readonly ((certificate: X509Certificate) => boolean)[];
 }
 
 /**
- * CA and order key as they are in force right now. What was given out once, `ca` and `signer`, follows a rotation by itself; `refresh` looks whether there was
- * one, on whichever hub.
+ * The CA and the order key that are in force. The objects `ca` and `signer` follow a rotation by themselves. `refresh` reads whether a rotation
+ * took place, on whichever hub.
  */
 export class HubAuthority {
   readonly #db: Db;
@@ -49,9 +49,9 @@ export class HubAuthority {
   readonly #staleMs: number;
   readonly #first: Pair;
   #now: InForce;
-  /** When the last look began: what it saw may have changed since. */
+  /** When the last read began: its result may have changed since. */
   #askedAt: number;
-  /** When it ended: the ages in it are of that time at the latest. */
+  /** When the last read ended: the ages in its result are of this time at the latest. */
   #answeredAt = performance.now();
 
   private constructor(
@@ -69,7 +69,7 @@ export class HubAuthority {
     this.#askedAt = askedAt;
   }
 
-  /** The first hub makes the first generation. */
+  /** Opens the authority; the first hub creates the first generation. */
   static async open(options: AuthorityOptions): Promise<HubAuthority> {
     const { db, secrets } = options;
     const askedAt = performance.now();
@@ -89,7 +89,7 @@ export class HubAuthority {
     return this.#now.trust;
   }
 
-  /** What agents are to know: a generation that came into force a moment ago is not among it yet. */
+  /** The statements that agents may know: not yet one that came into force a moment ago. */
   get chain(): readonly TrustStatement[] {
     const since = performance.now() - this.#answeredAt;
     const hidden = this.#now.chain.findIndex(
@@ -140,7 +140,7 @@ export class HubAuthority {
     const answeredAt = performance.now();
     const grown = chain.length !== this.#now.chain.length;
     const now = grown ? await load(this.#secrets, this.#first, chain) : { ...this.#now, chain };
-    // Another look that began later has ended before this one.
+    // Another read that began later has ended before this one.
     if (askedAt < this.#askedAt) return false;
     this.#now = now;
     this.#askedAt = askedAt;
@@ -148,7 +148,7 @@ export class HubAuthority {
     return grown;
   }
 
-  /** The keys of the next generation, made by whoever asks first; a start that was cut off finds the same ones again. */
+  /** The keys of the next generation. The first caller creates them; after an interrupted start the same keys are found again. */
   async prepareNext(): Promise<NextKeys> {
     await this.refresh();
     const { chain } = this.#now;
@@ -165,14 +165,14 @@ export class HubAuthority {
     return { sequence: chain.length, keys: trust.next };
   }
 
-  /** The same, to put them into force: the secret store must hold them, or no hub could sign afterwards. */
+  /** The announced keys, to put them into force: the secret store must hold them, or no hub could sign afterwards. */
   async haveNext(): Promise<NextKeys> {
     const looked = await this.lookAtNext();
     if (looked.keys !== null) await openNamed(this.#secrets, looked.keys);
     return looked;
   }
 
-  /** Adds the statement in the caller's transaction, signed by the key in force: about what was looked at, and nothing else that came since. */
+  /** Adds the statement in the caller's transaction, signed by the key in force. It covers the keys that were looked up, and nothing that changed since. */
   async state(tx: Tx, kind: TrustKind, { sequence, keys }: NextKeys): Promise<TrustStatement> {
     const kept = await lockStatements(tx);
     if (kept.length !== sequence)
@@ -181,7 +181,7 @@ export class HubAuthority {
     if (kind === "announce" && next !== null)
       throw new ApiError("conflict", `Generation ${next.generation} is announced already. Finish or abort it first.`);
     if (keys === null) throw new ApiError("conflict", "No rotation is under way. Start one first.");
-    // What is begun must find room for its end.
+    // A rotation that begins needs room for its final statement.
     if (kept.length >= (kind === "announce" ? MOST_STATEMENTS - 1 : MOST_STATEMENTS))
       throw new ApiError(
         "conflict",
@@ -199,7 +199,7 @@ export interface AuthorityOptions {
   readonly settleMs?: number;
   readonly staleMs?: number;
 }
-/** What the next statement is about, as of the chain's newest one by then. */
+/** The content of the next statement, as of the newest statement of the chain. */
 export interface NextKeys {
   readonly sequence: number;
   /** Null: nothing is announced. */
@@ -224,7 +224,7 @@ async function load(secrets: SecretStore, first: Pair, chain: readonly KeptState
   };
 }
 
-/** Keys that a statement names. A store that was put back to an earlier state has none, or others: hosts would take those for a stranger's. */
+/** Opens keys that a statement names. If the store was restored to an earlier state, the keys are missing or differ: hosts would refuse them as a stranger's. */
 async function openNamed(secrets: SecretStore, { generation, ca_pem, order_key }: Keys): Promise<Pair> {
   const ca = await openCertificateAuthority(secrets, generation, "refuse");
   const signer = await openTaskSigner(secrets, generation, "refuse");

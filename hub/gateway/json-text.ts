@@ -1,12 +1,12 @@
 import type { z } from "zod";
 
-/** What PostgreSQL cannot store in a text or a jsonb, and JSON can spell: NUL, and half of a surrogate pair. */
+/** JSON escapes of characters that PostgreSQL cannot store in text or jsonb: NUL, and half of a surrogate pair. */
 const SUSPICIOUS = /\\u(0000|d[89a-f])/i;
 
 /**
- * Parses JSON of a host by its schema. Text that the database would refuse is repaired here, at the border: one such character in a task's message
- * would otherwise be resent for ever. Repaired is only what the schema let through, whose size it bounds: anybody can send a megabyte that
- * no schema takes. A repair changes no text's length. Throws SyntaxError for what is not JSON.
+ * Parses JSON from a host by its schema. Text that the database would refuse is repaired here: one such character in a task's message
+ * would otherwise be resent for ever. Only text that the schema accepted is repaired, because the schema bounds its size: anybody can send a megabyte that
+ * no schema accepts. A repair does not change the length of a text. Throws SyntaxError for text that is not JSON.
  */
 export function parseJson<T>(schema: z.ZodType<T>, text: string): z.ZodSafeParseResult<T> {
   const parsed = schema.safeParse(JSON.parse(text));

@@ -10,30 +10,30 @@ const IN_FORCE: NodeLimits = { rates: NODE_RATES, noisyAfterMs: LIMITS.noisyAfte
 
 interface Account {
   readonly buckets: Map<NodeKind, Bucket>;
-  /** Since when it has been over a budget without keeping to all of them in between; null while it keeps to them. */
+  /** Since when the node has been over a budget without a pause; null while it keeps to all of them. */
   overSince: number | null;
-  /** When it was over one last; of a frame that was taken, until when it was to wait. */
+  /** When the node was last over a budget; for a frame that was accepted, until when it had to wait. */
   overAt: number;
-  /** What it was over last. */
+  /** Which budget the node was over last. */
   over: NodeKind | null;
   noisy: boolean;
   toldAt: number;
 }
 
-/** A node that is noisy, or is so no more: to be written down by whoever asks for it. */
+/** A node that has become noisy, or no longer is; the caller stores it. */
 export interface NoiseChange {
   readonly nodeId: NodeId;
   readonly noisy: boolean;
-  /** Which budget it went over. */
+  /** Which budget the node went over. */
   readonly kind: NodeKind;
 }
 
-/** What goes on is told again after this long: what was said of it has a life. */
+/** A node that stays noisy is reported again after this long, because the condition expires. */
 const TELL_EVERY_MS = 600_000;
-/** Who is still over a budget after this long a pause is over it without a pause. */
+/** A node that goes over a budget again within this time counts as over it without a pause. */
 const PAUSE_MS = 5_000;
 
-/** Budgets of the nodes that this hub hears from. */
+/** The budgets of the nodes that this hub hears from. */
 export class NodeBudgets {
   readonly #limits: NodeLimits;
   readonly #accounts = new Map<NodeId, Account>();
@@ -49,24 +49,24 @@ export class NodeBudgets {
     return this.#accounts.size;
   }
 
-  /** A request: zero when it is within the budget, else in how many milliseconds the next one is. */
+  /** For a request: zero if it is within the budget, otherwise the milliseconds until the next one is allowed. */
   ask(nodeId: NodeId, kind: NodeKind): number {
     return this.#spend(nodeId, kind, "refused", ask);
   }
 
-  /** A frame, which is taken: for how many milliseconds nothing more may be. */
+  /** For a frame, which is always accepted: for how many milliseconds no further frame may be. */
   charge(nodeId: NodeId, kind: NodeKind, cost = 1): number {
     return this.#spend(nodeId, kind, "delayed", (rate, bucket, now) => charge(rate, bucket, now, cost));
   }
 
-  /** Whether the node has been over a budget for so long that its connection is closed. */
+  /** Whether the node has been over a budget for so long that its connection must be closed. */
   isNoisy(nodeId: NodeId): boolean {
     const account = this.#accounts.get(nodeId);
     const now = this.#now();
     return account !== undefined && now - account.overAt <= PAUSE_MS && this.#isLong(account, now);
   }
 
-  /** What has changed since this was last asked; and forgets the accounts that say nothing any more. */
+  /** The changes since the last call. It also deletes accounts that are back at their initial state. */
   sweep(): NoiseChange[] {
     const now = this.#now();
     for (const [nodeId, account] of this.#accounts) {
@@ -80,7 +80,7 @@ export class NodeBudgets {
     return changes;
   }
 
-  /** What could not be written is told again. */
+  /** Returns changes that could not be stored, so that the next sweep reports them again. */
   retell(changes: readonly NoiseChange[]): void {
     this.#changes = [...changes, ...this.#changes];
   }

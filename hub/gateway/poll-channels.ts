@@ -11,7 +11,7 @@ import type { Channel, Session } from "./session.ts";
 
 const MAX_WAIT_MS = 30_000;
 
-/** The fallback for hosts that cannot open a WebSocket, e.g. behind a proxy: the same frames in answers to requests. */
+/** The fallback for hosts that cannot open a WebSocket, e.g. behind a proxy: the same frames in the answers to requests. */
 export class PollChannels {
   readonly #gateway: Gateway;
   readonly #open = new Map<NodeId, { session: Session; channel: PollChannel }>();
@@ -30,21 +30,21 @@ export class PollChannels {
     return welcome;
   }
 
-  /** Answers as soon as there is a frame, or with none when `waitMs` has passed. */
+  /** Answers as soon as there is a frame, or without one when `waitMs` has passed. */
   async wait(nodeId: NodeId, epoch: number, waitMs: number, signal: AbortSignal): Promise<HubFrame[]> {
     const { session, channel } = this.#live(nodeId, epoch);
     await this.#gateway.take(session, { type: "heartbeat", seq: 0 });
     return channel.take(Math.min(waitMs, MAX_WAIT_MS), signal);
   }
 
-  /** Takes the agent's frames in order and answers what the hub says to them. */
+  /** Processes the agent's frames in order and returns the hub's frames. */
   async deliver(nodeId: NodeId, epoch: number, frames: readonly AgentFrame[]): Promise<HubFrame[]> {
     const { session, channel } = this.#live(nodeId, epoch);
     for (const frame of frames) {
       const kind = kindOf(frame);
       if (kind !== null) this.#guard.asks(nodeId, kind);
       await this.#gateway.take(session, frame);
-      // What comes after the end is not taken: the agent says it again on its next session.
+      // Frames after the end are not processed: the agent repeats them on its next session.
       if (channel.closed !== null) break;
     }
     return channel.take(0);
@@ -61,7 +61,7 @@ export class PollChannels {
     return open;
   }
 
-  /** Called every second, and once when the hub stops: tells of those that have ended. */
+  /** Called every second, and once when the hub stops: reports the channels that have ended. */
   async sweep(): Promise<void> {
     for (const [nodeId, { session, channel }] of this.#open) {
       if (channel.closed === null) continue;
@@ -83,7 +83,7 @@ class PollChannel implements Channel {
 
   send(frame: HubFrame): void {
     this.#frames.push(frame);
-    // Acknowledgements of heartbeats alone are no reason to answer a poll.
+    // A heartbeat acknowledgement alone is no reason to answer a poll.
     if (frame.type !== "heartbeat.ack") this.#ring?.();
   }
 

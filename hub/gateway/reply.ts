@@ -7,8 +7,8 @@ import type { TaskEnding } from "../db/queries/tasks.ts";
 export const retryDelaySeconds = (attempts: number): number => Math.min(300, 2 ** Math.min(attempts, 9));
 
 /**
- * What an agent's reply means for the task. Total: a result that is not what the catalogue says, or an error that the type does not know, is
- * a failure of its own and never taken for success.
+ * The ending of a task that follows from an agent's reply. It covers every reply: a result that does not match the catalogue, or an error that the type does not know, is
+ * a failure of its own and never a success.
  */
 export function endingOf(type: string, attempts: number, reply: WireReply): TaskEnding {
   if (!isTaskType(type))

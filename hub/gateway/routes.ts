@@ -57,7 +57,7 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
     deps.guard.opens(c.env.incoming.socket);
     return c.json({ status: "ok" });
   });
-  // For hosts that were off while the hub's CA was changed: whoever reads it believes its signatures alone.
+  // For hosts that were off while the hub's CA was rotated: a client trusts only the signatures of this answer.
   app.get(TRUST_PATH, (c) => {
     deps.guard.opens(c.env.incoming.socket);
     return c.json({ statements: deps.trustChain() });
@@ -105,7 +105,7 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   return app;
 }
 
-/** A token that is not taken is noted, with whose it is, for whoever waits for that node's agent. */
+/** Records a refused token with its node, as evidence for an onboarding that waits for that node's agent. */
 async function noted(
   { attempts, guard }: AgentRouteDependencies,
   c: Context<Env>,
@@ -139,7 +139,7 @@ export async function identify(
   if (!nodeId.success) throw new ApiError("not_found", "The path does not hold a node id.");
   const socket = (request as IncomingMessage).socket as TLSSocket;
   const known = await authenticate(deps, socket, nodeId.data, use);
-  // A replaced certificate shows no host of this hub.
+  // A replaced certificate does not prove that the client is a host of this hub.
   if (!known.replaced) deps.guard.unproven.proven(socket);
   return known;
 }
@@ -162,7 +162,7 @@ async function body<T>(
 }
 
 const MOST_ERRORS = 20;
-/** A message may name every unknown member of a body. */
+/** Limit of a message's length, because it may name every unknown member of a body. */
 const MOST_MESSAGE = 300;
 
 function valid<T>(parsed: z.ZodSafeParseResult<T>): T {

@@ -2,10 +2,10 @@ import type { SecureContextOptions } from "node:tls";
 import type { CertificateAuthority } from "./certificate-authority.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/** A third of its life: a hub whose secret store is away for days still renews in time. */
+/** A third of the certificate's life: a hub whose secret store is unavailable for days still renews in time. */
 const RENEW_BEFORE_MS = 10 * DAY_MS;
 
-/** The listener's own certificate, renewed while the process runs: open connections stay, new ones see the new one. */
+/** The listener's own certificate, renewed while the process runs: open connections stay, new ones get the new certificate. */
 export class ServerCertificate {
   readonly #ca: CertificateAuthority;
   readonly #names: readonly string[];
@@ -29,7 +29,7 @@ export class ServerCertificate {
     return this.#context;
   }
 
-  /** True when it was due, or the CA is another one now, and it has been replaced. */
+  /** True if the certificate was due, or the CA has changed, and the certificate was replaced. */
   async renewWhenDue(server: { setSecureContext(context: SecureContextOptions): void }, now: Date): Promise<boolean> {
     const isYoung = this.#notAfter.getTime() - now.getTime() > RENEW_BEFORE_MS;
     if (isYoung && this.#issuerPem === this.#ca.issuerPem) return false;
@@ -49,7 +49,7 @@ interface Issued {
 }
 
 async function newContext(ca: CertificateAuthority, names: readonly string[]): Promise<Issued> {
-  // Read before: one that changes meanwhile is seen by the next look.
+  // Read first: if the CA changes meanwhile, the next check sees it.
   const { issuerPem } = ca;
   const issued = await ca.issueServer(names);
   return {

@@ -6,7 +6,7 @@ import type { CloseReason } from "../../shared/protocol/version.ts";
 export interface Channel {
   send(frame: HubFrame): void;
   close(reason: CloseReason): void;
-  /** Ends it without a word: the other side is not there. */
+  /** Ends the channel without a close message, because the other side is gone. */
   drop(): void;
 }
 
@@ -15,7 +15,7 @@ export interface Session {
   readonly nodeId: NodeId;
   readonly generation: number;
   readonly epoch: number;
-  /** Of the certificate that it was opened with. */
+  /** The serial of the certificate with which the session was opened. */
   readonly serial: string;
   readonly bootId: string;
   readonly address: string | null;
@@ -23,18 +23,18 @@ export interface Session {
   heartbeatTtlMs: number;
   /** Milliseconds of `performance.now()`. */
   heardAt: number;
-  /** Whether what the agent's journal says has settled its earlier deliveries: a task offered before that would be taken for one that it lost. */
+  /** Whether the agent's journal has settled its earlier deliveries. A task that is offered before that would look like a lost one. */
   settled: boolean;
-  /** How many statements about the hub's keys it was told. */
+  /** How many statements about the hub's keys this agent was sent. */
   trustTold: number;
-  /** True for a boot that came back after another one: its first frame then shows that a second user lives. */
+  /** True if an earlier boot id came back after another one: the first frame then proves that a second host is alive. */
   bootReturned: boolean;
 }
 
-/** Beyond two times to live: a long poll may be silent for this long while it waits. */
+/** Allowance beyond two times to live: a long poll may be silent for this long while it waits. */
 const SILENCE_MS = 45_000;
 
-/** The sessions of this hub: one a node, the newest. */
+/** The sessions of this hub: one for each node, the newest. */
 export class Sessions {
   readonly #byNode = new Map<NodeId, Session>();
   readonly #contacts = new Set<Session>();
@@ -49,7 +49,7 @@ export class Sessions {
     return this.#byNode.get(nodeId);
   }
 
-  /** Of two that open at once the one with the higher epoch stays, whichever is added first. */
+  /** If two sessions of a node open at once, the one with the higher epoch stays, whichever is added first. */
   add(session: Session): void {
     this.supersede(session.nodeId, session.epoch);
     if (this.#byNode.has(session.nodeId)) session.channel.close("superseded");
@@ -64,7 +64,7 @@ export class Sessions {
     old.channel.close("superseded");
   }
 
-  /** False when the session had been superseded before. */
+  /** False if the session had been superseded before. */
   remove(session: Session): boolean {
     if (this.#byNode.get(session.nodeId) !== session) return false;
     return this.#byNode.delete(session.nodeId);
@@ -82,14 +82,14 @@ export class Sessions {
     for (const session of this.all()) session.channel.close(reason);
   }
 
-  /** Connections that TCP believes in and that have been silent for too long, e.g. after a power cut, are dropped. */
+  /** Drops connections that TCP considers open but that have been silent for too long, e.g. after a power cut. */
   dropSilent(now: number): Session[] {
     const silent = this.all().filter((session) => now - session.heardAt > 2 * session.heartbeatTtlMs + SILENCE_MS);
     for (const session of silent) session.channel.drop();
     return silent;
   }
 
-  /** Remembered until the next flush: contacts are written once a second, all in one statement. */
+  /** Notes a contact until the next flush: all contacts are written once a second, in one statement. */
   contact(session: Session, now: number): void {
     session.heardAt = now;
     this.#contacts.add(session);
