@@ -2,9 +2,9 @@
  * Wake-ups by LISTEN/NOTIFY. A notification is only a hint that may be lost while the connection is down, so the
  * receiver looks at its tables (level-triggered), and `onReconnect` tells it to look once after every gap.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import type { Log } from "../log.ts";
+import { pause } from "../timing/pause.ts";
 
 export type ListenOptions = {
   url: string;
@@ -56,7 +56,7 @@ async function listenUntil(signal: AbortSignal, options: ListenOptions, onReady:
     });
     if (signal.aborted) return;
     options.log.warn("database listener lost its connection, reconnecting", { error: error.message, failures });
-    await sleep(reconnectDelay(failures, Math.random()), undefined, { signal }).catch(() => undefined);
+    await pause(reconnectDelay(failures, Math.random()), signal);
     failures += 1;
   }
 }

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
 import { Timestamp } from "../../shared/api/values.ts";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
@@ -6,6 +5,7 @@ import { isDatabaseAway } from "../db/away.ts";
 import { StatementError } from "../db/drizzle.ts";
 import { sql } from "../db/orm.ts";
 import type { InTx } from "../db/tx.ts";
+import { within } from "../timing/pause.ts";
 import type { HubFacts } from "./facts.ts";
 import { LeftOut, type Reading, type Section } from "./section.ts";
 import { SECTIONS } from "./sections/index.ts";
@@ -101,12 +101,10 @@ async function readWithin(
   patience: Patience,
 ): Promise<Reading<unknown> | SectionError> {
   if (ms <= 0) return { code: "too_slow", detail: "The sections before this one took all the time there was." };
-  const timer = new AbortController();
-  const deadline = pause(ms, null, { signal: timer.signal }).catch(() => null);
   try {
     const { reading, answers } = begin(section, facts, inTx, patience);
     reading.catch(() => undefined);
-    const found = await Promise.race([reading, deadline]);
+    const found = await within(ms, reading);
     if (found !== null) return { ...found, data: section.data.parse(found.data) };
     const late = Math.round(ms);
     return answers()
@@ -114,8 +112,6 @@ async function readWithin(
       : { code: "database_away", detail: `Nothing came within ${late} ms.` };
   } catch (error) {
     return errorOf(error);
-  } finally {
-    timer.abort();
   }
 }
 

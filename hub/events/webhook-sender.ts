@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { Secret } from "../../shared/secret.ts";
 import { eq } from "../db/orm.ts";
 import {
@@ -14,6 +13,7 @@ import { type DomainEventRow, domainEvents } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts";
+import { pause } from "../timing/pause.ts";
 import { WakeSignal } from "../timing/wake-signal.ts";
 import { toCloudEvent } from "./cloud-event.ts";
 import { type Attempted, judgeAttempt, reasonOf } from "./delivery-policy.ts";
@@ -80,7 +80,7 @@ export function startWebhookSender(options: WebhookSenderOptions): { close(): Pr
         if (!(await step())) await wake.wait(LOOK_EVERY_MS);
       } catch (error) {
         log.warn("webhooks could not be told", { error });
-        await pause(LOOK_EVERY_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+        await pause(LOOK_EVERY_MS, closing.signal);
       }
     }
   };

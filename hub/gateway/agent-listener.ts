@@ -15,6 +15,7 @@ import { TASK_CHANNEL } from "../db/queries/tasks.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { ownPlaces } from "../outbound/own-places.ts";
+import { pause } from "../timing/pause.ts";
 import type { AgentPackages } from "./agent-packages.ts";
 import type { AuthenticatedNode } from "./authenticate.ts";
 import type { RenderBootstrapScript } from "./bootstrap-script-route.ts";
@@ -298,17 +299,7 @@ function every(ms: number, log: Log, step: () => Promise<void>): () => Promise<v
   const run = async (): Promise<void> => {
     while (!stop.signal.aborted) {
       await step().catch((error: unknown) => log.warn("the gateway's tick failed", { error }));
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, ms);
-        stop.signal.addEventListener(
-          "abort",
-          () => {
-            clearTimeout(timer);
-            resolve();
-          },
-          { once: true },
-        );
-      });
+      await pause(ms, stop.signal);
     }
   };
   const running = run();

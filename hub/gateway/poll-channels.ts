@@ -2,6 +2,7 @@ import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import type { AgentFrame, Hello, HubFrame, Welcome } from "../../shared/protocol/frames.ts";
 import { CLOSE_CODES, type CloseReason } from "../../shared/protocol/version.ts";
+import { pause } from "../timing/pause.ts";
 import type { AuthenticatedNode } from "./authenticate.ts";
 import { refuseOldProtocol } from "./enroll.ts";
 import { kindOf } from "./frame-kind.ts";
@@ -99,14 +100,9 @@ class PollChannel implements Channel {
 
   async take(waitMs: number, signal?: AbortSignal): Promise<HubFrame[]> {
     if (waitMs > 0 && this.#closed === null && this.#frames.every((frame) => frame.type === "heartbeat.ack")) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, waitMs);
-        this.#ring = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-        signal?.addEventListener("abort", () => this.#ring?.(), { once: true });
-      });
+      const rung = new AbortController();
+      this.#ring = () => rung.abort();
+      await pause(waitMs, signal === undefined ? rung.signal : AbortSignal.any([rung.signal, signal]));
       this.#ring = null;
     }
     const frames = this.#frames;

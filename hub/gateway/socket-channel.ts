@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { RawData, WebSocket } from "ws";
 import { AgentFrame, type HubFrame } from "../../shared/protocol/frames.ts";
 import { CLOSE_CODES, type CloseReason, isSupportedProtocol } from "../../shared/protocol/version.ts";
 import type { Log } from "../log.ts";
+import { pause } from "../timing/pause.ts";
 import type { AuthenticatedNode } from "./authenticate.ts";
 import { LIMITS } from "./budgets.ts";
 import { kindOf } from "./frame-kind.ts";
@@ -109,7 +109,7 @@ export class SocketChannel implements Channel {
   async #pause(waitMs: number): Promise<void> {
     if (waitMs === 0) return;
     if (this.#guard.nodes.isNoisy(this.#identity.nodeId)) return this.close("rate_limited");
-    await sleep(waitMs, undefined, { signal: this.#gone.signal }).catch(() => undefined);
+    await pause(waitMs, this.#gone.signal);
   }
 
   async #take(data: RawData, bytes: number): Promise<void> {

@@ -1,5 +1,4 @@
 import { createHash, createHmac, randomUUID } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
 import type { HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
@@ -14,6 +13,7 @@ import {
 } from "../db/queries/api-requests.ts";
 import { CommitOutcomeUnknownError, type Tx } from "../db/tx.ts";
 import type { TokenKind } from "../gateway/budgets.ts";
+import { within } from "../timing/pause.ts";
 import type { ApiDependencies } from "./deps.ts";
 import type { FailedLogins } from "./failed-logins.ts";
 import { parse } from "./problem.ts";
@@ -96,9 +96,7 @@ async function holderOf(
     (actor) => ({ actor }),
     () => null,
   );
-  const timer = new AbortController();
-  const found = await Promise.race([known, pause(LOOKUP_MS, null, { signal: timer.signal }).catch(() => null)]);
-  timer.abort();
+  const found = await within(LOOKUP_MS, known);
   if (found !== null) return found.actor;
   return (await deps.isAdminToken(token)) ? { name: "admin", role: "admin" } : held;
 }

@@ -2,6 +2,7 @@ import type { Db } from "../db/tx.ts";
 import { HubAuthority } from "../gateway/hub-authority.ts";
 import type { Log } from "../log.ts";
 import { SecretError, type SecretStore } from "../secrets/port.ts";
+import { pause } from "../timing/pause.ts";
 import { periodically } from "../timing/periodically.ts";
 import { ensureSameStore } from "./same-store.ts";
 
@@ -39,7 +40,8 @@ export async function openIdentity(options: { db: Db; secrets: SecretStore; log:
   const opened = (async (): Promise<HubAuthority | null> => {
     for (; known instanceof SecretError; known = await attempt()) {
       log.warn("the hub waits for its secret store", { code: known.code, error: known });
-      if (await closedWithin(TRY_AGAIN_MS, closing.signal)) return null;
+      await pause(TRY_AGAIN_MS, closing.signal);
+      if (closing.signal.aborted) return null;
     }
     return known;
   })();
@@ -73,16 +75,3 @@ const look = (authority: HubAuthority, log: Log) =>
         });
     },
   });
-
-function closedWithin(ms: number, closing: AbortSignal): Promise<boolean> {
-  if (closing.aborted) return Promise.resolve(true);
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      closing.removeEventListener("abort", end);
-      resolve(closing.aborted);
-    };
-    const timer = setTimeout(end, ms);
-    closing.addEventListener("abort", end);
-  });
-}

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { SiteId } from "../../shared/ids.ts";
 import { knownSystemIds } from "../db/queries/maas-machines.ts";
 import type { Db } from "../db/tx.ts";
 import type { MaasPort } from "../maas/port.ts";
+import { within } from "../timing/pause.ts";
 
 /**
  * Finds deleted machines. MAAS deletes a machine's events with it, so no event reports this (lifecycle 6.4). A list of ids costs a hundredth of a list
@@ -31,9 +31,7 @@ export class RollCall {
 
   static async begin(db: Db, siteId: SiteId, maas: MaasPort): Promise<RollCall> {
     const call = new RollCall(missingNow(db, siteId, maas));
-    const patience = new AbortController();
-    await Promise.race([call.#ended, sleep(PATIENCE_MS, undefined, patience).catch(() => undefined)]);
-    patience.abort();
+    await within(PATIENCE_MS, call.#ended);
     return call;
   }
 

@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { SiteId } from "../../shared/ids.ts";
 import { databaseClock } from "../db/queries/clock.ts";
 import { knownSystemIds } from "../db/queries/maas-machines.ts";
 import type { Db } from "../db/tx.ts";
 import type { MaasPort, MachineList } from "../maas/port.ts";
+import { within } from "../timing/pause.ts";
 
 export interface SweptList {
   readonly machines: MachineList["machines"];
@@ -48,9 +48,7 @@ export class Sweep {
     { requestedAt, patienceMs }: { requestedAt: Date | null; patienceMs: number },
   ): Promise<Sweep> {
     const sweep = new Sweep(readAll(db, siteId, maas), requestedAt);
-    const patience = new AbortController();
-    await Promise.race([sweep.#ended, sleep(patienceMs, undefined, patience).catch(() => undefined)]);
-    patience.abort();
+    await within(patienceMs, sweep.#ended);
     return sweep;
   }
 

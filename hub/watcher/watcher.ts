@@ -10,6 +10,7 @@ import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
 import { SecretError } from "../secrets/port.ts";
+import { pause } from "../timing/pause.ts";
 import { emptyMemory, type LookResult, lookAtSite } from "./look.ts";
 import { failurePauseMs } from "./plan.ts";
 
@@ -124,6 +125,7 @@ class SiteLoop {
 
   async close(): Promise<void> {
     this.#stop.abort();
+    this.#rung?.();
     await this.#running;
   }
 
@@ -174,25 +176,10 @@ class SiteLoop {
   }
 
   async #rest(pauseMs: number): Promise<void> {
-    if (this.#woken) return;
-    await pause(Math.max(10, pauseMs), this.#stop.signal, (ring) => {
-      this.#rung = ring;
-    });
+    if (this.#woken || this.#stop.signal.aborted) return;
+    const resting = new AbortController();
+    this.#rung = () => resting.abort();
+    await pause(Math.max(10, pauseMs), resting.signal);
     this.#rung = null;
   }
-}
-
-/** Ends early when `signal` fires, or when the function given to `onRing` is called. */
-function pause(ms: number, signal: AbortSignal, onRing?: (ring: () => void) => void): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal.addEventListener("abort", end, { once: true });
-    onRing?.(end);
-  });
 }

@@ -2,6 +2,7 @@ import type { WorkflowId } from "../../../shared/ids.ts";
 import { releaseAllLeases, renewLeases } from "../../db/queries/workflows.ts";
 import type { Db } from "../../db/tx.ts";
 import type { Log } from "../../log.ts";
+import { within } from "../../timing/pause.ts";
 
 interface Held {
   readonly fence: number;
@@ -93,9 +94,6 @@ export class Leases {
   async #endedWithin(ms: number): Promise<void> {
     const runs = [...this.#held.values()].map((held) => held.ended);
     if (runs.length === 0) return;
-    const { promise: timeout, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, ms);
-    await Promise.race([Promise.allSettled(runs), timeout]);
-    clearTimeout(timer);
+    await within(ms, Promise.allSettled(runs));
   }
 }
