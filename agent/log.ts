@@ -1,28 +1,10 @@
-/** One JSON object a line on stderr, which journald keeps. A constant message and fields; never a secret. */
-export type LogFields = Readonly<Record<string, unknown>>;
-export interface Log {
-  info(message: string, fields?: LogFields): void;
-  warn(message: string, fields?: LogFields): void;
-  error(message: string, fields?: LogFields): void;
-}
+import { type LogSink, logTo, type Log as SharedLog } from "../shared/log.ts";
 
-export function createLog(write: (line: string) => void = (line) => process.stderr.write(`${line}\n`)): Log {
-  const at =
-    (level: string) =>
-    (message: string, fields: LogFields = {}) => {
-      const plain = Object.fromEntries(
-        Object.entries(fields).map(([key, value]) => [key, value instanceof Error ? describe(value) : value]),
-      );
-      write(JSON.stringify({ time: new Date().toISOString(), level, message, ...plain }));
-    };
-  return { info: at("info"), warn: at("warn"), error: at("error") };
-}
+/** What the agent says of itself has no debug lines: nobody could ask a host for them. */
+export type Log = Pick<SharedLog, "info" | "warn" | "error">;
 
-function describe(error: Error): LogFields {
-  return {
-    name: error.name,
-    message: error.message,
-    ...("code" in error ? { code: error.code } : {}),
-    ...(error.cause instanceof Error ? { cause: describe(error.cause) } : {}),
-  };
-}
+const toStderr: LogSink = (line) => void process.stderr.write(`${line}\n`);
+
+/** The agent's log: one JSON object a line on stderr, which journald keeps. */
+export const createLog = (sink: LogSink = toStderr): Log =>
+  logTo({ sink, now: () => new Date(), stackLines: 0 }, "info");
