@@ -36,6 +36,14 @@ const writtenTables = (text: string): string[] =>
     .map(([, table = ""]) => table.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()))
     .filter((table) => Object.hasOwn(WRITER, table));
 
+/** What was written several times before it got a home. */
+const ONE_PLACE = [
+  { what: "a problem's body", shape: /urn:muster:problem:/, home: "shared/api/errors.ts" },
+  { what: "a problem's content type", shape: /"application[/]problem[+]json"/, home: "shared/api/errors.ts" },
+  { what: "a cursor", shape: /JSON[.]stringify[(]\w+[)][)][.]toString[(]"base64url"[)]/, home: "hub/db/cursor.ts" },
+  { what: "a log line", shape: /JSON[.]stringify[(][{] time: /, home: "shared/log.ts" },
+];
+
 async function sourceFiles(): Promise<string[]> {
   const perFolder = await Promise.all(
     CODE_FOLDERS.map(async (folder) => {
@@ -109,6 +117,15 @@ describe("every source file", async () => {
       if (numbered.test(await readFile(join(ROOT, file), "utf8"))) offenders.push(file);
     }
     expect(offenders).toEqual([]);
+  });
+
+  it.each(ONE_PLACE)("of production writes $what in one place", async ({ shape, home }) => {
+    const production = files.filter(
+      (name) => /^(agent|hub|shared)\//.test(name) && !/[.](test|fixture)[.]ts$/.test(name),
+    );
+    const found: string[] = [];
+    for (const file of production) if (shape.test(await readFile(join(ROOT, file), "utf8"))) found.push(file);
+    expect(found).toEqual([home]);
   });
 
   it("has no default export unless a tool demands it", async () => {
