@@ -29,25 +29,25 @@ export interface AgentParts {
 }
 
 const HEALTH_EVERY_MS = 30_000;
-/** Looked at with each health check, hence a check earlier than the hub counts on. */
+/** Checked with each health check, so one check earlier than the limit that the hub relies on. */
 const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS;
-/** Until the first boot has ended well, somebody waits for it. */
+/** The interval until the first boot has ended well, because an onboarding waits for it. */
 const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;
-/** A refused identity is looked at again this often: an operator may have lifted the reason. */
+/** How often a refused identity is tried again: an operator may have removed the reason. */
 const REFUSED_PAUSE_MS = 60_000;
-/** Ends that come to one host at a time: no fleet comes back in step after them. */
+/** Reasons that end the channel of one host at a time, so no fleet reconnects in step after them. */
 const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
   "retry_socket",
   "renewed",
   "certificate_expired",
   "certificate_replaced",
 ]);
-/** The hub's codes for an identity that it does not take. */
+/** The hub's error codes for an identity that it refuses. */
 const NODE_DELETED = "node_deleted";
 const isAboutIdentity = (code: string): boolean => code.startsWith("certificate_") || code === NODE_DELETED;
 /**
- * After these the hub is asked slowly. `superseded`: another host has this identity, and taking it back at once would only make both flap.
+ * After these the agent reconnects slowly. `superseded`: another host has this identity, and if this one took it back at once, both would flap.
  */
 const SLOWLY: readonly ChannelEnd["reason"][] = ["superseded", "protocol_unsupported", "rate_limited"];
 const DIGEST_LIMIT = 1000;
@@ -60,15 +60,15 @@ export class Agent {
   readonly #transports = new Transports();
   #runner: Runner | null = null;
   #channel: Channel | null = null;
-  /** The newest; a renewal changes it while a channel is open. */
+  /** The newest identity; a renewal changes it while a channel is open. */
   #identity: Identity | null = null;
-  /** By a clock that nobody sets: however short a certificate's life, the connection is not ended all the time. */
+  /** The earliest time of the next renewal, by a monotonic clock: however short a certificate's life, the agent does not reconnect all the time. */
   #renewNextAt = 0;
   #lastSignal: ReadinessSignal | null = null;
   #signalPending = false;
   #trusting: Promise<void> = Promise.resolve();
   #ttlMs = 10_000;
-  /** The hub's time at the last welcome, and when that was by a clock that nobody sets; null before the first. */
+  /** The hub's time at the last welcome, and when that was by a monotonic clock; null before the first. */
   #welcomed: { readonly hubMs: number; readonly at: number } | null = null;
 
   constructor(parts: AgentParts) {
@@ -80,16 +80,16 @@ export class Agent {
     this.#runner = runner;
   }
 
-  /** The hub's time: what it signs is judged by its own clock, as the host's may be wrong. */
+  /** The hub's time. Orders are checked against the hub's own clock, because the host's may be wrong. */
   now = (): Date =>
     new Date(this.#welcomed === null ? Date.now() : this.#welcomed.hubMs + performance.now() - this.#welcomed.at);
 
-  /** Hub's clock minus the host's as they are now: somebody may have set the host's since the welcome. */
+  /** The hub's clock minus the host's present clock, which somebody may have set since the welcome. */
   get #skewMs(): number {
     return this.now().getTime() - Date.now();
   }
 
-  /** A frame that the protocol does not allow would cost the connection, again and again; it stays here. */
+  /** A frame that the protocol forbids is not sent: it would cost the connection, again and again. */
   send = (frame: AgentFrame): void => {
     const checked = AgentFrame.safeParse(frame);
     if (checked.success) this.#channel?.send(checked.data);
@@ -104,7 +104,7 @@ export class Agent {
     this.#stop.abort();
   }
 
-  /** Ends only after `stop()`: what runs is told to end, what it says is sent, then the channel is closed. */
+  /** Ends only after `stop()`: running tasks are told to end, their frames are sent, then the channel is closed. */
   async run(): Promise<void> {
     const stopped = new Promise<void>((resolve) => {
       this.#stop.signal.addEventListener("abort", () => resolve(), { once: true });
@@ -120,7 +120,7 @@ export class Agent {
     let failures = 0;
     for (let first = true; !this.#stop.signal.aborted; first = false) {
       const { beforeMs, afterMs } = attemptPlan(failures, Math.random());
-      // The very first attempt of a boot is made at once; hosts do not boot in step.
+      // The first attempt after a boot is made at once, because hosts do not boot in step.
       if (!first) await this.#pause(beforeMs);
       const end = await this.#attempt(failures);
       if (end === null || end.reason === "bad_frame") {
@@ -166,7 +166,7 @@ export class Agent {
     const { identities, log } = this.#parts;
     const stored = await identities.read();
     if (stored !== null && stored.notAfter.getTime() > Date.now()) return stored;
-    // By whose clock it has expired the hub knows: what it gives out now is good, whatever this host's clock says of it.
+    // The hub decides whether the certificate has expired. A certificate that it issues now is valid, whatever this host's clock says.
     if (stored !== null) return this.#afterRefusal(stored);
     try {
       return await identities.enroll();
@@ -182,8 +182,8 @@ export class Agent {
   }
 
   /**
-   * The hub does not take this certificate. A token that lies on the host is a new chance (an operator has put it there); else a renewal is
-   * tried, since it may be only the host's clock that calls an expired certificate good.
+   * The hub refuses this certificate. If there is a token on the host, the agent uses it, because an operator has put it there. Otherwise it tries a
+   * renewal, because the certificate may have expired and only the host's clock is wrong.
    */
   async #afterRefusal(identity: Identity): Promise<Identity | null> {
     const { identities, log } = this.#parts;
@@ -199,7 +199,7 @@ export class Agent {
     }
   }
 
-  /** The hub shows a CA that this host does not believe: it may have been off while the CA was rotated (decision I6). */
+  /** The hub shows a CA that this host does not trust: the host may have been off while the CA was rotated (decision I6). */
   async #askForTrust(error: unknown): Promise<void> {
     if (!isOtherCa(error)) return;
     const { trust, log } = this.#parts;
@@ -228,13 +228,13 @@ export class Agent {
       this.#transports.opened(kind);
       return channel;
     } catch (error) {
-      // A refusal has come through: it says nothing against this way.
+      // A refusal has arrived, so this transport works.
       if (!(error instanceof ChannelRefused)) this.#transports.failed(kind);
       throw error;
     }
   }
 
-  /** Everything that goes on while a channel is open; its timers end with it. */
+  /** Serves an open channel; its timers end with it. */
   async #serve(channel: Channel): Promise<ChannelEnd> {
     const { log, system } = this.#parts;
     this.#ttlMs = channel.welcome.heartbeat_ttl_ms;
@@ -266,7 +266,7 @@ export class Agent {
     }
   }
 
-  /** After the welcome, when something has changed, and every few minutes. */
+  /** Reports after the welcome, when something has changed, and every few minutes. */
   async #report(over: AbortSignal): Promise<void> {
     const { system, journal } = this.#parts;
     let saidAt = 0;
@@ -285,12 +285,12 @@ export class Agent {
     }
   }
 
-  /** The open connection ends with the old certificate; the next one is opened with the new one (decision I1). */
+  /** Renews the certificate. The open connection ends with the old certificate; the next one uses the new certificate (decision I1). */
   async #renew(channel: Channel, over: AbortSignal): Promise<void> {
     const identity = this.#identity;
     if (identity === null) return;
     const due = renewAt(identity.notBefore, identity.notAfter, Math.random()).getTime();
-    // By the hub's time, as it gives the certificate out: by a clock that is wrong each one would be due at once, or none.
+    // By the hub's time, because the hub sets the dates: by a wrong clock every certificate would be due at once, or never.
     const remaining = (): number => Math.max(due - this.now().getTime(), this.#renewNextAt - performance.now());
     for (let ms = remaining(); ms > 0; ms = remaining())
       await sleep(Math.max(1_000, Math.min(RENEW_CHECK_MS, ms)), undefined, { signal: over });
@@ -320,7 +320,7 @@ export class Agent {
         if (this.#lastSignal?.signal_id === frame.signal_id) this.#signalPending = false;
         return;
       case "task.offer":
-        // An order may be signed by a key that the hub has told of just before it.
+        // The order may be signed with a key that the hub has announced just before it.
         this.#trusting.then(() => runner?.offer(frame.order)).catch(failed);
         return;
       case "trust.update":

@@ -6,7 +6,7 @@ export const windowMs = (failures: number): number =>
   Math.min(LONGEST_WINDOW_MS, FIRST_WINDOW_MS * 2 ** Math.min(failures, 6));
 
 /**
- * Where in its window an attempt is made; after a failure the rest of the window is waited too, as a sum of jitters would bunch the fleet.
+ * When in its window an attempt is made. After a failure the agent also waits for the rest of the window, because a sum of jitters would bunch the fleet.
  * `random` in [0, 1).
  */
 export function attemptPlan(failures: number, random: number): { beforeMs: number; afterMs: number } {
@@ -16,8 +16,8 @@ export function attemptPlan(failures: number, random: number): { beforeMs: numbe
 }
 
 /**
- * Pause after a connection has ended that was good, before the first window: a hub that restarts loses all its hosts at once, and the windows of all
- * begin anew. Half a time to live, which grows with the fleet, so that no host is missed by then.
+ * Pause after a good connection has ended, before the first window. A hub that restarts loses all its hosts at once, and all their windows
+ * start again. The pause is up to half a time to live, which grows with the fleet, so that no host counts as offline by then.
  */
 export const edgeJitterMs = (ttlMs: number, random: number): number =>
   Math.floor(Math.min(LONGEST_WINDOW_MS, ttlMs / 2) * random);

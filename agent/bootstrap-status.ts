@@ -3,14 +3,14 @@ import type { ConditionOf, ReportedCondition } from "../shared/readiness.ts";
 import type { System } from "./system/system.ts";
 
 const FOLDER = "/var/lib/muster/bootstrap";
-/** Where cloud-init lays the parts before it runs the first. */
+/** Where cloud-init stores the parts before it runs the first. */
 const SCRIPTS = "/var/lib/cloud/instance/scripts";
 const SITES_OWN = "10-site-bootstrap";
-/** Runs each part that has not succeeded once more after cloud-init's own run and at each boot, and the agent's until it has. */
+/** This unit runs each part that has not succeeded, once after cloud-init's own run and once at each boot, and the agent's part until it succeeds. */
 const UNIT = "muster-bootstrap.service";
 const ASK_WITHIN_MS = 10_000;
 
-/** What each part of the first boot writes of itself; see cloud-init/README.md. */
+/** The status that each part of the first boot writes; see cloud-init/README.md. */
 const PartStatus = z.object({
   part: z.string(),
   owner: z.enum(["site", "muster"]),
@@ -21,8 +21,8 @@ const PartStatus = z.object({
 type PartStatus = z.output<typeof PartStatus>;
 
 /**
- * How the first boot went, one condition for the site's own bundle and one for Muster's parts, so that it is plain who has to act (lifecycle 9). None of an
- * owner that has no part on this host. Only what nobody will try again by himself is `False`: the hub ends an onboarding by it.
+ * The result of the first boot: one condition for the site's own bundle and one for Muster's parts, so that it is clear who has to act (lifecycle 9). An
+ * owner without a part on this host has no condition. A condition is `False` only if nothing will retry automatically, because the hub ends an onboarding by it.
  */
 export async function bootstrapConditions(system: System): Promise<ConditionOf<"agent">[]> {
   const names = (await system.list(FOLDER)).filter((name) => name.endsWith(".status"));
@@ -36,12 +36,12 @@ export async function bootstrapConditions(system: System): Promise<ConditionOf<"
   });
 }
 
-/** The agent is started by one part and is there before the next ones: between two of them nothing runs, and the first boot is not over. */
+/** One part starts the agent, so the agent runs before the next parts. Between two parts no process runs, although the first boot is not over. */
 async function notBegun(system: System, statuses: readonly string[]): Promise<PartStatus[]> {
   const scripts = (await system.list(SCRIPTS))
     .flatMap((name) => /^([1-9]\d-.+)\.sh$/.exec(name)?.[1] ?? [])
     .filter((part) => !statuses.includes(`${part}.status`));
-  // Others' scripts may have such names; only Muster's write a status.
+  // Other scripts may have such names; only Muster's parts write a status.
   const texts = await Promise.all(scripts.map((part) => system.read(`${SCRIPTS}/${part}.sh`)));
   return scripts
     .filter((_part, at) => texts[at]?.includes("/var/lib/muster/bootstrap"))
@@ -57,8 +57,8 @@ async function notBegun(system: System, statuses: readonly string[]): Promise<Pa
 const hasFailed = (part: PartStatus): boolean => part.exit_code !== null && part.exit_code !== 0;
 
 /**
- * Whether the unit runs or is due in this boot, so that a part's failure is not the last word. Where systemd does not answer that is not known, and
- * nothing is called final by it; where there is none, as in a folder, nobody tries again.
+ * Whether the unit runs or is due in this boot, so that a part's failure is not final. If systemd does not answer, this is unknown, and
+ * no failure counts as final. If there is no systemd, as in a folder, nothing retries.
  */
 async function isTriedAgain(system: System): Promise<boolean> {
   if (system.root !== "/" && !(await system.isPresent("/usr/bin/systemctl"))) return false;
@@ -71,7 +71,7 @@ async function isTriedAgain(system: System): Promise<boolean> {
   }
 }
 
-/** A file that cannot be read, as a power cut may leave one, is a part of Muster's that has not ended: it is run again, and is no success until then. */
+/** An unreadable status file, e.g. after a power cut, counts as a Muster part that has not ended: the unit runs the part again. */
 async function readPart(system: System, name: string): Promise<PartStatus> {
   const unreadable = (message: string): PartStatus => ({
     part: name.replace(/[.]status$/, ""),

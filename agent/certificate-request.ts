@@ -3,8 +3,8 @@ import { nodeUri } from "../shared/api/enroll.ts";
 import type { NodeId } from "../shared/ids.ts";
 
 /**
- * The one message that the agent writes in DER: a PKCS#10 request (RFC 2986) of a P-256 key. Written out here because a library for it would be a fifth
- * of an idle agent's memory, to be needed twice a day (decision I8). The hub reads and verifies it by a library.
+ * The only message that the agent writes in DER: a PKCS#10 request (RFC 2986) of a P-256 key. It is our own code because a library would take a fifth
+ * of an idle agent's memory, for two uses a day (decision I8). The hub reads and verifies it with a library.
  */
 const TAG = { integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, sequence: 0x30, set: 0x31 } as const;
 /** A name that is a URI; the request's attributes. */
@@ -31,7 +31,7 @@ export function makeRequest(keyPem: string, nodeId: NodeId): string {
     createPublicKey(key).export({ type: "spki", format: "der" }),
     der(CONTEXT.attributes, sequence(oid(OID.extensionRequest), der(TAG.set, sequence(extension)))),
   );
-  // The first byte says that the last one has no unused bits.
+  // The first byte says that the last byte has no unused bits.
   const signature = der(TAG.bits, Buffer.from([0]), sign("sha256", body, key));
   const request = sequence(body, sequence(oid(OID.ecdsaWithSha256)), signature);
   const lines = request.toString("base64").match(/.{1,64}/g) ?? [];

@@ -14,7 +14,7 @@ const ConfigFile = z.object({
   task_signing_public_key: z
     .string()
     .refine(isSigningKey, { error: "must be an Ed25519 key: base64url of 32 bytes, or PEM" }),
-  /** Only where a folder stands for the host. */
+  /** Only set if a folder stands for the host. */
   root: z.string().startsWith("/").optional(),
 });
 
@@ -36,7 +36,7 @@ export class ConfigError extends Error {
 
 export const STATE_DIR = "/var/lib/muster/agent";
 
-/** The host's root as the environment tells it. */
+/** The host's root from the environment. */
 export const rootOf = (env: Readonly<Record<string, string | undefined>>): string =>
   env["MUSTER_ROOT"]?.replace(/(?<=.)\/+$/, "") || "/";
 
@@ -45,7 +45,7 @@ export function loadConfig(args: readonly string[], env: Readonly<Record<string,
   const rootOfEnv = rootOf(env);
   const at = args.indexOf("--config");
   const path = (at >= 0 ? args[at + 1] : undefined) ?? "/etc/muster/agent.json";
-  // A supervisor of a folder host may have put the root before the path already.
+  // The supervisor of a folder host may already have prefixed the path with the root.
   const file = rootOfEnv !== "/" && path.startsWith(`${rootOfEnv}/`) ? path : join(rootOfEnv, path);
   let json: unknown;
   try {

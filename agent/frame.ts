@@ -1,6 +1,6 @@
 import { HubFrame } from "../shared/protocol/frames.ts";
 
-/** Null for whatever this agent does not understand, e.g. a frame of a newer hub: it is ignored and never a reason to stop. */
+/** Null for a frame that this agent does not understand, e.g. of a newer hub: the agent ignores it and never stops because of it. */
 export function frameOf(value: unknown): HubFrame | null {
   const parsed = HubFrame.safeParse(value);
   return parsed.success ? parsed.data : null;

@@ -2,14 +2,14 @@ import { request } from "node:https";
 import { z } from "zod";
 import { MAX_FRAME_BYTES } from "../shared/protocol/version.ts";
 
-/** Who the agent is on TLS: only the hub's own CA is trusted, never the system's list. */
+/** The agent's identity in TLS: only the hub's own CA is trusted, never the system's list. */
 export interface TlsIdentity {
   readonly ca: string;
   readonly cert?: string;
   readonly key?: string;
 }
 
-/** The hub's refusal, with the stable code of its problem. */
+/** A refusal by the hub, with the stable code of its problem body. */
 export class HubRefusal extends Error {
   override readonly name = "HubRefusal";
   readonly status: number;
@@ -35,7 +35,7 @@ export interface HubRequest {
   readonly signal?: AbortSignal;
 }
 
-/** One request to the hub; throws HubRefusal for its problems and HubUnreachable for everything that is not an answer of a hub. */
+/** One request to the hub; throws HubRefusal for the hub's problem bodies and HubUnreachable for everything that is not an answer of a hub. */
 export async function askHub<T>(hub: URL, tls: TlsIdentity, ask: HubRequest, schema: z.ZodType<T>): Promise<T> {
   const { status, text } = await exchange(hub, tls, ask).catch((error: unknown) => {
     throw new HubUnreachable(explain(error), { cause: error });
@@ -62,7 +62,7 @@ export async function askHub<T>(hub: URL, tls: TlsIdentity, ask: HubRequest, sch
   throw new HubRefusal(status, problem.data.code, problem.data.detail);
 }
 
-/** Asks whoever answers at the hub's address, without a certificate on either side: for what proves itself. */
+/** Asks the server at the hub's address without a certificate on either side, for data that proves itself by signatures. */
 export async function askUnproven<T>(hub: URL, path: string, schema: z.ZodType<T>): Promise<T> {
   const { text } = await exchange(hub, null, { method: "GET", path }).catch((error: unknown) => {
     throw new HubUnreachable(explain(error), { cause: error });
@@ -79,14 +79,14 @@ export async function askUnproven<T>(hub: URL, path: string, schema: z.ZodType<T
   }
 }
 
-/** True when what came back was of a CA that this host does not believe. */
+/** True if the error means that the server's certificate is of a CA that this host does not trust. */
 export function isOtherCa(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause)
     if ("code" in at && OTHER_CA.has(String(at.code))) return true;
   return false;
 }
 
-/** `tls` null: the other side is not believed, and is told nothing. */
+/** `tls` null: the server is not trusted, and gets no data. */
 function exchange(hub: URL, tls: TlsIdentity | null, ask: HubRequest): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const body = ask.body === undefined ? null : JSON.stringify(ask.body);
@@ -120,14 +120,14 @@ function exchange(hub: URL, tls: TlsIdentity | null, ask: HubRequest): Promise<{
   });
 }
 
-/** What a certificate of a CA that the host does not believe fails with. */
+/** The errors of a certificate whose CA the host does not trust. */
 const OTHER_CA: ReadonlySet<string> = new Set([
   "SELF_SIGNED_CERT_IN_CHAIN",
   "DEPTH_ZERO_SELF_SIGNED_CERT",
   "UNABLE_TO_GET_ISSUER_CERT",
   "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  // Another CA of the same name, e.g. of a hub that was set up anew.
+  // Another CA of the same name, e.g. of a hub that was installed again.
   "CERT_SIGNATURE_FAILURE",
 ]);
 const OF_OTHER_CA =
@@ -144,7 +144,7 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: "The hub's certificate is not valid yet. Check this host's clock.",
 };
 
-/** What went wrong on the way to the hub, in words, with what to look at. */
+/** Explains an error on the way to the hub, and what to check. */
 export function explain(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return EXPLANATIONS[code] ?? `The hub cannot be reached: ${error instanceof Error ? error.message : String(error)}`;

@@ -12,14 +12,14 @@ import type { System } from "./system/system.ts";
 import type { TrustStore } from "./trust.ts";
 import { AGENT_VERSION } from "./version.ts";
 
-/** What the bootstrap part reads too: with the same node and generation it leaves configuration and token alone. */
+/** The bootstrap part reads this file too: if node and generation are the same, it does not change configuration and token. */
 const IdentityFile = z.object({
   node_id: NodeId,
   generation: z.int().min(0),
   not_after: z.iso.datetime({ offset: true }),
 });
 
-/** The key that a renewal has asked with, or is about to. */
+/** The key for which a renewal has been requested, or is about to be. */
 const NEXT_KEY = "key-next.pem";
 
 export interface Identity {
@@ -30,7 +30,7 @@ export interface Identity {
   readonly notAfter: Date;
 }
 
-/** The agent's identity on disk: key, certificate, and which node and generation they are. */
+/** The agent's identity on disk: key, certificate, node and generation. */
 export class IdentityStore {
   readonly #config: Config;
   readonly #system: System;
@@ -47,7 +47,7 @@ export class IdentityStore {
     return `/${relative(this.#config.root, this.#config.stateDir)}/${name}`;
   }
 
-  /** Null when there is none for the node and generation of the configuration: then the host has to enroll. */
+  /** Null if there is no identity for the node and generation of the configuration: then the host has to enroll. */
   async read(): Promise<Identity | null> {
     const [identity, key, next, cert, ca] = await Promise.all([
       this.#system.read(this.#path("identity.json")),
@@ -59,7 +59,7 @@ export class IdentityStore {
     if (identity === null || cert === null) return null;
     const parsed = IdentityFile.safeParse(parseJson(identity));
     const certificate = parseCertificate(cert);
-    // A renewal that was cut off has written its certificate and not yet its key in the other's place.
+    // An interrupted renewal has written its certificate, but has not yet replaced the old key by the new one.
     const own = [key, next].find((one) => isKeyOf(one, certificate)) ?? null;
     if (
       !parsed.success ||
@@ -84,7 +84,7 @@ export class IdentityStore {
   }
 
   /**
-   * Turns the one-time token into a certificate. The key is on disk before it is asked with, so that the same request can be made again when the
+   * Exchanges the one-time token for a certificate. The key is written to disk before the request, so that the same request can be made again if the
    * answer was lost. Throws HubRefusal and HubUnreachable.
    */
   async enroll(): Promise<Identity> {
@@ -125,19 +125,19 @@ export class IdentityStore {
   }
 
   /**
-   * A new certificate for a new key, so that a copy of the old one is worth nothing from its first use on. The key is on disk before it is asked with: asked
-   * again after an answer was lost, the hub gives the same certificate. It takes another key, as long as the one before was not used, for that of
+   * Gets a new certificate for a new key, so that a copy of the old one is worthless from its first use on. The key is written to disk before the request: if
+   * an answer was lost, the hub returns the same certificate for the same key. Until that certificate is used, the hub takes a request with another key as that of
    * another host.
    */
   async renew(identity: Identity): Promise<Identity> {
     const begun = await this.#system.read(this.#path(NEXT_KEY));
-    // The renewal before was cut off between its certificate and its key: this file is the only one that holds the key in use.
+    // The previous renewal was interrupted between its certificate and its key: this file is the only one with the key in use.
     if (begun === identity.tls.key) await this.#system.write(this.#path("key.pem"), begun, 0o600);
     const key = begun !== null && begun !== identity.tls.key && parseKey(begun) !== null ? begun : makeKey();
     await this.#system.write(this.#path(NEXT_KEY), key, 0o600);
     const answer = await askHub(
       this.#config.hubUrl,
-      // The hub may show another CA by now than when this identity was read.
+      // The hub may show another CA now than when this identity was read.
       { ...identity.tls, ca: await this.#trust.caBundle() },
       {
         method: "POST",
@@ -153,8 +153,8 @@ export class IdentityStore {
   }
 
   /**
-   * After an enrollment identity.json is what says that the others are whole. A renewal's certificate comes first: it takes effect with it, as its key is
-   * there already.
+   * After an enrollment identity.json is written last, because it says that the other files are complete. After a renewal the certificate is written first: the renewal takes effect
+   * with it, because its key is there already.
    */
   async #keep(answer: EnrollResponse, key: string): Promise<void> {
     if (answer.node_id !== this.#config.nodeId || answer.generation !== this.#config.generation)

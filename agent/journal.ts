@@ -14,22 +14,22 @@ const Entry = z.strictObject({
 });
 export type JournalEntry = z.output<typeof Entry>;
 
-/** Deliveries that are remembered after they were reported: more than a hub would ever offer again. */
+/** How many deliveries are remembered after they were reported: more than a hub would ever offer again. */
 const KEEP_REPORTED = 500;
-/** The file is written anew when it has grown past this and most of it is outdated. */
+/** The file is rewritten when it is larger than this and most of it is outdated. */
 const COMPACT_BYTES = 1024 * 1024;
 
 /**
- * What became of each delivery, on disk before anything follows from it: `received -> started -> finished -> reported`. It knows the highest epoch
- * of each task, which is what makes a replay void, and keeps a finished reply until the hub has acknowledged it. It never holds a task's
- * input, which may carry a secret.
+ * The state of each delivery, on disk before the agent acts on it: `received -> started -> finished -> reported`. The journal keeps the highest epoch
+ * of each task, so a replay has no effect, and keeps a finished reply until the hub has acknowledged it. It never holds a task's
+ * input, which may contain a secret.
  */
 export class Journal {
   readonly #file: string;
   readonly #latest: Map<TaskId, JournalEntry>;
-  /** Null while the file cannot be written, e.g. on a full disk: the agent goes on and tells of it, and takes no order. */
+  /** Null while the file cannot be written, e.g. on a full disk: the agent keeps running, reports the fault, and accepts no order. */
   #handle: FileHandle | null = null;
-  /** Bytes of whole lines; what a failed write left behind them is overwritten by the next. */
+  /** Bytes of complete lines; the next write overwrites what a failed write left behind them. */
   #size = 0;
   #compactAt = COMPACT_BYTES;
   #fault: string | null = null;
@@ -40,7 +40,7 @@ export class Journal {
     this.#latest = latest;
   }
 
-  /** A torn last line, as a power cut leaves it, is dropped; the file is written anew with what still matters. */
+  /** Drops an incomplete last line, as after a power cut, and rewrites the file with the records that still matter. */
   static async open(file: string): Promise<Journal> {
     const text = await readFile(file, "utf8").catch((error: unknown) => {
       if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
@@ -53,7 +53,7 @@ export class Journal {
     }
     forgetOldest(latest);
     const journal = new Journal(file, latest);
-    // Its fault is told with the first readiness signal.
+    // The first readiness signal reports the fault.
     await journal.#rewrite().catch(() => undefined);
     return journal;
   }
@@ -75,7 +75,7 @@ export class Journal {
     return [...this.#latest.values()];
   }
 
-  /** What a hello tells: at most `limit` deliveries, those that the hub does not know the end of before all others. */
+  /** The digest for a hello: at most `limit` deliveries, first those whose end the hub does not know. */
   digest(limit: number): Pick<JournalEntry, "task_id" | "epoch" | "state">[] {
     const open = this.entries.filter((entry) => entry.state !== "reported");
     const reported = this.entries.filter((entry) => entry.state === "reported");
@@ -83,12 +83,12 @@ export class Journal {
   }
 
   /**
-   * On disk when it resolves. A full disk rejects, and what was to follow must not. A record of an older delivery than the newest known is of
-   * no use and is not written: the epoch of a task never goes back.
+   * Resolves when the record is on disk. On a full disk it rejects, and the caller must not continue. A record with an older epoch than the newest known is
+   * useless and is not written: the epoch of a task never decreases.
    */
   record(entry: JournalEntry): Promise<void> {
     const written = this.#writing.then(() => this.#append(entry));
-    // One failure is its caller's; the next record is tried all the same.
+    // A failure belongs to its caller; the next record is tried nevertheless.
     this.#writing = written.catch(() => undefined);
     return written;
   }
@@ -109,7 +109,7 @@ export class Journal {
     remember(this.#latest, entry);
     if (this.#size < this.#compactAt) return;
     forgetOldest(this.#latest);
-    // On failure the old file goes on being used: the record is safe in it, and its next fault is reported.
+    // After a failure the old file stays in use: the record is safe in it, and its next fault is reported.
     await this.#rewrite().catch(() => undefined);
     this.#compactAt = Math.max(COMPACT_BYTES, 2 * this.#size);
   }
@@ -162,7 +162,7 @@ function parseLine(line: string): JournalEntry | null {
   return parsed.success ? parsed.data : null;
 }
 
-/** Last written last: a map keeps the order of insertion. */
+/** The last written entry comes last, because a map keeps the order of insertion. */
 function remember(latest: Map<TaskId, JournalEntry>, entry: JournalEntry): void {
   latest.delete(entry.task_id);
   latest.set(entry.task_id, entry);

@@ -8,13 +8,13 @@ import type { OpenOptions } from "./socket.ts";
 const WAIT_MS = 25_000;
 /** After this long the WebSocket is tried again. */
 const RETRY_SOCKET_MS = 10 * 60_000;
-/** Frames that wait while the hub does not answer; more are not of use, as what matters is said again. */
+/** The limit of frames that wait while the hub does not answer; more are useless, because the agent repeats what matters. */
 const MAX_WAITING = 100;
 const Welcomed = z.object({ welcome: Welcome });
-/** One frame that is not understood must not cost the others. */
+/** Frames are parsed one by one, so that an unknown frame does not cost the others. */
 const Frames = z.object({ frames: z.array(z.unknown()) });
 
-/** The fallback where no WebSocket gets through: the same frames in requests. It ends by itself so that the WebSocket is tried again. */
+/** The fallback if no WebSocket works: the same frames in requests. It ends by itself so that the WebSocket is tried again. */
 export async function openLongPoll(options: OpenOptions): Promise<Channel> {
   const { hubUrl, identity, hello } = options;
   const base = `/internal/v1/nodes/${identity.nodeId}`;
@@ -48,13 +48,13 @@ class Poll {
     this.#welcome = welcome;
   }
 
-  /** What waits to be sent still goes out: a task's last words among it. */
+  /** Frames that wait are still sent, including the last frames of a task. */
   stop(why: "stopped" | "renewed"): void {
     this.#stoppedFor = why;
     void this.#sending.finally(() => this.#stop.abort());
   }
 
-  /** What could not be sent by its end is said again by the next one: the certificate may be another by then. */
+  /** The next channel repeats frames that could not be sent by the end; the certificate may be another by then. */
   run(): Promise<ChannelEnd> {
     return this.#poll().finally(() => {
       this.#over = true;

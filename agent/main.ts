@@ -27,7 +27,7 @@ function configOrExit(): Config {
   }
 }
 
-/** An uninstall that the hub has accepted is gone on with, whatever is left of the agent. */
+/** Continues an uninstall that the hub has accepted, whatever is left of the agent. */
 async function uninstallIfMarked(system: System): Promise<void> {
   if (!(await isUninstalling(system))) return;
   await removeFootprint(system, log);

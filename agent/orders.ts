@@ -5,7 +5,7 @@ import type { OrderRejection } from "../shared/protocol/frames.ts";
 import { isTaskType, TASKS } from "../shared/tasks/index.ts";
 import { orderSigningText, type SignedOrder } from "../shared/tasks/order.ts";
 
-/** An order counts as expired only this much after its end: the host's idea of the hub's time is as old as its last welcome. */
+/** An order counts as expired only this long after its end, because the host knows the hub's time only from its last welcome. */
 const CLOCK_TOLERANCE_MS = 5 * 60_000;
 
 /** The raw key in base64url, or PEM: the bootstrap part carries either. */
@@ -16,25 +16,25 @@ export const signingKey = (text: string): KeyObject =>
 
 const RAW_OR_PEM = /^([A-Za-z0-9_-]{43}|-----BEGIN PUBLIC KEY-----[\s\S]+)$/;
 
-/** Whether `signingKey` makes an Ed25519 key of it: told at the start, not when the first order comes. */
+/** Whether `signingKey` can make an Ed25519 key of it: checked at the start, not at the first order. */
 export function isSigningKey(text: string): boolean {
   try {
     return RAW_OR_PEM.test(text) && signingKey(text).asymmetricKeyType === "ed25519";
   } catch {
-    // Looks like PEM, and holds no public key.
+    // Looks like PEM, but holds no public key.
     return false;
   }
 }
 
 export interface OrderContext {
-  /** By any of which it may be signed: during a rotation two are believed. */
+  /** The keys with which an order may be signed: during a rotation the agent trusts two. */
   readonly keys: readonly KeyObject[];
   readonly nodeId: NodeId;
   readonly highestEpoch: number;
   readonly now: Date;
 }
 
-/** Null when the order may be carried out; else why not. The signature comes first: nothing else of a forged order means anything. */
+/** Null if the order may be carried out; otherwise the reason. The signature is checked first: nothing else in a forged order has a meaning. */
 export function judgeOrder(
   order: SignedOrder,
   context: OrderContext,

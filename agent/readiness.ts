@@ -11,12 +11,12 @@ const MOST_SKEW_MS = 5 * 60_000;
 export interface AgentFacts {
   readonly identity: Identity;
   readonly journalFault: string | null;
-  /** Hub's clock minus the host's. */
+  /** The hub's clock minus the host's. */
   readonly skewMs: number;
 }
 
 /**
- * What the agent says of its host. These signals need no boot event: they are made from what is there, after each welcome and every few minutes.
+ * The agent's report on its host. It needs no boot event: the agent makes it from the host's present state, after each welcome and every few minutes.
  */
 export async function readinessSignal(system: System, facts: AgentFacts): Promise<ReadinessSignal> {
   const bootId = await system.bootId();
@@ -52,7 +52,7 @@ export async function readinessSignal(system: System, facts: AgentFacts): Promis
   return { signal_id: randomUUID(), generation: facts.identity.generation, boot_id: bootId, conditions };
 }
 
-/** Whether two signals differ in their ids and times alone. */
+/** Whether two signals differ only in their ids and times. */
 export function saysTheSame(a: ReadinessSignal, b: ReadinessSignal): boolean {
   const told = (signal: ReadinessSignal) =>
     JSON.stringify(signal.conditions.map(({ type, status, reason }) => [type, status, reason]));

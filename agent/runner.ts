@@ -26,9 +26,9 @@ export interface RunnerOptions {
   readonly nodeId: NodeId;
   /** The hub's time, as far as the host knows it. */
   readonly now: () => Date;
-  /** Sends if there is a channel; what is not sent is said again on the next welcome. */
+  /** Sends a frame if there is a channel; a frame that is not sent is repeated after the next welcome. */
   readonly send: (frame: AgentFrame) => void;
-  /** The hub goes by the result of a task whose effect waited for that (`effectOnceAccepted`); durable when it resolves. */
+  /** Called when the hub has accepted the result of a task whose effect waits for that (`effectOnceAccepted`); durable when it resolves. */
   readonly onAccepted: (taskId: TaskId, type: TaskType) => Promise<void>;
   readonly log: Log;
 }
@@ -43,24 +43,24 @@ interface Job {
   readonly input: Json;
   readonly abort: AbortController;
   running: boolean;
-  /** Its reply is given; what it still does is of no interest. */
+  /** The task has replied; its further work does not matter. */
   ended: boolean;
 }
 
-/** What runs has this long to end when the agent stops; systemd's own patience is longer. */
+/** How long running tasks have to end when the agent stops; systemd's own limit is longer. */
 const STOP_WITHIN_MS = 5_000;
 
 /**
- * Carries out orders: verify, journal, run once, journal, report until acknowledged. Orders of a lane run one after the other. What was started and has
- * no recorded end when the agent starts is reported as `interrupted`: whether to run it again is the hub's to decide.
+ * Carries out orders: verify, journal, run once, journal, report until acknowledged. Orders of a lane run one after the other. A task that was started and has
+ * no recorded end when the agent starts is reported as `interrupted`: the hub decides whether to run it again.
  */
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #jobs = new Map<TaskId, Job>();
-  /** Replies that the journal could not take; lost with the process, which then reports `interrupted`. */
+  /** Replies that the journal could not store. They are lost with the process, which then reports `interrupted`. */
   readonly #unjournalled = new Map<TaskId, Ref & { type: string; reply: WireReply }>();
   #taking: Promise<void> = Promise.resolve();
-  /** What was taken last in each lane. */
+  /** The last accepted order of each lane. */
   readonly #lanes = new Map<TaskLane, Promise<void>>();
   readonly #atWork = new Set<Promise<void>>();
   #stopping = false;
@@ -68,7 +68,7 @@ export class Runner {
     this.#options = options;
   }
 
-  /** Called once, before the first hello. What was never started may be offered again without harm, whatever its type. */
+  /** Called once, before the first hello. A task that was never started may be offered again without harm, whatever its type. */
   async recover(): Promise<void> {
     const { journal } = this.#options;
     for (const entry of [...journal.withState("received"), ...journal.withState("started")]) {
@@ -77,13 +77,13 @@ export class Runner {
     }
   }
 
-  /** Says again what the hub has not acknowledged; on each welcome and with each heartbeat. */
+  /** Repeats replies that the hub has not acknowledged; on each welcome and with each heartbeat. */
   resend(): void {
     for (const { task_id, epoch, reply } of [...this.#options.journal.unreported(), ...this.#unjournalled.values()])
       if (reply !== undefined) this.#options.send({ type: "task.result", task_id, epoch, reply });
   }
 
-  /** One after the other, so that the same order twice at once meets its own record. */
+  /** Orders are accepted one after the other, so that the same order twice at once finds its own record. */
   offer(order: SignedOrder): Promise<void> {
     const taken = this.#taking.then(() => this.#take(order));
     this.#taking = taken.catch(() => undefined);

@@ -1,4 +1,4 @@
-/** What is made of a BMC that does not do what MAAS, or the hub itself, asks of it: a part of the taxonomy of `failures.ts`. */
+/** Failures of a BMC that does not do what MAAS, or the hub itself, asks of it: a part of the taxonomy of `failures.ts`. */
 export const BMC_POWER_FAILURE = {
   retry: "bounded",
   endsAs: "failed_manual_intervention",
@@ -15,13 +15,13 @@ export const BMC_POWER_FAILURE = {
     "bmc_tool_missing",
   ],
   exceptions: {
-    // Racks come back to a region that was restarted later than it answers.
+    // After a region restarts, it answers before its racks are connected again.
     bmc_unreachable: { retry: "until_deadline" },
     bmc_no_answer: {
       nextAction:
         "Check the BMC's address and cabling, and the hub's route to it (IPMI: UDP 623, Redfish: TCP 443), then resume; or add the machine in MAAS by hand with that BMC address, then resume.",
     },
-    // A BMC locks a login that is tried again and again.
+    // Many BMCs lock a login after several failed tries.
     bmc_login_refused: {
       retry: "never",
       nextAction:

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What can be wrong between a node and its machine: lifecycle 6.2 and 6.4, a name each. */
+/** The kinds of drift between a node and its machine, as in lifecycle 6.2 and 6.4. */
 const DRIFT_RULES = [
   "machine_deleted",
   "released_outside",
@@ -24,12 +24,12 @@ const DRIFT_SEVERITIES = ["critical", "high", "warning", "info"] as const;
 export const DriftSeverity = z.enum(DRIFT_SEVERITIES);
 export type DriftSeverity = z.output<typeof DriftSeverity>;
 
-/** What the reconciler does about it by itself. */
+/** The actions that the reconciler takes by itself. */
 const DRIFT_ACTIONS = ["none", "quarantine", "update_host", "reseed_hardware_sync", "release_machine"] as const;
 export const DriftAction = z.enum(DRIFT_ACTIONS);
 export type DriftAction = z.output<typeof DriftAction>;
 
-/** What a drift is, as it is stored, shown and told (lifecycle 6.5). */
+/** A drift, as it is stored, shown and published (lifecycle 6.5). */
 export const DriftDetails = z.strictObject({
   rule: DriftRule,
   severity: DriftSeverity,
@@ -41,7 +41,7 @@ export const DriftDetails = z.strictObject({
   /** What happened, to what, and what to do next. */
   message: z.string(),
   detected_at: z.string(),
-  /** Why the action was not taken, where it was not. */
+  /** Why the action was not taken; null if it was. */
   held_back: z.string().nullable(),
 });
 export type DriftDetails = z.output<typeof DriftDetails>;

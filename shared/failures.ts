@@ -6,11 +6,11 @@ import { BMC_POWER_FAILURE } from "./bmc-failures.ts";
  */
 export const NEXT_VERBS = ["retry", "resume", "rerun", "restart_clean", "adopt"] as const;
 
-/** What an operator reads and does once the workflow has ended with the failure. */
+/** What an operator reads and does after the workflow has ended with the failure. */
 interface Ending {
   /** Workflow status once retries are used up. */
   readonly endsAs: "failed_retryable" | "failed_manual_intervention";
-  /** The operator verb (lifecycle 4.9) that goes on once `nextAction` was seen to. */
+  /** The operator verb (lifecycle 4.9) that continues the workflow after the operator has done `nextAction`. */
   readonly nextVerb: (typeof NEXT_VERBS)[number];
   readonly nextAction: string;
 }
@@ -19,14 +19,14 @@ type Retry = "never" | "bounded" | "until_deadline";
 
 type Rule = Ending & {
   /**
-   * `bounded`: the engine retries by the stage's retry policy before it gives up; `never`: the first failure ends the run; `until_deadline`: whatever
-   * could not be asked is away, and is waited for until the stage's own deadline: attempts count only what was refused.
+   * `bounded`: the engine retries by the stage's retry policy before it gives up. `never`: the first failure ends the run. `until_deadline`: the service is
+   * unavailable, and the stage waits for it until its own deadline; attempts count only refused requests.
    */
   readonly retry: Retry;
   /** Whether stages are compensated when the workflow fails with this class (decision W2: only a failed deploy is). */
   readonly compensate: boolean;
   readonly codes: readonly string[];
-  /** Codes that end or are tried again otherwise than the rest of their class. */
+  /** Codes whose ending or retry rule differs from the rest of their class. */
   readonly exceptions?: Readonly<Record<string, Partial<Ending> & { readonly retry?: Retry }>>;
 };
 
@@ -117,7 +117,7 @@ export const FAILURES = {
       maas_unavailable: AWAY,
       maas_conflict_transient: AWAY,
       maas_server_error: AWAY,
-      // Lifecycle 5.8: a release that does not get through is a person's to look at.
+      // Lifecycle 5.8: a person must look at a release that does not finish.
       release_timeout: {
         endsAs: "failed_manual_intervention",
         nextVerb: "resume",
@@ -141,7 +141,7 @@ export const FAILURES = {
         nextAction:
           "See to the onboardings of the profile that hold its places to deploy, or raise its deploy_max_parallel, then retry the stage.",
       },
-      // Lifecycle 5.8: what the agent could not do ends with a person after a few tries.
+      // Lifecycle 5.8: after a few tries a person must look at what the agent could not do.
       drain_failed: {
         endsAs: "failed_manual_intervention",
         nextVerb: "resume",
@@ -257,7 +257,7 @@ export const FAILURES = {
     retry: "never",
     endsAs: "failed_manual_intervention",
     compensate: false,
-    // From the top every stage takes what it finds, wherever the machine was put; the stage that met it never could (lifecycle 4.9).
+    // From the first stage on, every stage adopts the state that it finds; the stage that met the unknown state never can (lifecycle 4.9).
     nextVerb: "rerun",
     nextAction:
       "Look at the machine in MAAS. Where it is nobody's, bring it to New or Ready; where it is this host's, bring it back to what it was. Then rerun, or cancel.",
@@ -326,7 +326,7 @@ export type FailureClass = keyof typeof FAILURES;
 export type FailureCode<C extends FailureClass = FailureClass> = (typeof FAILURES)[C]["codes"][number];
 export const FAILURE_CLASSES = Object.keys(FAILURES) as FailureClass[];
 
-/** Evidence that what the workflow did outside is still there: its compensation failed for good. */
+/** Evidence that effects of the workflow still exist outside: its compensation failed for good. */
 export const NOT_UNDONE = "compensation_failed";
 const ENDING_NOT_UNDONE: Ending = {
   endsAs: "failed_manual_intervention",
@@ -335,7 +335,7 @@ const ENDING_NOT_UNDONE: Ending = {
     "What it did could not be undone. See to what the evidence names under compensation_failed, then restart clean or cancel: either undoes it first.",
 };
 
-/** The class's rule with the code's own exceptions: the one place that says how a failure is handled. */
+/** The rule of the class with the exceptions of the code: the one place that decides how a failure is handled. */
 export function ruleOf(
   failed: Pick<Failure, "class" | "code"> & { readonly evidence?: Evidence },
 ): Omit<Rule, "codes" | "exceptions"> {

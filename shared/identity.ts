@@ -1,5 +1,5 @@
 /**
- * How two users of one identity were found out (decision I1), with what that means in words. A closed set: events, conditions and the API name these codes.
+ * The kinds of evidence that two hosts use one identity (decision I1), with their meaning in words. The set is closed: events, conditions and the API name these codes.
  */
 export const CLONE_EVIDENCE = {
   replaced_certificate: "a certificate was used again and again after the one that replaced it",
@@ -12,5 +12,5 @@ export const CLONE_EVIDENCE = {
 export type CloneEvidence = keyof typeof CLONE_EVIDENCE;
 export const CLONE_EVIDENCE_CODES = Object.keys(CLONE_EVIDENCE) as [CloneEvidence, ...CloneEvidence[]];
 
-/** A known key may still renew this long after its certificate has expired: a host that was off must not be locked out (architecture 11). */
+/** A certificate may still be renewed this long after it has expired: a host that was off must not be locked out (architecture 11). */
 export const RENEWABLE_AFTER_EXPIRY_DAYS = 7;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { namedBy } from "./api/extensions.ts";
 
-/** Branded ids: a SiteId handed where a NodeId belongs does not compile. */
+/** Branded ids: passing a SiteId where a NodeId belongs does not compile. */
 export const NodeId = z
   .uuid()
   .meta(

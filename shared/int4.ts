@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** PostgreSQL's `integer` ends here. Every whole number of a border that reaches such a column is one of these, or has a smaller bound of its own. */
+/** The largest PostgreSQL `integer`. Every whole number that enters such a column has this limit, or a smaller one of its own. */
 export const INT4_MAX = 2_147_483_647;
 export const Int4 = z.int().min(0).max(INT4_MAX);
 export const PositiveInt4 = z.int().min(1).max(INT4_MAX);

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { Int4 } from "./int4.ts";
 
-/** As long as the agent makes them. */
+/** The agent limits its texts to the same length. */
 const Text = z.string().max(200);
 
-/** What the agent saw of its host; sizes in bytes. Facts only: what it means for the SKU is decided by the hub. */
+/** The agent's facts about its host; sizes in bytes. The hub decides what they mean for the SKU. */
 export const Inventory = z.strictObject({
   hostname: z.string().max(253),
   boot_id: z.string().max(64),

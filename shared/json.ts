@@ -3,16 +3,16 @@ import { z } from "zod";
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export const Json: z.ZodType<Json> = z.json() as z.ZodType<Json>;
 
-/** How much JSON there may be where no schema says its shape. */
+/** Limits of JSON for which no schema gives the shape. */
 export interface JsonBounds {
   readonly depth: number;
-  /** Of all levels together: members, elements and the value itself. */
+  /** The number of members, elements and the value itself, over all levels. */
   readonly values: number;
-  /** Of all texts and names together. */
+  /** The length of all texts and names together. */
   readonly characters: number;
 }
 
-/** JSON of any shape and of a bounded size. Where a bound is passed no deeper level is looked at, however much there is of it. */
+/** JSON of any shape and of a bounded size. The check stops at the first exceeded limit and reads no deeper level, however large the rest is. */
 export const boundedJson = (bounds: JsonBounds): z.ZodType<Json> =>
   z.custom<Json>(
     (value) => isWithin(value, bounds),
@@ -37,7 +37,7 @@ function isWithin(value: unknown, { depth, values, characters }: JsonBounds): bo
   return valuesLeft >= 0;
 }
 
-/** One text per value: keys sorted, no spaces, `undefined` members left out. Both ends hash and sign this text, so it must never change. */
+/** The one canonical text of a value: keys sorted, no spaces, `undefined` members left out. Hub and agent hash and sign this text, so its format must never change. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   if (value !== null && typeof value === "object") {

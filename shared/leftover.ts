@@ -1,8 +1,8 @@
 import type { Evidence } from "./failures.ts";
 
-/** What is still there outside although a workflow is over: no end says more than is true. */
+/** An effect that still exists outside although the workflow is over, so that the end does not claim too much. */
 export interface Leftover {
-  /** What it is, and in which state. */
+  /** What is left, and in which state. */
   readonly message: string;
   readonly nextAction: string;
   readonly evidence: Evidence;

@@ -19,7 +19,7 @@ export const ReportedCondition = z.strictObject({
 });
 export type ReportedCondition = z.output<typeof ReportedCondition>;
 
-/** One readiness signal: idempotent by `signal_id`, bound to a provisioning `generation`; an older generation is kept, never applied. */
+/** One readiness signal: idempotent by `signal_id`, bound to a provisioning `generation`. A signal of an older generation is stored and never applied. */
 export const ReadinessSignal = z.strictObject({
   signal_id: z.uuid(),
   generation: Int4,
@@ -28,7 +28,7 @@ export const ReadinessSignal = z.strictObject({
 });
 export type ReadinessSignal = z.output<typeof ReadinessSignal>;
 
-/** A signal of somebody who is not the agent, and may not know the boot: an external provisioning system, or cloud-init. */
+/** A signal of a source other than the agent, which may not know the boot id: an external provisioning system, or cloud-init. */
 export const ForeignReadinessSignal = z.strictObject({
   ...ReadinessSignal.shape,
   boot_id: ReadinessSignal.shape.boot_id.optional(),
@@ -47,12 +47,12 @@ export const ForeignReadinessSignal = z.strictObject({
 });
 export type ForeignReadinessSignal = z.output<typeof ForeignReadinessSignal>;
 
-/** What came of a signal: `kept` is one of another generation than the node's, `known` one whose id was there already. */
+/** The result of a signal: `kept` means that it is of another generation than the node's, `known` that its id was accepted before. */
 export const SignalOutcome = z.enum(["applied", "kept", "known"]);
 export type SignalOutcome = z.output<typeof SignalOutcome>;
 
-/** Who sends signals; the hub writes what it knows itself. */
+/** The sources that send signals; the hub writes its own conditions directly. */
 export type ReadinessSource = Exclude<ConditionSource, "hub">;
 
-/** A condition of a type that this source may say. */
+/** A condition of a type that this source may report. */
 export type ConditionOf<S extends ConditionSource> = ReportedCondition & { readonly type: ConditionTypeOf<S> };

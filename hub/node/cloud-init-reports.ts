@@ -14,7 +14,7 @@ export const phoneHomeCondition = (form: URLSearchParams): Said => ({
   ),
 });
 
-/** The one event of a boot's eighty that says how cloud-init ended. Others, of this version or a later one, are none. */
+/** The only event, of about eighty in a boot, that says how cloud-init ended. Other events, also of later versions, do not match. */
 const LastEvent = z.object({
   name: z.literal("modules-final"),
   event_type: z.literal("finish"),
@@ -27,7 +27,7 @@ const ENDINGS = {
   FAIL: { status: "False", reason: "Failed" },
 } as const;
 
-/** What an event of cloud-init's reporting webhook says of the node; null for all but the last of a boot. */
+/** The condition that follows from an event of cloud-init's reporting webhook; null for all events but the last of a boot. */
 export function eventCondition(event: unknown): Said | null {
   const last = LastEvent.safeParse(event);
   if (!last.success) return null;
@@ -36,8 +36,8 @@ export function eventCondition(event: unknown): Said | null {
 }
 
 /**
- * The signal that a report makes. Its id is made of the token's hash and of the report as it was sent: cloud-init may send one again, and nobody who does
- * not have the token can take its id. The host's clock may be wrong this early, so the time is that of receipt.
+ * The signal for a report. Its id is derived from the token's hash and the report as it was sent: cloud-init may repeat a report, and only the owner
+ * of the token can produce its id. The host's clock may be wrong this early, so the time is that of receipt.
  */
 export function reportedSignal(
   token: { sha256: string; generation: number },
@@ -60,7 +60,7 @@ function idOf(text: string): string {
   return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
-/** A host's text for an operator's eyes: one short line, without what terminals, readers or the database would stumble over. */
+/** Makes a host's text safe to show: one short line, without characters that disturb terminals, readers or the database. */
 const plain = (text: string): string =>
   text
     .toWellFormed()

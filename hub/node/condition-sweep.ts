@@ -15,19 +15,19 @@ import type { Log } from "../log.ts";
 import { periodically } from "../timing/periodically.ts";
 
 const EVERY_MS = 5_000;
-/** Without a look for so long no hub was there, or none could write: what was said meanwhile was heard by nobody. */
+/** If no sweep ran for this long, no hub was running or able to write, so reports of that time were not received. */
 const OUTAGE_SECONDS = 30;
 
-/** One transaction's worth. After an outage a whole fleet may fall silent at once, and agents write meanwhile. */
+/** The limit of one transaction. After an outage a whole fleet may become stale at once, while agents write. */
 const AT_ONCE = 500;
-/** So many transactions a look; the next look goes on. */
+/** The limit of transactions in one sweep; the next sweep continues. */
 const MOST_STEPS = 20;
 
 /**
- * Notices conditions whose life is over: tells it once, and wakes whoever waits on their nodes. That they are stale needs no look, as each reader sees it
- * by the clock. After a time in which no hub could hear anybody, what held before holds for the grace, so that agents can say it again first: nobody
- * is barred for the hub's own outage (decision F2). What was stale before stays stale. Each step is a transaction of its own, so a hub that dies, or
- * another one that looks as well, goes on where the last one ended.
+ * Finds conditions whose life is over, reports each once, and wakes the workflows that wait on their nodes. Readers see from the clock that a condition is stale, so they do
+ * not need the sweep. After a time in which no hub could receive reports, conditions that held before hold for the grace period, so that agents can repeat them first: no node
+ * is barred because of the hub's own outage (decision F2). Conditions that were stale before stay stale. Each step is a transaction of its own, so after a hub's death, or
+ * beside another hub's sweep, the next step continues where the last one ended.
  */
 export async function sweepConditions(inTx: InTx, graceMs: number, atOnce = AT_ONCE): Promise<number> {
   let told = 0;
@@ -76,7 +76,7 @@ interface ConditionSweepOptions {
   readonly inTx: InTx;
   readonly log: Log;
   readonly graceMs: number;
-  /** Whether hosts can reach this hub at all: one that they cannot says nothing about who is silent. */
+  /** Whether hosts can reach this hub at all: if not, the hub knows nothing about silent hosts. */
   readonly listens: () => boolean;
 }
 

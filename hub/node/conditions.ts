@@ -8,9 +8,9 @@ import { forgetOldSignals, insertSignal } from "../db/queries/readiness-signals.
 import type { Tx } from "../db/tx.ts";
 
 /**
- * Takes a readiness signal: once per id, and onto the conditions only when it is of the node's present generation (architecture 11). One of
- * another generation is kept and not applied, and so is a type that is not this source's to say, e.g. one of a newer agent. A condition observed earlier
- * than the one that is there does not replace it, unless that one is stale: a host's clock that was set back must not make its agent unheard.
+ * Accepts a readiness signal once per id, and applies it to the conditions only if it is of the node's present generation (architecture 11). A signal of
+ * another generation is stored and not applied. The same holds for a type that this source may not report, e.g. one of a newer agent. A condition that was observed earlier
+ * than the present one does not replace it, unless the present one is stale: an agent must not be ignored because its host's clock was set back.
  */
 export async function applyReadinessSignal(
   tx: Tx,
@@ -37,7 +37,7 @@ export async function applyReadinessSignal(
   return "applied";
 }
 
-/** Whether the channel is open is the hub's own knowledge; nobody else's word on it counts. */
+/** Only the hub itself decides whether the channel is open; reports of other sources do not count. */
 export const writeConnected = (
   tx: Tx,
   node: { id: NodeId; generation: number },

@@ -5,27 +5,27 @@ import { recordNodeEvent } from "../db/queries/node-events.ts";
 import { nodes } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
-/** Who keeps new work off a node (decision N1): an operation for as long as it needs, or a person until a person lifts it. */
+/** Who set a cordon (decision N1): an operation for as long as it needs, or a person until a person lifts it. */
 export type CordonOwner = `operation:${string}` | `operator:${string}`;
 
 export const isOperations = (owner: string | null): boolean => owner?.startsWith("operation:") === true;
 
-/** An operation's cordon, where there is none: somebody else's stays theirs. */
+/** Sets an operation's cordon if the node has none; a cordon of another owner stays. */
 export const cordonForOperation = (tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<void> =>
   write(tx, nodeId, { owner: `operation:${operationId}`, reason }, isNull(nodes.cordonReason));
 
-/** A person's word goes over an operation's, which must not lift it at its end, and over an earlier person's. The same word again changes nothing. */
+/** A person's cordon replaces an operation's, which then does not end with the operation, and an earlier person's. The same request again changes nothing. */
 export const cordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: string): Promise<void> => {
   const owner = `operator:${name}` as const;
   const differs = sql`(${nodes.cordonOwner}, ${nodes.cordonReason}) is distinct from (${owner}::text, ${reason}::text)`;
   return write(tx, nodeId, { owner, reason }, differs);
 };
 
-/** Lifts the cordon of an operation; one that a person set stays. */
+/** Lifts the cordon of an operation; a person's cordon stays. */
 export const uncordonOfOperation = (tx: Tx, nodeId: NodeId, reason: string): Promise<void> =>
   lift(tx, nodeId, "operation", reason, like(nodes.cordonOwner, "operation:%"));
 
-/** Lifts a person's cordon, whoever that was; callers have seen that it is no operation's. */
+/** Lifts a person's cordon, whoever that person was; callers have checked that it is not an operation's. */
 export const uncordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: string): Promise<void> =>
   lift(tx, nodeId, `operator:${name}`, reason, isNotNull(nodes.cordonReason));
 

@@ -16,7 +16,7 @@ export interface NewNode {
   readonly owner: MoveOwner;
 }
 
-/** Makes the node's record (lifecycle 8.1). The id is given: asked again with the same one, it returns the record that is there. */
+/** Creates the node's record (lifecycle 8.1). The caller gives the id: called again with the same id, it returns the existing record. */
 export async function createNode(tx: Tx, input: NewNode): Promise<{ node: Node; created: boolean }> {
   const { owner, ...values } = input;
   const status = input.onboardingMode === "maas" ? "enrolling" : "bootstrap_issued";

@@ -6,7 +6,7 @@ import type { Tx } from "../db/tx.ts";
 
 export const tokenHash = (token: string): string => createHash("sha256").update(token).digest("hex");
 
-/** A one-time token of 32 random bytes; only its hash is kept. Unused ones of the node are revoked, and the node is at its generation. */
+/** Issues a one-time token of 32 random bytes; only its hash is stored. The node's unused tokens are revoked, and the node gets this generation. */
 export async function issueEnrollmentToken(
   tx: Tx,
   request: TokenRequest,

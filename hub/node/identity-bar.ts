@@ -22,8 +22,8 @@ export interface CloneFound {
 }
 
 /**
- * Ends the identity for both of its users: nobody can tell from here which one is the right one. The node is quarantined where it was in service; an
- * onboarding under way goes on without its agent, and fails by itself. Once for each generation; false when that was done before.
+ * Ends the identity for both hosts, because the hub cannot know which one is right. The node is quarantined if it was in service; an
+ * onboarding under way continues without its agent, and fails by itself. Once for each generation; false if it was done before.
  */
 export async function barIdentity(tx: Tx, nodeId: NodeId, generation: number, found: CloneFound): Promise<boolean> {
   const node = await lockNode(tx, nodeId);
@@ -52,7 +52,7 @@ async function quarantine(tx: Tx, { id, status }: Node, message: string): Promis
   return (await moveNode(tx, id, { from: status, to: "quarantined", owner: "identity" }, message)).moved;
 }
 
-/** The node has enrolled anew, by a token that only an operator or an onboarding could have given it. */
+/** The node has enrolled again, with a token that only an operator or an onboarding could have issued. */
 export async function healIdentity(tx: Tx, node: Node): Promise<void> {
   const bar = await healBar(tx, node.id, node.generation);
   if (bar === null) return;
@@ -66,7 +66,7 @@ export async function healIdentity(tx: Tx, node: Node): Promise<void> {
   });
 }
 
-/** The quarantine was the bar's own and its cause is gone: the agent that enrolled anew is connected (decision N4). True when it was lifted. */
+/** Lifts the bar's own quarantine when its cause is gone: the agent that enrolled again is connected (decision N4). True if it was lifted. */
 export async function liftIdentityQuarantine(tx: Tx, node: Node): Promise<boolean> {
   if (node.status !== "quarantined" || !(await endQuarantine(tx, node.id))) return false;
   const message = "The agent that enrolled anew is connected: the cause of the quarantine is gone";

@@ -11,8 +11,8 @@ import { cordonForOperation, uncordonOfOperation } from "./cordon.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * How operations take a node through `draining` and `removing` (state model 3.2, decision N3). Each step locks the record, goes by the
- * status that it finds, and adopts one that is further on already; `refused` says what the node is instead (null: there is none).
+ * How operations move a node through `draining` and `removing` (state model 3.2, decision N3). Each step locks the record, reads its
+ * status, and adopts a status that is further on already. `refused` gives the node's actual status (null: there is no node).
  */
 export type Step =
   | { readonly kind: "moved" | "adopted"; readonly status: NodeStatus }
@@ -55,8 +55,8 @@ export async function retire(tx: Tx, nodeId: NodeId, reason: string): Promise<St
 }
 
 /**
- * Gives up a drain: the node is offline until its agent is heard of, which makes it active. One that was quarantined is so again, as nothing has
- * proven it healthy. Only for the operation that owns the state; for any other nothing changes.
+ * Gives up a drain. The node becomes offline until its agent reports, which makes it active. A node that was quarantined becomes quarantined again, because nothing has
+ * proven it healthy. Only for the operation that owns the state; any other call changes nothing.
  */
 export async function leaveDraining(
   tx: Tx,
@@ -109,8 +109,8 @@ export async function leaveRemoving(tx: Tx, nodeId: NodeId, operationId: string,
 }
 
 /**
- * The end of a node: its certificates and tokens are void, its sessions are closed, its identity is never used again (state model 3.3). Its
- * machine is: it may be onboarded as another node.
+ * Ends a node: its certificates and tokens become void, its sessions are closed, and its identity is never used again (state model 3.3). Its
+ * machine can be used again: it may be onboarded as another node.
  */
 export async function deleteNode(tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<Step> {
   const entered = await enterRemoving(tx, nodeId, operationId, reason);
@@ -122,7 +122,7 @@ export async function deleteNode(tx: Tx, nodeId: NodeId, operationId: string, re
   return { kind: "moved", status: "deleted" };
 }
 
-/** Takes over a state that an earlier operation left: it is owned by whoever holds the node. */
+/** Takes over a state that an earlier operation left: the operation that holds the node owns the state. */
 async function own(tx: Tx, nodeId: NodeId, operationId: string): Promise<void> {
   await tx
     .update(nodes)

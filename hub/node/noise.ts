@@ -5,10 +5,10 @@ import { readNode } from "../db/queries/nodes.ts";
 import type { Tx } from "../db/tx.ts";
 
 const NOISY = "agent.noisy";
-/** An event is not said again within this time, however often the host begins anew. */
+/** An event is not repeated within this time, however often the host becomes noisy again. */
 const EVENT_EVERY_MINUTES = 10;
 
-/** A node whose host sends more than a host may, or does so no more: told as a condition, and as an event when it begins. */
+/** Records that a node's host sends more than its budget, or no longer does: as a condition, and with an event when it begins. */
 export async function writeNoise(
   tx: Tx,
   { nodeId, noisy, kind }: { readonly nodeId: NodeId; readonly noisy: boolean; readonly kind: string },

@@ -13,22 +13,22 @@ import { periodically } from "../timing/periodically.ts";
 import { writeConnected } from "./conditions.ts";
 import { moveNode } from "./move-node.ts";
 
-/** Silence beyond the time to live before an agent counts as unreachable: one lost beat is none. */
+/** How long an agent may be silent beyond its time to live before it counts as unreachable: one lost heartbeat is not enough. */
 const SILENCE_MS = 30_000;
 const EVERY_MS = 5_000;
-/** Nodes moved in one transaction: a contact of one of them waits until it ends, and with it all that came in the same second. */
+/** Nodes moved in one transaction. A contact of one of them waits until it ends, and so do all contacts of the same second. */
 const SLICE = 100;
 
-/** Which of the nodes that would become offline may not, since they are too many at once (decision F1). */
+/** Returns which of the nodes that would become offline must not, because they are too many at once (decision F1). */
 export type HoldBack = (tx: Tx, nodes: readonly SilentNode[], afterOutage: boolean) => Promise<ReadonlySet<NodeId>>;
 
 export interface SweepOptions {
   readonly inTx: InTx;
-  /** How long this hub has been up and able to sweep; none is offline whose time to live is more than half of it (decision F2). */
+  /** How long this hub has been running and able to sweep. A node whose time to live is more than half of this is not marked offline (decision F2). */
   readonly upForMs: number;
   readonly silenceMs?: number;
   readonly holdBack: HoldBack;
-  /** This hub has not been up, or able to write contacts, for long: what it has not heard of may be its own doing. */
+  /** This hub has not been running, or able to write contacts, for long: silence may be its own fault. */
   readonly afterOutage: boolean;
 }
 export interface OfflineSweepOptions extends Omit<SweepOptions, "upForMs" | "afterOutage"> {
@@ -43,9 +43,9 @@ export interface SweepResult {
 }
 
 /**
- * Moves nodes that have been silent too long from active to offline, and back those that are heard of again. Unreachable is not dead: nothing
- * but the status and the condition changes, and the first hello brings them back too. How many may be moved is decided over all of them; then each is
- * looked at again in the transaction that moves it, some at a time.
+ * Moves nodes that have been silent too long from active to offline, and nodes that report again back to active. Unreachable does not mean dead: only
+ * the status and the condition change, and the first hello brings the nodes back too. The number that may be moved is decided over all of them. Then each is
+ * checked again in the transaction that moves it, some at a time.
  */
 export async function sweepOffline(options: SweepOptions): Promise<SweepResult> {
   const { inTx, afterOutage, upForMs, silenceMs = SILENCE_MS } = options;
@@ -53,13 +53,13 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
     const found = await findSilentNodes(tx, { silenceMs, upForMs });
     return { silent: found, held: await options.holdBack(tx, found.filter(isActive), afterOutage) };
   });
-  // One that is held back was told when it fell silent; as long as it is held back it is found by each sweep.
+  // A node that is held back was recorded as silent when it became so; each sweep finds it again while it is held back.
   const toWrite = silent.filter((node) => !(held.has(node.id) && node.session === "closed")).map((node) => node.id);
   let offline = 0;
   for (let at = 0; at < toWrite.length; at += SLICE) {
     offline += await inTx(async (tx) => {
       const still = await lockSilentNodes(tx, toWrite.slice(at, at + SLICE), { silenceMs, upForMs });
-      // A breaker that has opened since holds back as well; counted they are.
+      // A breaker that has opened since also holds nodes back; they still count.
       const heldSince = await options.holdBack(tx, still.filter(isActive), false);
       return fallSilent(tx, still, new Set([...held, ...heldSince]));
     });
@@ -71,7 +71,7 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
 
 const isActive = (node: SilentNode): boolean => node.status === "active";
 
-/** How many of these nodes, which the transaction holds, have become offline. */
+/** Moves these nodes, which the transaction has locked, to offline. Returns how many became offline. */
 async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlySet<NodeId>): Promise<number> {
   let offline = 0;
   for (const node of silent) {
@@ -85,7 +85,7 @@ async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlyS
   return offline;
 }
 
-/** Makes some of the nodes active that are heard of again; the answer is how many. */
+/** Makes some of the nodes active that report again; returns how many. */
 async function bringBack(tx: Tx): Promise<number> {
   const returned = await lockReturnedNodes(tx, SLICE);
   for (const node of returned) {
@@ -97,8 +97,8 @@ async function bringBack(tx: Tx): Promise<number> {
 }
 
 /**
- * Sweeps every few seconds. The grace begins anew after a gap, i.e. when the database was away or the process stood still: contacts could not
- * be written meanwhile, and a hub's own outage must not be taken for that of its agents (decisions F1, F2).
+ * Sweeps every few seconds. The grace period starts again after a gap, i.e. when the database was unavailable or the process was paused. Contacts could not
+ * be written meanwhile, and an outage of the hub must not count as an outage of its agents (decisions F1, F2).
  */
 export function startOfflineSweep(options: OfflineSweepOptions): { close(): Promise<void> } {
   const everyMs = options.everyMs ?? EVERY_MS;
@@ -108,7 +108,7 @@ export function startOfflineSweep(options: OfflineSweepOptions): { close(): Prom
     const now = performance.now();
     if (now - sweptAt > 3 * everyMs) upSince = now;
     const upForMs = now - upSince;
-    // Before the grace is over the sweep only shows that it could: with no time up, no node is silent.
+    // During the grace period the sweep only shows that it can run: with no uptime, no node counts as silent.
     const { offline } = await sweepOffline({
       ...options,
       upForMs: upForMs < options.graceMs ? 0 : upForMs,

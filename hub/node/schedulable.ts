@@ -5,7 +5,7 @@ export interface SchedulingFacts {
   readonly status: NodeStatus;
   readonly cordonReason: string | null;
   readonly generation: number;
-  /** A drain closed the host, and nothing has shown since that it is open. */
+  /** A drain closed the host, and no later event has shown that it is open. */
   readonly hostClosed: boolean;
 }
 export interface ConditionFacts {
@@ -13,11 +13,11 @@ export interface ConditionFacts {
   readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
   readonly generation: number;
-  /** Nobody has said it again within its life: it is unknown, whatever was said. */
+  /** The condition was not repeated within its life: it is unknown, whatever its last value. */
   readonly stale: boolean;
 }
 
-/** May work be put on this node? Derived, never stored (architecture 3); `reasons` is empty exactly when it may. */
+/** Whether work may be put on this node. Computed and never stored (architecture 3); `reasons` is empty exactly if it may. */
 export function schedulability(
   node: SchedulingFacts,
   conditions: readonly ConditionFacts[],
@@ -38,7 +38,7 @@ export function schedulability(
   return { schedulable: reasons.length === 0, reasons };
 }
 
-/** Why this condition keeps work off a node of this generation; null: it does not. What an earlier provisioning said counts as not said. */
+/** Why this condition keeps work off a node of this generation; null: it does not. A report of an earlier generation counts as missing. */
 export function barredBy(
   type: string,
   bars: Bars,

@@ -39,10 +39,10 @@ export const NODE_TRANSITIONS = {
 
 type Table = typeof NODE_TRANSITIONS;
 type Items<L> = L extends readonly (infer O)[] ? O : never;
-/** draining and removing are entered only together with the operation that owns them (decision N3). */
+/** A node enters draining and removing only together with the operation that owns the state (decision N3). */
 type Operation<T> = T extends "draining" | "removing" ? { readonly operationId: string } : unknown;
 
-/** A move that the table allows; any other, or one by a wrong owner, does not compile. */
+/** A move that the table allows; any other move, or a move by a wrong owner, does not compile. */
 export type NodeMove = {
   [F in NodeStatus]: {
     [T in keyof Table[F]]: { readonly from: F; readonly to: T; readonly owner: Items<Table[F][T]> } & Operation<T>;

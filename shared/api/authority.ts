@@ -14,15 +14,15 @@ const keys = {
 
 export const Authority = z.strictObject({
   generation: z.int(),
-  /** Of the newest statement that hosts are told. */
+  /** The sequence number of the newest statement that hosts are sent. */
   sequence: z.int(),
   current: z.strictObject(keys),
-  /** Announced, and not in force yet. */
+  /** The announced generation that is not in force yet. */
   next: z.strictObject({ generation: z.int(), ...keys }).nullable(),
-  /** Enrolled hosts, and how many of them say that they believe the newest statement. */
+  /** Enrolled hosts, and how many of them report that they trust the newest statement. */
   hosts: z.int(),
   informed: z.int(),
-  /** Some of the others, those that were heard of last first. */
+  /** Some of the other hosts, the most recently seen first. */
   missing: z.array(z.strictObject({ id: NodeId, hostname: z.string(), status: NodeStatus, last_seen_at: Timestamp })),
 });
 

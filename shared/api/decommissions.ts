@@ -7,13 +7,13 @@ import { idOfHostsWork, StageEvent, workflowProgress } from "./workflow-progress
 export const DecommissionId = idOfHostsWork("listDecommissions", "decommission_id");
 
 export const Reason = z.string().min(1).max(256);
-/** How long an agent that is not connected is waited for before a person has to decide. */
+/** How long the operation waits for an agent that is not connected, before a person has to decide. */
 const agent_wait_seconds = z.int().min(0).max(86_400).default(900);
 
 /** Takes a node in service to `retired` (state model 3.2). */
 export const DrainCreate = z.strictObject({
   reason: Reason,
-  /** How long whoever is logged in has to leave. */
+  /** How long logged-in users have to leave. */
   deadline_seconds: z.int().min(0).max(86_400).default(3_600),
   /** Ends the sessions that are left at the deadline. */
   force: z.boolean().default(false),
@@ -25,7 +25,7 @@ export type DrainCreate = z.output<typeof DrainCreate>;
 export const RemoveCreate = z.strictObject({ reason: Reason, agent_wait_seconds });
 export type RemoveCreate = z.output<typeof RemoveCreate>;
 
-/** Gives the machine of a retired node, or what a removed one has left deployed, back to MAAS (lifecycle 6.4). */
+/** Gives back to MAAS the machine of a retired node, or the machine that a removed node left deployed (lifecycle 6.4). */
 export const ReleaseCreate = z.strictObject({ reason: Reason });
 export type ReleaseCreate = z.output<typeof ReleaseCreate>;
 
@@ -34,7 +34,7 @@ export const DecommissionCreated = z.strictObject({
   node_id: NodeId,
   mode: z.enum(DECOMMISSION_MODES),
   status: WorkflowStatus,
-  /** What the operation leaves behind that its caller may not expect; null: nothing. */
+  /** An effect of the operation that its caller may not expect; null: none. */
   warning: z.string().nullable(),
 });
 export type DecommissionCreated = z.output<typeof DecommissionCreated>;
@@ -48,7 +48,7 @@ export const Decommission = z.strictObject({
   maas_system_id: z.string().nullable(),
   mode: z.enum(DECOMMISSION_MODES),
   reason: z.string(),
-  /** The override of lifecycle 5.8: since when the operation may go on without the agent, who said so and why. */
+  /** The override of lifecycle 5.8: since when the operation may continue without the agent, who allowed it and why. */
   forced_at: Timestamp.nullable(),
   forced_by: z.string().nullable(),
   forced_reason: z.string().nullable(),

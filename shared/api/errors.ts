@@ -67,7 +67,7 @@ export class ApiError extends Error {
   readonly code: ApiErrorCode;
   readonly errors: Problem["errors"];
   readonly context: Problem["context"];
-  /** When to ask again; told in the answer's header. */
+  /** When the client may ask again; sent in the answer's Retry-After header. */
   readonly retryAfterSeconds: number | undefined;
   constructor(
     code: ApiErrorCode,

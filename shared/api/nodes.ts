@@ -28,10 +28,10 @@ export const NodeSummary = z.strictObject({
   sku_id: z.string(),
   gpus_total: z.int(),
   status: NodeStatus,
-  /** Derived, never stored (architecture 3). */
+  /** Computed and never stored (architecture 3). */
   schedulable: z.boolean(),
   unschedulable_reasons: z.array(z.string()),
-  /** Who keeps new work off it, and why: `operation:<id>` or `operator:<name>`. */
+  /** Who keeps new work off the node, and why: `operation:<id>` or `operator:<name>`. */
   cordon_reason: z.string().nullable(),
   cordon_owner: z.string().nullable(),
   onboarding_mode: z.enum(["maas", "manual"]),
@@ -83,7 +83,7 @@ export const NodeCreate = z.strictObject({
 });
 export type NodeCreate = z.output<typeof NodeCreate>;
 
-/** What a person runs as root on the host. It holds the enrollment token, is shown this once, and is kept nowhere. */
+/** The command that a person runs as root on the host. It contains the enrollment token, is shown only once, and is stored nowhere. */
 export const BootstrapCommand = z.strictObject({
   node_id: NodeId,
   bootstrap_command: z.string(),

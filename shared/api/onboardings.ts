@@ -11,7 +11,7 @@ const selectors = { site_id: SiteId, profile_id: ProfileId, sku_id: SkuId };
 const host = {
   ipmi_ip: IpAddress,
   hostname: Hostname,
-  /** Of the NIC that boots from the network: finds a machine that MAAS knows under another name and BMC (lifecycle 4.16). */
+  /** The MAC address of the NIC that boots from the network. It finds a machine that MAAS knows under another name and BMC (lifecycle 4.16). */
   pxe_mac: z
     .string()
     .transform((mac) => mac.toLowerCase())
@@ -52,14 +52,14 @@ export const BatchCreated = z.strictObject({
   onboardings: z.array(z.strictObject({ hostname: Hostname, onboarding_id: WorkflowId, node_id: NodeId })),
 });
 export type BatchCreated = z.output<typeof BatchCreated>;
-/** How a batch stands (lifecycle 4.4). `done`: nothing of it moves by itself any more. */
+/** The state of a batch (lifecycle 4.4). `done`: no host of it moves any more without an operator. */
 export const Batch = z.strictObject({
   batch_id: BatchId,
   site_id: SiteId,
   requested_by: z.string().nullable(),
   requested_at: Timestamp,
   started_at: Timestamp.nullable(),
-  /** When the last of it ended; null until it is done. */
+  /** When the last onboarding of the batch ended; null until the batch is done. */
   ended_at: Timestamp.nullable(),
   total: z.int(),
   succeeded: z.int(),
@@ -82,7 +82,7 @@ export type BatchFailure = z.output<typeof BatchFailure>;
 export const BatchDetail = z.strictObject({ ...Batch.shape, failures: z.array(BatchFailure) });
 export type BatchDetail = z.output<typeof BatchDetail>;
 
-/** What became of a verb for each onboarding of a batch that it was meant for. */
+/** The result of a verb for each onboarding of a batch that the verb was meant for. */
 export const BatchVerbResult = z.strictObject({
   batch_id: BatchId,
   applied: z.int(),
@@ -93,7 +93,7 @@ export const BatchVerbResult = z.strictObject({
       hostname: Hostname,
       verb: z.string().nullable(),
       status: WorkflowStatus,
-      /** Why nothing was done; null where it was. */
+      /** Why the verb did nothing; null if it did something. */
       skipped_because: z.string().nullable(),
     }),
   ),

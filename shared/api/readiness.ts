@@ -2,7 +2,7 @@ import { z } from "zod";
 import { NodeId } from "../ids.ts";
 import { SignalOutcome } from "../readiness.ts";
 
-/** The addresses hold the token; a proxy's host may take the place of theirs. */
+/** The URLs contain the token; the host name of a proxy may replace theirs. */
 export const ReportTokenIssued = z.strictObject({
   node_id: NodeId,
   generation: z.int(),
@@ -14,6 +14,6 @@ export const ReportTokenIssued = z.strictObject({
 export const ReadinessSignalTaken = z.strictObject({
   signal_id: z.uuid(),
   outcome: SignalOutcome,
-  /** The node's present one; a signal of another is kept and not applied. */
+  /** The node's present generation; a signal of another generation is stored and not applied. */
   node_generation: z.int(),
 });

@@ -5,13 +5,13 @@ import { NodeStatus } from "../node-status.ts";
 import { Reason } from "./decommissions.ts";
 import { Timestamp } from "./values.ts";
 
-/** Nodes that are machines of MAAS, by what the reconciler knows of them. */
+/** Counts of nodes that are bound to a machine of MAAS, by the reconciler's judgement. */
 const counts = {
   ok: z.int(),
   drifted: z.int(),
-  /** Drifts that a person knows of. */
+  /** Drifts that a person has acknowledged. */
   acknowledged: z.int(),
-  /** Not judged yet, or not since their machine was bound. */
+  /** Nodes that were not judged yet, or not since their machine was bound. */
   unreconciled: z.int(),
 };
 export const Breaker = z.strictObject({
@@ -19,12 +19,12 @@ export const Breaker = z.strictObject({
   kind: BreakerKind,
   state: z.enum(["open", "accepting", "closed"]),
   tripped_at: Timestamp.nullable(),
-  /** Nodes that waited to be moved when it tripped, and had been moved within the ten minutes before: together they were more than `move_limit`. */
+  /** Nodes that waited to be moved when the breaker tripped. Together with the nodes moved in the ten minutes before, they were more than `move_limit`. */
   would_move: z.int(),
   moved: z.int(),
   move_limit: z.int(),
   in_service: z.int(),
-  /** Some of the nodes that it held back when it tripped. */
+  /** Some of the nodes that the breaker held back when it tripped. */
   node_ids: z.array(NodeId),
   accept_until: Timestamp.nullable(),
   reset_at: Timestamp.nullable(),
@@ -44,9 +44,9 @@ export const ReconciliationStatus = z.strictObject({
       ...counts,
       last_look_at: Timestamp.nullable(),
       last_sweep_at: Timestamp.nullable(),
-      /** Machines that the last sweep found and could not read: they are taken neither as changed nor as gone. */
+      /** Machines that the last sweep found and could not read: they count neither as changed nor as gone. */
       unreadable_machines: z.int(),
-      /** Looks that have failed since the last good one, and why. */
+      /** Polls that have failed since the last good one, and why. */
       consecutive_failures: z.int(),
       last_error_code: z.string().nullable(),
       breakers: z.array(Breaker),
@@ -74,8 +74,8 @@ export const Drift = z.strictObject({
 export type Drift = z.output<typeof Drift>;
 
 /**
- * `acknowledge`: it is known and nothing is to be done about it while it is the same. `return_to_service`: the cause of the quarantine is gone, says
- * a person.
+ * `acknowledge`: the drift is known, and nothing is to be done about it while it stays the same. `return_to_service`: a person confirms that the cause of the
+ * quarantine is gone.
  */
 export const DriftResolve = z.strictObject({ action: z.enum(["acknowledge", "return_to_service"]), reason: Reason });
 export type DriftResolve = z.output<typeof DriftResolve>;
@@ -83,7 +83,7 @@ export type DriftResolve = z.output<typeof DriftResolve>;
 export const ReconciliationRun = z.strictObject({ site_id: SiteId });
 export const ReconciliationRequested = z.strictObject({ site_id: SiteId, requested: z.literal(true) });
 
-/** `accept_drift`: what is seen is true; let everything through for a quarter of an hour. */
+/** `accept_drift`: the drift is real; let every action through for a quarter of an hour. */
 export const BreakerReset = z.strictObject({
   kind: BreakerKind.default("quarantine"),
   accept_drift: z.boolean().default(false),

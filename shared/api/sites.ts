@@ -15,7 +15,7 @@ const siteFields = {
     .max(64)
     .regex(/^[a-z0-9][a-z0-9-]*$/, "must be lower-case letters, digits and hyphens"),
   region_code: z.string().min(1).max(64).describe("The operator's own name of the region; nodes carry it"),
-  /** Its spellings with a slash or /api/2.0 are the same (maas 1.1). */
+  /** Spellings with and without a trailing slash or /api/2.0 are equal (maas 1.1). */
   api_base_url: z
     .url({ protocol: /^https?$/ })
     .refine(
@@ -58,14 +58,14 @@ export const Site = z.strictObject({
   ...siteFields,
   status: Activation,
   default_profile_id: ProfileId.nullable(),
-  /** Which secrets were written; never their values. */
+  /** Which secrets have been written; never their values. */
   credentials: z.strictObject({ maas_token: z.boolean(), power: z.boolean(), deploy_password: z.boolean() }),
   created_at: Timestamp,
   updated_at: Timestamp,
 });
 export type Site = z.output<typeof Site>;
 
-/** What a person can type at a login, and what the host's crypt(3) takes: 511 bytes. */
+/** Text that a person can type at a login, and that the host's crypt(3) accepts: 511 bytes. */
 const DeployPassword = z
   .string()
   .min(8)
@@ -94,14 +94,14 @@ export const SiteCredentials = z
   .refine((parts) => Object.keys(parts).length > 0, "must name at least one secret");
 export type SiteCredentials = z.output<typeof SiteCredentials>;
 
-/** Another address of the region that the site has, and the token that it has. */
+/** Another address of the region that the site already has, with the site's present token. */
 export const SiteMove = z.strictObject({
   api_base_url: siteFields.api_base_url,
   maas_token: MaasToken,
   reason: Reason,
 });
 
-/** What a probe looks at. All but the first six are told as warnings: they bite later, and not every host. */
+/** The checks of a probe. All but the first six give warnings: those faults appear later, and not for every host. */
 const PROBE_CHECKS = [
   "reachable",
   "clock",
@@ -119,7 +119,7 @@ const PROBE_CHECKS = [
 ] as const;
 export const SiteProbe = z.strictObject({
   maas_version: z.string().nullable(),
-  /** Null where MAAS's answer bore no date. */
+  /** Null if MAAS's answer had no date. */
   clock_ahead_seconds: z.int().nullable(),
   username: z.string().nullable(),
   is_superuser: z.boolean().nullable(),
@@ -128,7 +128,7 @@ export const SiteProbe = z.strictObject({
     z.strictObject({
       name: z.enum(PROBE_CHECKS),
       status: z.enum(["ok", "warning", "failed"]),
-      /** The profile that it is about; null for the site as a whole. */
+      /** The profile that the check concerns; null for the site as a whole. */
       profile: z.string().nullable(),
       message: z.string(),
     }),
@@ -136,7 +136,7 @@ export const SiteProbe = z.strictObject({
 });
 export type SiteProbe = z.output<typeof SiteProbe>;
 
-/** A comma would end it in MAAS's list (maas 2.5). */
+/** A comma would separate two names in MAAS's list (maas 2.5). */
 const ScriptName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/, "must be the name or tag of a script: letters, digits, . _ -");
@@ -151,13 +151,13 @@ const profileFields = {
   description: z.string().max(512).nullable().default(null),
   distro_series: z.string().min(1).max(64).default("ubuntu/noble"),
   architecture: z.string().min(1).max(64).default("amd64/generic"),
-  /** Where racks or classes of hosts diverge from the site (lifecycle 3.6); null is as the site says. */
+  /** Differences of racks or classes of hosts from the site (lifecycle 3.6); null means the site's value. */
   pxe_iface: InterfaceName.nullable().describe("In place of the site's").default(null),
   pxe_vlan_vid: siteFields.pxe_vlan_vid.nullable().describe("In place of the site's").default(null),
   node_pxe_iface: InterfaceName.nullable().describe("In place of the site's").default(null),
-  /** Names or tags of MAAS's scripts, as its commission takes them; none leaves the choice to MAAS. */
+  /** Names or tags of MAAS's scripts, as its commission call takes them; an empty list leaves the choice to MAAS. */
   commissioning_scripts: z.array(ScriptName).max(32).default([]),
-  /** The same of tests; the one word `none` runs no test. */
+  /** Names or tags of test scripts; the single word `none` runs no test. */
   testing_scripts: z.array(ScriptName).max(32).default([]),
   strict_pxe_preflight: z
     .boolean()
@@ -220,10 +220,10 @@ const profileFields = {
   hardware_sync_seed_timeout_seconds: Seconds.default(1800),
   hardware_sync_health_timeout_seconds: Seconds.default(2700),
   agent_enrollment_timeout_seconds: Seconds.default(1800),
-  /** With the disk erasing that MAAS may do by its own configuration. */
+  /** Includes the disk erasing that MAAS may do by its own configuration. */
   release_timeout_seconds: Seconds.default(14_400),
   power_off_timeout_seconds: Seconds.default(900),
-  /** How long a retired node stays deployed before the hub releases its machine by itself (lifecycle 6.4); null: never. */
+  /** How long a retired node stays deployed before the hub releases its machine automatically (lifecycle 6.4); null: never. */
   retired_release_after_seconds: z.int().min(0).max(31_536_000).nullable().default(3600),
 };
 
@@ -279,7 +279,7 @@ export const SkuCreate = z.strictObject({
   gpus_total: z.int().min(0).max(64),
 });
 export type SkuCreate = z.output<typeof SkuCreate>;
-/** A patch names only what changes; the id stays, for nodes and onboardings name it. */
+/** A patch names only what changes. The id stays, because nodes and onboardings refer to it. */
 export const SkuPatch = z.strictObject({
   description: z.string().max(512).optional(),
   gpu_vendor: SkuCreate.shape.gpu_vendor.optional(),
@@ -302,7 +302,7 @@ export const RoceAssignmentRow = z.strictObject({
 });
 export type RoceAssignmentRow = z.output<typeof RoceAssignmentRow>;
 export type ParsedRoceRow = { readonly row: RoceAssignmentRow } | { readonly fault: string };
-/** Judged one by one, so that a row which is none does not keep the others back. */
+/** Rows are checked one by one, so that an invalid row does not stop the others. */
 const RoceItem = z.union([RoceAssignmentRow, z.unknown()]).transform((item): ParsedRoceRow => {
   const parsed = RoceAssignmentRow.safeParse(item);
   if (parsed.success) return { row: parsed.data };
@@ -320,7 +320,7 @@ export const RoceAssignmentUpsert = z.strictObject({
     .max(5000)
     .describe('Rows as {"hostname": "c07u41", "interface": "enp28s0np0", "ipv4_cidr": "172.30.0.1/31"}'),
 });
-/** What became of each row, in the order of the request. */
+/** The result of each row, in the order of the request. */
 export const RoceAssignmentWritten = z.strictObject({
   written: z.int(),
   failed: z.int().meta(countsFailures),
@@ -350,7 +350,7 @@ export const PowerOverrideCreate = z.strictObject({
   driver: BmcDriver.optional(),
 });
 export type PowerOverrideCreate = z.output<typeof PowerOverrideCreate>;
-/** The selector stays: another host is another override. */
+/** A patch cannot change the selector: another host needs another override. */
 export const PowerOverridePatch = z
   .strictObject({
     status: Activation.optional(),
@@ -376,7 +376,7 @@ export const PowerOverride = z.strictObject({
   selector_type: PowerOverrideSelector,
   selector_value: z.string(),
   status: Activation,
-  /** When an onboarding last chose it, and when one with it failed by it; null for never, or not since the login was written. */
+  /** When an onboarding last chose it, and when an onboarding last failed because of it; null for never, or not since the login was written. */
   last_used_at: Timestamp.nullable(),
   last_failed_at: Timestamp.nullable(),
   last_failure_code: z.string().nullable(),

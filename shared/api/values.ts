@@ -7,7 +7,7 @@ export const Hostname = z
     /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
     "must be a DNS label: lower-case letters, digits and hyphens, 63 characters at most",
   );
-/** IPv6 in the one spelling that the URL parser gives it, so that two addresses are the same where their texts are. */
+/** IPv6 in the one spelling that the URL parser produces, so that two addresses are equal if their texts are. */
 export const IpAddress = z.union([
   z.ipv4(),
   z.ipv6().overwrite((address) => {
@@ -23,7 +23,7 @@ export const InterfaceName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$
 export const Ipv4Cidr = z.cidrv4();
 export const Timestamp = z.iso.datetime({ offset: true });
 export const LinuxUserName = z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/, "must be a Linux user name");
-/** Seconds; knobs of a profile are durations an operator can read. */
+/** Seconds, for a profile's durations, so that an operator can read them. */
 export const Seconds = z
   .int()
   .min(1)

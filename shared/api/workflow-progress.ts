@@ -6,7 +6,7 @@ import { STAGE_EVENT_STATUSES, STOP_VERBS, TERMINAL_WORKFLOW_STATUSES, WorkflowS
 import { namedBy } from "./extensions.ts";
 import { Timestamp } from "./values.ts";
 
-/** A host has at most one operation of a kind that is not over, and that one goes by its name. */
+/** A host has at most one unfinished operation of a kind, so the host's name identifies it. */
 export const idOfHostsWork = (list: string, id: string) =>
   WorkflowId.meta(
     namedBy({ list, name: "hostname", id, unless: { field: "status", values: TERMINAL_WORKFLOW_STATUSES } }),
@@ -23,7 +23,7 @@ export const StageEvent = z.strictObject({
 });
 export type StageEvent = z.output<typeof StageEvent>;
 
-/** How an operation stands, with the diagnostics of lifecycle 4.12: the same members for every kind. */
+/** The state of an operation, with the diagnostics of lifecycle 4.12: the same members for every kind. */
 export const workflowProgress = {
   status: WorkflowStatus,
   current_stage: z.string(),
@@ -31,14 +31,14 @@ export const workflowProgress = {
   /** What the stage waits for, in words, and until when; null when it does not wait. */
   waiting_for: z.string().nullable(),
   stage_deadline: Timestamp.nullable(),
-  /** A verb that was accepted while the stage was being run, and takes effect as soon as that run has ended; null when there is none. */
+  /** A verb that was accepted while the stage was running. It takes effect when that run has ended; null if there is none. */
   pending_verb: z.enum(STOP_VERBS).nullable(),
   failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).nullable(),
   error_code: z.string().nullable(),
   error_message: z.string().nullable(),
   error_details: Json,
   next_action: z.string().nullable(),
-  /** The operator verb that goes on once `next_action` was seen to (lifecycle 4.9). */
+  /** The operator verb that continues the workflow after the operator has done `next_action` (lifecycle 4.9). */
   next_verb: z.enum(NEXT_VERBS).nullable(),
   requested_by: z.string().nullable(),
   requested_at: Timestamp,

@@ -16,9 +16,9 @@ export type JournalState = (typeof JOURNAL_STATES)[number];
 
 const taskRef = { task_id: TaskId, epoch: PositiveInt4 };
 
-/** Of the catalogue's, a list of the users that a drain waits for is the largest. */
+/** The limit fits the largest progress in the catalogue, the list of users that a drain waits for. */
 const Progress = boundedJson({ depth: 6, values: 500, characters: 16 * 1024 });
-/** Of the catalogue's, the list of paths that an uninstall removes is the largest: 200 of 256 characters. */
+/** The limit fits the largest result in the catalogue, the list of paths that an uninstall removes: 200 of 256 characters. */
 const Result = boundedJson({ depth: 8, values: 2_000, characters: 64 * 1024 });
 
 /** Reasons for which an agent refuses an order without running it. Each is final for that order. */
@@ -34,7 +34,7 @@ const ORDER_REJECTIONS = [
 export const OrderRejection = z.enum(ORDER_REJECTIONS);
 export type OrderRejection = z.output<typeof OrderRejection>;
 
-/** A handler's reply as it travels; its type-specific schema is in the task catalogue and is applied again by the hub. */
+/** A handler's reply in a frame. The task catalogue has the schema of each type, and the hub applies it again. */
 export const WireReply = z.discriminatedUnion("ok", [
   z.strictObject({ ok: z.literal(true), result: Result }),
   z.strictObject({ ok: z.literal(false), error: z.string().min(1).max(64), message: z.string().max(4096) }),
@@ -55,7 +55,7 @@ export type Hello = z.output<typeof Hello>;
 export const AgentFrame = z.discriminatedUnion("type", [
   Hello,
   z.strictObject({ type: z.literal("heartbeat"), seq: Int4 }),
-  /** Up to which statement the agent believes the chain of the hub's keys; only in answer to `trust.update`. */
+  /** Up to which statement the agent trusts the chain of the hub's keys; only sent in answer to `trust.update`. */
   z.strictObject({ type: z.literal("trust.known"), sequence: z.int().min(0).max(MOST_STATEMENTS) }),
   z.strictObject({ type: z.literal("readiness"), signal: ReadinessSignal }),
   z.strictObject({ type: z.literal("inventory"), inventory: Inventory }),
@@ -89,7 +89,7 @@ export const HubFrame = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("trust.update"), statements: TrustChain }),
   z.strictObject({ type: z.literal("readiness.ack"), signal_id: z.uuid() }),
   z.strictObject({ type: z.literal("task.offer"), order: SignedOrder }),
-  /** `accepted` only for tasks whose effect waits for it (`effectOnceAccepted`): false when the delivery was over or cancelled before. */
+  /** `accepted` only exists for tasks whose effect waits for it (`effectOnceAccepted`): false if the delivery was over or cancelled before. */
   z.strictObject({ type: z.literal("task.result_ack"), ...taskRef, accepted: z.boolean().optional() }),
   z.strictObject({ type: z.literal("task.cancel"), ...taskRef }),
 ]);

@@ -5,7 +5,7 @@ export const OLDEST_PROTOCOL_VERSION = 1;
 export const isSupportedProtocol = (version: number): boolean =>
   Number.isInteger(version) && version >= OLDEST_PROTOCOL_VERSION && version <= PROTOCOL_VERSION;
 
-/** Largest WebSocket frame in bytes, and largest body of a host with a certificate: an inventory with all that an agent tells at its bounds is 0.43 MiB. */
+/** Largest WebSocket frame in bytes, and largest body from a host with a certificate. The largest inventory that an agent can send has 0.43 MiB. */
 export const MAX_FRAME_BYTES = 512 * 1024;
 
 /** WebSocket close codes of the agent channel; `retry` says what the agent does next. */
@@ -18,10 +18,10 @@ export const CLOSE_CODES = {
   protocol_unsupported: { code: 4006, retry: "slow" },
   hello_timeout: { code: 4008, retry: "backoff" },
   hub_stopping: { code: 4012, retry: "backoff" },
-  /** More than a host may send, for too long. An agent that does not know it comes back soon, and finds its sessions counted. */
+  /** The host was over its budget for too long. An agent that does not know this code comes back soon, and the budget for sessions slows it down. */
   rate_limited: { code: 4029, retry: "slow" },
 } as const satisfies Record<string, { code: number; retry: "backoff" | "slow" | "stop" | "never_this_socket" }>;
 export type CloseReason = keyof typeof CLOSE_CODES;
 
-/** With which an agent ends a WebSocket that it opens again at once, e.g. with a renewed certificate: its absence is none. */
+/** The close code with which an agent ends a WebSocket that it opens again at once, e.g. with a renewed certificate: this is not an absence. */
 export const AGENT_COMES_BACK = 4013;

@@ -4,8 +4,8 @@ import type { z } from "zod";
 export type ErrorHandling = "retry" | "fail";
 
 /**
- * A node has one task in hand in each lane, in the hub's queue and at its agent, so that what is quick and harmless never waits behind what is long.
- * `work` changes the host; `look` only looks, in no time.
+ * A node has one task at a time in each lane, in the hub's queue and at its agent, so that a quick and harmless task never waits behind a long one.
+ * `work` changes the host; `look` only reads, and takes no noticeable time.
  */
 export type TaskLane = "work" | "look";
 
@@ -22,7 +22,7 @@ export interface TaskSpec<
   readonly leaseSeconds: number;
   /** A destructive task is started at most once per (task, epoch); with an unknown end it is reported as `interrupted`, never run again. */
   readonly destructive: boolean;
-  /** The agent acts only once the hub has accepted its result; a cancel that comes before that wins, also over a success. */
+  /** The agent acts only after the hub has accepted its result; a cancel before that wins, even over a success. */
   readonly effectOnceAccepted?: boolean;
   readonly input: I;
   readonly result: R;

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { defineTask } from "./define-task.ts";
 
 /**
- * Marks the host as draining: no new tenant work is let in, and what still runs of tenants is reported (lifecycle 5.2). It ends only
- * when no tenant session is left or its deadline has passed; `force` ends what is left.
+ * Marks the host as draining: it admits no new tenant work, and the task reports the tenant work that still runs (lifecycle 5.2). The task ends only
+ * when no tenant session is left or its deadline has passed; `force` ends the remaining sessions.
  */
 export const drain = defineTask({
   type: "node.drain",

@@ -15,7 +15,7 @@ export const hwSyncReseed = defineTask({
     /** Base URL of the rack or region that serves the metadata, e.g. `http://rack:5248/MAAS`; used only when the host has none of its own. */
     maas_url: z.url(),
     interval_seconds: z.int().min(60).max(86_400),
-    /** Filled in at dispatch from MAAS; null where it lies in a row. */
+    /** Filled in from MAAS when the task is offered; null in the database. */
     machine_token: z
       .strictObject({ consumer_key: z.string(), token_key: z.string(), token_secret: z.string() })
       .nullable(),
@@ -25,7 +25,7 @@ export const hwSyncReseed = defineTask({
     timer_active: z.boolean(),
     sync_started: z.boolean(),
     endpoint: z.string(),
-    /** How often the host syncs from now on; null where an operator's own timer says otherwise. An older agent does not tell. */
+    /** How often the host syncs from now on; null if an operator's own timer decides. Older agents do not report it. */
     interval_seconds: z.int().nullable().optional(),
   }),
   progress: z.strictObject({ step: z.enum(["credentials", "units", "timer", "sync"]) }),
