@@ -1,6 +1,6 @@
 import type { Secret } from "../../shared/secret.ts";
 
-/** How a BMC is spoken to; of a login that says nothing it is IPMI. */
+/** The protocol of a BMC; a login that names none uses IPMI. */
 export const BMC_DRIVERS = ["ipmi", "redfish"] as const;
 export type BmcDriver = (typeof BMC_DRIVERS)[number];
 
@@ -12,23 +12,23 @@ export interface BmcLogin {
   readonly pass: Secret;
 }
 
-/** `changing`: the BMC is at it. */
+/** `changing`: the BMC is switching the power. */
 export type BmcPower = "on" | "off" | "changing";
 
 /**
- * What the hub asks of a BMC by itself: to boot a host from the network that MAAS does not know yet, so that nobody else can (lifecycle 4.3). Each call
- * has a deadline of its own and throws `BmcError` only. None retries: the caller looks at the power again, and does what is still to do.
+ * The hub's own requests to a BMC: they boot a host from the network that MAAS does not know yet, so MAAS cannot do it (lifecycle 4.3). Each call
+ * has its own deadline and throws only `BmcError`. No call retries: the caller reads the power again and does the remaining steps.
  */
 export interface BmcPort {
   power(): Promise<BmcPower>;
-  /** The next boot alone; it lapses after a minute on some BMCs, so it is said right before the power is switched on. */
+  /** Applies only to the next boot. On some BMCs it expires after a minute, so it is set right before the power is switched on. */
   bootFromNetworkOnce(): Promise<void>;
-  /** At once, without asking the system. */
+  /** Switches off at once, without asking the operating system. */
   powerOff(): Promise<void>;
   powerOn(): Promise<void>;
 }
 
-/** `signal` ends a call when the run no longer counts. */
+/** `signal` aborts a call when the run no longer counts. */
 export type OpenBmc = (login: BmcLogin, signal: AbortSignal) => BmcPort;
 
 export const BMC_ERRORS = ["no_answer", "login_refused", "action_failed", "untrusted", "tool_missing"] as const;

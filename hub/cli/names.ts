@@ -9,7 +9,7 @@ interface Lists {
   readonly ask: (list: Operation, asked: Asked) => Promise<readonly Item[]>;
 }
 
-/** A place of a command that takes the id of something that people know by a name. */
+/** An argument or flag that takes the id of an object with a name. */
 interface Place {
   /** As the help writes it, e.g. `<id>` or `--site-id`. */
   readonly label: string;
@@ -21,8 +21,8 @@ interface Place {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * The same with ids where names were given. What looks like an id is one. A name is looked up in the list that the API's own description names for
- * it, and has to mean one thing alone: nothing is guessed, for the verb may be one that cannot be taken back.
+ * Replaces names by ids. A value that looks like an id is one. A name is looked up in the list that the API's own description gives, and must match
+ * exactly one object. Nothing is guessed, because the verb may be one that cannot be undone.
  */
 export async function withIds(operation: Operation, given: Asked, lists: Lists): Promise<Asked> {
   const asked: Asked = {
@@ -61,7 +61,7 @@ function placesOf(operation: Operation, { words, query, body }: Asked): Place[] 
 async function idOf(place: Place, places: readonly Place[], lists: Lists): Promise<string> {
   if (UUID.test(place.text)) return place.text;
   const list = lists.operations.find(({ id }) => id === place.by.list);
-  // The hub then says what it takes.
+  // The hub then answers which values it accepts.
   if (list === undefined) return place.text;
   return theOne(place, list, await lists.ask(list, await askedFor(place, list, places, lists)));
 }

@@ -1,4 +1,4 @@
-/** Closed set of what can go wrong with the secret store. */
+/** The closed set of errors of the secret store. */
 export const SECRET_ERRORS = [
   "secret_missing",
   "secret_corrupt",
@@ -13,7 +13,7 @@ export const SECRET_ERRORS = [
 ] as const;
 export type SecretErrorCode = (typeof SECRET_ERRORS)[number];
 
-/** The store is away and may come back by itself; anything else stays until somebody acts. */
+/** The store is unavailable and may come back by itself; every other error stays until somebody acts. */
 const AWAY: ReadonlySet<SecretErrorCode> = new Set([
   "secret_store_unavailable",
   "secret_store_timeout",
@@ -32,39 +32,39 @@ export class SecretError extends Error {
   get isAway(): boolean {
     return AWAY.has(this.code);
   }
-  /** The store answers and refuses: the hub's settings, or what the store grants it, are wrong. */
+  /** The store answers and refuses: the hub's settings, or its rights in the store, are wrong. */
   get isRefusal(): boolean {
     return this.code.startsWith("secret_store_") && !this.isAway;
   }
 }
 
 export type SecretData = Readonly<Record<string, string>>;
-/** Names one value of a secret: each write makes another. Its text means something to its own store alone. */
+/** The version of a secret: each write makes a new one. Only the store itself understands its text. */
 export type SecretVersion = string & { readonly __version: never };
-/** What a write expects to replace: that version and no later one, or nothing at all. */
+/** What a write expects to replace: exactly this version, or nothing at all. */
 export type Replaces = SecretVersion | "nothing";
 
 /**
- * Where secrets lie (decision P3): Vault KV v2, or sealed files. The database holds paths only. Values are read when they are used and
- * never kept past it, so a rotation needs no restart (lifecycle 3.2). Every method throws `SecretError` only. None retries.
+ * The store of all secrets (decision P3): Vault KV v2, or sealed files. The database holds only paths. Values are read when they are used and
+ * not kept afterwards, so a rotation needs no restart (lifecycle 3.2). Every method throws only `SecretError`. No method retries.
  */
 export interface SecretStore {
-  /** Throws `secret_missing` when nothing was written there or it was removed. */
+  /** Throws `secret_missing` if nothing was written at the path or it was removed. */
   read(path: string): Promise<SecretData>;
-  /** As `read`, with the version that a write may name. */
+  /** Like `read`, and also returns the version, which a later write can name as the one to replace. */
   readVersion(path: string): Promise<{ readonly data: SecretData; readonly version: SecretVersion }>;
   /**
    * Replaces all fields at the path; durable when it returns. With `replaces` it is check-and-set: `secret_conflict`, and nothing is written, when the
    * path holds something else by then. A path that is changed so is changed so by everybody.
    */
   write(path: string, data: SecretData, replaces?: Replaces): Promise<void>;
-  /** Forgets every version. Removing what is not there is no error. */
+  /** Deletes every version. Removing a path that does not exist is no error. */
   remove(path: string): Promise<void>;
-  /** Throws what keeps the store from being used right now, whatever the path. */
+  /** Throws the reason why the store cannot be used now, whatever the path. */
   check(): Promise<void>;
 }
 
-/** Which path holds what (lifecycle 3.2). */
+/** The path of each kind of secret (lifecycle 3.2). */
 export const SECRET_PATHS = {
   maasToken: (siteId: string) => `kv/maas-sites/${siteId}/api-token`,
   defaultPower: (siteId: string) => `kv/maas-sites/${siteId}/power/default`,
@@ -78,6 +78,6 @@ export const SECRET_PATHS = {
   laterCertificateAuthority: (generation: number) => `kv/muster/certificate-authority-${generation}`,
   laterTaskSigningKey: (generation: number) => `kv/muster/task-signing-key-${generation}`,
   webhookSecret: (webhookId: string) => `kv/muster/webhooks/${webhookId}`,
-  /** Id of this store, which the database knows too. */
+  /** The id of this store, which the database also holds. */
   storeId: "kv/muster/store-id",
 } as const;

@@ -4,8 +4,8 @@ import type { OnboardingStage } from "../../../shared/workflow-status.ts";
 import type { MaasMachine } from "../../maas/port.ts";
 
 /**
- * Where a machine's status is judged. `configure`: links and storage; `recover`: release back to Ready, in recovery and in compensation;
- * `seeding` and `serving`: the deployed host, while MAAS is asked for its token (a lock forbids that) and until its agent is there.
+ * The places where a machine's status is judged. `configure`: links and storage. `recover`: release back to Ready, in recovery and in compensation.
+ * `seeding` and `serving`: the deployed host, while MAAS is asked for its token (a lock forbids that) and until its agent has come.
  */
 export const JUDGED_AT = [
   "commission",
@@ -19,7 +19,7 @@ export const JUDGED_AT = [
 ] as const;
 export type JudgedAt = (typeof JUDGED_AT)[number];
 
-/** Each stage and where it judges; `untouched`: it does nothing to a machine, so no status can stop it. */
+/** The place at which each stage judges; `untouched`: the stage does nothing to a machine, so no status can stop it. */
 export const PLACE_OF = {
   load_site_config: "untouched",
   resolve_power_credentials: "untouched",
@@ -41,14 +41,14 @@ export const PLACE_OF = {
   wait_for_agent_enrollment: "serving",
 } as const satisfies Record<OnboardingStage, JudgedAt | "untouched">;
 
-/** A stage that judges, or the undoing of a deploy. */
+/** A stage that judges, or the compensation of a deploy. */
 export type Judging =
   | { [S in OnboardingStage]: (typeof PLACE_OF)[S] extends "untouched" ? never : S }[OnboardingStage]
   | "compensation";
 
 /**
- * What a stage does on seeing a status. `..._if_ours`: only when this onboarding deployed the machine and our MAAS user owns it; else
- * the machine's state is nobody's we know of, which is `ambiguous` (decision M2).
+ * What a stage does for a status. `..._if_ours`: only if this onboarding deployed the machine and our MAAS user owns it; otherwise
+ * nothing explains the machine's state, and the verdict is `ambiguous` (decision M2).
  */
 export type TableVerdict =
   | "go_on"
@@ -115,15 +115,15 @@ export const VERDICTS = {
 
 const TABLE: Readonly<Record<number, Row>> = VERDICTS;
 
-/** `adopt`: this onboarding has already brought the machine past here. */
+/** `adopt`: this onboarding has already brought the machine further than this stage. */
 export type Judgement =
   | { readonly kind: "go_on" | "act" | "adopt" | "wait" | "abort" | "release" | "deploy_failed" }
   | { readonly kind: "failed"; readonly failure: Failure };
 
-/** A machine, read afresh or as the watcher last saw it. */
+/** A machine, from a direct read or from the watcher's last observation. */
 export type JudgedMachine = Seen & Pick<MaasMachine, "hostname">;
 
-/** `ours`: this onboarding meant to deploy the machine, and our MAAS user owns it. */
+/** `ours`: this onboarding requested the deploy of the machine, and our MAAS user owns it. */
 export function judge(stage: Judging, machine: JudgedMachine, ours: boolean): Judgement {
   const known = TABLE[machine.status];
   if (known === undefined) return ambiguous(stage, machine, "unknown_maas_status");
@@ -172,7 +172,7 @@ function commissioningFailed(machine: JudgedMachine): Judgement {
   return { kind: "failed", failure: failure("pxe_discovery_failure", "commissioning_failed", message, evidence) };
 }
 
-/** The host is there and was looked at: it is its hardware that is not as it should be, and no PXE or DHCP. */
+/** MAAS has reached and tested the host: the fault is its hardware, and not PXE or DHCP. */
 function testingFailed(machine: JudgedMachine): Judgement {
   const message = `${nameOf(machine)} failed its hardware tests in MAAS: ${whyOf(machine)}. Override the failed testing there or mend the hardware, then resume.`;
   const evidence = machineEvidence(machine);

@@ -10,14 +10,14 @@ import { observeMachine } from "../../watcher/observe.ts";
 import type { Wait } from "../engine/stage.ts";
 import { machineEvidence } from "./verdict-table.ts";
 
-/** A watcher that has not asked MAAS for this long is away: the stage looks itself. */
+/** A watcher that has not asked MAAS for this long counts as unavailable: the stage reads the machine itself. */
 const SILENT_SECONDS = 90;
-/** MAAS refuses our token: whoever waits asks by himself, and says so in his own name. */
+/** MAAS refuses our token: each waiting stage asks MAAS itself, and reports the error as its own. */
 const isRefused = (code: string | null): boolean => code === "unauthorized" || code === "forbidden";
-/** How long a stage waits for the watcher's word before it looks again. */
+/** How long a stage waits for the watcher before it runs again. */
 const LOOK_AGAIN_SECONDS = 15;
 
-/** The one machine that a stage of any workflow looks at. */
+/** The one machine that a stage of any workflow observes. */
 export interface MachineWatch {
   readonly db: Db;
   readonly inTx: InTx;
@@ -25,14 +25,14 @@ export interface MachineWatch {
   readonly systemId: string;
   readonly now: Date;
   readonly deadline: Date;
-  /** Reads it from MAAS; throws where it is gone. */
+  /** Reads the machine from MAAS; throws if it is gone. */
   fresh(): Promise<MaasMachine>;
 }
 
 /**
- * The machine itself where there is reason to look at it: the watcher's observation ends the wait by the word of `concludes`, there is none
- * yet, the watcher has fallen silent, or the stage is out of time. Null: nothing new. So a wait costs no request of its own, and no
- * verdict rests on an old look.
+ * Reads the machine from MAAS if there is a reason: `concludes` says that the watcher's observation ends the wait, there is no observation
+ * yet, the watcher is silent, or the stage's deadline has passed. Null: nothing new. So a wait needs no requests of its own, and no
+ * verdict relies on an old observation.
  */
 export async function watchMachine(
   watch: MachineWatch,
@@ -48,14 +48,14 @@ export async function watchMachine(
   return readAndObserve(watch);
 }
 
-/** What one stage saw is seen by everybody, and need not be looked at again. */
+/** Stores what one stage observed for all other stages, so that they need not read the machine again. */
 export async function readAndObserve(watch: MachineWatch): Promise<MaasMachine> {
   const machine = await watch.fresh();
   await observeMachine(watch.inTx, watch.siteId, machine);
   return machine;
 }
 
-/** What the watcher last saw of the machine: no failure leaves an operator without it (lifecycle 4.12). */
+/** The watcher's last observation of the machine: every failure shows it to the operator (lifecycle 4.12). */
 export async function seenEvidence(db: Db, siteId: SiteId, systemId: string): Promise<Evidence> {
   const row = await readObservedMachine(db, siteId, systemId);
   if (row === null) return { maas_system_id: systemId };

@@ -1,18 +1,18 @@
 import { type Evidence, type Failure, failure } from "../../../shared/failures.ts";
 import type { AttemptKind, ConnectionAttempt, NodeConditionRow } from "../../db/schema/index.ts";
 
-/** What the hub knows when nobody has come in time: from its own listener, from the agent while it was connected, and from MAAS. */
+/** What the hub knows about an agent that did not come in time: from its own listener, from the agent while it was connected, and from MAAS. */
 export interface Absence {
   readonly hostname: string;
-  /** What MAAS says the host's addresses are. */
+  /** The host's addresses by MAAS. */
   readonly addresses: readonly string[];
   readonly connected: boolean;
-  /** `agent.healthy`, as the agent last said it. */
+  /** The agent's last report of `agent.healthy`. */
   readonly health: Pick<NodeConditionRow, "status" | "reason" | "message"> | null;
   readonly enrolledAt: Date | null;
-  /** From the host's addresses or with its token; the newest first. */
+  /** Attempts from the host's addresses or with its token; the newest first. */
   readonly attempts: readonly Pick<ConnectionAttempt, "address" | "kind" | "detail" | "count" | "lastAt">[];
-  /** What MAAS was told of a first boot that failed. */
+  /** What MAAS was told about a failed first boot. */
   readonly maasSaw: string | null;
 }
 
@@ -45,7 +45,7 @@ const CAUSE_OF = {
   handshake_failed: "broken_off",
 } as const;
 
-/** The newest that was seen decides: a host that was mended in between fails by something else now. */
+/** Only the newest attempt decides: an earlier fault may have been corrected, and the host fails by another one now. */
 function causeOf({ connected, health, enrolledAt, attempts }: Absence): Cause {
   if (connected) {
     if (health?.status !== "False") return "connected";
@@ -69,7 +69,7 @@ const SAYS: Readonly<Record<AttemptKind, (address: string, times: string, detail
   handshake_failed: (address, times, detail) => `${address} broke the TLS handshake off ${times} (${detail})`,
 };
 
-/** One line for each thing that the listener saw of the host. */
+/** One line for each attempt of the host that the listener saw. */
 const linesOf = ({ attempts }: Pick<Absence, "attempts">): string[] =>
   attempts
     .slice(0, MOST_LINES)
@@ -77,7 +77,7 @@ const linesOf = ({ attempts }: Pick<Absence, "attempts">): string[] =>
       SAYS[kind](address, `${count === 1 ? "once" : `${count} times`}, last at ${lastAt.toISOString()}`, detail),
     );
 
-/** For the reason of a wait: only what a person can act on already, in words that stay the same while it does. */
+/** For the reason of a wait: only causes that a person can already act on, in words that do not change while they last. */
 export function hintOf(absence: Absence): string | null {
   const hints: Partial<Record<Cause, string>> = {
     clock_wrong: `its clock is wrong: ${absence.health?.message}`,
@@ -88,7 +88,7 @@ export function hintOf(absence: Absence): string | null {
   return hints[causeOf(absence)] ?? null;
 }
 
-/** The failure of a stage that waited for the agent; `otherwise` where no cause is known that has a code of its own. */
+/** The failure of a stage that waited for the agent; `otherwise` if no known cause has a code of its own. */
 export function absenceFailure(
   absence: Absence,
   stage: { readonly evidence: Evidence; otherwise(message: string, evidence: Evidence): Failure },

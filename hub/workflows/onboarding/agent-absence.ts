@@ -9,16 +9,16 @@ import { SecretError } from "../../secrets/port.ts";
 import { type Absence, absenceFailure, hintOf } from "./absence-verdict.ts";
 import { maasOf, type OnboardContext, provisioningOf } from "./context.ts";
 
-/** Of one machine's events: a first boot that failed stands among the newest. */
+/** How many of a machine's newest events are read: a failed first boot is among them. */
 const EVENTS = 50;
 const MOST_OF_EVENT = 200;
 
-/** Beside the reason of a wait, what is known already of why the agent does not come; null: nothing that a person could act on. */
+/** An addition to the reason of a wait: the known cause why the agent does not come; null: none that a person could act on. */
 export async function absenceHint(context: OnboardContext): Promise<string | null> {
   return hintOf(await readAbsence(context, null));
 }
 
-/** The failure of a stage that has waited for the agent in vain, told apart as far as the hub can (lifecycle 4.7). */
+/** The failure of a stage that waited for the agent without success, with a cause as far as the hub knows it (lifecycle 4.7). */
 export async function agentAbsent(
   context: OnboardContext,
   stage: { readonly evidence: Evidence; otherwise(message: string, evidence: Evidence): Failure },
@@ -40,13 +40,13 @@ async function readAbsence(context: OnboardContext, maasSaw: string | null): Pro
     connected: (await readOpenSession(db, nodeId, generation)) !== null,
     health: told.find((one) => one.type === "agent.healthy") ?? null,
     enrolledAt: await readEnrolledAt(db, nodeId, generation),
-    // What was seen before an operator took the onboarding up again may be mended by now; a host that waits tries again within seconds.
+    // Attempts from before an operator continued the onboarding may have been corrected; a waiting host tries again within seconds.
     attempts: await listConnectionAttempts(db, { addresses, nodeId, since: enteredAt }),
     maasSaw,
   };
 }
 
-/** cloud-init tells MAAS how the first boot ended; MAAS keeps that as an event. A MAAS that does not answer takes nothing from the failure. */
+/** cloud-init reports the end of the first boot to MAAS, which stores it as an event. If MAAS does not answer, the failure has no such evidence. */
 async function firstBootInMaas(context: OnboardContext): Promise<string | null> {
   const { maas_system_id: systemId } = context.state;
   if (typeof systemId !== "string") return null;

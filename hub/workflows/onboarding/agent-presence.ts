@@ -8,19 +8,19 @@ import { absenceHint } from "./agent-absence.ts";
 import { type OnboardContext, provisioningOf } from "./context.ts";
 import type { OnboardState } from "./onboard-state.ts";
 
-/** Lifecycle 4.6: at most this often a token that ran out is given another life. */
+/** Lifecycle 4.6: how often the life of an expired token is extended at most. */
 const MOST_TOKEN_REFRESHES = 2;
 const LOOK_AGAIN_SECONDS = 15;
 
-/** The agent's open session of this provisioning attempt; one of an earlier attempt does not count. */
+/** The agent's open session of this provisioning attempt; a session of an earlier attempt does not count. */
 export function agentSession(context: OnboardContext): Promise<AgentSession | null> {
   const { nodeId, generation } = provisioningOf(context);
   return readOpenSession(context.services.db, nodeId, generation);
 }
 
 /**
- * Waits for the agent, and keeps its token alive meanwhile. The host carries the token since its first boot and nothing could bring it a
- * new one, so a refresh moves the end of the same token, twice at most; a token that is gone or used cannot be refreshed.
+ * Waits for the agent, and extends the life of its token meanwhile. The host has had the token since its first boot and cannot get a
+ * new one, so a refresh extends the same token, twice at most. A token that is revoked or used cannot be refreshed.
  */
 export async function waitForAgent(context: OnboardContext): Promise<Wait<OnboardState>> {
   const { nodeId, generation } = provisioningOf(context);

@@ -22,12 +22,12 @@ const FAILED = ["failed_retryable", "failed_manual_intervention"] as const satis
 const UNDER_WAY = ["pending", "running", "compensating"] as const satisfies readonly WorkflowStatus[];
 
 /**
- * Hosts of one transaction. While it lasts, nobody's events are shown beyond its first one and the site admits no host, so it must be over soon however
+ * Hosts in one transaction. While it lasts, readers see no events after its first one and the site admits no host. So it must be short however
  * large the batch is.
  */
 export const HOSTS_AT_ONCE = 50;
 
-/** Cancels what of the batch is under way, and with `failed` also what has failed and would be undone (lifecycle 4.4). */
+/** Cancels the batch's onboardings that are under way, and with `failed` also the failed ones that would be undone (lifecycle 4.4). */
 export const cancelBatch = (
   inTx: InTx,
   kinds: readonly Workflow[],
@@ -39,7 +39,7 @@ export const cancelBatch = (
   return applyToEach(inTx, kinds, batchId, { statuses, by, verbFor: () => "cancel" });
 };
 
-/** Takes up what has failed, each by the verb that its own failure recommends; with `failureClass` only those of it. */
+/** Continues the failed onboardings, each by the verb that its own failure recommends; with `failureClass` only those of that class. */
 export const recoverBatch = (
   inTx: InTx,
   kinds: readonly Workflow[],
@@ -53,7 +53,7 @@ export const recoverBatch = (
 };
 
 interface Order {
-  /** Of the hosts that are meant; one that has left them by its turn is left as it is. */
+  /** How many hosts the verb applies to; a host that no longer qualifies when its turn comes is left as it is. */
   readonly statuses: readonly WorkflowStatus[];
   /** Of those only the ones that failed so; undefined for all. */
   readonly failureClass?: string | undefined;
@@ -62,8 +62,8 @@ interface Order {
 }
 
 /**
- * A few hosts a transaction, each with its own audit. What breaks off in between has been done as far as it came; asking again does the rest, since a host
- * that the verb was applied to is no longer one of those that it is for.
+ * Processes a few hosts in each transaction, each with its own audit. If the call breaks off, the hosts before that point are done. A second call does the rest, because a host
+ * that the verb was applied to no longer qualifies for it.
  */
 async function applyToEach(
   inTx: InTx,
@@ -81,7 +81,7 @@ async function applyToEach(
   return { batch_id: batchId, applied, skipped: results.length - applied, results };
 }
 
-/** Those that wait come first: while one is left, a place that becomes free goes to it, and it would begin only to be undone. */
+/** Waiting onboardings come first: otherwise one of them would take a place that becomes free, and begin only to be undone. */
 async function listMeant(
   tx: Tx,
   batchId: BatchId,
@@ -130,7 +130,7 @@ async function applyToSome(
   return results;
 }
 
-/** One that refuses keeps none of the others from it, and nothing stays of what was written of it. */
+/** If one host refuses, the others are still processed, and its own writes are rolled back. */
 async function applyToOne(
   tx: Tx,
   kinds: readonly Workflow[],

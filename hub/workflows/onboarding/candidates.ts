@@ -2,7 +2,7 @@ import { type Failure, failure } from "../../../shared/failures.ts";
 import type { MaasPort } from "../../maas/port.ts";
 import { sameAddress } from "../../maas/power-address.ts";
 
-/** The host of the request, as far as a machine of MAAS is told by it. */
+/** The host of the request, by the data that identifies a machine of MAAS. */
 interface Host {
   readonly hostname: string;
   readonly ipmiIp: string;
@@ -31,7 +31,7 @@ export async function findCandidates(maas: MaasPort, host: Host, powers: Powers)
   return [...found].map(([systemId, by]) => ({ systemId, by, bmc: powers.get(systemId) ?? "" }));
 }
 
-/** Machines and what is known of each, for the person who chooses. */
+/** The machines with what is known of each, for the person who decides. */
 export type Told = readonly (readonly [systemId: string, known: readonly string[]])[];
 export type Choice =
   | { readonly kind: "none" }
@@ -39,9 +39,9 @@ export type Choice =
   | { readonly kind: "ambiguous"; readonly told: Told };
 
 /**
- * One machine that nothing contradicts, or nobody chooses (lifecycle 4.16). A machine of the host's name or MAC address that MAAS reaches by another
- * BMC may be another host: taking it would write this host's BMC over the other's, and power-cycle whatever that is. Only where MAAS knows no BMC
- * does the rest decide.
+ * Chooses one machine that nothing contradicts, or none (lifecycle 4.16). A machine with the host's name or MAC address that MAAS reaches by another
+ * BMC may be another host: claiming it would write this host's BMC over the other's, and power-cycle that other host. The name or MAC address decides only if MAAS knows
+ * no BMC.
  */
 export function choose(candidates: readonly Candidate[]): Choice {
   const [one, ...others] = candidates;
@@ -53,7 +53,7 @@ export function choose(candidates: readonly Candidate[]): Choice {
   return { kind: "ambiguous", told };
 }
 
-/** A person says which it is, by what MAAS is told of the machines. */
+/** A person decides which machine it is, by correcting the machines in MAAS. */
 export function conflicting({ hostname, ipmiIp }: Host, told: Told): Failure {
   const list = told.map(([systemId, known]) => `${systemId} (${known.join(", ")})`);
   const machines = list.length === 1 ? "machine" : "machines";

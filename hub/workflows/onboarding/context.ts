@@ -10,7 +10,7 @@ import { inFencedTx, type WorkflowServices } from "../services.ts";
 import { StageFailure } from "../stage-failure.ts";
 import type { OnboardState } from "./onboard-state.ts";
 
-/** Everything else that the onboarding is about stands in its own row. */
+/** All other data of the onboarding is in its own row. */
 export const OnboardInput = z.object({ hostname: z.string(), ipmi_ip: z.string() });
 export type OnboardInput = z.output<typeof OnboardInput>;
 
@@ -34,7 +34,7 @@ export async function buildOnboardContext(
 
 export const maasOf = (context: OnboardContext): Promise<MaasPort> => context.services.maas(context.site.id);
 
-/** The machine that earlier stages found; a row that lost it (an edited state) cannot go on. */
+/** The machine that earlier stages found; a row without it (an edited state) cannot continue. */
 export function systemIdOf(context: OnboardContext): string {
   const systemId = context.state.maas_system_id;
   if (systemId !== null && systemId !== undefined) return systemId;
@@ -55,12 +55,12 @@ function missing(what: string): never {
 }
 
 /**
- * The last look before a call that cannot be taken back: a process that was paused past its lease must not act on what it saw before. What is left
- * is the moment between this and the call.
+ * The last observation before a call that cannot be undone: a process that was paused past its lease must not act on an old observation. The remaining
+ * gap is the moment between this and the call.
  */
 export const mustStillHold = (context: OnboardContext): Promise<void> => inFencedTx(context, async () => undefined);
 
-/** Time-out of a stage as a knob of the profile (lifecycle 4.14, decision M7). */
+/** The deadline of a stage, from the profile (lifecycle 4.14, decision M7). */
 export function profileTimeout<C extends FailureClass>(
   knob: TimeoutKnob,
   cls: C,

@@ -5,9 +5,9 @@ import type { DeployFailure } from "./onboard-state.ts";
 const TIMED_OUT = /time-out during deployment|timed out after \d+ minutes/i;
 
 /**
- * Datasource failures have no event that names them: the installed OS cannot reach MAAS, so it cannot say so either. Their shape is an
- * install that went through to `Rebooting` and then silence until somebody's clock ran out (decision M11). `events` are newest first,
- * as MAAS gives them; those before the last `Deploying` belong to earlier attempts.
+ * Datasource failures have no event that names them: the installed OS cannot reach MAAS, so it cannot report the failure either. Their pattern is an
+ * install that reached `Rebooting`, followed by silence until a time-out (decision M11). `events` are newest first,
+ * as MAAS gives them; events before the last `Deploying` belong to earlier attempts.
  */
 export function classifyDeployFailure(
   failed: Pick<DeployFailure, "reason" | "error_description" | "status_message">,

@@ -14,14 +14,14 @@ export interface CreateFault {
 }
 export type AfterCreate = "look_again" | "discover" | "give_up";
 
-/** Somebody else creates the same machine, or the answer says nothing: looking again finds it; not for ever. */
+/** Another client creates the same machine, or the answer says nothing: a search will find the machine, but the stage does not search for ever. */
 const MOST_LOOKS = 3;
-/** What a machine that boots from the network brings itself, so that nobody has to say it: its interfaces, and after them any power type. */
+/** Data that a machine reports itself when it boots from the network: its interfaces, and after them any power type. */
 const BROUGHT_BY_DISCOVERY = /^(mac_addresses|power_type|power_parameters)/;
 
 /**
- * Only an answer of MAAS's that leaves no machine leads to a discovery: it refuses what a discovery makes good, or it takes the create and no machine
- * comes of it. MAAS being away, at fault or without a rack is no such answer: then the stage waits. Nor is a request that discovery would not mend.
+ * Only an answer of MAAS that leaves no machine leads to a discovery: MAAS refuses data that a discovery provides, or it accepts the create and no machine
+ * appears. If MAAS is unavailable, has an error or has no rack, the stage waits. A request that a discovery would not correct fails.
  */
 export function afterCreate({ code, httpStatus, fields, nameRefusals, unusable }: CreateFault): AfterCreate {
   if (code === "rejected_input") {
@@ -37,7 +37,7 @@ export interface Newcomer {
   readonly systemId: string;
   /** Null where MAAS's answer cannot be read. */
   readonly status: number | null;
-  /** As MAAS has it, "" where it knows none. */
+  /** The BMC by MAAS, "" if it knows none. */
   readonly bmc: string;
   readonly seenSeconds: number;
 }
@@ -49,7 +49,7 @@ export type DiscoveryVerdict =
   | { readonly kind: "shared"; readonly systemId: string }
   | { readonly kind: "ambiguous"; readonly newcomers: readonly Newcomer[] };
 
-/** MAAS learns a BMC from the host itself, some time after it has made the machine. */
+/** How long the hub waits for MAAS to learn a new machine's BMC from the host itself. */
 export const SETTLE_SECONDS = 120;
 
 /**
