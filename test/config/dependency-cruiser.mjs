@@ -30,7 +30,6 @@ const NPM = "node_modules/";
 /** Workflow code that still asks the database itself. The list only becomes shorter. */
 const ASK_THEMSELVES = [
   "^hub/workflows/decommission/start-decommission[.]ts$",
-  "^hub/workflows/engine/apply-verb[.]ts$",
   "^hub/workflows/onboarding/(start-onboarding|batch-verbs)[.]ts$",
 ];
 

@@ -1,22 +1,27 @@
 import { ApiError } from "../../../shared/api/errors.ts";
 import { type Failure, failure } from "../../../shared/failures.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
-import { and, eq, sql } from "../../db/orm.ts";
 import { recordAudit } from "../../db/queries/api-requests.ts";
-import { WORKFLOW_CHANNEL } from "../../db/queries/workflow-wakes.ts";
+import {
+  forgetStop,
+  makeDue,
+  markStageRun,
+  requestStop,
+  takeFromRunner,
+  tellRunners,
+} from "../../db/queries/workflow-stops.ts";
 import {
   type ClaimedWorkflow,
   type CompensationPlan,
   isEnded,
   lockWorkflow,
   moveWorkflow,
-  NO_STOP,
   readWorkflow,
   type StopRequest,
   stopRequestOf,
   type WorkflowMove,
 } from "../../db/queries/workflows.ts";
-import { type Workflow as WorkflowRow, workflows } from "../../db/schema/index.ts";
+import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { failureOf, planOf, stagesToUndo } from "./advance.ts";
 import { type Effect, ENDS_AS, effectAtCommit, effectOf, type Verb, type VerbTarget } from "./recovery.ts";
@@ -54,11 +59,10 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
     );
   }
   const because = `${request.verb} by ${request.actor}: ${request.reason}`;
-  if (effect === "at_commit") await requestStop(tx, row, { verb: request.verb as StopRequest["verb"], because });
+  if (effect === "at_commit") await requestStop(tx, row.id, { verb: request.verb as StopRequest["verb"], because });
   else if (effect !== "already") await carryOut(tx, workflow, row, stage, effect, because);
   // A verb that continues a running row makes it due now, e.g. because a task that it waits for was lost (state model 8).
-  else if (row.status === "running")
-    await tx.update(workflows).set({ wakeAt: sql`now()` }).where(eq(workflows.id, row.id));
+  else if (row.status === "running") await makeDue(tx, row.id);
   const after = (await readWorkflow(tx, row.id)) ?? row;
   await recordAudit(tx, {
     actor: request.actor,
@@ -74,7 +78,7 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
       expected: { status: ENDS_AS[request.verb] },
     },
   });
-  await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
+  await tellRunners(tx);
   return after;
 }
 
@@ -88,14 +92,6 @@ const verbTarget = (row: WorkflowRow): VerbTarget => ({
   requested: stopRequestOf(row)?.verb ?? null,
 });
 
-/** Makes the row due at once, for when the hub that works on it returns it or has died. */
-async function requestStop(tx: Tx, row: ClaimedWorkflow, stopRequest: StopRequest): Promise<void> {
-  await tx
-    .update(workflows)
-    .set({ stopRequest, cancelRequestedAt: null, wakeAt: sql`now()` })
-    .where(eq(workflows.id, row.id));
-}
-
 /**
  * Carries out a verb that was requested during the run, in the transaction that commits the run; `row` is the row after the run. Returns the
  * move, or null if there is nothing left to stop.
@@ -106,7 +102,7 @@ export async function carryOutStop(tx: Tx, workflow: Workflow, row: ClaimedWorkf
   const effect = effectAtCommit(stop.verb, verbTarget(row));
   const stage = workflow.nameToday(row.stage) ?? row.stage;
   if (effect !== "already") return carryOut(tx, workflow, row, stage, effect, stop.because);
-  await tx.update(workflows).set(NO_STOP).where(eq(workflows.id, row.id));
+  await forgetStop(tx, row.id);
   return null;
 }
 
@@ -118,14 +114,10 @@ async function carryOut(
   effect: Effect,
   because: string,
 ): Promise<WorkflowMove> {
-  const fence = row.fence + 1;
   const target = decideMove(workflow, row, stage, effect, because);
-  await tx
-    .update(workflows)
-    .set({ fence, ...NO_STOP })
-    .where(and(eq(workflows.id, row.id), eq(workflows.fence, row.fence)));
+  const fence = await takeFromRunner(tx, row);
   await moveWorkflow(tx, { id: row.id, fence }, target.move);
-  if (target.mayHaveActed) await tx.update(workflows).set({ stageRuns: 1 }).where(eq(workflows.id, row.id));
+  if (target.mayHaveActed) await markStageRun(tx, row.id);
   if (isEnded(target.move.status)) {
     await workflow.hooks.onEnded?.(tx, row, target.move);
   }

@@ -1,0 +1,41 @@
+import type { WorkflowId } from "../../../shared/ids.ts";
+import { and, eq, sql } from "../orm.ts";
+import { type Workflow, workflows } from "../schema/index.ts";
+import type { Tx } from "../tx.ts";
+import { WORKFLOW_CHANNEL } from "./workflow-wakes.ts";
+import { NO_STOP, type StopRequest } from "./workflows.ts";
+
+export async function makeDue(tx: Tx, id: WorkflowId): Promise<void> {
+  await tx.update(workflows).set({ wakeAt: sql`now()` }).where(eq(workflows.id, id));
+}
+
+/** Tells the hubs, when the transaction commits, that a row is due. */
+export async function tellRunners(tx: Tx): Promise<void> {
+  await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
+}
+
+/** Makes the row due at once, for when the hub that works on it returns it or has died. */
+export async function requestStop(tx: Tx, id: WorkflowId, stopRequest: StopRequest): Promise<void> {
+  await tx
+    .update(workflows)
+    .set({ stopRequest, cancelRequestedAt: null, wakeAt: sql`now()` })
+    .where(eq(workflows.id, id));
+}
+
+export async function forgetStop(tx: Tx, id: WorkflowId): Promise<void> {
+  await tx.update(workflows).set(NO_STOP).where(eq(workflows.id, id));
+}
+
+/** Raises the fence, so that whoever works on the row can write nothing more of that run. Returns the new one. */
+export async function takeFromRunner(tx: Tx, { id, fence }: Pick<Workflow, "id" | "fence">): Promise<number> {
+  await tx
+    .update(workflows)
+    .set({ fence: fence + 1, ...NO_STOP })
+    .where(and(eq(workflows.id, id), eq(workflows.fence, fence)));
+  return fence + 1;
+}
+
+/** The stage's next run is not its first: an earlier one may have acted. */
+export async function markStageRun(tx: Tx, id: WorkflowId): Promise<void> {
+  await tx.update(workflows).set({ stageRuns: 1 }).where(eq(workflows.id, id));
+}
