@@ -14,6 +14,7 @@ import { workflowsOf } from "../../../hub/workflows/registry.ts";
 import type { OnboardingDetail } from "../../../shared/api/onboardings.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
 import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
+import type { Plan } from "../../fakes/maas/state/model.ts";
 import { bmcAddress, SITE_BMC_PASSWORD } from "../../fakes/maas/state/site.ts";
 import { type OnboardingRig, SKU, startOnboardingRig } from "../../support/onboarding-rig.ts";
 import { startRigWatcher, startRunner } from "../../support/rig-hub.ts";
@@ -76,6 +77,10 @@ const machineOf = async (id: WorkflowId) =>
     const systemId = (await readOnboarding(db(), id))?.maas_system_id;
     return typeof systemId === "string" ? rig.maas.sim.region.findMachine(systemId) : undefined;
   });
+/** What becomes of a host that MAAS does not know yet. Before any hub runs: one may commission it at once. */
+const plan = (hostname: string, what: Plan): void => {
+  rig.maas.sim.region.state.plans[hostname] = what;
+};
 const counters = (systemId: string) => rig.maas.sim.region.state.counters[systemId];
 
 describe("an onboarding", () => {
@@ -107,10 +112,10 @@ describe("an onboarding", () => {
   });
 
   it("deploys once more, with a token and generation of its own, after a datasource failure", async () => {
+    const { id, nodeId, hostname } = await onboard();
+    plan(hostname, { commission: [], deploy: ["datasource_failure"] });
     hub();
-    const { id, nodeId } = await onboard();
     const machine = await machineOf(id);
-    rig.maas.sim.region.state.plans[machine.systemId] = { commission: [], deploy: ["datasource_failure"] };
     const end = await ended(id, "completed");
     expect(end.events.map((event) => `${event.stage} ${event.status}`)).toContain(
       "recover_for_datasource_retry returned",
@@ -121,13 +126,13 @@ describe("an onboarding", () => {
   });
 
   it("gives up after the retries that the profile allows, and releases the machine", async () => {
-    hub();
-    const { id } = await onboard();
-    const machine = await machineOf(id);
-    rig.maas.sim.region.state.plans[machine.systemId] = {
+    const { id, hostname } = await onboard();
+    plan(hostname, {
       commission: [],
       deploy: ["datasource_failure", "datasource_failure"],
-    };
+    });
+    hub();
+    const machine = await machineOf(id);
     const end = await ended(id, "failed_manual_intervention");
     expect(end).toMatchObject({ failure_class: "deploy_cloud_init_failure", error_code: "datasource_retry_exhausted" });
     expect(machine.status).toBe(4);
@@ -135,10 +140,10 @@ describe("an onboarding", () => {
   });
 
   it("releases a failed install to Ready, says why, and reruns to the end", async () => {
+    const { id, hostname } = await onboard();
+    plan(hostname, { commission: [], deploy: ["install_failure"] });
     hub();
-    const { id } = await onboard();
     const machine = await machineOf(id);
-    rig.maas.sim.region.state.plans[machine.systemId] = { commission: [], deploy: ["install_failure"] };
     const end = await ended(id, "failed_retryable");
     expect(end).toMatchObject({ error_code: "deploy_failed", current_stage: "classify_deploy_failure" });
     expect(end.error_message).toContain("Installation failed");
@@ -149,10 +154,10 @@ describe("an onboarding", () => {
   });
 
   it("leaves a failed commissioning to a person, then resumes", async () => {
+    const { id, hostname } = await onboard();
+    plan(hostname, { commission: ["fail"], deploy: [] });
     hub();
-    const { id } = await onboard();
     const machine = await machineOf(id);
-    rig.maas.sim.region.state.plans[machine.systemId] = { commission: ["fail"], deploy: [] };
     const end = await ended(id, "failed_manual_intervention");
     expect(end).toMatchObject({ failure_class: "pxe_discovery_failure", error_code: "commissioning_failed" });
     await verb(id, "resume");
