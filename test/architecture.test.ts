@@ -64,7 +64,7 @@ const MORE_WRITERS: Readonly<Record<string, readonly string[]>> = {
     "hub/db/queries/workflow-wakes.ts",
     "hub/db/queries/workflows.ts",
     "hub/workflows/decommission/start-decommission.ts",
-    "hub/workflows/engine/apply-verb.ts",
+    "hub/db/queries/workflow-stops.ts",
     "hub/workflows/onboarding/start-onboarding.ts",
   ],
 };
