@@ -4,10 +4,10 @@ import type { Tx } from "../tx.ts";
 import { ADMITTED } from "./workflows.ts";
 
 /**
- * Admission (lifecycle 4.4), over all hubs: of each profile at most `batch_max_parallel` onboardings run at once, and on its site together at most the
- * largest of these numbers among the profiles that have any at work or waiting there. They come in one order for the whole site; one whose profile is
- * full is passed over, so that it keeps its turn and none behind it waits for that profile. The site's row is locked by a statement of its own, so that
- * the count sees what another hub has just admitted. Returns the admitted rows.
+ * Admission (lifecycle 4.4), counted over all hubs. Of each profile at most `batch_max_parallel` onboardings run at once. The limit of a site is the
+ * largest such number among the profiles that have onboardings running or waiting there. Onboardings are admitted in one order for the whole site. An
+ * onboarding whose profile is full keeps its place in that order and does not block the onboardings behind it. A separate statement locks the sites'
+ * rows first, so the count sees what another hub has just admitted. Returns the admitted workflows.
  */
 export async function admitOnboardings(tx: Tx, kind: string): Promise<Workflow[]> {
   const locked = await tx
@@ -26,7 +26,7 @@ export async function admitOnboardings(tx: Tx, kind: string): Promise<Workflow[]
     .returning();
 }
 
-/** Those at work are numbered before those that wait, so a number is how many there would be with this one. */
+/** Running onboardings are numbered before waiting ones. The number of a waiting onboarding is thus how many would run if it were admitted. */
 const admissible = (kind: string, sites: SQLWrapper): SQL => sql`
   with at_hand as (
     select w.id, w.site_id, w.requested_at, w.status = 'pending' as waits, o.profile_id, p.batch_max_parallel as most

@@ -4,12 +4,12 @@ import { type AgentSession, agentSessions, type Node, nodeCertificates, nodes } 
 import type { Db, Tx } from "../tx.ts";
 
 /**
- * NOTIFY channel; payload `<node id> <epoch>`: sessions of lower epochs are over, on whichever hub they are. Without an epoch: look whether
- * the node's session still counts.
+ * NOTIFY channel. The payload `<node id> <epoch>` ends all sessions of the node with a lower epoch, on every hub. The payload `<node id>` alone asks
+ * each hub to check whether its session of the node is still valid.
  */
 export const SESSION_CHANNEL = "muster_sessions";
 
-/** Close reason of a session that a sweep ended because nothing was heard; the next contact shows that it lives, and opens it again. */
+/** The close reason of a session that a sweep ended because the agent was silent. The agent's next contact opens the session again. */
 export const CLOSED_AS_SILENT = "silent";
 
 export type NewSession = Pick<
@@ -25,7 +25,7 @@ export type NewSession = Pick<
   | "remoteAddress"
 >;
 
-/** Opens a session one epoch above the last; the row that was there is returned too, for the alarm on a doubled identity. */
+/** Opens a session one epoch above the last one. Also returns the previous session's row, for the check on a duplicate identity. */
 export async function openSession(
   tx: Tx,
   session: NewSession,
@@ -44,7 +44,7 @@ export async function openSession(
       set: {
         ...opened,
         sessionEpoch: sql`${agentSessions.sessionEpoch} + 1`,
-        // Said by the host of this provisioning, or not at all.
+        // These two values are kept only if the earlier session belonged to the same provisioning.
         trustSequence: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.trustSequence} end`,
         displacedAt: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.displacedAt} end`,
         connectedAt: sql`now()`,
@@ -57,7 +57,7 @@ export async function openSession(
   return { epoch: row.epoch, previous: previous ?? null };
 }
 
-/** True when the session was still the newest one, and open. */
+/** True if the session was open and was the newest session of the node. */
 export async function closeSession(tx: Tx, nodeId: NodeId, epoch: number, reason: string): Promise<boolean> {
   const rows = await tx
     .update(agentSessions)
@@ -69,7 +69,7 @@ export async function closeSession(tx: Tx, nodeId: NodeId, epoch: number, reason
   return rows.length > 0;
 }
 
-/** What a hub knows of a session that it holds; enough to ask the database whether it still counts. */
+/** What a hub knows about a session that it holds. The database needs these values to say whether the session is still valid. */
 export interface HeldSession {
   readonly nodeId: NodeId;
   readonly epoch: number;
@@ -82,8 +82,8 @@ export interface Contact {
 }
 
 /**
- * One statement for all contacts of the last second, with the time to live that each agent was told last; a session that was superseded
- * meanwhile is not touched.
+ * Records all contacts of the last second in one statement, each with the heartbeat interval that the agent was last told. A session that was
+ * superseded since is not changed.
  */
 export async function recordContacts(db: Db, contacts: readonly Contact[]): Promise<void> {
   if (contacts.length === 0) return;
@@ -103,7 +103,7 @@ export async function recordContacts(db: Db, contacts: readonly Contact[]): Prom
     update ${nodes} n set last_agent_contact_at = now() from live where n.id = live.node_id`);
 }
 
-/** The newer session that took the place of one of this epoch; null when there is none. */
+/** The newer session that replaced the session of this epoch; null if there is none. */
 export async function readDisplacing(
   tx: Tx,
   nodeId: NodeId,
@@ -127,8 +127,8 @@ export async function noteDisplaced(tx: Tx, nodeId: NodeId): Promise<void> {
 type VoidBecause = "superseded" | "identity_revoked" | "certificate_replaced" | "certificate_expired";
 
 /**
- * Which of these sessions are over whatever their hub believes: a newer one exists, or the certificate they were opened with is revoked, replaced,
- * at its end, or of an earlier generation. A hub asks now and then, so that a lost notification costs seconds and nothing else.
+ * The sessions among these that are no longer valid, whatever their hub believes. A session ends when a newer one exists, or when its certificate is
+ * revoked, replaced, expired, or of an earlier generation. Each hub asks this regularly, so a lost notification only costs seconds.
  */
 export async function findVoidSessions(
   db: Db,
@@ -161,19 +161,20 @@ export interface SilentNode extends Pick<Node, "id" | "hostname" | "siteId" | "g
   readonly session: "open" | "closed";
 }
 
-/** How long a node must have been silent beyond its agent's time to live, and how long the hub has been up to hear it. */
+/** How long a node must have been silent beyond its agent's heartbeat interval, and how long this hub has been running. */
 export interface Silence {
   readonly silenceMs: number;
   readonly upForMs: number;
 }
 
 /**
- * Nodes that have been silent for longer than their agent's time to live and `silenceMs`: those still held to be active, and those with a
- * session that its hub never closed, e.g. because that hub died. None whose time to live is more than half of `upForMs` (decision F2).
+ * Nodes that were silent for longer than their agent's heartbeat interval plus `silenceMs`. Either the node is still `active`, or its session was
+ * never closed, e.g. because its hub died. Nodes whose heartbeat interval is more than half of `upForMs` are left out: this hub has not run long
+ * enough (decision F2).
  */
 export const findSilentNodes = (tx: Tx, silence: Silence): Promise<SilentNode[]> => silentNodes(tx, silence);
 
-/** Which of these are silent still, held until the transaction ends; one that somebody else holds is left out. */
+/** The nodes among these that are still silent, locked until the transaction ends. A node that another transaction has locked is left out. */
 export const lockSilentNodes = (tx: Tx, nodeIds: readonly NodeId[], silence: Silence): Promise<SilentNode[]> =>
   silentNodes(tx, silence, inArray(nodes.id, [...nodeIds])).for("no key update", { skipLocked: true });
 
@@ -201,7 +202,10 @@ const silentNodes = (tx: Tx, { silenceMs, upForMs }: Silence, which?: SQL) =>
     )
     .orderBy(nodes.id);
 
-/** Offline nodes whose session is open and heard of again, though no new hello came: a hub could not write for a while. At most `limit`, held. */
+/**
+ * Offline nodes with an open session that was heard from again without a new hello, e.g. because a hub could not write for a while. Returns at most
+ * `limit` nodes, locked.
+ */
 export async function lockReturnedNodes(tx: Tx, limit: number): Promise<Pick<Node, "id" | "generation">[]> {
   return tx
     .select({ id: nodes.id, generation: nodes.generation })
@@ -220,7 +224,7 @@ export async function lockReturnedNodes(tx: Tx, limit: number): Promise<Pick<Nod
     .for("no key update", { of: nodes, skipLocked: true });
 }
 
-/** The node's session if it is open and of this generation. */
+/** The node's session, if it is open and belongs to this generation. */
 export async function readOpenSession(db: Db | Tx, nodeId: NodeId, generation: number): Promise<AgentSession | null> {
   const [session] = await db
     .select()
@@ -231,7 +235,7 @@ export async function readOpenSession(db: Db | Tx, nodeId: NodeId, generation: n
   return session ?? null;
 }
 
-/** An agent's word: it believes the chain up to there, and has it on disk. */
+/** Records that the agent trusts the chain of key statements up to `sequence` and has stored it on disk. */
 export async function recordTrust(db: Db, nodeId: NodeId, epoch: number, sequence: number): Promise<void> {
   await db.execute(sql`
     update ${agentSessions} set trust_sequence = ${sequence} where node_id = ${nodeId} and session_epoch = ${epoch}`);

@@ -12,7 +12,7 @@ export async function findApiToken(db: Db, tokenSha256: string): Promise<{ name:
   return row ?? null;
 }
 
-/** Makes the named token the one with this hash; an older one of the name is void. */
+/** Stores the hash of a named API token. An older token of the same name becomes invalid. */
 export async function putApiToken(tx: Tx, token: { name: string; role: ApiRole; tokenSha256: string }): Promise<void> {
   await tx
     .insert(apiTokens)
@@ -50,13 +50,15 @@ export async function findIdempotencyKey(db: Db | Tx, actor: string, key: string
   return row ?? null;
 }
 
-/** Waits for another request with the same key to end, and returns its answer if it left one: of two at once, one acts. */
+/**
+ * Waits for another request with the same key to end, and returns its answer if it stored one. Of two simultaneous requests only one takes effect.
+ */
 export async function lockIdempotencyKey(tx: Tx, actor: string, key: string): Promise<IdempotencyKey | null> {
   await lockUntilCommit(tx, "idempotency_key", `${actor} ${key}`);
   return findIdempotencyKey(tx, actor, key);
 }
 
-/** False when another request with the key was first: then nothing of this one may be kept. */
+/** False if another request with this key stored its answer first; the caller must then roll its own work back. */
 export async function keepIdempotencyKey(tx: Tx, row: Omit<IdempotencyKey, "createdAt">): Promise<boolean> {
   await tx.delete(idempotencyKeys).where(lt(idempotencyKeys.createdAt, sql`now() - interval '1 day'`));
   const kept = await tx

@@ -4,15 +4,16 @@ import { sql } from "../orm.ts";
 import type { Node } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
-/** The moves that each breaker may hold back (decision F1), as the history of a node tells them. */
+/** The status changes that each breaker may hold back (decision F1), as they appear in a node's history. */
 const MOVES = {
   quarantine: { to: "quarantined", owner: "reconciler" },
   offline: { to: "offline", owner: "heartbeat" },
 } as const satisfies Record<BreakerKind, { to: Node["status"]; owner: string }>;
 
 /**
- * Nodes of the site that are in service now or were moved within the window, and how many were moved, whatever has become of them since. `besides`: those
- * that would be moved now, which count as that alone. Whoever was moved was changed since, so that only such nodes' histories are read.
+ * Counts the site's nodes that are in service or were moved within the window, and separately the moved ones, whatever their status is now. `besides`
+ * are the nodes that would be moved now; they do not count as moved. A move changes `updated_at`, so the query reads the history only of nodes that
+ * changed within the window.
  */
 export async function countMoves(
   tx: Tx,

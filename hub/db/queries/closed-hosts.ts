@@ -4,8 +4,8 @@ import { tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 /**
- * Which of these hosts may keep people out: an agent was given a drain, or an undrain was asked for, and no undrain has succeeded since. What was
- * cancelled or has failed proves nothing, so such a host counts as closed.
+ * The hosts among these that may keep users out. Such a host was offered a drain, or an undrain was requested, and no undrain has succeeded since. A
+ * cancelled or failed undrain proves nothing, so its host counts as closed.
  */
 export async function closedHosts(db: Db | Tx, nodeIds: readonly NodeId[]): Promise<ReadonlySet<NodeId>> {
   if (nodeIds.length === 0) return new Set();
@@ -24,7 +24,7 @@ export async function closedHosts(db: Db | Tx, nodeIds: readonly NodeId[]): Prom
   );
 }
 
-/** An undrain that will still be carried out. */
+/** True if an undrain of the node is queued, offered or running. */
 export async function hasWaitingUndrain(tx: Tx, nodeId: NodeId): Promise<boolean> {
   const rows = await tx
     .select({ id: tasks.id })

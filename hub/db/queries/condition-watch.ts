@@ -3,7 +3,7 @@ import { and, asc, eq, gt, lte, ne, type SQL, sql } from "../orm.ts";
 import { conditionWatch, type NodeConditionRow, nodeConditions, nodes } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
-/** As it is held until the transaction ends, so that of several hubs each goes on after the one before. Null: never looked. */
+/** Locks the sweep's progress until the transaction ends, so that each hub continues where the previous one stopped. */
 export async function lockConditionWatch(tx: Tx): Promise<{ idleSeconds: number; inGrace: boolean } | null> {
   await tx.insert(conditionWatch).values({}).onConflictDoNothing();
   const [row] = await tx
@@ -16,11 +16,11 @@ export async function lockConditionWatch(tx: Tx): Promise<{ idleSeconds: number;
   return row ?? null;
 }
 
-/** One that waited for the lock began before the one that it waited for: time is never gone back over. */
+/** A transaction that waited for the lock has an older now() than the one that it waited for. `greatest` keeps the time from moving backwards. */
 const orNow = (column: typeof conditionWatch.lookedUntil | typeof conditionWatch.lookedAt) =>
   sql`greatest(${column}, now())`;
 
-/** What expired up to `until` is told; null: all up to now. */
+/** Records that conditions which expired up to `until` are reported. Null means up to the present. */
 export async function lookedUntil(tx: Tx, until: string | null): Promise<void> {
   const { lookedUntil, lookedAt } = conditionWatch;
   const told = until === null ? orNow(lookedUntil) : sql`${until}::timestamptz`;
@@ -32,8 +32,8 @@ export async function beginGrace(tx: Tx, seconds: number): Promise<void> {
 }
 
 /**
- * What held still when it was last looked holds for so much longer from now, `most` conditions at once. Those of one step end
- * together, and those of different steps do not, so that a step ahead of the look for what has expired is bounded as well.
+ * After an outage, extends conditions that were valid at the last sweep by `seconds`, at most `most` of them in one step. Conditions of one step
+ * expire together and different steps expire at different times. The later sweep therefore also finds them in bounded portions.
  */
 export async function extendConditions(tx: Tx, seconds: number, most: number): Promise<void> {
   const { rowCount } = await tx.execute(sql`
@@ -54,7 +54,7 @@ export interface StaleCondition
   readonly hostname: string;
 }
 
-/** When the `most`-th of what expired since it was last looked did so, to the microsecond; null: it was fewer. */
+/** The expiry time, to the microsecond, of the `most`-th condition that expired since the last sweep. Null if fewer than `most` expired. */
 export async function endOfStep(tx: Tx, most: number): Promise<string | null> {
   const { expiresAt } = nodeConditions;
   const [row] = await tx
@@ -73,7 +73,7 @@ const hasExpired = (until: string | null): SQL | undefined =>
     lte(nodeConditions.expiresAt, until === null ? sql`now()` : sql`${until}::timestamptz`),
   );
 
-/** Conditions of nodes' present provisioning that have become stale since it was last looked, up to then; null: up to now. */
+/** Conditions of the nodes' present generation that became stale since the last sweep, up to `until`. Null means up to the present. */
 export async function newlyStale(tx: Tx, until: string | null): Promise<StaleCondition[]> {
   const { type, status, observedAt, expiresAt } = nodeConditions;
   return tx

@@ -3,21 +3,21 @@ import { and, desc, eq, gte, inArray, or, sql } from "../orm.ts";
 import { type AttemptKind, type ConnectionAttempt, connectionAttempts, enrollmentTokens } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
-/** What one hub noted since it last wrote. */
+/** Connection attempts of one kind that one hub counted since it last wrote them. */
 export interface NotedAttempt {
   readonly address: string;
   readonly kind: AttemptKind;
   readonly detail: string;
-  /** Of the token that was refused; null where there was none. */
+  /** The hash of the refused enrollment token; null for other kinds of attempts. */
   readonly tokenSha256: string | null;
   readonly count: number;
 }
 
-/** Rows of all hubs together: the oldest go, so that nobody who knocks from many addresses fills the database. */
+/** The limit of rows from all hubs. The oldest rows are deleted, so a client with many addresses cannot fill the database. */
 const MOST_ROWS = 5_000;
 const MOST_SHOWN = 20;
 
-/** Adds to what is known of the addresses; the time is the database's. */
+/** Adds the attempts to the stored counts. The times are those of the database's clock. */
 export async function keepConnectionAttempts(db: Db, noted: readonly NotedAttempt[]): Promise<void> {
   if (noted.length === 0) return;
   const rows = await byNode(db, noted);
@@ -39,7 +39,10 @@ export async function keepConnectionAttempts(db: Db, noted: readonly NotedAttemp
       select ctid from connection_attempts order by last_at desc offset ${MOST_ROWS}))`);
 }
 
-/** One row each, in one order for all hubs: no statement may touch a row twice, and two must not wait for each other. */
+/**
+ * Merges the attempts to one row for each key, in one order for all hubs. PostgreSQL allows one statement to change a row only once, and a common
+ * order prevents deadlocks between hubs.
+ */
 async function byNode(db: Db, noted: readonly NotedAttempt[]) {
   const sums = [...new Set(noted.flatMap(({ tokenSha256 }) => tokenSha256 ?? []))];
   const tokens = await db
@@ -57,7 +60,7 @@ async function byNode(db: Db, noted: readonly NotedAttempt[]) {
 }
 type Counted = Pick<NotedAttempt, "detail" | "count">;
 
-/** Since then, from the addresses or with the node's token; the newest first. */
+/** Attempts since `since` from these addresses or with a token of the node, newest first. */
 export function listConnectionAttempts(
   db: Db,
   { addresses, nodeId, since }: { addresses: readonly string[]; nodeId: NodeId; since: Date },

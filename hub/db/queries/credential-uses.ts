@@ -6,10 +6,10 @@ import type { Db, Tx } from "../tx.ts";
 
 type Place = { readonly siteId: SiteId; readonly path: string };
 
-/** An onboarding chose this login (lifecycle 3.2.1). */
+/** Records that an onboarding chose this login (lifecycle 3.2.1). */
 export const recordCredentialUse = (tx: Tx, place: Place): Promise<void> => note(tx, place, { lastUsedAt: sql`now()` });
 
-/** A deploy got through with it; an older word than the one kept changes nothing. */
+/** Records that a deploy with this login succeeded at `at`. An earlier time than the stored one changes nothing. */
 export const recordCredentialWorked = (tx: Tx, place: Place, at: Date): Promise<void> =>
   note(tx, place, {
     lastWorkedAt: sql`greatest(${maasCredentialUses.lastWorkedAt}, ${at.toISOString()}::timestamptz)`,
@@ -27,8 +27,8 @@ export const recordCredentialFailure = (
   });
 
 /**
- * Whether the user of the site's MAAS token is an administrator, as MAAS says now: without that right most of what the hub does is refused. Nothing is
- * written of what is known already, so that it is known since when it is so.
+ * Records whether the user of the site's MAAS token is an administrator. MAAS refuses most of the hub's calls to other users. If the answer is the
+ * same as last time, nothing is written, so the stored time says since when it holds.
  */
 export async function recordTokenRights(tx: Tx, siteId: SiteId, isAdministrator: boolean): Promise<void> {
   const { lastFailedAt, lastWorkedAt, lastFailureCode } = maasCredentialUses;
@@ -48,12 +48,12 @@ export async function recordTokenRights(tx: Tx, siteId: SiteId, isAdministrator:
 }
 export const NOT_ADMINISTRATOR = "not_administrator";
 
-/** Names of one user that are remembered. */
+/** The number of former names of a token's user that are kept. */
 const NAMES_KEPT = 8;
 
 /**
- * Remembers how the user of the site's token is called now, and answers the names under which he was seen before since the token was written: a token is
- * one user's, so another name is that user renamed.
+ * Stores the present name of the token's user, and returns the other names that were seen since the token was written. A token belongs to one user,
+ * so a different name means that the user was renamed.
  */
 export async function recordTokenUser(tx: Tx, siteId: SiteId, username: string): Promise<string[]> {
   const [site] = await tx.select({ path: maasSites.apiTokenVaultPath }).from(maasSites).where(eq(maasSites.id, siteId));
@@ -82,7 +82,7 @@ async function note(tx: Tx, place: Place, set: Readonly<Record<string, SQL | str
   await tx.update(maasCredentialUses).set(set).where(eq(maasCredentialUses.path, place.path));
 }
 
-/** The secrets were written anew: what was said of the old ones says nothing of them. */
+/** Clears the recorded failures of secrets that were written anew, because those failures belong to the old secrets. */
 export async function forgetCredentialFailures(tx: Tx, paths: readonly string[]): Promise<void> {
   if (paths.length === 0) return;
   await tx
@@ -93,15 +93,15 @@ export async function forgetCredentialFailures(tx: Tx, paths: readonly string[])
 
 export type CredentialKind = "maas_token" | "power" | "power_override";
 
-/** One secret of a site that is in use, with what came of using it. Times are the database's. */
+/** One secret of a site that is in use, with the results of using it. All times are the database's. */
 export interface CredentialRecord {
   readonly siteId: SiteId;
   readonly kind: CredentialKind;
   readonly path: string;
   readonly overrideId: string | null;
-  /** `hostname c07u31`; null for a secret of the whole site. */
+  /** For example `hostname c07u31`; null for a secret of the whole site. */
   readonly selector: string | null;
-  /** Since when it might have been used: it was made, changed or enabled then. */
+  /** When the secret was created, last changed or enabled. It could have been used since then. */
   readonly usableSince: Date;
   readonly lastUsedAt: Date | null;
   readonly lastWorkedAt: Date | null;
@@ -112,10 +112,10 @@ export interface CredentialRecord {
   readonly now: Date;
 }
 
-/** What a watcher's look can say of the token or its secret; a MAAS that is away says nothing of them. */
+/** Errors of a watcher's poll that concern the token or its secret. Other errors, e.g. that MAAS is unreachable, say nothing about the token. */
 const TOKEN_ERRORS = ["unauthorized", "forbidden", "secret_missing", "secret_corrupt"];
 
-/** The secrets of active sites, or of one of them, that something depends on: overrides that are active, the default login, the token. */
+/** The secrets in use at active sites, or at one site: the MAAS token, the default BMC login, and each active override. */
 export async function listCredentials(db: Db | Tx, only?: SiteId): Promise<CredentialRecord[]> {
   const { rows } = await db.execute<Record<string, string | null>>(sql`
     with sites as (
@@ -155,7 +155,7 @@ export async function listCredentials(db: Db | Tx, only?: SiteId): Promise<Crede
   }));
 }
 
-/** Notes what operators are told of a secret. False when that was told already, by this hub or another. */
+/** Records the warning that operators are given about a secret. False if this hub or another one has given the same warning before. */
 export async function noteWarning(tx: Tx, place: Place, reason: "unused" | "failing" | null): Promise<boolean> {
   await tx.insert(maasCredentialUses).values(place).onConflictDoNothing({ target: maasCredentialUses.path });
   const rows = await tx

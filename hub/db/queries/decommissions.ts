@@ -23,7 +23,7 @@ import { wakeWorkflows } from "./workflow-wakes.ts";
 type Row = { decommission: NodeDecommission; workflow: Workflow };
 const columns = { decommission: nodeDecommissions, workflow: workflows };
 
-/** The read model of lifecycle 5.7: what the operation is about, and the workflow row that is its progress. */
+/** The read model of lifecycle 5.7: the request of the decommission, and its progress from the workflow's row. */
 function toDecommission({ decommission, workflow }: Row): Decommission {
   return {
     decommission_id: decommission.decommissionId,
@@ -60,7 +60,7 @@ export interface DecommissionFilter {
   readonly hostname?: string | undefined;
 }
 
-/** Newest first; `before` is the last one of the page before. */
+/** Newest first. `before` is the last entry of the previous page. */
 export async function listDecommissions(
   db: Db | Tx,
   filter: DecommissionFilter,
@@ -86,15 +86,15 @@ export async function listDecommissions(
 
 export interface DecommissionRows {
   readonly decommission: NodeDecommission;
-  /** Its record is never removed, only `deleted`. */
+  /** The node's row. A removed node keeps its row, with the status `deleted`. */
   readonly node: Node;
-  /** The machine that the node is now. */
+  /** The system id of the machine that the node is bound to now. */
   readonly boundSystemId: string | null;
-  /** Of the onboarding that last brought the node in; null for one of manual mode. */
+  /** The profile of the node's last onboarding; null for a node of manual mode. */
   readonly profile: MaasSiteProfile | null;
 }
 
-/** What the stages of a decommission work with, read afresh in one statement. */
+/** The rows that the stages of a decommission need, read in one statement. */
 export async function readDecommissionRows(db: Db | Tx, id: WorkflowId): Promise<DecommissionRows | null> {
   const [rows] = await db
     .select({
@@ -111,7 +111,7 @@ export async function readDecommissionRows(db: Db | Tx, id: WorkflowId): Promise
   return rows ?? null;
 }
 
-/** The profile by which the node was last onboarded. */
+/** SQL for the profile of the node's last onboarding. */
 const profileOf = (nodeId: SQLWrapper): SQL => sql`(
   select o.profile_id from node_onboardings o where o.node_id = ${nodeId} order by o.created_at desc limit 1)`;
 
@@ -132,7 +132,7 @@ export async function readMaasSystemId(db: Db | Tx, nodeId: NodeId): Promise<str
   return row?.id ?? null;
 }
 
-/** What the node was when its last drain was asked for; null when it has had none. */
+/** The node's status when its last drain was requested. Null if the node has had no drain. */
 export async function readPriorStatus(tx: Tx, nodeId: NodeId): Promise<NodeStatus | null> {
   const [row] = await tx
     .select({ status: nodeDecommissions.priorStatus })
@@ -143,7 +143,9 @@ export async function readPriorStatus(tx: Tx, nodeId: NodeId): Promise<NodeStatu
   return row?.status ?? null;
 }
 
-/** Records the override of lifecycle 5.8; the first one stays. The operation looks at once. */
+/**
+ * Records the override of lifecycle 5.8 and makes a running decommission due at once. If the decommission was forced before, that first record stays.
+ */
 export async function forceDecommission(tx: Tx, id: WorkflowId, by: { actor: string; reason: string }): Promise<void> {
   await tx
     .update(nodeDecommissions)

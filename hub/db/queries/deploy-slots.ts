@@ -8,8 +8,9 @@ import { wakeWorkflows } from "./workflow-wakes.ts";
 const deploySlot = (profileId: ProfileId): string => `deploy-slot:${profileId}/`;
 
 /**
- * Takes one of the profile's `deploy_max_parallel` places, or keeps the one held. False: all are taken, ask again later. The lock lets the hosts of a
- * batch, who come at the same moment, find one free place after the other: without it all would find the first one, and all but one none.
+ * Takes one of the profile's `deploy_max_parallel` places, or keeps the place that the workflow holds. False if all places are taken. The hosts of a
+ * batch ask at the same moment. The lock serializes them, so each finds its own free place; without the lock all would try the same place and all but
+ * one would fail.
  */
 export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileId, most: number): Promise<boolean> {
   const prefix = deploySlot(profileId);
@@ -28,7 +29,7 @@ export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileI
   return held.length > 0;
 }
 
-/** Key on which a deploy waits for a free place. */
+/** The key on which a deploy waits for a free place. */
 export const deploySlotKey = (profileId: ProfileId): string => deploySlot(profileId);
 
 export async function releaseDeploySlot(tx: Tx, id: WorkflowId): Promise<void> {

@@ -3,12 +3,12 @@ import { and, eq, isNull, ne, sql } from "../orm.ts";
 import { maasSites, nodeMaasState, nodeOnboardings, nodes, workflows } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
-/** What the onboarding has on record of it; null or JSON null where none has begun. */
+/** The workflow's record of its discovery. Null or JSON null if the discovery has not begun. */
 const discovery = sql`${workflows.state} -> 'discovery'`;
 
 /**
- * Onboardings of the site other than this one that look for their host, or have booted it since then, and have found no machine: what their host makes of
- * it may come late. One that a person has resumed may boot its host again.
+ * Other onboardings of the site that have found no machine yet, and that are searching for their host or have booted it since `since`. A machine that
+ * appears now may belong to one of their hosts. An onboarding that a person resumed may boot its host again, so it also counts.
  */
 export async function otherDiscoveries(
   db: Db,
@@ -33,7 +33,7 @@ export async function otherDiscoveries(
     .limit(100);
 }
 
-/** A node that is not deleted and has this BMC, at whatever site; the host's own node is none. */
+/** A node at any site that is not deleted and has this BMC address. The node `nodeId` itself is left out. */
 export async function nodeWithBmc(
   db: Db,
   { nodeId, ipmiIp }: { readonly nodeId: NodeId; readonly ipmiIp: string },

@@ -4,15 +4,18 @@ import { type DomainEventRow, domainEvents } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
 /**
- * Oldest first. A sequence number is given out before its transaction commits, so a lower one may come to light after a higher one. Shown are
- * only the events below every number that a running transaction may still bring (see `recordDomainEvent`): a reader that goes on from the last
- * event it saw misses none (decision P5).
+ * Lists events, oldest first. PostgreSQL gives out a sequence number before the transaction commits, so a lower number may become visible after a
+ * higher one. The list therefore ends below every number that a running transaction may still use (see `recordDomainEvent`). A reader that continues
+ * from the last event it saw misses none (decision P5).
  */
 export async function listDomainEvents(db: Db, page: { after: bigint; limit: number }): Promise<DomainEventRow[]> {
   return listSettledEvents(db, { ...page, settled: await lastSettled(db) });
 }
 
-/** The same up to a bound that `lastSettled` gave before; in a transaction that is READ COMMITTED, as a later snapshot must show what it bounds. */
+/**
+ * Lists events up to a bound that `lastSettled` returned earlier. A transaction must be READ COMMITTED, because only a later snapshot shows all
+ * events below the bound.
+ */
 export const listSettledEvents = (
   db: Db,
   page: { after: bigint; settled: bigint; limit: number },
@@ -25,8 +28,8 @@ export const listSettledEvents = (
     .limit(page.limit);
 
 /**
- * Whether a reader who has read up to there can go on: that event, or an older one, is still there, and the number was given out by this database. Asked
- * after its events were read it also tells that none of them was removed meanwhile.
+ * Whether a reader can continue after `position`. This database must have given that number out, and the event of that number or an older one must
+ * still be stored. If the check follows the read, it also proves that retention removed none of the events in between.
  */
 export async function hasPosition(db: Db, position: bigint): Promise<boolean> {
   if (position === 0n) return true;
@@ -46,8 +49,9 @@ async function lastGiven(db: Db): Promise<bigint> {
 }
 
 /**
- * Three statements in this order, the last one being the caller's: who marks itself after the number was read gets a higher one; who was marked
- * holds the bound down; and who let go of its mark in between has committed, which only a later statement's snapshot is sure to show.
+ * The highest sequence number below which all events are visible. The order of the statements matters: first the last number, then the writers'
+ * marks, then the caller's read. A writer that marks itself after the first statement gets a higher number. A writer that is marked lowers the bound.
+ * A writer that removed its mark in between has committed, and only the snapshot of a later statement is sure to show its events.
  */
 export async function lastSettled(db: Db): Promise<bigint> {
   const last = await lastGiven(db);

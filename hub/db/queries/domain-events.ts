@@ -5,9 +5,10 @@ import { domainEvents } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
 /**
- * Until it ends, the transaction is marked with the last number given out before its first one, so that readers wait for it (`listDomainEvents`). The
- * mark is shared: no writer waits for another. One is enough, since the lowest is what counts, and more would fill the server's table of locks. That it
- * is held is remembered in the transaction itself, so that a savepoint which takes back the one takes back the other.
+ * Marks the transaction, until it ends, with the last sequence number given out before its first event. Readers wait for marked numbers (see
+ * `listDomainEvents`). The mark is a shared advisory lock, so writers do not wait for each other. A transaction takes only one mark: the lowest
+ * number decides, and more marks would fill the server's lock table. A transaction-local setting remembers the mark, so a rollback to a savepoint
+ * undoes both together.
  */
 async function markWriter(tx: Tx): Promise<void> {
   await tx.execute(sql`
@@ -16,7 +17,7 @@ async function markWriter(tx: Tx): Promise<void> {
     where current_setting('muster.writes_events', true) is distinct from 'yes'`);
 }
 
-/** Written in the transaction that makes the event true; `subject` is e.g. `nodes/<id>` or `onboardings/<id>`. Never a secret in `data`. */
+/** Writes a domain event in the transaction that makes it true. `subject` is e.g. `nodes/<id>` or `onboardings/<id>`. `data` must hold no secret. */
 export async function recordDomainEvent<T extends EventType>(
   tx: Tx,
   event: { readonly type: T; readonly subject: string; readonly data: EventData<T> },

@@ -3,12 +3,12 @@ import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import { sql } from "../orm.ts";
 import type { Db } from "../tx.ts";
 
-/** A lost connection is back within seconds, most of the time. */
+/** How long an agent may be disconnected before it counts as away. Most lost connections are back within seconds. */
 const AWAY_SECONDS = 30;
 
 /**
- * Deployed machines of nodes in service of which MAAS may know something that we do not, or not know yet what we know: the agent is away, or MAAS calls
- * them off. `key` changes when the reason does. One statement.
+ * Deployed machines of nodes in service whose row in Muster may be outdated. Either the agent is away, or MAAS reports the machine's power as off or
+ * in error. `key` changes when the reason changes.
  */
 export async function doubtfulMachines(db: Db, siteId: SiteId): Promise<{ systemId: string; key: string }[]> {
   const { rows } = await db.execute<{ system_id: string; key: string }>(sql`

@@ -19,36 +19,36 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** Of the subjects of operations, the one that is the node. */
+/** A workflow may hold several subjects; this condition picks the subject of the node itself. */
 const holdsTheNode = eq(workflowSubjects.subject, sql`'node:' || ${nodes.id}::text`);
 
-/** All that one node is judged by. */
+/** All facts by which one node is judged. */
 export interface DriftRow {
   readonly state: NodeMaasState;
   readonly node: Pick<Node, "id" | "hostname" | "status" | "host">;
   readonly machine: MaasMachineRow | null;
   readonly session: Pick<AgentSession, "lastSeenAt" | "state"> | null;
   readonly policy: { requireHwSync: boolean; hardwareSyncIntervalSeconds: number } | null;
-  /** What its agent was last told of the interval of hardware sync and has carried out, and what came of it. */
+  /** The hardware sync interval that the agent was last asked to set, and the interval that it reported as set. */
   readonly syncSeed: { readonly asked: number; readonly set: number | null } | null;
   readonly maasUrl: string;
   readonly siteStatus: MaasSite["status"];
   readonly hostInterface: string;
-  /** When the last sweep began that has read the machine; null where it could not. */
+  /** When the last sweep that could read this machine began. Null if the last sweep could not parse the machine. */
   readonly lastSweepAt: Date | null;
   readonly heldBy: string | null;
 }
 
-/** What a contact of the agent disproves, which marks no record as changed: few, and judged with every look. */
+/** Drift that a contact of the agent disproves. A contact marks no row as changed, so these few nodes are judged with every poll. */
 const DISPROVED_BY_CONTACT = sql`${nodeMaasState.driftDetails} ->> 'rule' = 'powered_off'`;
 
-/** The keys of all such tasks begin so, and a node's keys are indexed. */
+/** The idempotency keys of all reseed tasks begin with `hw-sync-reseed/`, and a node's keys are indexed. */
 const LAST_SEED = sql<DriftRow["syncSeed"]>`(
   select jsonb_build_object('asked', t.input -> 'interval_seconds', 'set', t.result -> 'interval_seconds')
   from tasks t where t.node_id = ${nodes.id} and t.idempotency_key like 'hw-sync-reseed/%' and t.state = 'succeeded'
   order by t.finished_at desc limit 1)`;
 
-/** The nodes of a site that are bound to a machine: those whose facts have changed since they were judged, or all. One statement. */
+/** Nodes of a site that are bound to a machine: all of them, one of them, or those whose facts changed since they were judged. One statement. */
 export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | "all" | NodeId): Promise<DriftRow[]> {
   const profiles = db
     .selectDistinctOn([nodeOnboardings.nodeId], {
@@ -98,8 +98,9 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
 }
 
 /**
- * Remembers who owns the machines of nodes that have come into service since, and follows an owner who was renamed: it is our own user, who is known to
- * have had the other name, or the agent of the node's own installation was heard of since the machine changed. One statement for any number of them.
+ * Stores the owner of each machine in MAAS whose node has come into service, and follows an owner who was renamed. A new owner's name counts as a
+ * rename in two cases: it is the hub's own user, whose former names are known, or the node's agent was heard after the machine changed. One
+ * statement.
  */
 export async function rememberOwners(
   tx: Tx,
@@ -115,7 +116,10 @@ export async function rememberOwners(
         where a.node_id = n.id and a.generation = n.generation and a.last_seen_at > m.observed_at))`);
 }
 
-/** A retired node whose machine is something else has no system any more: whatever is deployed there later is not ours to release. One statement. */
+/**
+ * Forgets the owners of retired nodes whose machines are no longer deployed or are gone. Muster must not release a system that somebody deploys there
+ * later. One statement.
+ */
 export async function forgetOwners(tx: Tx, siteId: SiteId): Promise<void> {
   await tx.execute(sql`
     update node_maas_state s set maas_owner = null
@@ -124,7 +128,7 @@ export async function forgetOwners(tx: Tx, siteId: SiteId): Promise<void> {
       and m.site_id = s.site_id and m.system_id = s.maas_system_id and (m.status <> ${MAAS_STATUS.deployed} or m.absent)`);
 }
 
-/** How often hosts of the site sync by its default profile; null for a site that is disabled, or where none has to. */
+/** The hardware sync interval of the site's default profile. Null if the site is disabled or the profile does not require hardware sync. */
 export async function siteSyncInterval(db: Db, siteId: SiteId): Promise<number | null> {
   const [row] = await db
     .select({ seconds: maasSiteProfiles.hardwareSyncIntervalSeconds })
@@ -134,7 +138,7 @@ export async function siteSyncInterval(db: Db, siteId: SiteId): Promise<number |
   return row?.seconds ?? null;
 }
 
-/** Nodes in service whose machines MAAS does not list any more, of which it was not asked yet whether they are gone. */
+/** How many of these machines, which MAAS no longer lists, belong to nodes in service. For them MAAS has not confirmed yet that they are gone. */
 export async function countUnconfirmed(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<number> {
   if (systemIds.length === 0) return 0;
   const [row] = await tx
@@ -151,7 +155,7 @@ export async function countUnconfirmed(tx: Tx, siteId: SiteId, systemIds: readon
   return row?.count ?? 0;
 }
 
-/** Machines that MAAS has and that are no node's (lifecycle 6.4). */
+/** How many machines in MAAS belong to no node (lifecycle 6.4). */
 export async function countUnmanaged(db: Db, siteId: SiteId): Promise<number> {
   const { rows } = await db.execute<{ count: number }>(sql`
     select count(*)::int as count from maas_machines m
@@ -160,10 +164,7 @@ export async function countUnmanaged(db: Db, siteId: SiteId): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-/**
- * These nodes have been judged by what was known when their facts were read; one whose facts have changed since stays due. Two statements, whatever
- * their number.
- */
+/** Marks these nodes as judged. A node whose facts changed after they were read stays due. At most two statements, for any number of nodes. */
 export async function markReconciled(
   tx: Tx,
   siteId: SiteId,
@@ -192,7 +193,7 @@ export type DriftChange = Partial<
   Pick<NodeMaasState, "driftDetected" | "driftDetails" | "driftAcknowledged" | "maasOwner">
 > & {
   readonly resolved?: boolean;
-  /** Whether a quarantine of the reconciler's own begins, or is over. */
+  /** True if a quarantine by the reconciler begins, false if it ends. */
   readonly quarantined?: boolean;
 };
 
@@ -212,7 +213,10 @@ export async function writeDrift(
     .where(eq(nodeMaasState.nodeId, nodeId));
 }
 
-/** Holds the records until the end of the transaction, nodes before bindings as everybody does, and returns the bindings as they are now. */
+/**
+ * Locks the rows of nodes and then of their bindings until the transaction ends, and returns the current bindings. All code locks nodes before
+ * bindings.
+ */
 export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promise<Map<NodeId, NodeMaasState>> {
   if (nodeIds.length === 0) return new Map();
   await tx
@@ -230,7 +234,7 @@ export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promi
   return new Map(rows.map((row) => [row.nodeId, row]));
 }
 
-/** Which of these nodes an operation holds now; none begins while the transaction holds their records. */
+/** The nodes among these that an operation holds now. No operation can begin while the transaction has their rows locked. */
 export async function heldAmong(tx: Tx, nodeIds: readonly NodeId[]): Promise<Set<NodeId>> {
   const rows = await tx
     .select({ id: nodes.id })

@@ -8,12 +8,12 @@ export interface TokenRequest {
   readonly workflowId: WorkflowId | null;
   readonly generation: number;
   readonly maasSystemId: string | null;
-  /** Lower case; when any is given, the host must have one of them. */
+  /** MAC addresses in lower case. If any are given, the enrolling host must have one of them. */
   readonly boundMacs: readonly string[];
   readonly ttlSeconds: number;
 }
 
-/** Stores a token by its hash; it ends `ttlSeconds` from now. */
+/** Stores the hash of a token that expires `ttlSeconds` from now. */
 export async function insertEnrollmentToken(
   tx: Tx,
   { ttlSeconds, boundMacs, ...token }: TokenRequest & { readonly tokenSha256: string },
@@ -39,7 +39,7 @@ export async function revokeEnrollmentTokens(tx: Tx, nodeId: NodeId): Promise<vo
     );
 }
 
-/** Whose the token is; null when it is not known. Tokens are found by their hash, so how long a look-up takes says nothing of the token itself. */
+/** The node of a token; null if the token is unknown. The look-up is by hash, so its duration reveals nothing about a token. */
 export async function nodeOfToken(db: Db, tokenSha256: string): Promise<NodeId | null> {
   const [found] = await db
     .select({ nodeId: enrollmentTokens.nodeId })
@@ -48,7 +48,7 @@ export async function nodeOfToken(db: Db, tokenSha256: string): Promise<NodeId |
   return found?.nodeId ?? null;
 }
 
-/** What a token is worth now; null when it is not known. */
+/** The token's row, and whether the token has expired. Null if the token is unknown. */
 export async function readToken(
   db: Db,
   tokenSha256: string,
@@ -60,7 +60,7 @@ export async function readToken(
   return found ?? null;
 }
 
-/** Holds the token until the end of the transaction: of two that use it at once, the second sees what the first did. */
+/** Locks the token until the transaction ends. Of two simultaneous uses, the second then sees the result of the first. */
 export async function lockToken(
   tx: Tx,
   tokenSha256: string,
@@ -73,7 +73,7 @@ export async function lockToken(
   return found ?? null;
 }
 
-/** Remembers who used it; the time is that of the first use. */
+/** Records the key that used the token. A repeated use keeps the time of the first one. */
 export async function markTokenUsed(tx: Tx, id: string, keySha256: string): Promise<void> {
   await tx
     .update(enrollmentTokens)
@@ -82,8 +82,8 @@ export async function markTokenUsed(tx: Tx, id: string, keySha256: string): Prom
 }
 
 /**
- * Gives an expired, unused token of the generation another life. The host carries the token in its user-data already, so a new one could
- * not reach it; only the end of the old one can be moved. True when one was extended.
+ * Extends an expired, unused token of the generation. The host already carries this token in its user-data, so a new token could not reach the host.
+ * True if a token was extended.
  */
 export async function extendExpiredToken(
   tx: Tx,

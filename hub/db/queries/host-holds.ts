@@ -3,10 +3,10 @@ import { eq } from "../orm.ts";
 import { workflowSubjects } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
-/** What an onboarding holds until it is over, so that two can never work on one host. */
+/** The subject that an onboarding holds until it is over. It prevents two onboardings from working on one host. */
 export const hostSubject = (siteId: SiteId, hostname: string): string => `host:${siteId}/${hostname}`;
 
-/** The onboarding of the host that is not over; null when there is none. */
+/** The unfinished onboarding of the host; null if there is none. */
 export async function onboardingOfHost(tx: Tx, siteId: SiteId, hostname: string): Promise<WorkflowId | null> {
   const [holder] = await tx
     .select({ id: workflowSubjects.workflowId })

@@ -4,11 +4,11 @@ import { eq, sql } from "../orm.ts";
 import { maasSiteWatches } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
-/** What is known of a region by which it can be told from every other one. */
+/** What Muster knows about a region that distinguishes it from all other regions. */
 export interface KnownRegion {
-  /** The newest event that was seen, and what it said; null where none ever was. */
+  /** The id and content of the newest event that the watcher read; null if it has read none. */
   readonly place: { readonly cursor: number; readonly mark: string | null } | null;
-  /** Machines that are nodes, or that work which is not over is about, but for those that are known to be gone. */
+  /** Machines of the site's nodes and unfinished onboardings, without those that are known to be gone. */
   readonly machines: readonly { readonly systemId: string; readonly ipmiIp: string }[];
 }
 

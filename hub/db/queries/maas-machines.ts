@@ -3,7 +3,7 @@ import { and, eq, sql } from "../orm.ts";
 import { type MaasMachineRow, maasMachines } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** A machine as it was seen; a row's columns without the bookkeeping. */
+/** A machine as the watcher read it: the row's columns without the bookkeeping. */
 export type ObservedMachine = Omit<MaasMachineRow, "siteId" | "observedAt" | "absent" | "details">;
 
 export async function readObservedMachine(
@@ -26,7 +26,7 @@ export async function knownSystemIds(db: Db, siteId: SiteId): Promise<string[]> 
   return rows.map((row) => row.systemId);
 }
 
-/** Of these machines the ones that were seen and are not known to be gone. */
+/** The machines among these that the watcher has seen and that are not known to be gone. */
 export async function presentAmong(db: Db, siteId: SiteId, systemIds: readonly string[]): Promise<string[]> {
   const rows = await db
     .select({ systemId: maasMachines.systemId })
@@ -41,7 +41,7 @@ export async function presentAmong(db: Db, siteId: SiteId, systemIds: readonly s
   return rows.map((row) => row.systemId);
 }
 
-/** What is kept of a machine, with the type in which the statement reads it. */
+/** The stored fields of a machine, each with its PostgreSQL type in the statement. */
 const COLUMNS = {
   hostname: "text",
   status: "integer",
@@ -70,7 +70,7 @@ const SEEN = sql.raw(of("seen"));
 const STORED = sql.raw(of("m"));
 const ASSIGNED = sql.raw(NAMES.map((name) => `${name} = excluded.${name}`).join(", "));
 
-/** Times as text of ISO 8601, and names as the columns': what `jsonb_to_recordset` takes apart again. */
+/** The machine as JSON for `jsonb_to_recordset`: names are those of the columns, times are ISO 8601 text. */
 const asRecord = (machine: ObservedMachine) => ({
   system_id: machine.systemId,
   hostname: machine.hostname,
@@ -90,9 +90,9 @@ const asRecord = (machine: ObservedMachine) => ({
 });
 
 /**
- * Writes what was seen, in one statement however many there are; returns the ids of the machines that changed, new ones included. A row that is as it was
- * is neither written nor locked, and rows are locked in the order of their ids. `readSince`: when the reading began, by the database's clock; what
- * somebody else has seen of a machine after that is newer, and stays. Each machine may be given once.
+ * Writes the machines that the watcher read, in one statement for any number of them. Returns the system ids of new and changed machines. An
+ * unchanged row is neither written nor locked, and rows are locked in the order of their ids. `readSince` is the start of the reading by the
+ * database's clock. A row that another reading wrote after that time is newer and stays. Each machine may be given only once.
  */
 export async function upsertObservedMachines(
   tx: Tx,
@@ -114,7 +114,7 @@ export async function upsertObservedMachines(
   return rows.map((row) => row.system_id);
 }
 
-/** Direct reads said 404: the machines are gone (decision M14). Returns those of which that is news. */
+/** Marks machines as gone after direct reads answered 404 (decision M14). Returns the machines that were not marked before. */
 export async function markAbsent(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<string[]> {
   if (systemIds.length === 0) return [];
   const { rows } = await tx.execute<{ system_id: string }>(sql`
@@ -128,15 +128,15 @@ export async function markAbsent(tx: Tx, siteId: SiteId, systemIds: readonly str
   return rows.map((row) => row.system_id);
 }
 
-/** The site is another region's now: what was seen of its machines says nothing of that one's. */
+/** Deletes the known machines of a site that moved to another region, because they belong to the old region. */
 export async function forgetMachines(tx: Tx, siteId: SiteId): Promise<void> {
   await tx.delete(maasMachines).where(eq(maasMachines.siteId, siteId));
 }
 
 /**
- * Keeps `node_maas_state` of the nodes that are bound to these machines (lifecycle 6.5); what it means is the reconciler's to say. Of the machines
- * that were `seen` without a change those are kept too whose binding says something else: it may have been made beside the look that saw the
- * change, and neither saw the other. Returns the nodes.
+ * Copies the machines' state to `node_maas_state` of the nodes bound to them (lifecycle 6.5); the reconciler judges it later. `systemIds` are changed
+ * machines. `seen` are unchanged ones, whose bindings are written only if they differ. This covers a binding that was made at the same time as the
+ * poll that saw the change. Returns the nodes.
  */
 export async function followBindings(
   tx: Tx,

@@ -5,15 +5,15 @@ import type { Db, Tx } from "../tx.ts";
 import { countBoundNodes } from "./node-machines.ts";
 import { countUnfinished } from "./workflows.ts";
 
-/** A site that has a say over the machines of its region, and the newest event that was seen of that region. */
+/** A site that controls machines of its region, with the newest event that was read from that region. */
 export interface RegionInUse {
   readonly site: Pick<MaasSite, "id" | "name" | "apiBaseUrl" | "status">;
   readonly place: { readonly cursor: number; readonly mark: string } | null;
 }
 
 /**
- * Sites other than this one that are active, or, though disabled, still have nodes or work that is not over: those are watched, judged and worked on
- * all the same.
+ * All sites other than this one that are active, or that are disabled but still have nodes or unfinished workflows. Muster still watches, judges and
+ * works on the disabled ones.
  */
 export async function regionsInUse(db: Db | Tx, otherThan: SiteId): Promise<RegionInUse[]> {
   const rows = await db

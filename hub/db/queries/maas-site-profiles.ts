@@ -5,10 +5,10 @@ import type { Db, Tx } from "../tx.ts";
 import { given, isVersion, readVersion } from "./row-versions.ts";
 
 type NewProfile = typeof maasSiteProfiles.$inferInsert;
-/** Undefined stays as it is. */
+/** A change of a profile. A field that is undefined keeps its value. */
 type Change = { readonly [K in keyof MaasSiteProfile]?: MaasSiteProfile[K] | undefined };
 
-/** Null where the site has one of this name. */
+/** Null if the site already has a profile of this name. */
 export async function insertProfile(tx: Tx, profile: NewProfile): Promise<MaasSiteProfile | null> {
   const [row] = await tx.insert(maasSiteProfiles).values(profile).onConflictDoNothing().returning();
   return row ?? null;
@@ -25,7 +25,7 @@ export async function readProfile(db: Db | Tx, siteId: SiteId, id: ProfileId): P
 export const readProfileVersion = (db: Db | Tx, id: ProfileId): Promise<string | null> =>
   readVersion(db, maasSiteProfiles, eq(maasSiteProfiles.id, id));
 
-/** By name, from the one after `after` on. */
+/** Profiles by name, beginning after the name `after`. */
 export const listProfilesAfter = (
   db: Db,
   siteId: SiteId,
@@ -52,7 +52,7 @@ export const listActiveProfiles = (db: Db, siteId: SiteId): Promise<MaasSiteProf
     .where(and(eq(maasSiteProfiles.siteId, siteId), eq(maasSiteProfiles.status, "active")))
     .orderBy(maasSiteProfiles.name);
 
-/** Null where it is not of that version any more. Another profile's name is an error of PostgreSQL's. */
+/** Null if the profile no longer has this version. PostgreSQL reports an error if another profile has the new name. */
 export async function changeProfile(
   tx: Tx,
   id: ProfileId,

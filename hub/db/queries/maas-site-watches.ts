@@ -6,16 +6,16 @@ import type { Db, Tx } from "../tx.ts";
 export interface SiteWatch {
   readonly siteId: SiteId;
   readonly ours: boolean;
-  /** Somebody asks for a look at once, and no look has failed since. */
+  /** True if somebody asked for a poll now and no poll has failed since. */
   readonly wake: boolean;
-  /** When another hub's lease lapses unless it is renewed; 0 for a site of ours. */
+  /** When another hub's lease expires unless that hub renews it. 0 for a site that this hub watches. */
   readonly lapsesInMs: number;
 }
 
 /**
- * Renews the leases of this hub on `sites`, takes free and lapsed ones, and waits for nobody's lock: a row that is locked is left for the next time. To
- * renew, the row is locked less than to take it over, so that a transaction which `holdsFence` keeps others out and our own renewal not. The fence
- * rises only when the lease changes hands, so a hub that lost it can write nothing more.
+ * SQL that renews this hub's leases on `sites`, takes free and expired ones, and skips rows that are locked. A renewal takes a weaker row lock than a
+ * takeover. A transaction that called `holdsFence` thus blocks a takeover by another hub, but not the renewal by its own hub. The fence rises only
+ * when the lease changes hands, so a hub that lost the lease can write nothing more.
  */
 const keptAmong = (sites: SQL, hubId: string, leaseSeconds: number): SQL => sql`
   sites as (${sites}),
@@ -42,9 +42,9 @@ const keptAmong = (sites: SQL, hubId: string, leaseSeconds: number): SQL => sql`
   kept as (select site_id from held union all select site_id from added)`;
 
 /**
- * All sites to be watched, in one statement whatever their number: leases of this hub are renewed, free and lapsed ones taken. It is what every hub
- * asks about once a second, so a row that another hub holds is only read. One of ours that could not be renewed now stays ours until another hub has
- * it. A disabled site is watched until what was begun there has ended (lifecycle 3.5).
+ * The sites to watch, in one statement for any number of sites. It renews this hub's leases and takes free and expired ones. Every hub calls it about
+ * once a second, so it only reads a row that another hub holds. A lease of this hub that could not be renewed stays with it until another hub takes
+ * it. A disabled site is watched until its unfinished workflows have ended (lifecycle 3.5).
  */
 export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): Promise<SiteWatch[]> {
   const sites = sql`
@@ -65,13 +65,13 @@ export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): 
   return rows.map((row) => ({ siteId: row.site_id, ours: row.ours, wake: row.wake, lapsesInMs: row.lapses_in_ms }));
 }
 
-/** What the site's looks have left, as it is when one begins. */
+/** The watch of a site as its earlier polls left it. */
 export interface HeldWatch extends MaasSiteWatch {
-  /** How long ago the last sweep had begun, by the database's clock, which has written that down; null where none has. */
+  /** Milliseconds since the last sweep began, by the database's clock, which also recorded that time. Null if there was no sweep. */
   readonly sinceSweepMs: number | null;
 }
 
-/** Takes or renews the lease on watching a site; null while another hub holds it, or is about to. */
+/** Takes or renews the lease on watching a site. Null if another hub holds the lease or is about to take it. */
 export async function holdWatch(
   db: Db,
   siteId: SiteId,
@@ -97,7 +97,7 @@ export async function releaseWatch(db: Db, siteId: SiteId, hubId: string): Promi
     .where(and(eq(maasSiteWatches.siteId, siteId), eq(maasSiteWatches.leaseOwner, hubId)));
 }
 
-/** Whether the site is still this watcher's; until the transaction ends nobody can take it over, while the lease goes on being renewed. */
+/** True if the lease with this fence is still valid. Until the transaction ends no other hub can take it over, but the holder can still renew it. */
 export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise<boolean> {
   const rows = await tx
     .select({ siteId: maasSiteWatches.siteId })
@@ -108,27 +108,27 @@ export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise
 }
 
 export interface LookRecord {
-  /** How far the feed has been read; null where it could never be. */
+  /** How far the events feed has been read; null if it has never been read. */
   readonly place: { readonly cursor: number; readonly mark: string | null } | null;
-  /** False when MAAS has given neither its events nor any machine. */
+  /** False if MAAS returned neither events nor machines. */
   readonly hasRead: boolean;
-  /** The feed went back: what an earlier sweep has seen counts no more. */
+  /** True if the feed's event ids went back. The result of an earlier sweep is then no longer valid. */
   readonly startsAnew: boolean;
-  /** How long ago a sweep that has just ended had begun, in milliseconds; null when none has. */
+  /** How many milliseconds ago the sweep began that has just ended; null if none ended. */
   readonly sweptForMs: number | null;
-  /** The wake request that this look has answered; a newer one stays. */
+  /** The request for a poll that this poll has answered. A newer request stays. */
   readonly wakeAnswered: Date | null;
-  /** Likewise the request for a sweep. */
+  /** The request for a sweep that this sweep has answered. A newer request stays. */
   readonly sweepAnswered: Date | null;
-  /** Machines of a list just read that could not be read; null when no list was. */
+  /** Machines of the list just read that could not be parsed; null if no list was read. */
   readonly unreadable: { readonly machines: number; readonly systemIds: readonly string[] } | null;
-  /** False while a sweep is owed that has failed: its error stays to be seen. */
+  /** False while a failed sweep still has to be repeated, so that its error stays visible. */
   readonly clearsError: boolean;
 }
 
 /**
- * False when the lease went to another hub meanwhile: then nothing of the look may be kept. It comes last in its transaction, for it locks the row that
- * all hubs ask about each second to keep the leases of all sites.
+ * Stores the result of a poll. False if another hub has taken the lease; the caller must then discard the whole poll. The call comes last in its
+ * transaction, because every hub queries the locked row each second to keep its leases.
  */
 export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: LookRecord): Promise<boolean> {
   const rows = await tx
@@ -160,13 +160,16 @@ export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: Lo
   return rows.length > 0;
 }
 
-/** Null, unless somebody has asked again since; the answered time has lost its microseconds on its way. */
+/**
+ * SQL for null, unless a newer request came after the answered one. JavaScript cuts off the microseconds of the answered time, so one millisecond is
+ * added.
+ */
 const unlessNewer = (column: AnyPgColumn, answered: Date) =>
   sql`case when ${column} <= ${answered.toISOString()}::timestamptz + interval '1 millisecond' then null else ${column} end`;
 
 /**
- * Begins the site's watch anew, as before its first look. The fence rises, so that a look or a sweep under way, which asks the region that was, can
- * write nothing more, and the hub that watches forgets what it remembers of that region's feed.
+ * Resets the site's watch to the state before its first poll. The fence rises, so a running poll or sweep of the former region can write nothing
+ * more. The watching hub then also forgets what it remembers of that region's feed.
  */
 export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
   await tx
@@ -185,7 +188,7 @@ export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
     .where(eq(maasSiteWatches.siteId, siteId));
 }
 
-/** Has the site's watcher look at once; `sweep`: at all machines. */
+/** Asks the site's watcher to poll now. With `sweep` it reads all machines. */
 export async function requestLook(tx: Tx, siteId: SiteId, { sweep }: { readonly sweep: boolean }): Promise<void> {
   const now = { wakeRequestedAt: sql`now()`, ...(sweep ? { sweepRequestedAt: sql`now()` } : {}) };
   await tx
@@ -194,7 +197,7 @@ export async function requestLook(tx: Tx, siteId: SiteId, { sweep }: { readonly 
     .onConflictDoUpdate({ target: maasSiteWatches.siteId, set: now });
 }
 
-/** The same, of all machines, where the site was ever watched. */
+/** Asks the watcher of a site to read all machines now, if the site was ever watched. */
 export async function requestSweep(tx: Tx, siteId: SiteId): Promise<void> {
   await tx
     .update(maasSiteWatches)
@@ -215,7 +218,7 @@ export async function recordFailedLook(db: Db, siteId: SiteId, fence: number, co
   return row?.failures ?? 1;
 }
 
-/** Machines of the site that a workflow waits on right now, and those whose hosts an onboarding waits for. */
+/** Machines of the site that a workflow waits for, and machines whose host's agent or task an onboarding waits for. */
 export async function waitedOnSystemIds(db: Db, siteId: SiteId): Promise<string[]> {
   const prefix = `maas:${siteId}/`;
   const live = inArray(workflows.status, ["running", "compensating"]);
@@ -239,7 +242,7 @@ export async function waitedOnSystemIds(db: Db, siteId: SiteId): Promise<string[
   return rows.map((row) => row.systemId);
 }
 
-/** When the site's watcher last asked MAAS; null before its first time. */
+/** When the site's watcher last read from MAAS, and the code of its last error. Null before the first time. */
 export async function readLastPoll(
   db: Db,
   siteId: SiteId,

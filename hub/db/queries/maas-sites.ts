@@ -16,12 +16,12 @@ type Fields = Pick<
   | "deploySshIface"
   | "upstreamDnsServers"
 >;
-/** Undefined stays as it is. */
+/** A change of a site. A field that is undefined keeps its value. */
 type Change = {
   readonly [K in keyof Fields | "status" | "defaultProfileId" | "apiTokenVaultPath"]?: MaasSite[K] | undefined;
 };
 
-/** Null where the name is taken. */
+/** Null if another site has this name. */
 export async function insertSite(tx: Tx, site: Fields): Promise<MaasSite | null> {
   const [row] = await tx.insert(maasSites).values(site).onConflictDoNothing({ target: maasSites.name }).returning();
   return row ?? null;
@@ -40,13 +40,13 @@ export async function readSite(db: Db | Tx, id: SiteId): Promise<MaasSite | null
 export const readSiteVersion = (db: Db | Tx, id: SiteId): Promise<string | null> =>
   readVersion(db, maasSites, eq(maasSites.id, id));
 
-/** Until the transaction ends nobody else changes it. */
+/** Locks the site against changes until the transaction ends. */
 export async function lockSite(tx: Tx, id: SiteId): Promise<MaasSite | null> {
   await tx.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.id, id)).for("no key update");
   return readSite(tx, id);
 }
 
-/** By name, from the one after `after` on. */
+/** Sites by name, beginning after the name `after`. */
 export const listSitesAfter = (
   db: Db,
   { name, after }: { readonly name: string | undefined; readonly after: string | null },
@@ -64,7 +64,7 @@ export const listSitesAfter = (
     .orderBy(asc(maasSites.name))
     .limit(most);
 
-/** Null where it is not of that version any more. Another site's name is an error of PostgreSQL's. */
+/** Null if the site no longer has this version. PostgreSQL reports an error if another site has the new name. */
 export async function changeSite(tx: Tx, id: SiteId, version: string, change: Change): Promise<MaasSite | null> {
   const [row] = await tx
     .update(maasSites)
@@ -82,7 +82,10 @@ export type SecretPaths = Partial<
   Record<"apiTokenVaultPath" | "defaultPowerCredsVaultPath" | "deployPasswordVaultPath", string>
 >;
 
-/** Null where the site has another address than `address`, at which a token was tried; null means that none was. */
+/**
+ * Stores the paths of a site's secrets. `address` is the MAAS address at which the token was tried, or null if no token was tried. Returns null if
+ * the site has another address now.
+ */
 export async function setSecretPaths(
   tx: Tx,
   id: SiteId,

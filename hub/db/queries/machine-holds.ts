@@ -3,7 +3,7 @@ import { and, eq, inArray, like, ne, or, sql } from "../orm.ts";
 import { maasSites, nodeDecommissions, nodeOnboardings, workflowSubjects } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** What holds a machine: an onboarding, or the release of what a removed node left deployed. */
+/** The workflow that holds a machine: an onboarding, or the decommission that releases the machine of a removed node. */
 export interface MachineHolder {
   readonly kind: "onboarding" | "decommission";
   readonly id: WorkflowId;
@@ -11,8 +11,8 @@ export interface MachineHolder {
 }
 
 /**
- * Binds the machine to the workflow; null, or the one that is not over and holds it. It is held within its site by its system id, and over all
- * sites by that and each address that may be its BMC's.
+ * Binds the machine to the workflow and returns null, or returns another unfinished workflow that holds the machine. Within the site the system id
+ * identifies the machine. Across sites the system id together with each possible BMC address identifies it.
  */
 export async function holdMachine(
   tx: Tx,
@@ -20,7 +20,7 @@ export async function holdMachine(
   { siteId, systemId, bmcs }: { readonly siteId: SiteId; readonly systemId: string; readonly bmcs: readonly string[] },
 ): Promise<MachineHolder | null> {
   const overAllSites = bmcs.map((bmc) => `machine-with-bmc:${systemId}/${bmc}`);
-  // In one order for everybody, or two onboardings could wait for each other.
+  // All workflows take the subjects in the same order; otherwise two onboardings could deadlock.
   const subjects = [`machine:${siteId}/${systemId}`, ...overAllSites].sort();
   await tx
     .insert(workflowSubjects)
@@ -45,7 +45,7 @@ export async function holdMachine(
   return null;
 }
 
-/** System ids that workflows other than this one hold on the site. */
+/** System ids of the site's machines that other workflows hold. */
 export async function machinesHeldByOthers(db: Db, id: WorkflowId, siteId: SiteId): Promise<Set<string>> {
   const prefix = `machine:${siteId}/`;
   const rows = await db

@@ -3,7 +3,7 @@ import { and, eq, gte, sql } from "../orm.ts";
 import { type Node, nodeDecommissions } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** Records that MAAS gave up the system that the provisioning had installed. What an earlier look recorded stays. */
+/** Records that MAAS released the system that this generation had installed. An earlier record stays. */
 export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: number): Promise<void> {
   await tx
     .update(nodeDecommissions)
@@ -11,7 +11,7 @@ export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: 
     .where(eq(nodeDecommissions.decommissionId, id));
 }
 
-/** True when MAAS gave up what the node's present provisioning had installed: its host, and with it its agent, is gone. */
+/** True if MAAS released the installed system of the node's present generation. The host's system and its agent are then gone. */
 export async function isHostReleased(db: Db | Tx, node: Pick<Node, "id" | "generation">): Promise<boolean> {
   const rows = await db
     .select({ id: nodeDecommissions.decommissionId })
@@ -21,14 +21,17 @@ export async function isHostReleased(db: Db | Tx, node: Pick<Node, "id" | "gener
   return rows.length > 0;
 }
 
-/** For how long a retired node was left as it is, and for how long its profile lets it be (lifecycle 6.4). */
+/** How long a node has been retired, and when its profile releases its machine (lifecycle 6.4). */
 export interface Retirement {
   readonly nodeId: NodeId;
-  /** Since it was retired, or since an operator cancelled the last release of its machine: who did that wants it left for a while. Null: nobody knows. */
+  /**
+   * Seconds since the node was retired, or since an operator cancelled the last release of its machine. The cancel restarts the time because the
+   * operator wants to keep the machine for now. Null if neither is known.
+   */
   readonly retiredForSeconds: number | null;
-  /** Null: until a person releases it, and for a node that no onboarding brought in. */
+  /** Null if the machine stays until a person releases it, and for a node without an onboarding. */
   readonly retiredReleaseAfterSeconds: number | null;
-  /** Its machine was given back once. */
+  /** True if the machine was released before. */
   readonly released: boolean;
 }
 

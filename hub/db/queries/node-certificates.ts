@@ -21,8 +21,8 @@ const ofChain = (nodeId: NodeId, generation: number, more?: SQL) =>
   );
 
 /**
- * What was given to this key and is not used yet, with at least half of its life left. The node is held: whoever asks again is given it again, however
- * the requests overlap.
+ * The unused certificate that was issued to this key, if at least half of its lifetime is left. The caller has locked the node, so overlapping
+ * repeated requests all get the same certificate.
  */
 export async function readUnused(
   tx: Tx,
@@ -51,7 +51,10 @@ export async function readUnused(
   return found?.pem == null ? null : { ...found, pem: found.pem };
 }
 
-/** Keeps one that is not used yet; another one that nobody has used gives way, and of the replaced ones the oldest goes. The node is held. */
+/**
+ * Stores a certificate that is not used yet. It replaces the node's other unused certificate, and the oldest replaced certificates are deleted. The
+ * caller has locked the node.
+ */
 export async function keepCertificate(tx: Tx, certificate: NewCertificate): Promise<void> {
   await tx
     .update(nodeCertificates)
@@ -64,7 +67,10 @@ export async function keepCertificate(tx: Tx, certificate: NewCertificate): Prom
       order by c.issued_at desc, c.serial offset ${KEPT_OF_A_NODE.certificates})`);
 }
 
-/** Its first use ends all that were issued before it, and their sessions on whichever hub they are. False when it is void itself by now. */
+/**
+ * Records the first use of a certificate. That use replaces all certificates issued earlier and ends their sessions on every hub. False if the
+ * certificate itself is no longer valid.
+ */
 export async function beginUse(tx: Tx, nodeId: NodeId, generation: number, serial: string): Promise<boolean> {
   await lockNode(tx, nodeId);
   const [used] = await tx
@@ -83,7 +89,7 @@ export async function beginUse(tx: Tx, nodeId: NodeId, generation: number, seria
   return true;
 }
 
-/** Remembers when a replaced certificate was first presented again. */
+/** Records when a replaced certificate was first presented again. */
 export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
   await tx
     .update(nodeCertificates)
@@ -91,7 +97,7 @@ export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
     .where(eq(nodeCertificates.serial, serial));
 }
 
-/** What became of a key of the node in the generation. A key is revoked with the first of its certificates: the key itself is banned. */
+/** The state of a key of the node in this generation. Revoking one certificate of a key bans the key itself. */
 export async function readKeyUse(
   tx: Tx,
   nodeId: NodeId,
@@ -113,7 +119,7 @@ export async function readKeyUse(
   return rows.some((row) => row.replacedAt === null) ? "counts" : "over";
 }
 
-/** When the host last got a certificate in this generation; null when it has not enrolled in it. */
+/** When the host last got a certificate in this generation. Null if it has not enrolled in this generation. */
 export async function readEnrolledAt(db: Db, nodeId: NodeId, generation: number): Promise<Date | null> {
   const [last] = await db
     .select({ at: nodeCertificates.issuedAt })
@@ -124,7 +130,7 @@ export async function readEnrolledAt(db: Db, nodeId: NodeId, generation: number)
   return last?.at ?? null;
 }
 
-/** The certificate with its node as it is now; null when this hub's database has not issued it. */
+/** The certificate together with its node's present row. Null if this database has no such certificate. */
 export async function readCertificate(
   db: Db | Tx,
   serial: string,
@@ -148,9 +154,9 @@ export async function readCertificate(
 }
 
 /**
- * Puts certificates of the node on the deny list: all of them, or those below a generation. Sessions that were opened with one are closed,
- * on whichever hub they are. The node is held for it: a renewal that is under way is seen, or sees this. Returns how many
- * were valid.
+ * Revokes certificates of the node: all of them, or those below a generation. Sessions that were opened with one are closed on every hub. The
+ * function locks the node, so a simultaneous renewal is either revoked too or sees the revocation. Returns how many certificates were not revoked
+ * before.
  */
 export async function revokeCertificates(
   tx: Tx,
@@ -174,7 +180,7 @@ export async function revokeCertificates(
   return revoked.length;
 }
 
-/** True when the node has an identity in this generation; one whose certificate has run out renews it. */
+/** True if the node has an identity in this generation. An expired certificate counts too, because the agent can renew it. */
 export async function hasLiveCertificate(tx: Tx, nodeId: NodeId, generation: number): Promise<boolean> {
   const rows = await tx
     .select({ serial: nodeCertificates.serial })
@@ -190,7 +196,7 @@ export async function hasLiveCertificate(tx: Tx, nodeId: NodeId, generation: num
   return rows.length > 0;
 }
 
-/** True when the node has ever had an identity: retention keeps its newest certificate. */
+/** True if the node has ever enrolled. Retention keeps a node's newest certificate, so the answer stays right. */
 export async function hasEnrolled(tx: Db | Tx, nodeId: NodeId): Promise<boolean> {
   const rows = await tx
     .select({ serial: nodeCertificates.serial })
@@ -200,7 +206,7 @@ export async function hasEnrolled(tx: Db | Tx, nodeId: NodeId): Promise<boolean>
   return rows.length > 0;
 }
 
-/** True when the certificate is on the deny list or replaced, and when there is no such certificate. */
+/** True if the certificate is revoked or replaced, or does not exist. */
 export async function isVoid(tx: Tx, serial: string): Promise<boolean> {
   const valid = await tx
     .select({ serial: nodeCertificates.serial })

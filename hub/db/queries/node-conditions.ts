@@ -7,12 +7,12 @@ import { type NodeConditionRow, nodeConditions } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { waitKey, wakeWorkflows } from "./workflow-wakes.ts";
 
-/** A condition as it is now: of one whose life is over nothing is known, whatever was said. */
+/** A condition as it is now. A stale condition has the status Unknown, whatever its last report said. */
 export interface ConditionNow extends NodeConditionRow {
   readonly stale: boolean;
 }
 
-/** By the database's clock, as its end was written. */
+/** Judged by the database's clock, which also set `expires_at`. */
 const isStale = sql<boolean>`coalesce(${nodeConditions.expiresAt} <= now(), false)`;
 
 function asOfNow(row: ConditionNow): ConditionNow {
@@ -21,10 +21,10 @@ function asOfNow(row: ConditionNow): ConditionNow {
   return { ...row, status: "Unknown", reason: "Stale", message };
 }
 
-/** Those that Muster decides by: as many a node as its table has, whatever others have made up. */
+/** Matches the condition types that Muster itself uses. Their number for each node is fixed, whatever other types are reported. */
 const isKnownType = inArray(nodeConditions.type, Object.keys(CONDITION_TYPES));
 
-/** What decides of all these nodes, in one statement and without its messages: a list's cost is that of its length. */
+/** The conditions that decide about these nodes, in one statement. It leaves out the messages to keep long lists small. */
 export async function readConditionFacts(db: Db, nodeIds: readonly NodeId[]): Promise<Omit<ConditionNow, "message">[]> {
   if (nodeIds.length === 0) return [];
   const rows = await db
@@ -36,7 +36,7 @@ export async function readConditionFacts(db: Db, nodeIds: readonly NodeId[]): Pr
 
 const MOST_SHOWN = 100;
 
-/** What is shown of one node: Muster's own types first, then others', a hundred at most. */
+/** The conditions of one node for display, at most a hundred. Muster's own types take precedence over others. */
 export async function listConditions(db: Db, nodeId: NodeId): Promise<ConditionNow[]> {
   const rows = await db
     .select({ ...getTableColumns(nodeConditions), stale: isStale })
@@ -47,7 +47,7 @@ export async function listConditions(db: Db, nodeId: NodeId): Promise<ConditionN
   return rows.map(asOfNow).sort((a, b) => (a.type < b.type ? -1 : 1));
 }
 
-/** What Muster decides by, as it was last said of the node in this provisioning, whoever said it. */
+/** The latest conditions of Muster's own types in this generation of the node, from any source. */
 export async function readConditions(db: Db, nodeId: NodeId, generation: number): Promise<ConditionNow[]> {
   const rows = await db
     .select({ ...getTableColumns(nodeConditions), stale: isStale })
@@ -57,7 +57,7 @@ export async function readConditions(db: Db, nodeId: NodeId, generation: number)
   return rows.map(asOfNow);
 }
 
-/** Types of others' making that the node has conditions of. */
+/** The types of the node's conditions that others than Muster have defined. */
 export async function readOwnTypes(db: Db | Tx, nodeId: NodeId): Promise<string[]> {
   const rows = await db
     .select({ type: nodeConditions.type })
@@ -67,7 +67,7 @@ export async function readOwnTypes(db: Db | Tx, nodeId: NodeId): Promise<string[
   return rows.map(({ type }) => type);
 }
 
-/** True when the condition was said to be True for this generation and is not stale. */
+/** True if the condition was reported as True in this generation and is not stale. */
 export async function conditionHolds(
   db: Db,
   nodeId: NodeId,
@@ -78,7 +78,7 @@ export async function conditionHolds(
   return told.some((one) => one.type === type && one.status === "True");
 }
 
-/** Takes conditions of the node away; returns how many there were. */
+/** Removes conditions of the node; returns how many there were. */
 export async function removeConditions(tx: Tx, nodeId: NodeId, which: "of_others" | ConditionType): Promise<number> {
   const type = which === "of_others" ? sql`not ${isKnownType}` : eq(nodeConditions.type, which);
   const removed = await tx
@@ -89,8 +89,8 @@ export async function removeConditions(tx: Tx, nodeId: NodeId, which: "of_others
 }
 
 /**
- * Writes conditions of the node's present generation and wakes whoever waits on the node. A host's clock that is ahead must not make its words
- * hold against later ones: nothing is observed after now.
+ * Writes conditions of the node's present generation and wakes the workflows that wait for the node. A time of observation in the future is set to
+ * now, so a host's fast clock cannot make its report outlast later ones.
  */
 export async function writeConditions(
   tx: Tx,
@@ -130,17 +130,17 @@ export async function writeConditions(
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }
 
-/** Years that only ISO 8601 knows, and PostgreSQL does not, become 1970. */
+/** A year that ISO 8601 allows and PostgreSQL does not becomes 1970. */
 const observedAt = (condition: ReportedCondition): string =>
   new Date(Math.max(0, Date.parse(condition.observed_at) || 0)).toISOString();
 
-/** From when on a word on this type that comes now is stale: by the database's clock, whatever the host's says. */
+/** When a condition of this type that is reported now becomes stale, by the database's clock. */
 function expiryOf(type: string) {
   const life = ruleOf(type)?.lifeSeconds ?? null;
   return life === null ? null : sql`now() + make_interval(secs => ${life})`;
 }
 
-/** What the hub itself knows of a node; its time is the database's, and its newest word counts. */
+/** Writes a condition that the hub itself observed. Its time is the database's, and it replaces any earlier value. */
 export async function writeOwnCondition(
   tx: Tx,
   node: { id: NodeId; generation: number },

@@ -9,7 +9,7 @@ export interface NewNodeEvent {
   readonly type: NodeEventRow["type"];
   readonly owner: string;
   readonly message: string;
-  /** Never a secret. */
+  /** Details of the event; never a secret. */
   readonly details?: Readonly<Record<string, unknown>>;
   readonly fromStatus?: NodeEventRow["fromStatus"];
   readonly toStatus?: NodeEventRow["toStatus"];
@@ -18,12 +18,12 @@ export interface NewNodeEvent {
 const KEPT = KEPT_OF_A_NODE.hostEvents satisfies Partial<Record<NodeEventRow["type"], number>>;
 export type HostEvent = keyof typeof KEPT;
 export const HOST_EVENTS = Object.keys(KEPT) as HostEvent[];
-/** A move of the status is its host's doing where nobody else made it. */
+/** A status change counts as caused by the host if the hub made it because of heartbeats (owner `heartbeat`). */
 const OF_HOST = sql`(e.type <> 'status_changed' or e.owner = 'heartbeat')`;
 
 export const recordNodeEvent = (tx: Tx, event: NewNodeEvent): Promise<void> => recordNodeEvents(tx, [event]);
 
-/** Of what hosts bring about the newest of each type are kept. */
+/** Records events. Of each event type that hosts can cause, only the newest events of a node are kept. */
 export async function recordNodeEvents(tx: Tx, events: readonly NewNodeEvent[]): Promise<void> {
   if (events.length === 0) return;
   await tx.insert(nodeEvents).values([...events]);
@@ -41,7 +41,7 @@ export async function recordNodeEvents(tx: Tx, events: readonly NewNodeEvent[]):
   }
 }
 
-/** Was a session of this boot opened before in the node's provisioning of that generation? */
+/** True if a session with this boot id was opened before in this generation of the node. */
 export async function knowsBoot(tx: Tx, nodeId: NodeId, generation: number, bootId: string): Promise<boolean> {
   const rows = await tx
     .select({ id: nodeEvents.id })
@@ -57,7 +57,7 @@ export async function knowsBoot(tx: Tx, nodeId: NodeId, generation: number, boot
   return rows.length > 0;
 }
 
-/** True when the node has had an event of this type within the last `minutes`. */
+/** True if the node has had an event of this type within the last `minutes`. */
 export async function hadRecently(
   tx: Tx,
   nodeId: NodeId,

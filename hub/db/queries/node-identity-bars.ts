@@ -3,7 +3,7 @@ import { and, eq, isNotNull, isNull, lt, sql } from "../orm.ts";
 import { type NodeIdentityBar, nodeIdentityBars } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** The node's last bar, healed or not. */
+/** The node's last identity bar, ended or not. */
 export async function readBar(db: Db | Tx, nodeId: NodeId): Promise<NodeIdentityBar | null> {
   const [bar] = await db.select().from(nodeIdentityBars).where(eq(nodeIdentityBars.nodeId, nodeId));
   return bar ?? null;
@@ -16,7 +16,7 @@ export async function keepBar(tx: Tx, bar: NewBar): Promise<void> {
   await tx.insert(nodeIdentityBars).values(barred).onConflictDoUpdate({ target: nodeIdentityBars.nodeId, set: barred });
 }
 
-/** The bar that an enrollment in this generation ends; null when there is none. */
+/** Ends the node's bar after an enrollment in a newer generation. Null if there was no bar to end. */
 export async function healBar(tx: Tx, nodeId: NodeId, generation: number): Promise<NodeIdentityBar | null> {
   const [bar] = await tx
     .update(nodeIdentityBars)
@@ -32,7 +32,7 @@ export async function healBar(tx: Tx, nodeId: NodeId, generation: number): Promi
   return bar ?? null;
 }
 
-/** True when the node's bar is healed and its quarantine was the bar's; from then on it is not. */
+/** True if the node's bar has ended and had put the node into quarantine. The bar then gives up its claim on the quarantine. */
 export async function endQuarantine(tx: Tx, nodeId: NodeId): Promise<boolean> {
   const ended = await tx
     .update(nodeIdentityBars)
@@ -48,7 +48,7 @@ export async function endQuarantine(tx: Tx, nodeId: NodeId): Promise<boolean> {
   return ended.length > 0;
 }
 
-/** The quarantine is a person's from now on, or over by a person's word: the bar lifts nothing any more. */
+/** The bar gives up its claim on the quarantine, because a person has set or lifted the quarantine. The end of the bar then lifts nothing. */
 export async function disownQuarantine(tx: Tx, nodeId: NodeId): Promise<void> {
   await tx.update(nodeIdentityBars).set({ quarantined: false }).where(eq(nodeIdentityBars.nodeId, nodeId));
 }

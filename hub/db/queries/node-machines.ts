@@ -4,12 +4,12 @@ import { maasSites, type Node, nodeMaasState, nodeOnboardings, nodes } from "../
 import type { Db, Tx } from "../tx.ts";
 import { followBindings } from "./maas-machines.ts";
 
-/** Which node is which machine in MAAS. A machine is at most one node that is not deleted; a deleted node is none. */
+/** A node that is bound to a machine in MAAS. Each machine has at most one node that is not deleted, and a deleted node has no machine. */
 export type BoundNode = Pick<Node, "id" | "hostname" | "status"> & { readonly ipmiIp: string };
 
 const bound = { id: nodes.id, hostname: nodes.hostname, status: nodes.status, ipmiIp: nodeMaasState.ipmiIp };
 
-/** Nodes other than this one that are a machine of this system id, at whatever site: two regions may give out the same one. */
+/** Other nodes bound to a machine with this system id, at any site. Two MAAS regions may use the same system id. */
 export async function otherNodesOfSystemId(
   db: Db | Tx,
   nodeId: NodeId,
@@ -25,7 +25,7 @@ export async function otherNodesOfSystemId(
     );
 }
 
-/** The nodes whose machines have one of these BMCs. */
+/** The site's nodes whose machines have one of these BMC addresses. */
 export async function nodesOfBmcs(db: Db | Tx, siteId: SiteId, ipmiIps: readonly string[]): Promise<BoundNode[]> {
   return db
     .select(bound)
@@ -36,7 +36,7 @@ export async function nodesOfBmcs(db: Db | Tx, siteId: SiteId, ipmiIps: readonly
     );
 }
 
-/** How many nodes are machines of the site. */
+/** How many nodes of the site are bound to a machine. */
 export async function countBoundNodes(tx: Db | Tx, siteId: SiteId): Promise<number> {
   const [row] = await tx
     .select({ bound: count() })
@@ -47,8 +47,8 @@ export async function countBoundNodes(tx: Db | Tx, siteId: SiteId): Promise<numb
 }
 
 /**
- * Binds the node to its machine, and to no other any more. A binding that a deleted node has left, e.g. one that an older hub removed, is
- * dropped. The caller has seen that no other node is the machine. What was last seen of the machine is known of the node at once.
+ * Binds the node to this machine only. A binding that a deleted node left behind, e.g. one that an older hub removed, is deleted. The caller has
+ * checked that no other node is bound to the machine. The machine's last known state is copied to the node at once.
  */
 export async function bindNodeToMachine(
   tx: Tx,
@@ -70,11 +70,11 @@ export async function bindNodeToMachine(
       target: nodeMaasState.nodeId,
       set: { siteId: binding.siteId, maasSystemId: binding.maasSystemId, ipmiIp: binding.ipmiIp, ...UNKNOWN },
     });
-  // A machine that does not change any more is told of by nobody.
+  // If the machine no longer changes, no later poll would copy its state.
   await followBindings(tx, binding.siteId, [binding.maasSystemId]);
 }
 
-/** What was known of another machine, or of an earlier system on this one, says nothing of what the node is now. */
+/** The state of an earlier machine, or of an earlier system on this machine, says nothing about the node now. */
 const UNKNOWN = {
   maasOwner: null,
   lastMaasStatus: null,
@@ -88,12 +88,12 @@ const UNKNOWN = {
   quarantinedAt: null,
 } as const;
 
-/** The machine is free for another node. */
+/** Removes the node's binding, so that the machine is free for another node. */
 export async function unbindNode(tx: Tx, nodeId: NodeId): Promise<void> {
   await tx.delete(nodeMaasState).where(eq(nodeMaasState.nodeId, nodeId));
 }
 
-/** The machine that the node was last, by the onboardings that brought it in; null where none has found one. */
+/** The machine of the node's last onboarding that found one. Null if none has found one. */
 export async function lastMachineOf(
   db: Db | Tx,
   nodeId: NodeId,
@@ -111,7 +111,7 @@ export async function lastMachineOf(
   return row ?? null;
 }
 
-/** The node that a machine was made last, whether or not it is one still. */
+/** The node that the machine's last onboarding created, even if it is no longer bound to the machine. */
 export async function lastNodeOfMachine(
   db: Db | Tx,
   siteId: SiteId,

@@ -17,7 +17,7 @@ import type { Db } from "../tx.ts";
 import { closedHosts } from "./closed-hosts.ts";
 import { type ConditionNow, listConditions, readConditionFacts } from "./node-conditions.ts";
 
-/** A node with what a list shows of it. */
+/** A node with the facts that a list of nodes shows. */
 export interface NodeRow {
   readonly node: Node;
   readonly session: Pick<AgentSession, "agentVersion"> | null;
@@ -28,7 +28,7 @@ export interface NodeRow {
 
 const EVENTS_SHOWN = 50;
 
-/** Ordered by hostname, then id; three statements however long the page. */
+/** Ordered by hostname, then id. Three statements for any length of the page. */
 export async function listNodeRows(
   db: Db,
   filter: {
@@ -36,7 +36,7 @@ export async function listNodeRows(
     siteId?: SiteId | undefined;
     hostname?: string | undefined;
     id?: NodeId | undefined;
-    /** Also nodes that were deleted, where none is asked for by its id or its status. */
+    /** If true, the list also contains deleted nodes. A filter by id or by status always finds deleted nodes. */
     deleted?: boolean;
   },
   page: { limit: number; after: readonly string[] | null },

@@ -8,13 +8,13 @@ export async function readNode(db: Db | Tx, nodeId: NodeId): Promise<Node | null
   return node ?? null;
 }
 
-/** Holds the record until the end of the transaction, so that its generation and status cannot change under a decision. */
+/** Locks the node until the transaction ends, so that its generation and status cannot change during a decision. */
 export async function lockNode(tx: Tx, nodeId: NodeId): Promise<Node | null> {
   const [node] = await tx.select().from(nodes).where(eq(nodes.id, nodeId)).for("no key update");
   return node ?? null;
 }
 
-/** Begins a new provisioning attempt of the node; older tokens, certificates and signals belong to older generations. */
+/** Begins a new provisioning attempt of the node. Tokens, certificates and signals of earlier generations no longer count. */
 export async function nextGeneration(tx: Tx, nodeId: NodeId): Promise<number> {
   const [row] = await tx
     .update(nodes)
@@ -33,7 +33,7 @@ export async function setNodeHost(tx: Tx, nodeId: NodeId, host: string): Promise
   await tx.update(nodes).set({ host, updatedAt: sql`now()` }).where(eq(nodes.id, nodeId));
 }
 
-/** Removes the record of a node that never enrolled; one that did is kept, and taken up again by the host's next onboarding. */
+/** Deletes the row of a node that never enrolled. A node that has enrolled is kept, and the host's next onboarding uses its row again. */
 export async function deleteNodeThatNeverEnrolled(tx: Tx, nodeId: NodeId): Promise<boolean> {
   const rows = await tx
     .delete(nodes)
@@ -48,7 +48,7 @@ export async function deleteNodeThatNeverEnrolled(tx: Tx, nodeId: NodeId): Promi
   return rows.length > 0;
 }
 
-/** The node of this name that is not deleted, of the site or of no site at all. */
+/** The node of this hostname at the site, or at no site, that is not deleted. */
 export async function findLivingNode(tx: Tx, hostname: string, siteId: SiteId | null): Promise<Node | null> {
   const sameSite = siteId === null ? isNull(nodes.siteId) : eq(nodes.siteId, siteId);
   const [node] = await tx

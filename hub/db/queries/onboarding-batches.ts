@@ -14,7 +14,7 @@ interface Tally {
 const NOTHING: Tally = { counts: {}, startedAt: null, endedAt: null };
 const date = (text: string | null): Date | null => (text === null ? null : new Date(text));
 
-/** Onboardings of each batch by status, in one statement however many batches. */
+/** Counts the onboardings of each batch by status, in one statement for any number of batches. */
 async function tally(db: Db | Tx, ids: readonly BatchId[]): Promise<Map<BatchId, Tally>> {
   const rows = await db
     .select({
@@ -62,7 +62,7 @@ function toBatch(batch: OnboardingBatch, { counts, startedAt, endedAt }: Tally):
   };
 }
 
-/** With the failures grouped by what went wrong: what an operator reads in the morning. */
+/** The batch with its failures grouped by cause, for the operator who reviews it. */
 export async function readBatch(db: Db | Tx, id: BatchId): Promise<BatchDetail | null> {
   const [batch] = await db.select().from(onboardingBatches).where(eq(onboardingBatches.id, id));
   if (batch === undefined) return null;
@@ -100,7 +100,7 @@ async function failuresOf(db: Db | Tx, id: BatchId): Promise<BatchFailure[]> {
     .sort((a, b) => b.hosts.length - a.hosts.length);
 }
 
-/** Newest first; `before` is the last one of the page before. */
+/** Newest first. `before` is the last entry of the previous page. */
 export async function listBatches(
   db: Db,
   filter: { readonly siteId?: SiteId | undefined },

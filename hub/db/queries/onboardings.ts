@@ -22,7 +22,7 @@ type Row = { onboarding: NodeOnboarding; workflow: Workflow };
 
 const columns = { onboarding: nodeOnboardings, workflow: workflows };
 
-/** The read model of lifecycle 4.2.1: what the onboarding is about, and the workflow row that is its progress. */
+/** The read model of lifecycle 4.2.1: the request of the onboarding, and its progress from the workflow's row. */
 function toOnboarding({ onboarding, workflow }: Row): Onboarding {
   return {
     onboarding_id: onboarding.onboardingId,
@@ -59,7 +59,7 @@ export interface OnboardingFilter {
   readonly hostname?: string | undefined;
 }
 
-/** Newest first; `before` is the last one of the page before. */
+/** Newest first. `before` is the last entry of the previous page. */
 export async function listOnboardings(
   db: Db | Tx,
   filter: OnboardingFilter,
@@ -83,7 +83,7 @@ export async function listOnboardings(
   return rows.map((row) => ({ onboarding: toOnboarding(row), at: row.at }));
 }
 
-/** The rows that every stage of an onboarding works with, read afresh in one statement. */
+/** The rows that every stage of an onboarding needs, read in one statement. */
 export interface OnboardingRows {
   readonly onboarding: NodeOnboarding;
   readonly site: MaasSite;

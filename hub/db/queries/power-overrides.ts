@@ -14,12 +14,12 @@ import { given, isVersion } from "./row-versions.ts";
 export interface PowerOverrideRow {
   readonly override: MaasPowerCredentialOverride;
   readonly use: CredentialRecord;
-  /** Whether an onboarding could choose it: itself and its site are active. */
+  /** True if an onboarding could choose this override, i.e. the override and its site are active. */
   readonly inUse: boolean;
   readonly version: string;
 }
 
-/** A site's overrides by their ids, with what came of each. */
+/** One page of a site's overrides, ordered by id, each with the results of its use. */
 export const pageOfPowerOverrides = (
   db: Db | Tx,
   siteId: SiteId,
@@ -36,7 +36,7 @@ export async function findPowerOverride(db: Db | Tx, siteId: SiteId, id: string)
   return row ?? null;
 }
 
-/** Another one of the same host is an error of PostgreSQL's. */
+/** PostgreSQL reports an error if the site has another override for the same selector. */
 export async function insertPowerOverride(
   tx: Tx,
   row: Pick<MaasPowerCredentialOverride, "id" | "siteId" | "selectorType" | "selectorValue" | "vaultPath">,
@@ -44,7 +44,7 @@ export async function insertPowerOverride(
   await tx.insert(maasPowerCredentialOverrides).values(row);
 }
 
-/** Gives the row a new version; false where it is not of that version any more. */
+/** Gives the row a new version. False if the row no longer has the version `version`. */
 export async function touchPowerOverride(db: Db, id: string, version: string): Promise<boolean> {
   const t = maasPowerCredentialOverrides;
   const rows = await db

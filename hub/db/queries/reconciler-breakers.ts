@@ -4,12 +4,12 @@ import { and, asc, eq, sql } from "../orm.ts";
 import { type ReconcilerBreaker, reconcilerBreakers } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** `open`: everything is held back. `accepting`: everything is let through for a while, as a person asked. */
+/** `open`: the breaker holds every move back. `accepting`: the breaker lets every move through for a while, because a person asked for it. */
 export type BreakerState = "closed" | "open" | "accepting";
 
 export interface Breaker {
   readonly state: BreakerState;
-  /** Null unless it is open. */
+  /** When the breaker tripped; null unless it is open. */
   readonly trippedAt: Date | null;
 }
 
@@ -38,11 +38,11 @@ export interface Trip {
   readonly moveLimit: number;
   readonly inService: number;
   readonly nodeIds: readonly NodeId[];
-  /** The trip that this one follows on a breaker that is still open, as it was read. */
+  /** The time of the trip that this one replaces while the breaker is still open. The value is `trippedAt` as it was read. */
   readonly follows?: Date | null;
 }
 
-/** True when that is news; a breaker that has tripped already stays as it tripped, but for the trip that this one follows. */
+/** Trips the breaker and returns true. An open breaker keeps its first trip and the result is false, unless `follows` names that trip. */
 export async function tripBreaker(tx: Tx, { follows = null, ...trip }: Trip): Promise<boolean> {
   const rows = await tx
     .insert(reconcilerBreakers)
@@ -61,14 +61,14 @@ export async function tripBreaker(tx: Tx, { follows = null, ...trip }: Trip): Pr
         resetReason: null,
         acceptUntil: null,
       },
-      // A Date has lost the microseconds of the column.
+      // A JavaScript Date has only milliseconds, and the column has microseconds.
       setWhere: sql`date_trunc('milliseconds', ${reconcilerBreakers.trippedAt}) is not distinct from ${follows?.toISOString() ?? null}::timestamptz`,
     })
     .returning({ siteId: reconcilerBreakers.siteId });
   return rows.length > 0;
 }
 
-/** Null when it is not tripped. */
+/** Closes the breaker. Null if the breaker is not open. */
 export async function resetBreaker(
   tx: Tx,
   siteId: SiteId,

@@ -3,7 +3,7 @@ import { and, eq, ne, sql } from "../orm.ts";
 import { nodes, reportTokens } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** Whom a report token speaks for, and of which provisioning; null when it is not known, or its node was deleted. */
+/** The node and generation of a report token. Null if the token is unknown or its node was deleted. */
 export async function findReportToken(
   db: Db,
   tokenSha256: string,
@@ -16,7 +16,7 @@ export async function findReportToken(
   return found ?? null;
 }
 
-/** A node has one report token: a new one voids the one before. */
+/** Stores the node's only report token. The node's previous token becomes invalid. */
 export async function putReportToken(
   tx: Tx,
   token: { nodeId: NodeId; generation: number; tokenSha256: string },

@@ -4,40 +4,47 @@ import { nodeEvents } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 import { HOST_EVENTS, type HostEvent } from "./node-events.ts";
 
-/** One statement's worth, so that no lock is held for long. */
+/** The limit of rows in one statement, so that no lock lasts long. */
 const AT_ONCE = 5_000;
 
-/** `records`: what machines say, and what is over. `history`: what became of nodes, and who did what. `day`: answers that may be asked for again. */
+/**
+ * How long rows are kept. `records`: reports of machines and finished work. `history`: changes of nodes and actions of people. `day`: stored answers
+ * to requests.
+ */
 type Age = "records" | "history" | "day";
 
 interface RetentionRule {
   readonly table: string;
   readonly age: Age;
-  /** Column by which the rows go, the lowest first, whoever else is removing them; without one any go, and none is waited for. */
+  /**
+   * The column that gives the order of removal, lowest first. The statement waits for rows that another hub has locked. Without `order` the rows
+   * go in any order and locked rows are skipped.
+   */
   readonly order?: string;
-  /** What may go, of rows that are older than the cutoff. */
+  /** Which rows older than the cutoff may be removed. */
   readonly outdated: (cutoff: SQL) => SQL;
 }
 
-/** It was deleted that long ago, or its row is gone by now: which of the two goes first is the operator's setting. */
+/** The node was deleted before the cutoff, or its row is gone. The two settings of retention are independent, so either may come first. */
 const ofGoneNode = (cutoff: SQL): SQL => sql`not exists (
   select 1 from nodes n where n.id = t.node_id and not (n.status = 'deleted' and n.updated_at < ${cutoff}))`;
 const ofNoNode = sql`not exists (select 1 from nodes n where n.id = t.node_id)`;
-/** Moves of the status are history, whoever made them; what became stale is told beside them. */
+/** Status changes are history, whoever made them. Stale conditions explain them, so they are kept as long. */
 const HISTORY: readonly HostEvent[] = ["session_opened", "status_changed", "condition_stale"];
 const OLD_WITH_RECORDS = HOST_EVENTS.filter((type) => !HISTORY.includes(type));
 const strings = (values: readonly string[]): SQL => sql`any(${sql.param([...values])}::text[])`;
 
-/** Named one by one, as the index that goes by age begins with the type. */
+/** The types are listed one by one, because the index by age begins with the type. */
 const ofAnyType = sql`t.type = ${strings(nodeEvents.type.enumValues)}`;
 
 /**
- * What grows, and nothing decides by once it is old. A node's newest certificate stays as long as the node: it says that the node has enrolled. So does its
- * newest task of each type: a drain and its undrain say whether the host is closed. A deleted node's own row goes with the history.
+ * The tables that grow, and which of their old rows no decision needs. A node's newest certificate stays as long as the node, because it proves that
+ * the node has enrolled. A node's newest task of each type also stays: drain and undrain tasks say whether the host is closed. The row of a deleted
+ * node is kept as long as history.
  */
 export const RETENTION: readonly RetentionRule[] = [
-  // Only from the beginning and without a gap, so that the oldest one tells readers whether they missed any. The newest of the outdated ones stays: those
-  // that were there know that they missed none.
+  // Events are removed from the oldest on, without a gap, so the oldest stored event tells readers whether they missed any. The newest outdated event
+  // stays. A reader that has read it knows that it missed none.
   {
     table: "domain_events",
     age: "records",
@@ -68,7 +75,7 @@ export const RETENTION: readonly RetentionRule[] = [
       and (${ofGoneNode(cutoff)} or exists (
         select 1 from tasks newer where newer.node_id = t.node_id and newer.type = t.type and newer.created_at > t.created_at))`,
   },
-  // Types of others' making that nobody has said again, and all of nodes that are gone.
+  // Condition types of others that nobody has reported again, and all conditions of removed nodes.
   {
     table: "node_conditions",
     age: "records",
@@ -81,7 +88,7 @@ export const RETENTION: readonly RetentionRule[] = [
   { table: "agent_sessions", age: "records", outdated: ofGoneNode },
   { table: "node_identity_bars", age: "records", outdated: ofGoneNode },
   { table: "idempotency_keys", age: "day", outdated: (cutoff) => sql`t.created_at < ${cutoff}` },
-  // The newest boots stay however old they are: one that comes back is another host's.
+  // The newest boots of a node stay, however old they are. A boot id that returns later shows that another host uses it.
   {
     table: "node_events",
     age: "records",
@@ -110,7 +117,7 @@ export const RETENTION: readonly RetentionRule[] = [
     age: "history",
     outdated: (cutoff) => sql`t.status = 'deleted' and t.updated_at < ${cutoff}`,
   },
-  // An operation goes when its node is not known any more.
+  // The record of an operation is removed when its node's row is gone.
   {
     table: "node_onboardings",
     age: "history",
@@ -139,7 +146,7 @@ export const RETENTION: readonly RetentionRule[] = [
   },
 ];
 
-/** Tables that retention leaves alone, and what bounds each of them. */
+/** Tables that retention does not touch, each with the reason why it stays small. */
 export const BOUNDED: Readonly<Record<string, string>> = {
   api_tokens: "one a name",
   authority_statements: "what operators rotate, five hundred at most; kept for ever, for hosts that were off",
@@ -166,7 +173,7 @@ export interface KeptDays {
   readonly history: number;
 }
 
-/** One step's worth of what a rule lets go. */
+/** SQL for the rows that a rule removes in one step. */
 export function outdatedRows(rule: RetentionRule, kept: KeptDays): SQL {
   const days = { ...kept, day: 1 };
   const cutoff = sql`now() - make_interval(days => ${days[rule.age]}::int)`;
@@ -177,7 +184,7 @@ export function outdatedRows(rule: RetentionRule, kept: KeptDays): SQL {
   return sql`select t.ctid from ${sql.identifier(rule.table)} t where ${rule.outdated(cutoff)} ${locked}`;
 }
 
-/** Removes what is older than the days, in small steps. Two hubs may do so at once. Returns rows removed by table. */
+/** Removes rows that are older than the given days, in small steps. Several hubs may do this at once. Returns the number of removed rows by table. */
 export async function removeOutdated(db: Db, kept: KeptDays): Promise<Readonly<Record<string, number>>> {
   const removed: Record<string, number> = {};
   for (const rule of RETENTION) {

@@ -11,11 +11,14 @@ export interface RoceRow {
 }
 export interface RoceChange {
   readonly row: RoceRow;
-  /** The row whose place it takes; null for a new one. */
+  /** The stored row that this row replaces; null for a new row. */
   readonly replaces: Pick<MaasRoceAssignment, "id" | "createdAt"> | null;
 }
 
-/** The site's rows at the places or with the addresses of the given ones; until the transaction ends nobody else writes rows of the site. */
+/**
+ * The site's stored rows with the same host and interface, or the same address, as one of these rows. Until the transaction ends no other transaction
+ * writes rows of the site.
+ */
 export async function lockRoceRows(tx: Tx, siteId: SiteId, rows: readonly RoceRow[]): Promise<MaasRoceAssignment[]> {
   await lockUntilCommit(tx, "roce_rows", siteId);
   const t = maasRoceAssignments;
@@ -33,8 +36,8 @@ export async function lockRoceRows(tx: Tx, siteId: SiteId, rows: readonly RoceRo
 }
 
 /**
- * Writes all rows in two statements, however many they are. Those that change go first and come back with their ids, since rows that exchange
- * addresses would collide on the way if each were changed in its turn.
+ * Writes all changes in two statements. It deletes all changed rows and inserts them again with their ids. If rows were updated one after the other,
+ * two rows that exchange addresses would violate the unique constraint.
  */
 export async function writeRoceRows(tx: Tx, siteId: SiteId, changes: readonly RoceChange[]): Promise<void> {
   if (changes.length === 0) return;
@@ -60,7 +63,7 @@ export async function listRoceOfHost(db: Db, siteId: SiteId, hostname: string): 
     .orderBy(maasRoceAssignments.interface);
 }
 
-/** By host and interface; `after`: those of the last one shown. */
+/** Ordered by host and interface. `after` is the host and interface of the last row shown. */
 export function listRoceAssignmentsAfter(
   db: Db,
   siteId: SiteId,
@@ -81,7 +84,7 @@ export function listRoceAssignmentsAfter(
     .limit(most);
 }
 
-/** Whether there was one. */
+/** True if the row existed. */
 export async function deleteRoceAssignment(tx: Tx, siteId: SiteId, id: string): Promise<boolean> {
   const t = maasRoceAssignments;
   const rows = await tx

@@ -16,14 +16,14 @@ interface Place {
 const ofMachine = ({ siteId, systemId }: Place) =>
   and(eq(maasRoceLinks.siteId, siteId), eq(maasRoceLinks.maasSystemId, systemId));
 
-/** What was ever linked for a row on the machine, as far as it is not known to be gone. */
+/** The links that Muster ever made for RoCE rows on the machine, without those that are known to be removed. */
 export const listRoceLinks = (db: Db | Tx, place: Place): Promise<RoceLink[]> =>
   db
     .select({ interface: maasRoceLinks.interface, ipAddress: maasRoceLinks.ipAddress })
     .from(maasRoceLinks)
     .where(ofMachine(place));
 
-/** Before MAAS is asked for the links: of a call whose answer is lost, the link is known all the same. */
+/** Records links before MAAS is asked to make them. If MAAS's answer is lost, the link is known nevertheless. */
 export async function noteRoceLinks(tx: Tx, { siteId, systemId }: Place, links: readonly RoceLink[]): Promise<void> {
   if (links.length === 0) return;
   await tx
@@ -44,7 +44,7 @@ export async function forgetRoceLinks(tx: Tx, place: Place, links: readonly Roce
       );
 }
 
-/** The site leaves its region: another one may give a machine the same system id. */
+/** Forgets all links of a site that moves to another region. Another region may use the same system ids for other machines. */
 export async function forgetRoceLinksOfSite(tx: Tx, siteId: SiteId): Promise<void> {
   await tx.delete(maasRoceLinks).where(eq(maasRoceLinks.siteId, siteId));
 }

@@ -1,7 +1,7 @@
 import { type PgTable, type SQL, sql } from "../orm.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** PostgreSQL's own row version: exact, where a time of change is not. Null where there is no such row. */
+/** PostgreSQL's own version of a row (`xmin`). It is exact, while two changes may have the same time. Null if there is no such row. */
 export async function readVersion(db: Db | Tx, table: PgTable, where: SQL): Promise<string | null> {
   const [row] = await db.select({ version: sql<string>`xmin::text` }).from(table).where(where);
   return row?.version ?? null;
@@ -9,6 +9,6 @@ export async function readVersion(db: Db | Tx, table: PgTable, where: SQL): Prom
 
 export const isVersion = (version: string): SQL => sql`xmin::text = ${version}`;
 
-/** Only the columns that are given. */
+/** Only the columns whose value is not undefined. */
 export const given = <T extends object>(columns: T): Partial<T> =>
   Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined)) as Partial<T>;

@@ -10,7 +10,7 @@ export async function readTask(db: Db | Tx, id: TaskId): Promise<Task | null> {
   return task ?? null;
 }
 
-/** Tasks whose cancellation an agent has still to be told. */
+/** Tasks of these nodes whose agents have not yet confirmed the cancellation. */
 export async function cancellingTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Task[]> {
   if (nodeIds.length === 0) return [];
   return db
@@ -19,7 +19,7 @@ export async function cancellingTasks(db: Db, nodeIds: readonly NodeId[]): Promi
     .where(and(inArray(tasks.nodeId, [...nodeIds]), eq(tasks.state, "cancelling")));
 }
 
-/** Deliveries that the agent is still at and whose task was cancelled meanwhile. */
+/** Deliveries that the agent still works on although their tasks are cancelled. */
 export async function cancelledDeliveries(
   db: Db,
   nodeId: NodeId,
@@ -45,7 +45,7 @@ export async function cancelledDeliveries(
   );
 }
 
-/** The task of these types that the workflow queued last; null when it has none. */
+/** The task of these types that the workflow queued last. Null if it has queued none. */
 export async function newestTaskOf(
   db: Db | Tx,
   workflowId: WorkflowId,
@@ -60,7 +60,7 @@ export async function newestTaskOf(
   return task ?? null;
 }
 
-/** How many tasks of the type the workflow has queued so far: what tells the next one's key from theirs. */
+/** How many tasks of this type the workflow has queued. The number makes the idempotency key of its next task unique. */
 export async function countTasksOf(tx: Tx, workflowId: WorkflowId, type: TaskType): Promise<number> {
   const [row] = await tx
     .select({ count: sql<number>`count(*)::int` })
@@ -86,7 +86,7 @@ export async function listTasks(db: Db, nodeId: NodeId, limit: number): Promise<
     .limit(limit);
 }
 
-/** Was one of the node's tasks whose idempotency key begins so queued in the last so many seconds? */
+/** True if a task of the node, whose idempotency key begins with `keyBegins`, was queued in the last `seconds`. */
 export async function wasQueuedWithin(tx: Tx, nodeId: NodeId, keyBegins: string, seconds: number): Promise<boolean> {
   const [found] = await tx
     .select({ id: tasks.id })

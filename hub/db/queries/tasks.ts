@@ -6,22 +6,22 @@ import { type Task, tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { waitKey, wakeWorkflows } from "./workflow-wakes.ts";
 
-/** NOTIFY channel; its payload is the node's id. */
+/** NOTIFY channel. The payload is the node's id. */
 export const TASK_CHANNEL = "muster_tasks";
 
 export interface NewTask<T extends TaskType> {
   readonly nodeId: NodeId;
   readonly workflowId?: WorkflowId;
   readonly type: T;
-  /** Must hold no secret: it is stored. What a task needs of those is filled in when it is offered. */
+  /** Must not contain a secret, because the input is stored. The hub fills in the secrets that a task needs when it offers the task. */
   readonly input: TaskInput<T>;
   readonly idempotencyKey: string;
-  /** Seconds from now after which the task is `expired`. */
+  /** The number of seconds from now after which the task is `expired`. */
   readonly deadlineSeconds: number;
   readonly maxAttempts?: number;
 }
 
-/** Queues a task; the same key of the same node gives the task that is there, so that a caller may ask again. */
+/** Queues a task. If the node already has a task with this key, that task is returned, so a caller can safely repeat the call. */
 export async function enqueueTask<T extends TaskType>(
   tx: Tx,
   task: NewTask<T>,
@@ -52,18 +52,21 @@ export async function enqueueTask<T extends TaskType>(
   return { task: existing, created: false };
 }
 
-/** A queued task is cancelled at once; one that an agent has is `cancelling` until the agent says how it went. Null: it was over already. */
+/**
+ * Cancels a task. A queued task is cancelled at once. A task that an agent holds is `cancelling` until the agent reports its end. Null if the task
+ * was over.
+ */
 export async function cancelTask(tx: Tx, id: TaskId): Promise<Task | null> {
   const [task] = await cancelTasks(tx, eq(tasks.id, id));
   return task ?? null;
 }
 
-/** The same for every task of the type that the node has, whoever queued it. */
+/** Cancels every task of this type that the node has, whoever queued it. */
 export async function cancelTasksOf(tx: Tx, nodeId: NodeId, type: TaskType): Promise<void> {
   await cancelTasks(tx, and(eq(tasks.nodeId, nodeId), eq(tasks.type, type)));
 }
 
-/** The same for whatever the node has. */
+/** Cancels every task of the node. */
 export async function cancelAllTasks(tx: Tx, nodeId: NodeId): Promise<void> {
   await cancelTasks(tx, eq(tasks.nodeId, nodeId));
 }
@@ -88,20 +91,20 @@ async function cancelTasks(tx: Tx, which: SQL | undefined): Promise<Task[]> {
 }
 
 const specs = Object.values(TASKS);
-/** Lease, kind and lane of each task type as rows, for the statements below. */
+/** The lease, kind and lane of each task type as rows for the statements below. */
 const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[], ${sql.param(specs.map((spec) => spec.lane))}::text[]) as c(type, lease_seconds, destructive, lane)`;
-/** A type that this hub does not know, e.g. of a newer one, still has a lease: without one it would be held for ever. */
+/** A task type that this hub does not know, e.g. of a newer hub, gets a lease of 60 seconds. Without a lease the delivery would be held for ever. */
 const leaseFromNow = sql`now() + make_interval(secs => coalesce((select c.lease_seconds from ${catalogue} where c.type = ${tasks.type}), 60))`;
 const isDestructive = sql`coalesce((select c.destructive from ${catalogue} where c.type = ${tasks.type}), true)`;
-/** The lane of a row's type; one that this hub does not know waits its turn. */
+/** The lane of a row's task type. A type that this hub does not know goes into the lane `work`. */
 const laneIn = (alias: string) =>
   sql`coalesce((select c.lane from ${catalogue} where c.type = ${sql.identifier(alias)}.type), 'work')`;
-/** Another task of the row's node and lane that its agent has in hand. */
+/** SQL for another task `h` of the same node and lane that the agent already holds. */
 const inHand = (alias: string) =>
   sql`h.node_id = ${sql.identifier(alias)}.node_id and h.state in ('offered', 'running', 'cancelling') and ${laneIn("h")} = ${laneIn(alias)}`;
 export const HELD = ["offered", "running", "cancelling"] as const;
 
-/** A word of the agent on a delivery that it holds. */
+/** The change of a row when the agent reports on a delivery that it holds. */
 const taken = {
   state: sql`case when ${tasks.state} = 'offered' then 'running' else ${tasks.state} end`,
   startedAt: sql`coalesce(${tasks.startedAt}, now())`,
@@ -110,8 +113,8 @@ const taken = {
 };
 
 /**
- * Takes the next task of each lane of these nodes: the oldest queued one, when the node has none in hand there. Raises its epoch, which makes
- * every earlier delivery void.
+ * Takes the next task of each lane of these nodes: the oldest queued one, if the agent holds no task of that lane. The epoch rises, which makes every
+ * earlier delivery of the task invalid.
  */
 export async function claimTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Task[]> {
   if (nodeIds.length === 0) return [];
@@ -136,7 +139,7 @@ export async function claimTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Ta
     .returning();
 }
 
-/** The agent has it: the lease starts anew. Nothing changes for an epoch that is over. */
+/** Records that the agent has received the task and starts the lease anew. A delivery of an older epoch changes nothing. */
 export async function acknowledgeTask(db: Db, id: TaskId, nodeId: NodeId, epoch: number): Promise<void> {
   await db
     .update(tasks)
@@ -144,7 +147,7 @@ export async function acknowledgeTask(db: Db, id: TaskId, nodeId: NodeId, epoch:
     .where(and(eq(tasks.id, id), eq(tasks.nodeId, nodeId), eq(tasks.epoch, epoch), inArray(tasks.state, [...HELD])));
 }
 
-/** Progress renews the lease; an older or repeated `seq` changes nothing. */
+/** Records progress and renews the lease. An older or repeated `seq` changes nothing. */
 export async function recordProgress(
   db: Db,
   id: TaskId,
@@ -171,7 +174,7 @@ export type TaskEnding =
   | {
       readonly state: "succeeded";
       readonly result: unknown;
-      /** A cancel that came before wins (`effectOnceAccepted`). */
+      /** If true, an earlier cancel takes precedence over this success (`effectOnceAccepted`). */
       readonly unlessCancelling?: boolean;
     }
   | { readonly state: "failed" | "cancelled"; readonly errorCode: string; readonly errorMessage: string }
@@ -180,13 +183,13 @@ export type TaskEnding =
       readonly errorCode: string;
       readonly errorMessage: string;
       readonly delaySeconds: number;
-      /** The agent never saw it: that was no attempt, and only the task's own deadline ends it. */
+      /** If true, the agent never received the delivery. It does not count as an attempt, so only the task's deadline ends the task. */
       readonly unoffered?: boolean;
     };
 
 /**
- * Ends one delivery. A task that would be queued again fails instead when its attempts or its time are used up. Null when the delivery was
- * over already: a late or repeated result changes nothing.
+ * Ends one delivery. A task that would be queued again fails instead if its attempts or its time are used up. Null if the delivery was already over;
+ * a late or repeated result changes nothing.
  */
 export async function endDelivery(
   tx: Db | Tx,
@@ -228,15 +231,15 @@ export async function endDelivery(
   return task ?? null;
 }
 
-/** Of a queued task whose time is up, as it is then. */
+/** SQL for the reason why a queued task was not taken before its deadline. */
 const whyNotTaken = sql`coalesce(
   (select 'The agent was still at ' || h.type || ', and carries out one such task after the other' from tasks h where ${inHand("tasks")} limit 1),
   (select 'The agent is connected, and was not given the task in time' from agent_sessions s where s.node_id = tasks.node_id and s.state = 'open'),
   'No agent was connected that could take the task')`;
 
 /**
- * Deliveries whose lease has lapsed, and queued tasks whose time is up. A destructive task that may have been started is never queued again
- * (architecture 11). Any hub may run this; each row is moved once. `only` looks at one task.
+ * Ends deliveries whose lease has expired, and queued tasks whose deadline has passed. A destructive task that may have been started is never queued
+ * again (architecture 11). Every hub may run this, and each row is moved once. With `only` it looks at one task.
  */
 export async function lapseTasks(tx: Tx, only?: TaskId): Promise<Task[]> {
   return tx
@@ -269,10 +272,11 @@ export interface JournalledDelivery {
 }
 
 /**
- * Compares what the node's tasks say with the journal that its agent brought. A delivery that is there was received, though its
- * acknowledgement may have been lost. One that is not never arrived, or the host has lost its journal: it is queued again at once, and not
- * counted when nobody had acknowledged it. A destructive one is never offered again on such evidence: acknowledged, it has failed with
- * its end unknown; not acknowledged, its lease decides, as the agent may be writing it down right now. Returns what is over or queued.
+ * Compares the node's tasks with the journal that its agent sent when it connected, and returns the tasks that changed.
+ * A delivery in the journal was received, even if its acknowledgement was lost. A delivery that is missing never arrived, or the host lost its
+ * journal. Its task is queued again at once; if nobody had acknowledged it, it does not count as an attempt.
+ * A destructive task is never queued again for this reason. If it was acknowledged, it fails with an unknown result. If not, its lease decides,
+ * because the agent may be writing the delivery to its journal now.
  */
 export async function reconcileDeliveries(
   tx: Tx,

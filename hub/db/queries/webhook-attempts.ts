@@ -9,17 +9,17 @@ export interface ClaimedDelivery {
 }
 
 /**
- * Takes due deliveries, a few of each webhook, so that one that answers slowly holds up none of the others. The attempt is counted when it is taken: one
- * whose hub was killed is an attempt as well, and is made again once its lease is over.
+ * Takes due deliveries, a few of each webhook, so that a slow receiver does not delay the others. The attempt is counted when it is taken. If the hub
+ * is killed during an attempt, that attempt counts, and another follows after the lease has expired.
  */
 export function claimDeliveries(
   inTx: InTx,
   { perWebhook, leaseSeconds }: { perWebhook: number; leaseSeconds: number },
 ): Promise<ClaimedDelivery[]> {
   return inTx(async (tx) => {
-    // A statement of its own: the next one then sees what the hub before has claimed.
+    // The lock is a statement of its own, so that the next statement sees what another hub has just claimed.
     await lockUntilCommit(tx, "webhook_claims");
-    // By an array of ids: joined with the search the planner could not tell how few they are, and would read the whole table.
+    // The update selects by an array of ids. With a join the planner would not know how few ids there are, and would read the whole table.
     const { rows } = await tx.execute<{ id: string }>(sql`
       update webhook_deliveries set attempts = attempts + 1, claim = claim + 1,
         lease_until = now() + make_interval(secs => ${leaseSeconds})
@@ -50,7 +50,7 @@ export type DeliveryEnding = { readonly lastStatus: number | null; readonly last
   | { readonly state: "pending"; readonly inSeconds: number }
 );
 
-/** Only for the attempt that is told: one whose delivery was claimed again or replayed meanwhile ends nothing. */
+/** Ends this attempt only. False if the delivery was claimed again or replayed since. */
 export async function endAttempt(tx: Tx, delivery: WebhookDelivery, ending: DeliveryEnding): Promise<boolean> {
   const ended = ending.state !== "pending";
   const rows = await tx
@@ -68,7 +68,7 @@ export async function endAttempt(tx: Tx, delivery: WebhookDelivery, ending: Deli
   return rows.length > 0;
 }
 
-/** An attempt that the receiver is not to blame for is none: it goes back to be made in a while, by any hub. */
+/** Puts a delivery back for a later attempt by any hub. The failed attempt does not count, because the receiver did not cause it. */
 export async function putBack(
   tx: Tx,
   delivery: WebhookDelivery,

@@ -6,16 +6,16 @@ import { lastSettled, listSettledEvents } from "./domain-events-list.ts";
 
 const FANNED_AT_ONCE = 500;
 
-/** Whether the webhook is told of the event; a test reaches only the one that is tested. */
+/** True if the webhook subscribes to the event. A test event reaches only the webhook that is tested. */
 export const isTold = (webhook: Pick<Webhook, "id" | "types">, event: { type: string; subject: string }): boolean =>
   event.type === "webhook.tested"
     ? event.subject === `webhooks/${webhook.id}`
     : webhook.types.some((pattern) => matchesPattern(pattern, event.type));
 
 /**
- * Writes the deliveries of the events that came since, one step for each position at which webhooks lag behind: one that is far behind takes its turns
- * with the others, and those that are at the same position share one reading. The position moves in the same transaction, so however many hubs do this,
- * and whenever one is killed, each event has one delivery. False when there was nothing to do.
+ * Writes the deliveries for new events. Webhooks at the same position in the event list share one step, so a webhook that is far behind does not
+ * block the others. The position moves in the transaction that writes the deliveries. Each event thus has one delivery for each webhook, even if
+ * several hubs do this or one is killed. False if there was nothing to do.
  */
 export async function fanOut(db: Db, inTx: InTx): Promise<boolean> {
   const settled = await lastSettled(db);
@@ -39,7 +39,7 @@ async function fanOutFrom(tx: Tx, position: bigint, settled: bigint): Promise<bo
   const told = lagging.flatMap((webhook) =>
     rows.filter((row) => isTold(webhook, row)).map((row) => ({ webhook: webhook.id, event: row.seq.toString() })),
   );
-  // As two arrays: a parameter for each value would be more than a statement may have.
+  // The values are passed as two arrays, because one parameter for each value would exceed PostgreSQL's limit.
   if (told.length > 0)
     await tx.execute(sql`
       insert into webhook_deliveries (webhook_id, event_seq)

@@ -5,7 +5,10 @@ import { lastSettled } from "./domain-events-list.ts";
 import { given } from "./row-versions.ts";
 import { isTold } from "./webhook-fan-out.ts";
 
-/** Held until the transaction ends; null when there is none. Taken before its deliveries, as a delete takes them. */
+/**
+ * Locks the webhook until the transaction ends; null if it does not exist. The webhook is locked before its deliveries, in the same order as when it
+ * is deleted.
+ */
 export async function lockWebhook(tx: Tx, id: string): Promise<Webhook | null> {
   const [row] = await tx.select().from(webhooks).where(eq(webhooks.id, id)).for("no key update");
   return row ?? null;
@@ -37,7 +40,7 @@ export async function insertWebhook(
   return row;
 }
 
-/** The caller has locked it. One that is told again has no reason any more why it is not. */
+/** Changes a webhook that the caller has locked. Switching a webhook on or off clears the reason why the hub had disabled it. */
 export async function changeWebhook(
   tx: Tx,
   { id, version }: Webhook,
@@ -57,18 +60,18 @@ export async function changeWebhook(
   return row;
 }
 
-/** Its deliveries go with it. */
+/** Deletes the webhook, and its deliveries by cascade. */
 export async function deleteWebhook(tx: Tx, id: string): Promise<void> {
   await tx.delete(webhooks).where(eq(webhooks.id, id));
 }
 
 type OpenDeliveries = { readonly pending: number; readonly dead: number };
 
-/** Deliveries that are not over, or failed for good, of each of these webhooks. */
+/** For each of these webhooks, the number of deliveries that are pending and that failed for good. */
 export async function countOpen(db: Db | Tx, ids: readonly string[]): Promise<ReadonlyMap<string, OpenDeliveries>> {
   const [only] = ids;
   if (only === undefined) return new Map();
-  // The id itself where there is but one: the planner then knows how many deliveries to expect.
+  // With a single webhook the statement contains its id, so that the planner can estimate the number of deliveries.
   const id = ids.length === 1 ? sql`${only}::uuid` : sql`w.id`;
   const count = (state: "pending" | "dead") =>
     sql`(select count(*) from webhook_deliveries d where d.webhook_id = ${id} and d.state = ${sql.raw(`'${state}'`)})::int`;
@@ -78,7 +81,7 @@ export async function countOpen(db: Db | Tx, ids: readonly string[]): Promise<Re
   return new Map(rows.map(({ id: of, pending, dead }) => [of, { pending, dead }]));
 }
 
-/** In the order in which they were made; `after`: when the one before the first was made, in microseconds, and its id. */
+/** Ordered by creation. `after` is the creation time in microseconds and the id of the last webhook of the previous page. */
 export async function listWebhooksAfter(
   db: Db,
   after: readonly string[] | null,
@@ -113,7 +116,7 @@ export async function listDeliveries(
     .limit(page.limit);
 }
 
-/** To be delivered anew, with all its attempts: those that failed for good, or one whatever became of it. Returns how many. */
+/** Makes deliveries pending again with all their attempts: the ones that failed for good, or a single one in any state. Returns how many. */
 export async function replayDeliveries(tx: Tx, webhookId: string, which: "dead" | bigint): Promise<number> {
   const rows = await tx
     .update(webhookDeliveries)
@@ -136,8 +139,8 @@ export async function replayDeliveries(tx: Tx, webhookId: string, which: "dead" 
 }
 
 /**
- * Everything after the position once more, also what was delivered: the deliveries are forgotten, and written again. Returns of how many events the
- * webhook is told by that.
+ * Repeats every event after the position, including delivered ones: the deliveries are deleted and will be written again. Returns the number of
+ * events that the webhook will be sent.
  */
 export async function replayFrom(tx: Tx, webhook: Webhook, position: bigint): Promise<number> {
   const after = position.toString();

@@ -12,14 +12,14 @@ export interface StageEventWrite {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** Who holds a row: one claim ends before the next of the same row begins, which `claimed_at` of the events proves. */
+/** Which hub holds a row, and since when. The events' `claimed_at` proves that one claim of a row ends before the next one begins. */
 export interface Claim {
   readonly hubId: string;
   /** The database's text of the time, to the microsecond. */
   readonly at: string;
 }
 
-/** `fence` is the one under which the row was moved in the same transaction. */
+/** Writes stage events. `fence` is the fence under which the row was moved in the same transaction. */
 export async function recordStageEvents(
   tx: Tx,
   workflowId: WorkflowId,

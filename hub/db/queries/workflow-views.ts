@@ -4,7 +4,6 @@ import { type SQL, sql } from "../orm.ts";
 import { type Workflow, type WorkflowEvent, workflows } from "../schema/index.ts";
 import { nextVerbOf, stopRequestOf } from "./workflows.ts";
 
-/** What every read model over a workflow's row shows of it (lifecycle 4.2.1, 4.12, 5.7). */
 export const isoOrNull = (date: Date | null): string | null => date?.toISOString() ?? null;
 
 export const toProgress = (workflow: Workflow): WorkflowProgress => ({
@@ -37,9 +36,12 @@ export const toStageEvent = (event: WorkflowEvent): StageEvent => ({
   occurred_at: event.occurredAt.toISOString(),
 });
 
-/** Of a list by `requested_at`, newest first: the page after the row of this time and id. */
+/** SQL for the next page of a list by `requested_at`, newest first. The page begins after the row of this time and id. */
 export const requestedBefore = ([at, id]: readonly [string, string]): SQL =>
   sql`(${workflows.requestedAt}, ${workflows.id}) < (${at}::timestamptz, ${id}::uuid)`;
 
-/** Its time for a cursor. The text keeps PostgreSQL's microseconds, which a Date would cut off, and with them rows of the same millisecond. */
+/**
+ * The request time for a cursor, as text. The text keeps PostgreSQL's microseconds; a JavaScript Date would cut them off and lose rows of the same
+ * millisecond.
+ */
 export const requestedAtText = sql<string>`${workflows.requestedAt}::text`;

@@ -4,7 +4,7 @@ import type { Db, Tx } from "../tx.ts";
 
 export const WORKFLOW_CHANNEL = "muster_workflows";
 
-/** Keys that a stage may wait on; who makes one true calls `wakeWorkflows` with it in the same transaction. */
+/** Keys that a stage may wait on. Code that makes such a key's condition true calls `wakeWorkflows` with it in the same transaction. */
 export const waitKey = {
   machine: (siteId: string, systemId: string) => `maas:${siteId}/${systemId}`,
   node: (nodeId: string) => `node:${nodeId}`,
@@ -12,8 +12,8 @@ export const waitKey = {
 } as const;
 
 /**
- * Makes due at once whatever waits on any of the keys, in one statement however many there are, which locks rows in the order of their ids. Only a
- * hint: a lost one costs the rest of the stage's own wait, nothing else.
+ * Makes every workflow due that waits on one of the keys, in one statement that locks rows in the order of their ids. A wake-up is only a hint: if it
+ * is lost, the stage runs when its own wait ends.
  */
 export async function wakeWorkflows(db: Db | Tx, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return;

@@ -10,20 +10,20 @@ import { toDate } from "../timestamp.ts";
 import type { Db, Tx } from "../tx.ts";
 import { type Claim, recordStageEvents, type StageEventWrite } from "./workflow-events.ts";
 
-/** A row that this hub holds the lease of, or has locked; `now` is the database's time of that. */
+/** A row that this hub has leased or locked. `now` is the database's time when that happened. */
 export type ClaimedWorkflow = Workflow & { readonly now: Date; readonly claim?: Claim | undefined };
 
-/** While a row is leased its wake_at lies this far ahead, so that a wake-up during the run is seen as a smaller one at the commit. */
+/** While a row is leased its `wake_at` is this far in the future. A wake-up during the run sets a smaller value, which the commit recognizes. */
 const ASLEEP_WHILE_LEASED = sql`now() + interval '1 day'`;
 
-/** What a row says that no verb waits for. */
+/** The columns of a row for which no verb is waiting. */
 export const NO_STOP = { stopRequest: null, cancelRequestedAt: null };
 
 const withNow = { ...getTableColumns(workflows), now: sql<Date>`now()`.mapWith(toDate) };
 
 /**
- * Takes rows that are due: unleased ones whose time has come, and leased ones whose hub has let the lease lapse. `known` are the
- * `kind/stage` pairs that this hub can run: during a rolling upgrade the others are left to hubs that know them (decision W3).
+ * Takes rows that are due: rows without a lease whose time has come, and rows whose lease has expired. `known` are the `kind/stage` pairs that this
+ * hub can run. During a rolling upgrade the other rows are left to hubs that know their stages (decision W3).
  */
 export async function claimWorkflows(
   db: Db,
@@ -41,7 +41,7 @@ export async function claimWorkflows(
       startedAt: sql`coalesce(${workflows.startedAt}, now())`,
     })
     .where(
-      // array(...) is evaluated once; a plain IN may run the locking subquery more than once and lock more than the limit.
+      // array(...) is evaluated once. A plain IN may run the locking subquery more than once and lock more rows than the limit.
       sql`${workflows.id} = any(array(
         select w.id from workflows w
         where w.status in ('running', 'compensating')
@@ -52,12 +52,12 @@ export async function claimWorkflows(
         limit ${claim.limit}
         for update skip locked))`,
     )
-    // The clock is read after the row was locked, so after the commit of whoever moved it last.
+    // This clock is read after the row was locked, i.e. after the previous holder's commit.
     .returning({ ...withNow, claimedAt: sql<string>`clock_timestamp()::text` });
   return rows.map(({ claimedAt, ...row }) => ({ ...row, claim: { hubId: claim.hubId, at: claimedAt } }));
 }
 
-/** Returns the ids whose lease is still held under the given fence; the others are somebody else's now. */
+/** Returns the ids of the rows that this hub still holds under the given fences. The other rows belong to another hub now. */
 export async function renewLeases(
   db: Db,
   hubId: string,
@@ -78,7 +78,7 @@ export async function renewLeases(
   return new Set(rows.map((row) => row.id));
 }
 
-/** Gives a row back unmoved, e.g. when the database was away in the middle of a stage; nothing of the run counts. */
+/** Returns a row without moving it, e.g. because the database was unreachable during a stage. The run does not count. */
 export async function releaseLease(db: Db, id: WorkflowId, fence: number, inSeconds: number): Promise<void> {
   await db
     .update(workflows)
@@ -90,7 +90,10 @@ export async function releaseLease(db: Db, id: WorkflowId, fence: number, inSeco
     .where(and(eq(workflows.id, id), eq(workflows.fence, fence)));
 }
 
-/** What a hub that stops does, so that the next one need not wait for its leases to lapse. The fence drops what is still under way. */
+/**
+ * Returns all leases of a hub that stops, so that other hubs need not wait for their expiry. The raised fence makes runs that are still under way
+ * invalid.
+ */
 export async function releaseAllLeases(db: Db, hubId: string): Promise<void> {
   await db
     .update(workflows)
@@ -98,25 +101,25 @@ export async function releaseAllLeases(db: Db, hubId: string): Promise<void> {
     .where(eq(workflows.leaseOwner, hubId));
 }
 
-/** Stages still to undo, last first, and what the row becomes afterwards. Stored as JSON in the row. */
+/** The stages still to compensate, last first, and the status that follows. Stored as JSON in the row. */
 export interface CompensationPlan {
   readonly cause: "failure" | "cancel" | "restart";
   readonly stages: readonly string[];
   readonly endsAs: WorkflowStatus;
-  /** Attempt of the first of `stages`. */
+  /** The attempt of the first of `stages`. */
   readonly attempt: number;
-  /** When undoing the first of `stages` began, ISO 8601; its deadline counts from here. Null before its first run. */
+  /** When the compensation of the first of `stages` began, ISO 8601; its deadline counts from this time. Null before its first run. */
   readonly startedAt: string | null;
-  /** Set by restart_clean: the stage to begin again with, with an empty state. */
+  /** Set by restart_clean: the stage at which the workflow begins again, with an empty state. */
   readonly restartAt?: string;
-  /** What the stages undone so far have left outside. */
+  /** What the stages compensated so far have left outside. */
   readonly leaves?: Leftover;
 }
 
-/** A verb that was given while a hub worked on the row; carried out in the transaction that commits that run. Stored as JSON in the row. */
+/** A verb that was given while a hub worked on the row. It is carried out in the transaction that commits that run. Stored as JSON in the row. */
 export interface StopRequest {
   readonly verb: StopVerb;
-  /** Who asked for it and why, in words. */
+  /** Who gave the verb and why, in words. */
   readonly because: string;
 }
 
@@ -125,22 +128,22 @@ export function stopRequestOf(row: Pick<Workflow, "stopRequest" | "cancelRequest
   return row.cancelRequestedAt === null ? null : { verb: "cancel", because: "Cancelled by request" };
 }
 
-/** One move of a row: everything that is written of it in one transaction. Seconds count from the database's now. */
+/** One move of a row: everything that one transaction writes about it. Seconds count from the database's now. */
 export interface WorkflowMove {
   readonly status: WorkflowStatus;
   readonly stage: string;
   readonly attempt: number;
-  /** True when a stage is entered anew, the same one included: its runs, time of entry and deadline begin again. */
+  /** True if a stage is entered anew, which may be the same stage. Its runs, time of entry and deadline then begin again. */
   readonly entersStage: boolean;
   readonly deadline: Date | null;
   readonly waitReason: string | null;
   readonly waitOn: string | null;
-  /** Null: nothing moves the row by itself any more. */
+  /** Null if nothing but an operator moves the row. */
   readonly wakeInSeconds: number | null;
   readonly state: Readonly<Record<string, unknown>>;
   readonly failure: Failure | null;
   readonly compensation: CompensationPlan | null;
-  /** Of a row that is cancelled: what it has left outside. */
+  /** For a cancelled row: what it has left outside. */
   readonly leaves?: Leftover;
   readonly events: readonly StageEventWrite[];
 }
@@ -150,7 +153,7 @@ const isOneOf = <T extends string>(list: readonly T[], value: string): value is 
 
 export const isTerminal = (status: WorkflowStatus): boolean => isOneOf(TERMINAL_WORKFLOW_STATUSES, status);
 
-/** How many of the site's workflows are not over. A failed one is not: a verb takes it up again with what it knows of its machine. */
+/** How many of the site's workflows are not over. A failed workflow counts, because a verb can continue it with what it knows about its machine. */
 export async function countUnfinished(tx: Db | Tx, siteId: SiteId): Promise<number> {
   const [row] = await tx
     .select({ unfinished: count() })
@@ -158,14 +161,13 @@ export async function countUnfinished(tx: Db | Tx, siteId: SiteId): Promise<numb
     .where(and(eq(workflows.siteId, siteId), notInArray(workflows.status, [...TERMINAL_WORKFLOW_STATUSES])));
   return row?.unfinished ?? 0;
 }
-/** Ended for now: nothing happens until an operator says so, or for good. */
+/** True if the workflow is over or has failed; a failed workflow waits for an operator. */
 export const isEnded = (status: WorkflowStatus): boolean =>
   isTerminal(status) || status === "failed_retryable" || status === "failed_manual_intervention";
 
 /**
- * Applies a move if the row still has the fence under which it was claimed, and returns the row as it is then; null means that somebody else
- * moved or took it, and nothing was written. A wake-up that came during the run makes the row due at once. A verb that waits for the run stays
- * for the caller to carry out, unless the row ended for good before it.
+ * Applies a move if the row still has the fence of the claim, and returns the moved row. Null if another hub has taken the row; then nothing was
+ * written. A wake-up during the run makes the row due at once. A waiting verb stays for the caller to carry out, unless the row is over.
  */
 export async function moveWorkflow(
   tx: Tx,
@@ -210,7 +212,7 @@ export async function moveWorkflow(
 function wakeAt(move: WorkflowMove) {
   if (move.wakeInSeconds === null) return null;
   const later = sql`now() + make_interval(secs => ${move.wakeInSeconds})`;
-  // Only a wait listens: a retry's backoff is not cut short by what the last wait was about.
+  // Only a wait can be ended early. The delay before a retry is not shortened by a wake-up for an earlier wait.
   const woken = move.waitOn === null ? sql`false` : sql`${workflows.wakeAt} <= now()`;
   return sql`case when ${woken} then now() else ${later} end`;
 }
@@ -224,13 +226,13 @@ export async function readWorkflow(db: Db | Tx, id: WorkflowId): Promise<Workflo
   return row ?? null;
 }
 
-/** Locks the row against other verbs and against the claim's SKIP LOCKED until the transaction ends. */
+/** Locks the row until the transaction ends. Other verbs then wait for the lock, and claims skip the row. */
 export async function lockWorkflow(tx: Tx, id: WorkflowId): Promise<ClaimedWorkflow | null> {
   const [row] = await tx.select(withNow).from(workflows).where(eq(workflows.id, id)).for("update");
   return row ?? null;
 }
 
-/** What admission writes; `started_at` stays null until the first claim, which tells the first admission from later ones. */
+/** The columns that admission writes. `started_at` stays null until the first claim, which distinguishes the first admission from later ones. */
 export const ADMITTED = {
   status: "running" as const,
   wakeAt: sql`now()`,
@@ -239,7 +241,7 @@ export const ADMITTED = {
   updatedAt: sql`now()`,
 };
 
-/** Admission without a limit. */
+/** Admits all pending workflows of a kind, without a limit. */
 export async function admitAll(tx: Tx, kind: string): Promise<Workflow[]> {
   return tx
     .update(workflows)
@@ -248,7 +250,7 @@ export async function admitAll(tx: Tx, kind: string): Promise<Workflow[]> {
     .returning();
 }
 
-/** Locks the row and says whether the claim with this fence still holds it. */
+/** Locks the row and says whether the claim with this fence is still valid. */
 export async function holdsFence(tx: Tx, id: WorkflowId, fence: number): Promise<boolean> {
   const rows = await tx
     .select({ id: workflows.id })
@@ -258,7 +260,7 @@ export async function holdsFence(tx: Tx, id: WorkflowId, fence: number): Promise
   return rows.length > 0;
 }
 
-/** The verb that the row's failure recommends; null while it has none, or one of a version that this hub does not know. */
+/** The verb that the row's failure recommends. Null if there is no failure, or if this hub does not know the failure's class. */
 export function nextVerbOf(
   row: Pick<Workflow, "failureClass" | "failureCode" | "evidence">,
 ): (typeof NEXT_VERBS)[number] | null {

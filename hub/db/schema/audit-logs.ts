@@ -1,7 +1,10 @@
 import { bigserial, index, jsonb, pgTable, sql, text } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** Who did what by API, with outcome (lifecycle 4.12). Written in the transaction of the action: an action that cannot be audited fails. */
+/**
+ * Who did what by API, with the outcome (lifecycle 4.12). An entry is written in the transaction of its action, so an action without an audit entry
+ * fails.
+ */
 export const auditLogs = pgTable(
   "audit_logs",
   {
@@ -16,7 +19,7 @@ export const auditLogs = pgTable(
     occurredAt: at("occurred_at").notNull().default(sql`now()`),
   },
   (t) => [
-    // Retention goes by it.
+    // Retention finds old audit entries by this index.
     index("audit_logs_age_idx").on(t.occurredAt),
     index("audit_logs_target_idx").on(t.target, t.id),
   ],

@@ -3,8 +3,8 @@ import { check, integer, pgTable, sql, text } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 
 /**
- * The chain of signed statements by which hosts come to trust the hub's next CA and order key (decision I6). Append-only, public, and without a gap; which
- * keys are in force follows from it, on every hub.
+ * The chain of signed statements by which hosts learn to trust the hub's next CA and task-signing key (decision I6). The chain is public and
+ * append-only, and its sequence numbers have no gap. Every hub derives from it which keys are valid.
  */
 export const authorityStatements = pgTable(
   "authority_statements",

@@ -1,16 +1,19 @@
 import { check, integer, pgTable, sql } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** One row: how far the hubs together have looked for conditions that nobody repeats. While no hub looks, nobody could have been heard. */
+/** The progress of the sweep for stale conditions, in one row for all hubs. While no hub sweeps, no hub can have received reports either. */
 export const conditionWatch = pgTable(
   "condition_watch",
   {
     id: integer("id").primaryKey().default(1),
-    /** Of what expired up to here, all is told. */
+    /** The sweep has reported every condition that expired up to this time. */
     lookedUntil: at("looked_until").notNull().default(sql`now()`),
-    /** When a hub looked last. */
+    /** The time of the last sweep by any hub. */
     lookedAt: at("looked_at").notNull().default(sql`now()`),
-    /** While what held before an outage is given its grace, step by step: what ends before this is not given it yet. */
+    /**
+     * Conditions that were valid before an outage are extended in steps. One whose `expires_at` is below this time is not extended yet. Null: no
+     * outage is being handled.
+     */
     graceUntil: at("grace_until"),
   },
   () => [check("condition_watch_one_row", sql.raw(`"id" = 1`))],

@@ -3,8 +3,9 @@ import { index, integer, pgTable, text, unique, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * `asked`: a request was answered. `enrollment_refused`: a token was not taken. The others end in the TLS handshake: the client does not trust who signed
- * the hub's certificate; finds it not valid at the time of its own clock; or went away for another reason.
+ * `asked`: the hub answered a request. `enrollment_refused`: the hub refused a token. The other kinds ended in the TLS handshake.
+ * `certificate_untrusted`: the client does not trust the signer of the hub's certificate.
+ * `certificate_not_valid_now`: the certificate is not valid by the client's clock. `handshake_failed`: any other reason.
  */
 export const ATTEMPT_KINDS = [
   "asked",
@@ -16,19 +17,19 @@ export const ATTEMPT_KINDS = [
 export type AttemptKind = (typeof ATTEMPT_KINDS)[number];
 
 /**
- * What the agent listener saw of clients that have shown no certificate, summed up by their address. Anybody can cause a row, so they are evidence for
- * people, and nothing but the words of a failure rests on them. Their number is bounded.
+ * Connections to the agent listener without a client certificate, counted by address. Anybody can cause a row, so rows only explain failures to
+ * people; no decision depends on them. The number of rows is bounded.
  */
 export const connectionAttempts = pgTable(
   "connection_attempts",
   {
     address: text("address").notNull(),
     kind: text("kind", { enum: ATTEMPT_KINDS }).notNull(),
-    /** Whose token was refused, where it is known; the node may be gone. */
+    /** The node of the refused token, if known. The node may have been deleted since. */
     nodeId: uuid("node_id").$type<NodeId>(),
-    /** Of the last one: the answer's status, the refusal's code, or the handshake's error. */
+    /** What the newest attempt ended with: the status of the answer, the code of the refusal, or the handshake error. */
     detail: text("detail").notNull(),
-    /** Since the first, which is that after the last pause of an hour: an address may be another host's by then. */
+    /** Attempts since `first_at`. After an hour without an attempt the count starts again, because the address may belong to another host. */
     count: integer("count").notNull(),
     firstAt: at("first_at").notNull(),
     lastAt: at("last_at").notNull(),

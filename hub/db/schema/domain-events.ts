@@ -1,7 +1,7 @@
 import { bigserial, index, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** Transactional outbox of typed domain events (lifecycle 8.0, decision P5): written in the transaction that makes them true. */
+/** The transactional outbox of typed domain events (lifecycle 8.0, decision P5). An event is written in the transaction that makes it true. */
 export const domainEvents = pgTable(
   "domain_events",
   {

@@ -3,8 +3,8 @@ import { index, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, createdAt } from "./columns.ts";
 
 /**
- * One-time enrollment tokens; only the hash is stored. A used one remembers the key that used it, so that the same agent may ask again
- * when the answer was lost, and nobody else.
+ * One-time enrollment tokens; only the hash is stored. A used token keeps the hash of the key that used it. If the hub's answer was lost, only the
+ * agent with that key may ask again.
  */
 export const enrollmentTokens = pgTable(
   "enrollment_tokens",
@@ -24,7 +24,7 @@ export const enrollmentTokens = pgTable(
     createdAt: createdAt(),
   },
   (t) => [
-    // Retention goes by it.
+    // Retention finds old enrollment tokens by this index.
     index("enrollment_tokens_age_idx").on(sql`greatest(expires_at, used_at, revoked_at)`),
     index("enrollment_tokens_node_idx").on(t.nodeId),
   ],

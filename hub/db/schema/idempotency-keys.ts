@@ -1,20 +1,23 @@
 import { index, integer, jsonb, pgTable, primaryKey, text } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 
-/** Answers of POSTs that carried an Idempotency-Key (decision P4), kept a day. Written in the transaction of what the POST started. */
+/**
+ * Answers to POST requests that carried an Idempotency-Key (decision P4), kept for a day. An answer is written in the transaction of its request's
+ * effect.
+ */
 export const idempotencyKeys = pgTable(
   "idempotency_keys",
   {
     actor: text("actor").notNull(),
     key: text("key").notNull(),
-    /** Hex SHA-256 over method, path and canonical body: another request under the same key is refused. */
+    /** Hex SHA-256 over method, path and canonical body. A different request under the same key is refused. */
     requestSha256: text("request_sha256").notNull(),
     status: integer("status").notNull(),
     body: jsonb("body").notNull(),
     createdAt: createdAt(),
   },
   (t) => [
-    // Retention goes by it.
+    // Retention finds old idempotency keys by this index.
     index("idempotency_keys_age_idx").on(t.createdAt),
     primaryKey({ columns: [t.actor, t.key] }),
   ],

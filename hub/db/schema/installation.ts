@@ -1,12 +1,12 @@
 import { check, integer, pgTable, sql, uuid } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 
-/** The one row that tells this installation from another one. */
+/** The one row that identifies this installation. */
 export const installation = pgTable(
   "installation",
   {
     id: integer("id").primaryKey().default(1),
-    /** Names the secret store that belongs to this database; the store holds the same id. */
+    /** The id of the secret store that belongs to this database. The store holds the same id. */
     secretStoreId: uuid("secret_store_id").notNull(),
     createdAt: createdAt(),
   },

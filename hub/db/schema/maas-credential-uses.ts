@@ -4,8 +4,8 @@ import { at, oneOf } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
 /**
- * What came of using each secret of a site, by its path: by this a login that nobody needs any more, or that does not work, is told from the others
- * (lifecycle 12, question 4). Apart from the rows that operators edit, so that a use does not change their version.
+ * The results of using each secret of a site, by the secret's path. They show operators which login is no longer needed and which one does not work
+ * (lifecycle 12, question 4). They have a table of their own so that a use does not change the version of a row that operators edit.
  */
 export const maasCredentialUses = pgTable(
   "maas_credential_uses",
@@ -15,17 +15,19 @@ export const maasCredentialUses = pgTable(
       .$type<SiteId>()
       .notNull()
       .references(() => maasSites.id),
-    /** An onboarding chose it. */
+    /** When an onboarding last chose this login. */
     lastUsedAt: at("last_used_at"),
-    /** A deploy with it got through, for which MAAS has to log in to the BMC. */
+    /** When a deploy with this login last succeeded. A deploy needs MAAS to log in to the BMC. */
     lastWorkedAt: at("last_worked_at"),
-    /** Null again once the secret was written anew. */
+    /** When the secret last failed. Null again after an operator writes the secret anew. */
     lastFailedAt: at("last_failed_at"),
     lastFailureCode: text("last_failure_code"),
     lastFailureMessage: text("last_failure_message"),
-    /** Of a MAAS token: the names under which its user was seen since it was written, the present one last. More than one: he was renamed. */
+    /**
+     * For a MAAS token: the names of its user since the token was written, the current name last. More than one name means that the user was renamed.
+     */
     userNames: text("user_names").array().notNull().default(sql`'{}'::text[]`),
-    /** What operators were last told of it; null where nothing is wrong. */
+    /** The last warning about this secret that operators were given. Null if nothing is wrong with it. */
     warnedOf: text("warned_of", { enum: ["unused", "failing"] }),
   },
   () => [check("maas_credential_uses_warned_of_check", oneOf("warned_of", ["unused", "failing"]))],

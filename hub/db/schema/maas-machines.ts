@@ -2,14 +2,14 @@ import type { SiteId } from "../../../shared/ids.ts";
 import { boolean, integer, jsonb, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** Observed upstream truth: what the site watcher last saw of each machine that changed or is waited on. Only fields that we use. */
+/** The last known state of each machine in MAAS, as the site's watcher read it. Only the fields that Muster uses are stored. */
 export const maasMachines = pgTable(
   "maas_machines",
   {
     siteId: uuid("site_id").$type<SiteId>().notNull(),
     systemId: text("system_id").notNull(),
     hostname: text("hostname").notNull(),
-    /** MAAS status code; compare codes, never names (decision M2). */
+    /** The status code of MAAS. Compare codes, never names (decision M2). */
     status: integer("status").notNull(),
     statusName: text("status_name").notNull(),
     statusMessage: text("status_message").notNull(),
@@ -18,7 +18,7 @@ export const maasMachines = pgTable(
     owner: text("owner"),
     locked: boolean("locked").notNull(),
     ipAddresses: text("ip_addresses").array().notNull(),
-    /** What has which address; empty where it was not read yet. */
+    /** Which interface has which address. Empty if the watcher has not read the interfaces yet. */
     interfaceAddresses: jsonb("interface_addresses")
       .$type<{ interface: string; boots: boolean; address: string }[]>()
       .notNull()
@@ -27,7 +27,7 @@ export const maasMachines = pgTable(
     lastSync: at("last_sync"),
     nextSync: at("next_sync"),
     syncIntervalSeconds: integer("sync_interval_seconds"),
-    /** True once a direct read answered 404 (decision M14). */
+    /** True after MAAS answered 404 to a direct read of the machine (decision M14). */
     absent: boolean("absent").notNull().default(false),
     details: jsonb("details").notNull().default({}),
     observedAt: at("observed_at").notNull().default(sql`now()`),

@@ -3,7 +3,7 @@ import { pgTable, sql, text, unique, uuid } from "../orm.ts";
 import { createdAt, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
-/** RoCE phase-2 addresses (lifecycle 3.3), keyed by site, hostname and interface. */
+/** The addresses of hosts in the RoCE network (lifecycle 3.3), one for each site, hostname and interface. */
 export const maasRoceAssignments = pgTable(
   "maas_roce_assignments",
   {

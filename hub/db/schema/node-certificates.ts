@@ -3,8 +3,8 @@ import { index, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * Every client certificate that the hub's CA signed; a revoked one is the deny list. Of a node's generation at most one is in use and at most one is
- * given out and not used yet; all others are replaced (decision I1).
+ * Every client certificate that the hub's CA signed; the revoked ones are the deny list. In each generation a node has at most one certificate in use
+ * and at most one that was issued but not used yet. All others are replaced (decision I1).
  */
 export const nodeCertificates = pgTable(
   "node_certificates",
@@ -16,19 +16,19 @@ export const nodeCertificates = pgTable(
     publicKeySha256: text("public_key_sha256").notNull(),
     notBefore: at("not_before").notNull(),
     notAfter: at("not_after").notNull(),
-    /** Kept until it is first used: whoever asks again, because the answer was lost, is given the same one. */
+    /** The certificate, kept until its first use. If the hub's answer was lost, the agent asks again and gets the same certificate. */
     pem: text("pem"),
-    /** From then on it ends all that were issued before it. */
+    /** The first use replaces all certificates of the node that were issued earlier. */
     firstUsedAt: at("first_used_at"),
     replacedAt: at("replaced_at"),
-    /** When it was first presented after it had been replaced. */
+    /** When the certificate was first presented after it had been replaced. */
     replacedSeenAt: at("replaced_seen_at"),
     revokedAt: at("revoked_at"),
     revokeReason: text("revoke_reason"),
     issuedAt: at("issued_at").notNull().default(sql`now()`),
   },
   (t) => [
-    // Retention goes by it.
+    // Retention finds old certificates by this index.
     index("node_certificates_age_idx").on(t.notAfter),
     index("node_certificates_node_idx").on(t.nodeId),
   ],

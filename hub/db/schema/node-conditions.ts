@@ -2,7 +2,7 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { index, integer, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** Latest value of each readiness condition (architecture 11). A signal of an older generation never overwrites one of a newer. */
+/** The latest value of each readiness condition (architecture 11). A signal of an older generation never overwrites one of a newer generation. */
 export const nodeConditions = pgTable(
   "node_conditions",
   {
@@ -14,7 +14,9 @@ export const nodeConditions = pgTable(
     generation: integer("generation").notNull(),
     source: text("source").notNull(),
     observedAt: at("observed_at").notNull(),
-    /** When its type's life ends (`shared/condition-types.ts`); null: it holds until it is replaced. */
+    /**
+     * When the condition becomes stale, by the lifetime of its type (`shared/condition-types.ts`). Null: the condition is valid until it is replaced.
+     */
     expiresAt: at("expires_at"),
   },
   (t) => [

@@ -5,7 +5,7 @@ import { check, index, integer, pgTable, text, uuid } from "../orm.ts";
 import { at, createdAt, oneOf } from "./columns.ts";
 import { workflows } from "./workflows.ts";
 
-/** What a decommission is about (lifecycle 5.7); its progress is the `workflows` row of the same id, its history that row's events. */
+/** The request of a decommission (lifecycle 5.7). Its progress is the `workflows` row of the same id, and its history is the events of that row. */
 export const nodeDecommissions = pgTable(
   "node_decommissions",
   {
@@ -13,20 +13,20 @@ export const nodeDecommissions = pgTable(
       .$type<WorkflowId>()
       .primaryKey()
       .references(() => workflows.id),
-    /** No reference: the record outlives the node. */
+    /** This column has no foreign key, because the record of the decommission outlives the node. */
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
     siteId: uuid("site_id").$type<SiteId>(),
     hostname: text("hostname").notNull(),
     maasSystemId: text("maas_system_id"),
     mode: text("mode", { enum: DECOMMISSION_MODES }).notNull(),
     reason: text("reason").notNull(),
-    /** What the node was when the operation was asked for: a cancelled drain must not free a quarantined node. */
+    /** The node's status when the operation was requested. For example, cancelling a drain must not put a quarantined node back into service. */
     priorStatus: text("prior_status", { enum: NODE_STATUSES }).notNull(),
-    /** The override of lifecycle 5.8: go on without the agent's word. Who said so, and why; null until somebody does. */
+    /** The override of lifecycle 5.8: the decommission continues without the agent's answer. Null until an operator forces the decommission. */
     forcedAt: at("forced_at"),
     forcedBy: text("forced_by"),
     forcedReason: text("forced_reason"),
-    /** The provisioning whose installed system MAAS was seen to give up; null while it was not. */
+    /** The generation of the installed system that MAAS was seen to release. Null while no release was seen. */
     releasedGeneration: integer("released_generation"),
     createdAt: createdAt(),
   },

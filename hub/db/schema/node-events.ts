@@ -3,7 +3,7 @@ import { NODE_STATUSES } from "../../../shared/node-status.ts";
 import { bigserial, index, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** Append-only history of a node: every status move with its owner, enrollments, session alarms. */
+/** The append-only history of a node: every status change with its owner, enrollments, and session alarms. */
 export const nodeEvents = pgTable(
   "node_events",
   {
@@ -34,7 +34,7 @@ export const nodeEvents = pgTable(
     occurredAt: at("occurred_at").notNull().default(sql`now()`),
   },
   (t) => [
-    // Retention goes by it.
+    // Retention finds old node events by this index.
     index("node_events_age_idx").on(t.type, t.occurredAt),
     index("node_events_node_idx").on(t.nodeId, t.id),
   ],

@@ -4,7 +4,7 @@ import { boolean, index, jsonb, pgTable, sql, text, unique, uuid } from "../orm.
 import { at } from "./columns.ts";
 import { nodes } from "./nodes.ts";
 
-/** The runtime binding of a node to its MAAS machine, and its drift (lifecycle 6.5). */
+/** The binding of a node to its machine in MAAS, and the node's drift (lifecycle 6.5). */
 export const nodeMaasState = pgTable(
   "node_maas_state",
   {
@@ -15,20 +15,20 @@ export const nodeMaasState = pgTable(
     siteId: uuid("site_id").$type<SiteId>().notNull(),
     maasSystemId: text("maas_system_id").notNull(),
     ipmiIp: text("ipmi_ip").notNull(),
-    /** Who owned the machine in MAAS when the node came into service; null before. Another owner has deployed it anew. */
+    /** The machine's owner in MAAS when the node came into service; null before that. A different owner in MAAS has deployed the machine anew. */
     maasOwner: text("maas_owner"),
     lastMaasStatus: text("last_maas_status"),
     lastMaasPowerState: text("last_maas_power_state"),
     lastMaasIps: text("last_maas_ips").array(),
     lastReconciledAt: at("last_reconciled_at"),
-    /** Since when something that the reconciler judges has changed and was not judged yet; a sweep judges all. */
+    /** When a fact changed that the reconciler has not judged yet; null if there is none. A sweep judges every node, whatever stands here. */
     reconcileDueAt: at("reconcile_due_at"),
     driftDetected: boolean("drift_detected").notNull().default(false),
     driftDetails: jsonb("drift_details").$type<DriftDetails>(),
     driftResolvedAt: at("drift_resolved_at"),
-    /** A drift that a person knows of: it is not raised again while it is the same. */
+    /** The drift that a person has acknowledged. It is not reported again while it stays the same. */
     driftAcknowledged: jsonb("drift_acknowledged").$type<DriftAcknowledged>(),
-    /** Set while a quarantine is the reconciler's own; only such a one may it lift (decision N4). */
+    /** Set while the reconciler's own quarantine lasts. The reconciler may lift only its own quarantine (decision N4). */
     quarantinedAt: at("quarantined_at"),
   },
   (t) => [

@@ -3,7 +3,7 @@ import { index, pgTable, sql, text, uuid } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 import { workflows } from "./workflows.ts";
 
-/** What an onboarding is about (lifecycle 4.2.1); its progress is the `workflows` row of the same id. */
+/** The request of an onboarding (lifecycle 4.2.1). Its progress is the `workflows` row of the same id. */
 export const nodeOnboardings = pgTable(
   "node_onboardings",
   {
@@ -12,7 +12,7 @@ export const nodeOnboardings = pgTable(
       .primaryKey()
       .references(() => workflows.id),
     batchId: uuid("batch_id").$type<BatchId>(),
-    /** Reserved at the request; the node's row is made by the stage render_cloud_init. */
+    /** The node's id is reserved with the request. The stage render_cloud_init inserts the node's row. */
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
     siteId: uuid("site_id").$type<SiteId>().notNull(),
     profileId: uuid("profile_id").$type<ProfileId>().notNull(),

@@ -5,8 +5,8 @@ import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
 /**
- * The coarse node record (lifecycle 8.1). `status` is written by `moveNode` alone; `schedulable` is derived, never stored. What MAAS says
- * of the machine is in `node_maas_state`, so that this table stays free of any provider (lifecycle 12, question 1).
+ * The record of a node, independent of any provider (lifecycle 8.1). Only `moveNode` writes `status`; `schedulable` is derived and never stored. What
+ * MAAS knows about the machine is in `node_maas_state` (lifecycle 12, question 1).
  */
 export const nodes = pgTable(
   "nodes",
@@ -25,11 +25,14 @@ export const nodes = pgTable(
     onboardingMode: text("onboarding_mode", { enum: ["maas", "manual"] }).notNull(),
     accessMethod: text("access_method").notNull().default("node_agent"),
     sshUsername: text("ssh_username").notNull().default("root"),
-    /** Counts provisioning attempts: each new enrollment token belongs to one; older signals and certificates do not count. */
+    /**
+     * The number of the provisioning attempt. Each new enrollment token belongs to one attempt, and signals and certificates of an earlier attempt do
+     * not count.
+     */
     generation: integer("generation").notNull().default(0),
     cordonReason: text("cordon_reason"),
     cordonOwner: text("cordon_owner"),
-    /** Owning lifecycle operation while draining or removing (decision N3). */
+    /** The decommission that owns the node while its status is draining or removing (decision N3). */
     operationId: uuid("operation_id"),
     lastAgentContactAt: at("last_agent_contact_at"),
     createdAt: createdAt(),

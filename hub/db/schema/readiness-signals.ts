@@ -2,7 +2,7 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { boolean, index, integer, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** The newest readiness signals of each node and source as received, once per id; `applied` is false for one of an older generation. */
+/** The newest readiness signals of each node and source as received, each signal id once. `applied` is false for a signal of an older generation. */
 export const readinessSignals = pgTable(
   "readiness_signals",
   {
@@ -16,7 +16,7 @@ export const readinessSignals = pgTable(
     receivedAt: at("received_at").notNull().default(sql`now()`),
   },
   (t) => [
-    // Retention goes by it.
+    // Retention finds old signals by this index.
     index("readiness_signals_age_idx").on(t.receivedAt),
     index("readiness_signals_of_node_idx").on(t.nodeId, t.source, t.receivedAt, t.id),
   ],

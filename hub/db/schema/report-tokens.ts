@@ -4,8 +4,8 @@ import { createdAt } from "./columns.ts";
 import { nodes } from "./nodes.ts";
 
 /**
- * The one token by which a node's cloud-init reports, bound to the generation that it was issued in; only the hash is stored. It stands in addresses,
- * hence in logs and in files of the host: it sets the few conditions that cloud-init is a source of, and opens nothing else.
+ * The token with which a node's cloud-init reports to the hub, one for each node and bound to one generation; only its hash is stored. The token is
+ * part of URLs, so it appears in logs and files of the host. It therefore allows nothing but setting the few conditions whose source is cloud-init.
  */
 export const reportTokens = pgTable("report_tokens", {
   nodeId: uuid("node_id")

@@ -3,7 +3,9 @@ import { TASK_STATES } from "../../../shared/task-state.ts";
 import { check, index, integer, jsonb, pgTable, sql, text, unique, uuid } from "../orm.ts";
 import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 
-/** The task queue. `epoch` rises with each delivery and fences acknowledgements, progress and results (architecture 11). */
+/**
+ * The task queue. Each delivery raises `epoch`, which fences acknowledgements, progress reports and results of earlier deliveries (architecture 11).
+ */
 export const tasks = pgTable(
   "tasks",
   {
@@ -11,17 +13,17 @@ export const tasks = pgTable(
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
     workflowId: uuid("workflow_id").$type<WorkflowId>(),
     type: text("type").notNull(),
-    /** Never holds a secret; what a task needs of those is filled in when it is offered. */
+    /** The task's input, never with a secret. The hub fills in the secrets that a task needs when it offers the task. */
     input: jsonb("input").notNull(),
     state: text("state", { enum: TASK_STATES }).notNull().default("queued"),
-    /** Same key, same node: the same task. */
+    /** The same key on the same node means the same task. */
     idempotencyKey: text("idempotency_key").notNull(),
     epoch: integer("epoch").notNull().default(0),
     leaseUntil: at("lease_until"),
     attempts: integer("attempts").notNull().default(0),
     maxAttempts: integer("max_attempts").notNull().default(5),
     notBefore: at("not_before").notNull().default(sql`now()`),
-    /** Past this the task is `expired` and never offered again. */
+    /** After this time the task is `expired` and is never offered again. */
     deadline: at("deadline").notNull(),
     progress: jsonb("progress"),
     progressSeq: integer("progress_seq"),
@@ -34,7 +36,7 @@ export const tasks = pgTable(
     updatedAt: updatedAt(),
   },
   (t) => [
-    // Retention goes by it.
+    // Retention finds old tasks by this index.
     index("tasks_age_idx").on(t.finishedAt).where(sql`finished_at is not null`),
     check("tasks_state_check", oneOf("state", TASK_STATES)),
     unique("tasks_idempotency_key").on(t.nodeId, t.idempotencyKey),

@@ -2,26 +2,28 @@ import { DELIVERY_STATES } from "../../../shared/api/webhooks.ts";
 import { bigint, bigserial, boolean, check, index, integer, pgTable, sql, text, uniqueIndex, uuid } from "../orm.ts";
 import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 
-/** Who is told of domain events, and which (decision P5). The secret lies in the secret store, under the webhook's id. */
+/**
+ * The subscribers of domain events and the types they subscribed to (decision P5). A webhook's secret is in the secret store, under the webhook's id.
+ */
 export const webhooks = pgTable("webhooks", {
   id: uuid("id").primaryKey().default(sql`gen_random_uuid()`),
   url: text("url").notNull(),
   description: text("description").notNull().default(""),
-  /** Event types or patterns. */
+  /** Event types, or patterns of event types. */
   types: text("types").array().notNull(),
   active: boolean("active").notNull().default(true),
-  /** Why the hub stopped telling it; null while it does, and where a person stopped it. */
+  /** Why the hub stopped sending to this webhook. Null while the hub sends, and also if a person switched the webhook off. */
   disabledReason: text("disabled_reason"),
-  /** Last event for which its deliveries were written. */
+  /** The sequence number of the last event for which this webhook's deliveries were written. */
   fannedOutTo: bigint("fanned_out_to", { mode: "bigint" }).notNull(),
-  /** Counts what people and receivers change; the position above is the hub's own and moves with every event. */
+  /** The row's version for changes by people and receivers. The hub moves `fanned_out_to` with every event, and that does not change the version. */
   version: integer("version").notNull().default(1),
   createdAt: createdAt(),
   updatedAt: updatedAt(),
 });
 export type Webhook = typeof webhooks.$inferSelect;
 
-/** One event for one webhook. */
+/** The delivery of one event to one webhook. */
 export const webhookDeliveries = pgTable(
   "webhook_deliveries",
   {
@@ -31,12 +33,12 @@ export const webhookDeliveries = pgTable(
       .references(() => webhooks.id, { onDelete: "cascade" }),
     eventSeq: bigint("event_seq", { mode: "bigint" }).notNull(),
     state: text("state", { enum: DELIVERY_STATES }).notNull().default("pending"),
-    /** Of the budget, which a replay gives anew. */
+    /** Attempts out of the limited number that a delivery has. A replay sets them back to zero. */
     attempts: integer("attempts").notNull().default(0),
-    /** Only ever counts up: who holds another number than this has lost the delivery, to another hub or to a replay. */
+    /** The number of the current claim; it never decreases. A hub with another number has lost the delivery to another hub or to a replay. */
     claim: integer("claim").notNull().default(0),
     nextAttemptAt: at("next_attempt_at").notNull().default(sql`now()`),
-    /** Until then a hub is at it. */
+    /** Until this time a hub is working on the delivery. */
     leaseUntil: at("lease_until"),
     lastStatus: integer("last_status"),
     lastError: text("last_error"),

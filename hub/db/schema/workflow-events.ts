@@ -3,7 +3,7 @@ import { STAGE_EVENT_STATUSES } from "../../../shared/workflow-status.ts";
 import { bigserial, check, index, integer, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, oneOf } from "./columns.ts";
 
-/** Stage history of a workflow (lifecycle 4.2.1), written in the transaction that moves it. */
+/** The stage history of a workflow (lifecycle 4.2.1). An event is written in the transaction that moves the workflow. */
 export const workflowEvents = pgTable(
   "workflow_events",
   {
@@ -14,15 +14,15 @@ export const workflowEvents = pgTable(
     status: text("status", { enum: STAGE_EVENT_STATUSES }).notNull(),
     message: text("message"),
     details: jsonb("details").notNull().default({}),
-    /** Fence under which it was written: proves that no two owners moved the row at once. */
+    /** The workflow's fence when the event was written. It proves that no two owners moved the workflow at once. */
     fence: integer("fence").notNull(),
-    /** Hub whose claim it was, and the claim's own time, later than all that came before it; null for what no claim wrote: admissions, verbs. */
+    /** The hub that held the claim, and the time of the claim. Both are null for events outside a claim, e.g. of admissions and verbs. */
     hubId: uuid("hub_id"),
     claimedAt: at("claimed_at"),
     occurredAt: at("occurred_at").notNull().default(sql`now()`),
   },
   (t) => [
-    // Retention goes by it.
+    // Retention finds old workflow events by this index.
     index("workflow_events_age_idx").on(t.occurredAt),
     check("workflow_events_status_check", oneOf("status", STAGE_EVENT_STATUSES)),
     index("workflow_events_workflow_idx").on(t.workflowId, t.id),
