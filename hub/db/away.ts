@@ -2,8 +2,8 @@ import { StatementError } from "./drizzle.ts";
 import { CommitOutcomeUnknownError, DatabaseUnavailableError } from "./tx.ts";
 
 /**
- * Whether the error is the database's own trouble and says nothing of what was asked: connection lost, server starting or stopping, out of
- * connections, deadlock, lock time-out (SQLSTATE classes 08, 53, 57, 40, 55).
+ * True if the error is the database's own problem and not the statement's: lost connection, server starting or stopping, too many connections,
+ * deadlock, lock timeout (SQLSTATE classes 08, 53, 57, 40, 55).
  */
 export function isDatabaseAway(error: unknown): boolean {
   if (error instanceof CommitOutcomeUnknownError || error instanceof DatabaseUnavailableError) return true;

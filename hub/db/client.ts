@@ -1,6 +1,6 @@
 /**
- * The hub's one connection pool. Works alike on the embedded server and on any PostgreSQL >= 15: only the URL differs.
- * Drizzle is given no schema object: queries name their tables themselves, and there are no relational queries.
+ * The hub's one connection pool. It works with the embedded server and with any PostgreSQL >= 15; only the URL differs. Drizzle gets no schema
+ * object, because queries name their tables themselves and use no relational queries.
  */
 import { Pool } from "pg";
 import type { Log } from "../log.ts";
@@ -10,9 +10,9 @@ import { transactionsOn } from "./tx.ts";
 
 export type DatabaseOptions = {
   url: string;
-  /** Most connections at once. */
+  /** The maximum number of connections. */
   poolSize: number;
-  /** Seen in pg_stat_activity; name the hub and its instance. */
+  /** Shown in pg_stat_activity. It names the hub and its instance. */
   applicationName: string;
   log: Log;
   timeouts?: Partial<DatabaseTimeouts>;
@@ -20,20 +20,20 @@ export type DatabaseOptions = {
 
 /** All in milliseconds. */
 export type DatabaseTimeouts = {
-  /** To get a connection: waiting for a free one and connecting. */
+  /** To get a connection, including the wait for a free one. */
   connectMs: number;
   statementMs: number;
   lockMs: number;
-  /** A transaction that does nothing for this long is ended by the server: its holder hangs or forgot it. */
+  /** The server ends a transaction that is idle for this long, because its holder hangs or has forgotten it. */
   idleInTransactionMs: number;
 };
 
 export type Database = {
-  /** For single statements. Writes that belong together go through `inTx`. */
+  /** For single statements. Writes that must succeed together use `inTx`. */
   db: Db;
   pool: Pool;
   inTx: InTx;
-  /** Waits for statements under way, then closes every connection. Safe to call twice. */
+  /** Waits for running statements, then closes every connection. A second call is harmless. */
   close(): Promise<void>;
 };
 
@@ -44,7 +44,7 @@ const DEFAULT_TIMEOUTS: DatabaseTimeouts = {
   idleInTransactionMs: 30_000,
 };
 
-/** Opens no connection yet: a database that is away shows at the first statement. */
+/** Opens no connection yet. An unreachable database shows at the first statement. */
 export function openDatabase(options: DatabaseOptions): Database {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const pool = new Pool({
@@ -55,12 +55,12 @@ export function openDatabase(options: DatabaseOptions): Database {
     statement_timeout: timeouts.statementMs,
     lock_timeout: timeouts.lockMs,
     idle_in_transaction_session_timeout: timeouts.idleInTransactionMs,
-    // The server enforces statement_timeout; this one is for a server or a network that no longer answers at all.
+    // The server enforces statement_timeout. This client-side timeout is for a server or network that no longer answers.
     query_timeout: timeouts.statementMs + 10_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     idleTimeoutMillis: 60_000,
-    // Compiling a statement costs more than any of the hub's takes to run; a large table's estimate alone would have it done.
+    // JIT compilation takes longer than any of the hub's statements runs. A large table's cost estimate alone would trigger it.
     options: "-c TimeZone=UTC -c jit=off",
   });
   surviveLostConnections(pool, options.log);
@@ -77,8 +77,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 /**
- * pg emits 'error' on an idle client whose connection is cut, and on a lent one beside rejecting its query. Without a
- * listener either would end the process. The pool replaces idle ones by itself; `inTx` destroys lent ones.
+ * pg emits 'error' on an idle client whose connection is cut. On a client in use it emits 'error' and also rejects the query. Without a listener
+ * either would end the process. The pool replaces idle clients, and `inTx` destroys broken ones.
  */
 function surviveLostConnections(pool: Pool, log: Log): void {
   pool.on("error", (error) => log.warn("idle database connection lost", { error: error.message }));

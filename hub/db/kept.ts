@@ -1,26 +1,26 @@
 /**
- * How much of what one node's host, and others of it, say is kept: bounds in the database, for all hubs together. What is beyond them goes, the oldest
- * first, in the transaction that brings something newer; what nobody may lose is refused instead, with what to do. Retention takes the rest by its age.
+ * How many rows one node may have in each of these tables, counted over all hubs. Beyond the limit the oldest rows are deleted in the transaction
+ * that adds a newer one. Rows that must not be lost are refused instead, with advice in the error. Retention deletes the others by age.
  */
 export const KEPT_OF_A_NODE = {
-  /** Readiness signals of each source. A good agent sends one every two minutes: seven hours, for whoever looks what it said. */
+  /** Readiness signals of each source. A healthy agent sends one every two minutes, so 200 cover about seven hours for an operator to read. */
   signals: 200,
-  /** Conditions of names that an external system made up; those of Muster's own table are as many as the table. */
+  /** Conditions whose types an external system defined. Muster's own types have a fixed number. */
   ownConditions: 64,
-  /** Events that its host can bring about as often as it likes, of each type: none of them pushes out another. */
+  /** Events that the host can cause as often as it likes, counted by type, so no type displaces another. */
   hostEvents: {
     enrolled: 50,
     certificate_renewed: 100,
-    /** What a boot that comes back is known by. */
+    /** These events hold the known boot ids, by which a boot that returns is recognized. */
     session_opened: 500,
     duplicate_identity: 20,
     agent_noisy: 50,
     condition_stale: 100,
-    /** Those that the heartbeat makes: it falls silent and is heard of again. */
+    /** Only the changes that the heartbeat makes: the agent falls silent, or it is heard again. */
     status_changed: 200,
   },
-  /** Certificates, beside those that count: the replaced ones. One that is not known any more is not accepted, so none comes back to life by that. */
+  /** Replaced certificates. A deleted certificate is unknown to the hub and is therefore refused. */
   certificates: 200,
-  /** Tasks that nobody has carried out yet. */
+  /** Tasks that the agent has not finished yet. */
   openTasks: 50,
 } as const;

@@ -1,6 +1,6 @@
 /**
- * Wake-ups by LISTEN/NOTIFY. A notification is only a hint that may be lost while the connection is down, so the
- * receiver looks at its tables (level-triggered), and `onReconnect` tells it to look once after every gap.
+ * Wake-ups by LISTEN/NOTIFY. A notification is only a hint, and it may be lost while the connection is down. The receiver therefore reads its tables
+ * for the current state, and `onReconnect` tells it to read them after every gap.
  */
 import { Client } from "pg";
 import type { Log } from "../log.ts";
@@ -11,24 +11,24 @@ export type ListenOptions = {
   applicationName: string;
   channels: readonly string[];
   log: Log;
-  /** `payload` is "" when the sender gave none. Must not throw. */
+  /** `payload` is "" if the sender gave none. The function must not throw. */
   onNotify(channel: string, payload: string): void;
-  /** Called after each successful connect, the first included: notifications before it were not seen. */
+  /** Called after each successful connect, including the first one, because earlier notifications were not received. */
   onReconnect(): void;
 };
 
 export type Listener = {
-  /** Resolves at the first time the channels are listened to. */
+  /** Resolves when the channels are listened to for the first time. */
   ready: Promise<void>;
   close(): Promise<void>;
 };
 
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 10_000;
-/** A cut that TCP does not show (a firewall that forgot the flow) is found by asking at this interval. */
+/** A query at this interval finds a dead connection that TCP does not report, e.g. after a firewall dropped the flow. */
 const PROBE_EVERY_MS = 30_000;
 
-/** Full jitter: several hubs must not all come back to a restarted database at the same moment. */
+/** Full jitter, so that several hubs do not all reconnect to a restarted database at the same moment. */
 export function reconnectDelay(attempt: number, random: number): number {
   return Math.round(random * Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** attempt));
 }
@@ -61,7 +61,7 @@ async function listenUntil(signal: AbortSignal, options: ListenOptions, onReady:
   }
 }
 
-/** Holds one connection until it breaks or `signal` fires; returns what ended it. */
+/** Holds one connection until it breaks or `signal` fires. Returns the error that ended it. */
 async function listenOnce(signal: AbortSignal, options: ListenOptions, onListening: () => void): Promise<Error> {
   const client = new Client({
     connectionString: options.url,
@@ -89,7 +89,7 @@ async function listenOnce(signal: AbortSignal, options: ListenOptions, onListeni
   } finally {
     clearInterval(probe);
     signal.removeEventListener("abort", onAbort);
-    // A broken connection may also fail to end in good order; its error has been returned already.
+    // A broken connection may fail to close, too. Its error has already been returned.
     await client.end().catch(() => undefined);
   }
 }

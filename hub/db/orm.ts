@@ -1,6 +1,6 @@
 /**
- * What the hub uses of Drizzle, in its CommonJS form: the same code as its hundred ES modules. For each import among those Node parses the 130 kB of
- * exports in drizzle-orm's package.json again, which was half of the time that a hub takes to start (docs/benchmarks.md).
+ * The parts of Drizzle that the hub uses, in their CommonJS form. The ES form has the same code in about a hundred modules. For each import among
+ * those modules Node parses the 130 kB of exports in drizzle-orm's package.json again. That took half of the hub's start time (docs/benchmarks.md).
  */
 import { createRequire } from "node:module";
 

@@ -1,11 +1,11 @@
 /**
- * Rule for timestamps: drizzle's query builder gives Date for `timestamp(..., { withTimezone: true })` columns, but
- * drizzle tells pg not to parse dates, so a raw `db.execute(sql`...`)` gives PostgreSQL's text ("2026-01-02
- * 03:04:05.123456+00"), on which arithmetic is silently NaN. Every timestamp out of a raw statement goes through here.
+ * Drizzle's query builder returns a Date for `timestamp(..., { withTimezone: true })` columns. A raw `db.execute(sql`...`)` returns PostgreSQL's text
+ * ("2026-01-02 03:04:05.123456+00"), and arithmetic on that text is silently NaN. Code must therefore convert every timestamp of a raw statement with
+ * `toDate`.
  */
 const TIMESTAMPTZ = /^(\d{4,6}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(?::?(\d\d))?(?::\d\d)?$/;
 
-/** Throws on anything but a finite timestamptz: 'infinity' and BC dates have no place in this schema. */
+/** Throws for anything but a finite timestamptz. The schema contains neither 'infinity' nor BC dates. */
 export function toDate(value: unknown): Date {
   if (value instanceof Date) return value;
   const match = typeof value === "string" ? TIMESTAMPTZ.exec(value) : null;
@@ -19,7 +19,7 @@ export function toDateOrNull(value: unknown): Date | null {
   return value === null ? null : toDate(value);
 }
 
-/** Date holds milliseconds; PostgreSQL's microseconds are cut off, as drizzle does for mapped columns. */
+/** A Date has only milliseconds. PostgreSQL's microseconds are cut off, as Drizzle does for mapped columns. */
 function milliseconds(time: string): string {
   const [seconds = "", fraction = ""] = time.split(".");
   return `${seconds}.${fraction.slice(0, 3).padEnd(3, "0")}`;

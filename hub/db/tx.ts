@@ -1,6 +1,6 @@
 /**
- * Transactions of our own instead of drizzle's `db.transaction()`: that one sends BEGIN before its `try`, so a
- * connection cut at that moment leaks the client, and after `max` cuts the pool is lost (decision P6).
+ * The hub's own transactions in place of Drizzle's `db.transaction()`. Drizzle sends BEGIN before its `try`, so a connection that is cut at that
+ * moment leaks its client. After `max` such cuts the pool has no clients left (decision P6).
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
@@ -8,11 +8,11 @@ import { DatabaseError } from "pg";
 import { drizzleOn } from "./drizzle.ts";
 import { type NodePgDatabase, sql } from "./orm.ts";
 
-/** Runs single statements, each on whichever connection is free. Its `transaction` is hidden on purpose: use `inTx`. */
+/** Runs single statements, each on any free connection. Drizzle's `transaction` is hidden on purpose: use `inTx`. */
 export type Db = Omit<NodePgDatabase, "transaction">;
 
 declare const open: unique symbol;
-/** Runs statements inside the one transaction that `inTx` opened. Only valid until its function returns. */
+/** Runs statements inside the transaction that `inTx` opened. It is valid only until the function of `inTx` returns. */
 export type Tx = Db & { readonly [open]: true };
 
 export type TxOptions = {
@@ -21,15 +21,15 @@ export type TxOptions = {
 };
 
 /**
- * Opens a transaction, runs `fn`, commits. `fn` throwing rolls back and rethrows. Where PostgreSQL undoes the transaction to end a deadlock, `fn` runs
- * again: what a stage commits and what an agent reports lock the same rows in other orders, and neither should fail for it. So `fn` changes nothing but
- * rows, and no network call belongs inside it.
+ * Opens a transaction, runs `fn` and commits. If `fn` throws, the transaction is rolled back and the error is rethrown. If PostgreSQL aborts the
+ * transaction because of a deadlock, `fn` runs again. Deadlocks happen because stages and agents' reports lock the same rows in different orders.
+ * `fn` must therefore change nothing but rows, and must make no network call.
  */
 export type InTx = <T>(fn: (tx: Tx) => Promise<T>, options?: TxOptions) => Promise<T>;
 
 /**
- * The connection broke while COMMIT was under way: the transaction may or may not have been committed. Look at the rows
- * again before doing anything that must not happen twice.
+ * The connection broke during COMMIT, so the transaction may or may not be committed. Read the rows again before any action that must not happen
+ * twice.
  */
 export class CommitOutcomeUnknownError extends Error {
   override readonly name = "CommitOutcomeUnknownError";
@@ -41,7 +41,7 @@ export class CommitOutcomeUnknownError extends Error {
   }
 }
 
-/** No connection, or it broke before the transaction had begun: nothing was written. */
+/** There was no connection, or it broke before the transaction began. Nothing was written. */
 export class DatabaseUnavailableError extends Error {
   override readonly name = "DatabaseUnavailableError";
   readonly code = "database_unavailable";
@@ -50,7 +50,7 @@ export class DatabaseUnavailableError extends Error {
   }
 }
 
-/** `fn` swallowed the error of a statement, so PostgreSQL answered COMMIT with ROLLBACK: nothing was written. */
+/** `fn` ignored a failed statement, so PostgreSQL answered COMMIT with ROLLBACK. Nothing was written. */
 export class TransactionRolledBackError extends Error {
   override readonly name = "TransactionRolledBackError";
   readonly code = "transaction_rolled_back";
@@ -60,7 +60,7 @@ export class TransactionRolledBackError extends Error {
 }
 
 const MOST_TRIES = 5;
-/** So that two that met once do not meet again at once. */
+/** A random pause keeps two transactions from causing the same deadlock again at once. */
 const PAUSE_MS = 20;
 
 export function transactionsOn(pool: Pool): InTx {
@@ -76,7 +76,7 @@ export function transactionsOn(pool: Pool): InTx {
       broken = await rollBack(client, error);
       throw error;
     } finally {
-      // An argument makes the pool destroy the client instead of lending it again in an unknown state.
+      // With an argument the pool destroys the client. Without one it would lend out a client in an unknown state.
       client.release(broken);
     }
   };
@@ -111,16 +111,15 @@ async function commit(client: PoolClient): Promise<void> {
 }
 
 /**
- * A constraint (class 23) or a serialization failure or deadlock (class 40, but not 40003 "completion unknown") is
- * PostgreSQL's own word that nothing was committed. An operator's cut (57P01) or a lost socket may arrive after the
- * commit took effect and before its acknowledgement.
+ * True if PostgreSQL's error proves that nothing was committed: a violated constraint (class 23), or a serialization failure or deadlock (class 40,
+ * except 40003 "completion unknown"). An administrator's shutdown (57P01) or a lost socket may also follow a successful commit.
  */
 function commitSurelyFailed(error: unknown): boolean {
   if (!(error instanceof DatabaseError) || error.code === undefined) return false;
   return error.code !== "40003" && (error.code.startsWith("23") || error.code.startsWith("40"));
 }
 
-/** Returns the error for which the client must be destroyed, or undefined when it is clean again. */
+/** Returns the error for which the client must be destroyed, or undefined if the client can be used again. */
 async function rollBack(client: PoolClient, cause: unknown): Promise<Error | undefined> {
   const fallback = new Error("The transaction's connection is in an unknown state", { cause });
   if (cause instanceof CommitOutcomeUnknownError) return fallback;
@@ -132,7 +131,7 @@ async function rollBack(client: PoolClient, cause: unknown): Promise<Error | und
   }
 }
 
-/** A part of a transaction: when `fn` throws, what it wrote is taken back and the error thrown on, and the transaction may go on without it. */
+/** Runs `fn` within a savepoint. If `fn` throws, its writes are undone and the error is rethrown, and the transaction can continue. */
 export async function inSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
   await tx.execute(sql`savepoint part`);
   try {
@@ -140,13 +139,13 @@ export async function inSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
     await tx.execute(sql`release savepoint part`);
     return result;
   } catch (error) {
-    // Failing at this leaves nothing that could be committed, and is what the caller hears instead.
+    // If this rollback fails, nothing can be committed, and the caller gets the rollback's error.
     await tx.execute(sql`rollback to savepoint part; release savepoint part`);
     throw error;
   }
 }
 
-/** PostgreSQL undid the whole transaction to end a deadlock; nothing of it was written, and it may run again. */
+/** True if PostgreSQL aborted the whole transaction because of a deadlock. Nothing was written, so the transaction may run again. */
 function wasDeadlock(error: unknown): boolean {
   const cause = error instanceof Error && !(error instanceof DatabaseError) ? error.cause : error;
   return cause instanceof DatabaseError && cause.code === "40P01";

@@ -1,4 +1,4 @@
-/** What arrived is no JSON array, or only the beginning of one. */
+/** The received text is not a JSON array, or only the beginning of one. */
 export class BrokenArray extends Error {
   constructor(reason: string) {
     super(reason);
@@ -11,14 +11,14 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
 const isBlank = (text: string): boolean => /^[ \t\n\r]*$/.test(text);
 
 /**
- * Cuts a JSON array into its elements while its bytes arrive, so that no more than one element is held at once. It knows no more of JSON than where
- * an element ends; each is then read by JSON.parse, whose word on it is the last. So it takes exactly the arrays that JSON.parse takes.
+ * Cuts a JSON array into its elements while its bytes arrive, so that memory holds only one element at a time. This class only finds the end of each
+ * element; JSON.parse then reads and checks the element. The class therefore accepts exactly the arrays that JSON.parse accepts.
  */
 export class ArrayElements {
   readonly #take: (element: unknown) => void;
   readonly #maxBytes: number;
   #where: "before" | "inside" | "behind" = "before";
-  /** Brackets that are open within the element. */
+  /** The number of open brackets within the element. */
   #depth = 0;
   #inString = false;
   #escaped = false;
@@ -26,13 +26,13 @@ export class ArrayElements {
   #bytes = 0;
   #count = 0;
 
-  /** `take` is called for each element, in order; with `undefined` for one of more than `maxBytes`, which is passed over. */
+  /** Calls `take` for each element, in order. For an element of more than `maxBytes` it calls `take` with `undefined`. */
   constructor(take: (element: unknown) => void, maxBytes: number) {
     this.#take = take;
     this.#maxBytes = maxBytes;
   }
 
-  /** Throws BrokenArray once what arrived cannot be the beginning of an array. */
+  /** Throws BrokenArray as soon as the received bytes cannot be the beginning of an array. */
   push(chunk: Buffer): void {
     let from = this.#where === "before" ? this.#open(chunk) : 0;
     let at = from;
@@ -50,12 +50,12 @@ export class ArrayElements {
       throw new BrokenArray("something follows the array");
   }
 
-  /** Throws BrokenArray when the array has not been closed. */
+  /** Throws BrokenArray if the array is not closed. */
   end(): void {
     if (this.#where !== "behind") throw new BrokenArray(`it breaks off after ${this.#count} elements`);
   }
 
-  /** Answers where the elements begin; the chunk's length while only blanks came. */
+  /** Returns the position where the elements begin, or the chunk's length if only blanks have arrived. */
   #open(chunk: Buffer): number {
     const at = chunk.findIndex((byte) => byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d);
     if (at < 0) return chunk.length;
@@ -64,7 +64,10 @@ export class ArrayElements {
     return at + 1;
   }
 
-  /** The place of the comma or bracket that ends the element; the chunk's length when it goes on. Bytes of other scripts' letters are none of these. */
+  /**
+   * Returns the position of the comma or bracket that ends the element, or the chunk's length if the element continues. The bytes of multi-byte UTF-8
+   * characters never equal these ASCII characters.
+   */
   #endOfElement(chunk: Buffer, begin: number): number {
     let depth = this.#depth;
     let inString = this.#inString;
@@ -110,7 +113,7 @@ export class ArrayElements {
     try {
       return JSON.parse(text);
     } catch {
-      // What the parser says would repeat a piece of the text.
+      // The parser's own error message would repeat a piece of the text.
       throw new BrokenArray(`element ${this.#count} is not JSON`);
     }
   }

@@ -3,10 +3,13 @@ interface BootResource {
   readonly architecture: string;
 }
 
-/** `amd64/generic` and `amd64/ga-24.04` are kernels of one architecture; which of them boots is MAAS's affair. */
+/** `amd64/generic` and `amd64/ga-24.04` are kernels of one architecture. MAAS chooses which of them boots. */
 const machineOf = (architecture: string): string => architecture.split("/", 1)[0] ?? "";
 
-/** Whether MAAS has an image to deploy (lifecycle 4.14). It lists uploaded ones with and without their namespace, by version. */
+/**
+ * True if MAAS has the image to deploy (lifecycle 4.14). Depending on its version, MAAS lists uploaded images with or without their namespace
+ * `custom/`.
+ */
 export const hasBootImage = (
   images: readonly BootResource[],
   wanted: { readonly series: string; readonly architecture: string },
@@ -17,7 +20,7 @@ export const hasBootImage = (
       machineOf(architecture) === machineOf(wanted.architecture),
   );
 
-/** Scripts that a profile names and MAAS does not have; `none` among the tests is MAAS's own word for no test (maas 2.5). */
+/** Scripts that a profile names and MAAS does not have. `none` in the list of tests is MAAS's keyword for no tests (maas 2.5). */
 export const missingScripts = (
   known: { readonly commissioning: ReadonlySet<string>; readonly testing: ReadonlySet<string> },
   wanted: { readonly commissioning: readonly string[]; readonly testing: readonly string[] },

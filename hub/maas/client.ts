@@ -8,7 +8,7 @@ import { power } from "./power.ts";
 import { storage } from "./storage.ts";
 import { system } from "./system.ts";
 
-/** A client for one site with the token as read for this use; it holds nothing, so it is made anew each time (decision P3). */
+/** A client for one site. The caller reads the token and creates a new client for each use, because the client keeps no state (decision P3). */
 export function createMaasClient(options: TransportOptions): MaasPort {
   const http = createTransport(options);
   return {

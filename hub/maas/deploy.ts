@@ -5,16 +5,16 @@ import { Machine } from "./schemas.ts";
 
 type Deploy = Pick<MaasPort, "commission" | "abort" | "deploy" | "release" | "overrideFailedTesting">;
 
-/** MAAS takes one text with commas; an empty one would be a choice of its own (maas 2.5). */
+/** MAAS takes one text with commas. An empty list is left out, because an empty text has a meaning of its own in MAAS (maas 2.5). */
 const named = (field: string, scripts: readonly string[]): Record<string, string> =>
   scripts.length === 0 ? {} : { [field]: scripts.join(",") };
 
-/** Operations that move a machine's status. All may wait for a BMC. */
+/** Operations that change a machine's status. Each of them may wait for a BMC. */
 export function deploy(http: Transport): Deploy {
   const post = (systemId: string, op: string, form: Readonly<Record<string, string | boolean | number>> = {}) =>
     http.json({ method: "POST", path: machinePath(systemId), op, form, slow: true }, Machine);
   return {
-    // skip_bmc_config: MAAS would otherwise replace the BMC's credentials by its own (maas 2.5).
+    // Without `skip_bmc_config` MAAS would replace the BMC's credentials by its own (maas 2.5).
     commission: (systemId, scripts) =>
       post(systemId, "commission", {
         enable_ssh: 1,
@@ -30,7 +30,7 @@ export function deploy(http: Transport): Deploy {
           path: machinePath(systemId),
           op: "deploy",
           slow: true,
-          // enable_hw_sync is not sticky: each deploy must say it again (maas 9, trap 22).
+          // MAAS does not remember `enable_hw_sync`, so each deploy call sends it (maas 9, trap 22).
           form: {
             distro_series: input.distroSeries,
             user_data: input.userDataBase64,

@@ -3,32 +3,32 @@ import type { Secret } from "../../shared/secret.ts";
 import { allWithoutCredentials } from "../../shared/without-credentials.ts";
 import { MaasError, type MaasErrorCode } from "./port.ts";
 
-/** An answer of MAAS that is not a success, as far as it is looked at. */
+/** An answer of MAAS that is not a success. */
 export interface BadAnswer {
   readonly operation: string;
   readonly method: string;
   readonly status: number;
   readonly retryAfter: string | null;
   readonly body: string;
-  /** What was sent along and must not come back out, whatever the answer repeats of it. */
+  /** Secrets that were sent with the request. They are removed from messages in case the answer repeats them. */
   readonly secrets: readonly Secret[];
 }
 
 const SNIPPET_LENGTH = 300;
 const FieldErrors = z.record(z.string(), z.union([z.array(z.coerce.string()), z.string().transform((text) => [text])]));
-/** A page of megabytes is not searched through for its first words. */
+/** Only the beginning of a page is searched for credentials, since a page may have megabytes. */
 const LOOKED_AT = 10_000;
 const FIELD_LIMIT = 20;
 const BMC_TEXT = /\bBMC\b|power action|power.*(query|fail)|ipmi/i;
-/** The BMC is there and refuses who asks (IPMI's and Redfish's drivers of MAAS). Each try counts for a BMC that locks accounts. */
+/** The BMC answered and refused the login, in the words of MAAS's IPMI and Redfish drivers. Each such try counts for a BMC that locks accounts. */
 const BMC_LOGIN_TEXT =
   /\bincorrect (user ?name|password|k_g key)\b|\baccess denied\b|\b(un|not )authorized\b|\bauthentication failed\b/i;
-/** "BMC task queue": no rack is known to reach that BMC (3.6 and later). */
+/** "BMC task queue" means that MAAS knows no rack that reaches the BMC (version 3.6 and later). */
 const RACK_TEXT = /rack controller|BMC task queue/i;
 
 /**
- * What an answer means (maas 1.3, 1.5, 2.13). Total: every status code and body is exactly one MaasError. A 401's body is dropped here
- * and goes nowhere: MAAS writes the token's real secret into it (decision M12).
+ * Maps an answer to an error (maas 1.3, 1.5, 2.13). Every status code and body maps to exactly one MaasError. The body of a 401 is dropped here,
+ * because MAAS writes the token's real secret into it (decision M12).
  */
 export function errorOf(answer: BadAnswer): MaasError {
   const code = codeOf(answer);
@@ -41,7 +41,7 @@ export function errorOf(answer: BadAnswer): MaasError {
     message: `MAAS answered ${answer.operation} with ${answer.status}${snippet === "" ? "" : `: ${snippet}`}${hintOf(code, answer)}`,
     snippet,
     fieldErrors,
-    // A 5xx may come after the change was committed (maas 2.13).
+    // A 5xx may follow a change that was committed (maas 2.13).
     outcomeUnknown: answer.status >= 500 && answer.method !== "GET",
     ...(retryAfterSeconds === null ? {} : { retryAfterSeconds }),
   });
@@ -60,7 +60,7 @@ const hintOf = (code: MaasErrorCode, { status, operation }: BadAnswer): string =
     : operation === "GET version/" && OF_NO_REGION.includes(code)
       ? ". No MAAS region answers at the site's api_base_url: correct it"
       : (HINTS[code] ?? "");
-/** A region tells anybody its version: who answers so to that is another service. */
+/** Every region tells its version without a token. A service that answers this request with such an error is not a MAAS region. */
 const OF_NO_REGION: readonly MaasErrorCode[] = ["not_found", "bad_answer"];
 
 function codeOf(answer: BadAnswer): MaasErrorCode {
@@ -79,19 +79,19 @@ function codeOf(answer: BadAnswer): MaasErrorCode {
   return status === 503 ? "unavailable" : "server_error";
 }
 
-/** MAAS's own 403 is empty or plain text; a page is some proxy's. An address outside its range is 403 too (maas 1.5). */
+/** MAAS's own 403 is empty or plain text, so an HTML page comes from a proxy. MAAS also answers 403 for an address outside its range (maas 1.5). */
 function codeOf403(answer: BadAnswer): MaasErrorCode {
   if (isHtml(answer)) return "bad_answer";
   return /\bIP address\b|\brange\b/i.test(answer.body) ? "rejected_input" : "forbidden";
 }
 
-/** "Already in use" comes as 404 (maas 2.11) and is about the address, not about a missing machine. */
+/** MAAS answers 404 with "already in use" (maas 2.11). That is about the address, not about a missing machine. */
 function codeOf404(answer: BadAnswer): MaasErrorCode {
   if (/already in use/i.test(answer.body)) return "state_conflict";
   return isHtml(answer) || /Unknown API endpoint/.test(answer.body) ? "bad_answer" : "not_found";
 }
 
-/** The commission form refuses a wrong state with 400 and `__all__` (maas 2.5). */
+/** The commission form refuses a machine in a wrong state with 400 and `__all__` (maas 2.5). */
 function codeOf400(answer: BadAnswer): MaasErrorCode {
   if (isHtml(answer)) return "bad_answer";
   if (/Unrecognised signature/.test(answer.body))
@@ -110,12 +110,12 @@ function fieldErrorsIn(body: string): [string, string[]][] {
     const fields = Object.entries(parsed.data).slice(0, FIELD_LIMIT);
     return fields.map(([field, texts]) => [field, texts.slice(0, FIELD_LIMIT)]);
   } catch {
-    // Plain text: there are no fields.
+    // The body is plain text, so there are no field errors.
     return [];
   }
 }
 
-/** What the answer says, without anything that is or looks like a credential. */
+/** The answer's text without credentials and without anything that looks like a credential. */
 function toldBy(answer: BadAnswer): { snippet: string; fieldErrors: Record<string, string[]> } {
   const fields = fieldErrorsIn(answer.body);
   const body = isHtml(answer) ? "an HTML page" : answer.body;
@@ -137,7 +137,7 @@ function retryAfter(header: string | null): number | null {
   return header !== null && Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 3600) : null;
 }
 
-/** Bounded and printable. */
+/** Bounded in length, on one line, without control characters. */
 const onOneLine = (text: string): string =>
   text
     .replace(/[\s\p{Cc}]+/gu, " ")

@@ -13,18 +13,18 @@ import { MaasError } from "./port.ts";
 export type FormValue = string | number | boolean | Secret | readonly string[];
 export interface MaasRequest {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** Below the API's base, with the trailing slash that MAAS insists on. */
+  /** The path below the API's base, with the trailing slash that MAAS requires. */
   readonly path: string;
   readonly op?: string;
   readonly query?: Readonly<Record<string, string | readonly string[]>>;
   readonly form?: Readonly<Record<string, FormValue>>;
-  /** The call may wait for a BMC: minutes (maas 2.13). */
+  /** True if the call may wait for a BMC, which takes minutes (maas 2.13). */
   readonly slow?: boolean;
-  /** Of how many machines the answer tells: MAAS takes its time for each (maas 6). */
+  /** The number of machines in the answer. MAAS needs time for each of them (maas 6). */
   readonly machines?: number;
 }
 
-/** How one request ended, for metrics: labels from closed sets only. */
+/** The end of one request, for metrics. The labels come from closed sets. */
 export interface RequestReport {
   readonly operation: string;
   readonly outcome: "ok" | MaasError["code"];
@@ -32,7 +32,7 @@ export interface RequestReport {
 }
 
 export interface TransportOptions {
-  /** As the system resolves names. */
+  /** Resolves host names; by default the system's resolver. */
   readonly resolve?: typeof lookup;
   readonly baseUrl: string;
   readonly apiKey: Secret;
@@ -43,24 +43,24 @@ export interface TransportOptions {
 }
 
 export interface Transport {
-  /** A body that is not what the schema says is `bad_answer`. */
+  /** A body that does not match the schema is a `bad_answer`. */
   json<T>(request: MaasRequest, schema: z.ZodType<T>): Promise<T>;
   text(request: MaasRequest): Promise<string>;
   /**
-   * The elements of an array, each as it arrives; `undefined` for one that is too large to be read. A body that is no array or breaks off is `bad_answer`:
-   * whatever came of it by then proves nothing about what did not come.
+   * Passes on the elements of an array as they arrive, with `undefined` for an element that is too large. A body that is not an array, or is cut off,
+   * is a `bad_answer`. The caller must then not conclude anything from elements that did not arrive.
    */
   elements(request: MaasRequest, take: (element: unknown) => void): Promise<void>;
   clockAheadSeconds(request: MaasRequest): Promise<number | null>;
 }
 
 const TIMEOUTS = { quickMs: 30_000, slowMs: 600_000 };
-/** MAAS makes some queries for each machine of a list, before the first byte of its answer leaves (maas 6). */
+/** MAAS runs some queries for each machine of a list before it sends the first byte of its answer (maas 6). */
 const MS_PER_MACHINE = 100;
-/** A host with many cards and disks is tens of kilobytes. */
+/** The answer for a host with many network cards and disks has tens of kilobytes. */
 const MAX_ELEMENT_BYTES = 4 * 1024 * 1024;
 
-/** A date has no fractions of a second, and the answer was a moment on its way: less than two seconds are none. */
+/** The Date header has whole seconds and the answer needs time to arrive. A difference of less than two seconds therefore counts as none. */
 function secondsAhead(date: string | null, now: number): number | null {
   const said = date === null ? Number.NaN : Date.parse(date);
   if (Number.isNaN(said)) return null;
@@ -68,7 +68,10 @@ function secondsAhead(date: string | null, now: number): number | null {
   return Math.abs(ahead) < 2 ? 0 : ahead;
 }
 
-/** The only way to MAAS. One attempt, a deadline, and a closed set of errors; never a redirect (maas 1.1: they lead to clear text). */
+/**
+ * The only way to send a request to MAAS: one attempt, a deadline, and a closed set of errors. Redirects are never followed, because MAAS redirects
+ * to plain HTTP (maas 1.1).
+ */
 export function createTransport(options: TransportOptions): Transport {
   const base = apiBase(options.baseUrl);
   const limiter = options.limiter ?? new RequestLimiter();
@@ -122,7 +125,7 @@ export function createTransport(options: TransportOptions): Transport {
           return used;
         },
         (error: unknown) => {
-          // Given up while it stood in line for a place.
+          // The request was cancelled while it waited for the limiter.
           const told =
             error instanceof MaasError ? error : noAnswer(error, { operation, request, base, timedOut: false });
           report(told.code);
@@ -140,7 +143,7 @@ export function createTransport(options: TransportOptions): Transport {
   };
 }
 
-/** The token goes with each request: a name that stands for another place today does not get it. */
+/** Each request carries the token. The address check refuses a host name that now resolves to a forbidden address. */
 const placeOf = (base: URL, request: MaasRequest, resolve = lookup) => ({
   url: urlOf(base, request),
   lookup: refusing(resolve, base),
@@ -159,7 +162,7 @@ async function exchangeArray(call: Call, take: (element: unknown) => void): Prom
     array.push(part);
   };
   const answer = await httpCall({ ...call, consume }).catch((error: unknown) => {
-    // Cut short by the other side, not by a deadline or by ourselves.
+    // MAAS or the network cut the answer short; no deadline and no cancel did.
     if (begun && !call.signal.aborted && error instanceof NoAnswer) array.end();
     throw error;
   });
@@ -221,7 +224,7 @@ function noAnswer(error: unknown, { operation, request: { method }, base, timedO
   });
 }
 
-/** e.g. `POST machines/{id}/?op=deploy`: a label from a closed set, so numbers and system ids are blanked. */
+/** For example `POST machines/{id}/?op=deploy`. The name is a label from a closed set, so numbers and system ids are replaced by `{id}`. */
 function nameOf(request: MaasRequest): string {
   const path = request.path.replace(
     /(machines|nodes|blockdevices|interfaces|subnets|vlans|fabrics)\/[^/]+\//g,
@@ -238,7 +241,7 @@ function urlOf(base: URL, request: MaasRequest): URL {
   return url;
 }
 
-/** Always a form: with a JSON body MAAS's operations see nothing (maas 1.4). */
+/** The body is always a form, because MAAS's operations ignore a JSON body (maas 1.4). */
 function encodeForm(form: Readonly<Record<string, FormValue>>): string {
   const encoded = new URLSearchParams();
   for (const [name, value] of Object.entries(form)) {

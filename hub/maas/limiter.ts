@@ -1,4 +1,4 @@
-/** At most so many requests of one site at once, and fewer of those that wait for a BMC (decisions M13, P13). */
+/** The limit of simultaneous requests to one site, with a lower limit for requests that wait for a BMC (decisions M13, P13). */
 export interface Limits {
   readonly total: number;
   readonly slow: number;
@@ -10,7 +10,7 @@ interface Waiting {
   readonly start: () => void;
 }
 
-/** First come, first served; a slow request that has to wait does not hold up the quick ones behind it. */
+/** First come, first served. A slow request that has to wait does not block the quick requests behind it. */
 export class RequestLimiter {
   readonly #limits: Limits;
   readonly #waiting: Waiting[] = [];

@@ -3,8 +3,8 @@ import { MaasError, type MaasMachine, type MachineList, type UnreadableMachine }
 import { Machine, MachineIdentity } from "./schemas.ts";
 
 /**
- * Machines, read one by one as they arrive: a region of ten thousand answers with hundreds of megabytes, of which less than one in ten is used. One that
- * has another shape than we know is set aside.
+ * Reads machines one by one as they arrive. A region with ten thousand machines answers with hundreds of megabytes, and Muster uses less than a tenth
+ * of them. A machine that does not match the schema is listed separately.
  */
 export async function readMachineList(
   http: Transport,
@@ -20,7 +20,7 @@ export async function readMachineList(
   return { machines: [...machines.values()], unreadable };
 }
 
-/** The region may take a quarter of an hour before its first byte: that is what its own web server waits for it (maas 1.1). */
+/** The region may take a quarter of an hour before its first byte; its own web server waits that long (maas 1.1). */
 const FLEET = { slow: true, machines: 3_000 };
 
 export async function readWholeFleet(http: Transport): Promise<MachineList> {

@@ -20,14 +20,14 @@ type Machines = Pick<
 >;
 
 const List = z.array(Machine);
-/** The one list of MAAS that is short: by machine what its BMC is reached with. */
+/** The only short list in MAAS: the power parameters of each machine. */
 const POWERS = { method: "GET", path: "machines/", op: "power_parameters" } as const;
-/** Keeps a request line below what web servers take. */
+/** Keeps the request line shorter than the limit of web servers. */
 const IDS_PER_REQUEST = 500;
 
 export const machinePath = (systemId: string): string => `machines/${encodeURIComponent(systemId)}/`;
 
-/** Power parameters as MAAS's drivers name them; `power_off_mode` is left out on purpose (maas 2.2). */
+/** Power parameters with the names of MAAS's drivers. `power_off_mode` is left out on purpose (maas 2.2). */
 const powerForm = (power: PowerLogin): Record<string, FormValue> => ({
   ...(power.driver === "redfish"
     ? { power_type: "redfish" }
@@ -59,7 +59,7 @@ export function machines(http: Transport): Machines {
       };
     },
     listMachines: () => readWholeFleet(http),
-    // MAAS ignores a filter that it does not know and answers with the whole fleet (maas 9, trap 5).
+    // MAAS ignores a filter that it does not know and answers with all machines (maas 9, trap 5).
     findByHostname: async (hostname) => (await list({ hostname })).filter((machine) => machine.hostname === hostname),
     findByMac: async (mac) =>
       (await list({ mac_address: mac.toLowerCase() })).filter((machine) =>

@@ -2,44 +2,44 @@ import type { Secret } from "../../shared/secret.ts";
 import type { InterfaceAddress } from "./host-address.ts";
 
 /**
- * What the hub asks of a MAAS region (maas 2). One instance talks to one site with one token. Nothing here retries: the engine owns
- * retries. Every method throws `MaasError` only. A call that changes something and times out has an UNKNOWN outcome
- * (`error.outcomeUnknown`): read again, never repeat blindly (decision M13).
+ * The calls that the hub makes to a MAAS region (maas 2). One instance talks to one site with one token. No method retries, because the workflow
+ * engine does. Every method throws `MaasError` only. If a changing call times out, its outcome is unknown (`error.outcomeUnknown`): read the state
+ * again, and never simply repeat the call (decision M13).
  */
 export interface MaasPort {
   version(): Promise<{ version: string; capabilities: readonly string[] }>;
-  /** How far MAAS's clock is ahead of the hub's, in whole seconds; null where the answer bears no date. Needs no valid token. */
+  /** How far MAAS's clock is ahead of the hub's, in whole seconds. Null if the answer has no date. This call needs no valid token. */
   clockAheadSeconds(): Promise<number | null>;
-  /** Proves the token; `version` does not (decision M1). */
+  /** Proves that the token is valid; `version` does not (decision M1). */
   whoami(): Promise<{ username: string; isSuperuser: boolean }>;
   rackControllers(): Promise<readonly MaasRack[]>;
-  /** Names and tags of the scripts that MAAS can run. */
+  /** Names and tags of the scripts in MAAS. */
   scripts(type: "commissioning" | "testing"): Promise<ReadonlySet<string>>;
   bootResources(): Promise<readonly { name: string; architecture: string; type: string }[]>;
   getConfig(name: string): Promise<unknown>;
   setConfig(name: string, value: string): Promise<void>;
 
-  /** Null on 404. */
+  /** Null if MAAS answers 404. */
   readMachine(systemId: string): Promise<MaasMachine | null>;
-  /** Many machines in one request; ids that MAAS does not know are absent from the answer. */
+  /** Reads many machines in one request. Ids that MAAS does not know are missing in the answer. */
   readMachines(systemIds: readonly string[]): Promise<MachineList>;
-  /** All machines; minutes at a large region. An answer of which no machine can be read is `bad_answer`. */
+  /** Reads all machines, which takes minutes in a large region. If no machine of the answer can be parsed, the error is `bad_answer`. */
   listMachines(): Promise<MachineList>;
-  /** Exact host part; the answer is checked against the filter, since MAAS ignores unknown filters. */
+  /** Finds machines by the exact host part. The answer is compared with the filter, because MAAS ignores unknown filters. */
   findByHostname(hostname: string): Promise<readonly MaasMachine[]>;
   findByMac(mac: string): Promise<readonly MaasMachine[]>;
-  /** System id -> BMC address as MAAS spells it, "" where it knows none (decision M6). Passwords in MAAS's answer are dropped at the parser. */
+  /** BMC addresses by system id, as MAAS spells them; "" if MAAS knows none (decision M6). The parser drops the passwords in MAAS's answer. */
   powerAddresses(only?: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /** Of all machines nothing but the ids: a hundredth of `listMachines`. */
+  /** The ids of all machines. The answer has a hundredth of the size of `listMachines`. */
   systemIds(): Promise<ReadonlySet<string>>;
 
-  /** Never commissions by itself. */
+  /** Creates the machine without commissioning it. */
   createMachine(input: { hostname: string; architecture: string; power: PowerLogin }): Promise<MaasMachine>;
   updateMachine(
     systemId: string,
     input: { hostname?: string; power?: PowerLogin; enableHwSync?: boolean },
   ): Promise<MaasMachine>;
-  /** Scripts by name or tag; a list that is empty or left out is MAAS's own choice. */
+  /** Scripts by name or tag. If the list is empty or missing, MAAS chooses the scripts. */
   commission(systemId: string, scripts?: MaasScripts): Promise<MaasMachine>;
   abort(systemId: string, comment: string): Promise<MaasMachine>;
   deploy(
@@ -68,7 +68,7 @@ export interface MaasPort {
   subnets(): Promise<readonly MaasSubnet[]>;
   createSubnet(input: { cidr: string; name: string; vlanId: number; managed: boolean }): Promise<MaasSubnet>;
 
-  /** Newest first; with `after`, the `limit` oldest behind that id (maas 2.15). Level DEBUG. */
+  /** Newest first. With `after`, the `limit` oldest events above that id (maas 2.15). Level DEBUG. */
   events(query: { after?: number; limit: number }): Promise<readonly MaasEvent[]>;
   machineEvents(systemId: string, query: { limit: number; level: "DEBUG" | "INFO" }): Promise<readonly MaasEvent[]>;
 }
@@ -85,7 +85,7 @@ export interface MaasRack {
 }
 
 export interface PowerLogin {
-  /** By default IPMI, which alone MAAS takes for a machine of unknown interfaces (maas 2.2). */
+  /** IPMI by default. For a machine whose interfaces are unknown, MAAS accepts only IPMI (maas 2.2). */
   readonly driver?: "ipmi" | "redfish";
   readonly address: string;
   readonly user: string;
@@ -98,11 +98,11 @@ export interface MachineToken {
   readonly tokenSecret: Secret;
 }
 
-/** Only the fields that we use; everything else of MAAS's large answer is dropped at the parser. */
+/** The fields that Muster uses. The parser drops everything else in MAAS's large answer. */
 export interface MaasMachine {
   readonly systemId: string;
   readonly hostname: string;
-  /** Integer code; see `status.ts`. A code that we do not know stays a number and is `unknown_maas_status` where it matters. */
+  /** The integer code, see `status.ts`. An unknown code stays a number and becomes `unknown_maas_status` where it matters. */
   readonly status: number;
   readonly statusName: string;
   readonly statusMessage: string;
@@ -111,7 +111,7 @@ export interface MaasMachine {
   readonly owner: string | null;
   readonly locked: boolean;
   readonly ipAddresses: readonly string[];
-  /** The same with what has them, as far as MAAS says; which of them is the host's is said by `hostAddresses`. */
+  /** The addresses with their interfaces, as far as MAAS reports them. `hostAddresses` chooses the host's own address among them. */
   readonly interfaceAddresses: readonly InterfaceAddress[];
   readonly macAddresses: readonly string[];
   readonly osystem: string;
@@ -123,15 +123,15 @@ export interface MaasMachine {
   readonly hardwareUuid: string | null;
 }
 
-/** An answer about many machines, of which one that has another shape than we know does not hide the others. */
+/** An answer about many machines. A machine that cannot be parsed does not hide the others. */
 export interface MachineList {
-  /** Each once. */
+  /** Each machine once. */
   readonly machines: readonly MaasMachine[];
-  /** They are there, and nothing else is known of them. */
+  /** Machines that exist in MAAS but could not be parsed. */
   readonly unreadable: readonly UnreadableMachine[];
 }
 export interface UnreadableMachine {
-  /** Null where not even this can be read. */
+  /** Null if the system id could not be read either. */
   readonly systemId: string | null;
   readonly problem: string;
 }
@@ -174,7 +174,7 @@ export interface MaasSubnet {
 
 export interface MaasEvent {
   readonly id: number;
-  /** system_id of the node. */
+  /** The system id of the machine. */
   readonly node: string;
   readonly hostname: string;
   readonly level: string;
@@ -183,7 +183,7 @@ export interface MaasEvent {
   readonly created: string;
 }
 
-/** What can go wrong with a MAAS call; every HTTP answer and every transport fault is exactly one of these. */
+/** The kinds of failure of a MAAS call. Every HTTP answer and every transport error is exactly one of them. */
 export const MAAS_ERRORS = [
   "unreachable",
   "timeout",
@@ -204,16 +204,16 @@ export type MaasErrorCode = (typeof MAAS_ERRORS)[number];
 
 export class MaasError extends Error {
   readonly code: MaasErrorCode;
-  /** e.g. `POST machines/{id}/?op=deploy`. */
+  /** For example `POST machines/{id}/?op=deploy`. */
   readonly operation: string;
   readonly httpStatus: number | null;
-  /** True when the call may have taken effect although it failed here. */
+  /** True if the call may have taken effect although it failed here. */
   readonly outcomeUnknown: boolean;
-  /** From Retry-After; null where MAAS gave none. */
+  /** From the header Retry-After; null if MAAS sent none. */
   readonly retryAfterSeconds: number | null;
-  /** Bounded and sanitized piece of MAAS's answer; always empty for 401 (decision M12). */
+  /** A short, sanitized piece of MAAS's answer. Always empty for 401 (decision M12). */
   readonly snippet: string;
-  /** Field errors of a 400, where MAAS gave any. */
+  /** The field errors of a 400, if MAAS sent any. */
   readonly fieldErrors: Readonly<Record<string, readonly string[]>>;
   constructor(init: {
     code: MaasErrorCode;

@@ -1,6 +1,8 @@
 import { isIP } from "node:net";
 
-/** One spelling an address: without the scheme that a Redfish one may have in MAAS, IPv6 as the URL parser writes it, anything else in lower case. */
+/**
+ * One spelling for each address: without the scheme that a Redfish address may have, IPv6 as the URL parser writes it, and everything in lower case.
+ */
 export function normalAddress(address: string): string {
   const given = address.trim().toLowerCase();
   const host = /^https?:/.test(given) && URL.canParse(given) ? new URL(given).hostname : given;
@@ -10,5 +12,5 @@ export function normalAddress(address: string): string {
 
 export const sameAddress = (a: string, b: string): boolean => normalAddress(a) === normalAddress(b);
 
-/** False for a name, and for what is empty. */
+/** False for a host name and for an empty text. */
 export const isAddress = (address: string): boolean => isIP(normalAddress(address).replace(/^\[(.*)\]$/, "$1")) !== 0;

@@ -6,7 +6,7 @@ import { PowerState } from "./schemas.ts";
 type Power = Pick<MaasPort, "powerOff" | "queryPowerState">;
 
 export function power(http: Transport): Power {
-  // `null` is a legal answer to power_off (maas 2.13), so the bodies are not looked at.
+  // MAAS may answer power_off with `null` (maas 2.13), so the bodies are ignored.
   const act = async (systemId: string, op: string): Promise<void> =>
     void (await http.text({ method: "POST", path: machinePath(systemId), op, form: {}, slow: true }));
   return {

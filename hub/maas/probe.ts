@@ -6,7 +6,7 @@ import { secondsOf } from "./sync-interval.ts";
 
 type Check = SiteProbe["checks"][number];
 
-/** What a profile of the site will ask of its MAAS. */
+/** What a profile of the site requires of its MAAS. */
 export interface ProbedProfile {
   readonly name: string;
   /** As deploy takes it, e.g. `ubuntu/noble`. */
@@ -15,27 +15,27 @@ export interface ProbedProfile {
   readonly pxeIface: string;
   readonly pxeVlanVid: number;
   readonly scripts: MaasScripts;
-  /** Null where the profile requires no hardware sync. */
+  /** Null if the profile does not require hardware sync. */
   readonly hardwareSyncSeconds: number | null;
 }
 
 interface ProbedSite {
   readonly profiles: readonly ProbedProfile[];
-  /** To which MAAS's own DNS is to hand on what it does not know. */
+  /** The servers to which MAAS's DNS must forward names that it does not know. */
   readonly upstreamDnsServers: readonly string[];
 }
 
-/** MAAS refuses an OAuth timestamp that is older than this, and takes any that is ahead of it (maas 1.3). */
+/** MAAS refuses an OAuth timestamp that is older than this, and accepts any timestamp in the future (maas 1.3). */
 const REFUSED_BEHIND_SECONDS = 300;
-/** More than a network and a whole second make: somebody's clock is wrong. */
+/** A larger difference than network delay and whole seconds can explain, so one of the two clocks is wrong. */
 const SKEW_SECONDS = 30;
-/** No machine has it: the answer is empty to an administrator, and 403 to everybody else. */
+/** No machine has this id. An administrator gets an empty answer, and any other user gets 403. */
 const NO_MACHINE = "none";
 
 /**
- * Is this MAAS usable with this token? Proves the token with whoami and a read that only administrators may make, since `version/` answers
- * anybody (decision M1), then looks at what will bite later. Never throws for what MAAS says: a refused token or an unreachable region is a
- * failed check with its reason.
+ * Checks whether this MAAS works with this token. `version/` answers anybody, so the token is proven by whoami and by a read for administrators only
+ * (decision M1). After that it checks for problems that would show up later. A refused token or an unreachable region is a failed check with its
+ * reason, not an exception.
  */
 export async function probeMaas(maas: MaasPort, { profiles, upstreamDnsServers }: ProbedSite): Promise<SiteProbe> {
   const probe: Probe = {
@@ -83,7 +83,7 @@ async function lookAtRegion(maas: MaasPort, probe: Probe): Promise<void> {
   probe.checks.push(clockCheck(probe.clock_ahead_seconds));
 }
 
-/** Before the token is tried: with the hub's clock far behind, MAAS refuses every token. */
+/** Checked before the token, because MAAS refuses every token if the hub's clock is far behind. */
 function clockCheck(ahead: number | null): Check {
   if (ahead === null) return check("clock", "warning", "MAAS's answer bears no date, so its clock cannot be compared.");
   if (Math.abs(ahead) < SKEW_SECONDS) return check("clock", "ok", "The clocks of MAAS and hub agree.");
@@ -125,7 +125,7 @@ const rackCheck = (racks: readonly MaasRack[]): Check =>
     ? check("racks", "ok", `Rack controllers: ${racks.length}.`)
     : check("racks", "failed", "No rack controller: nothing can be powered or booted. Connect one.");
 
-/** Hosts boot from the rack's interface on the PXE VLAN, whose DHCP is MAAS's (lifecycle 3.1). */
+/** Hosts boot from the rack's interface on the PXE VLAN, where MAAS serves DHCP (lifecycle 3.1). */
 function networkChecks(racks: readonly MaasRack[], profiles: readonly ProbedProfile[]): Check[] {
   const nics = racks.flatMap((rack) => rack.interfaces);
   return profiles.map(({ name, pxeIface, pxeVlanVid }) => {
@@ -173,7 +173,7 @@ async function scriptChecks(maas: MaasPort, profiles: readonly ProbedProfile[]):
   });
 }
 
-/** A setting of the region that changes what a release does behind our back (maas 2.9). */
+/** A setting of the region that makes every release erase disks, whether the hub asked for it or not (maas 2.9). */
 async function eraseCheck(maas: MaasPort): Promise<Check> {
   const erases = (await maas.getConfig("enable_disk_erasing_on_release")) === true;
   return erases
@@ -185,7 +185,10 @@ async function eraseCheck(maas: MaasPort): Promise<Check> {
     : check("enable_disk_erasing_on_release", "ok", "Releases erase only when asked to.");
 }
 
-/** MAAS has one interval for all hosts of a region (maas 4.2). The hub sets it to the default profile's; what other profiles say, the agents set. */
+/**
+ * MAAS has one interval for all hosts of a region (maas 4.2). The hub sets it to the default profile's interval. For other profiles, the agents set
+ * the interval on their hosts.
+ */
 async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Promise<Check> {
   const value = await maas.getConfig("hardware_sync_interval");
   const seconds = typeof value === "string" ? secondsOf(value) : null;
@@ -204,8 +207,8 @@ async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Pr
 }
 
 /**
- * Hosts ask MAAS's DNS for every name, and it hands on what it does not know to the servers of this setting alone: one string with blanks between
- * them, null where it was never set (maas 2.14). Others beside the site's are no fault.
+ * Hosts ask MAAS's DNS for every name. MAAS forwards names that it does not know only to the servers of this setting. The value is one string with
+ * blanks, or null if it was never set (maas 2.14). Additional servers are no fault.
  */
 export function dnsCheck(setting: unknown, wanted: readonly string[]): Check {
   const set = typeof setting === "string" ? setting.split(/[\s,]+/).filter((server) => server !== "") : [];

@@ -1,33 +1,33 @@
 import type { MaasUser } from "./same-owner.ts";
 
-/** Our user, called muster now, and hub and admin before. */
+/** The hub's user in MAAS. His name is muster now and was hub and admin before. */
 const muster: MaasUser = { name: "muster", formerNames: ["hub", "admin"] };
 
-/** Who owned a machine before, who does now, whom our token belongs to, and whether that is the same owner. */
+/** The machine's owner before and now, the user of the hub's token, and whether both owners are the same user. */
 export const OWNERS: readonly (readonly [
   before: string | null,
   now: string | null,
   user: MaasUser | null,
   same: boolean,
 ])[] = [
-  // Who he was, also as nobody.
+  // The name did not change, or there was no owner before and now.
   ["bob", "bob", null, true],
   ["bob", "bob", muster, true],
   ["muster", "muster", muster, true],
   [null, null, muster, true],
-  // Our own user under the name that he has now.
+  // The hub's own user, under his present name.
   ["hub", "muster", muster, true],
   ["admin", "muster", muster, true],
-  // Another one.
+  // A different user.
   ["bob", "muster", null, false],
   ["bob", "muster", muster, false],
   ["bob", "admin", muster, false],
   [null, "muster", muster, false],
   ["muster", null, muster, false],
-  // Who has a name that our user had before is somebody else.
+  // A user who now has a former name of the hub's user is a different user.
   ["muster", "hub", muster, false],
   ["hub", "admin", muster, false],
-  // Nobody has said who our user is.
+  // The names of the hub's user are not known.
   ["hub", "muster", null, false],
   ["hub", "muster", { name: "muster", formerNames: [] }, false],
 ];

@@ -3,17 +3,17 @@ import { withoutCredentials } from "../../shared/without-credentials.ts";
 import type { InterfaceAddress } from "./host-address.ts";
 import type { MaasBlockDevice, MaasEvent, MaasInterface, MaasMachine, MaasRack, MaasSubnet } from "./port.ts";
 
-/** Only the fields that we use; versions add and drop others (maas 7). A field that a version lacks gets the value that means "not known". */
+/** The fields that Muster uses, since MAAS versions add and drop others (maas 7). A field that a version lacks gets the value for "not known". */
 const text = z
   .string()
   .nullish()
   .transform((value) => storable(value ?? ""));
-/** PostgreSQL stores neither NUL nor half a character. */
+/** PostgreSQL can store neither NUL nor an incomplete surrogate pair. */
 const storable = (value: string): string => value.replaceAll("\0", "").toWellFormed();
 const word = z.string().transform(storable);
-/** It is put into paths and keys. */
+/** System ids become parts of paths and keys, so their characters are restricted. */
 const systemId = z.string().regex(/^[\w-]{1,64}$/);
-/** Free text: what a rack, an installer or a script said, which may repeat what it was given. */
+/** The length limit of free text from racks, installers and scripts. Such text may repeat credentials. */
 const TOLD = 300;
 const told = text.transform((value) =>
   withoutCredentials(value.slice(0, 10 * TOLD))
@@ -24,14 +24,14 @@ const flag = z
   .boolean()
   .nullish()
   .transform((value) => value ?? false);
-/** Django writes ISO 8601; some versions leave the zone out, and then it is UTC. */
+/** Django writes ISO 8601. Some versions omit the time zone, and the time is then UTC. */
 const time = z
   .string()
   .nullish()
   .transform((value, ctx) => {
     if (value === null || value === undefined || value === "") return null;
     const date = new Date(/(Z|[+-]\d\d:?\d\d)$/.test(value) ? value : `${value}Z`);
-    // Beyond these years the database would refuse it.
+    // PostgreSQL would refuse a year outside this range.
     if (date.getTime() >= 0 && date.getUTCFullYear() <= 9999) return date;
     ctx.addIssue({ code: "custom", message: "is not a time" });
     return z.NEVER;
@@ -45,7 +45,7 @@ interface WithAddresses {
     | undefined;
 }
 
-/** In the order in which the interfaces were made (observed in MAAS); a version that lacks the field has its links. */
+/** In the order in which MAAS created the interfaces. A version without the field `ip_addresses` still lists the interfaces' links. */
 function addressesOf(machine: WithAddresses): string[] {
   if (machine.ip_addresses) return [...machine.ip_addresses];
   const links = (machine.interface_set ?? []).flatMap((nic) => nic.links ?? []);
@@ -73,7 +73,7 @@ function interfaceAddressesOf({ boot_interface: boot, interface_set: interfaces 
   );
 }
 
-/** All that is still read of a machine whose shape has drifted. */
+/** The only field that is read of a machine whose shape no longer matches the schema. */
 export const MachineIdentity = z.object({ system_id: systemId });
 
 export const Machine = z
@@ -194,7 +194,7 @@ const Event = z.object({
   description: told,
   created: text,
 });
-/** An event without an id that can be read is left out; the machine that it is about is found by the sweep. */
+/** An event without a readable id is left out. The next sweep finds a change of its machine. */
 export const Events = z.object({ events: z.array(z.unknown()) }).transform((page, ctx): MaasEvent[] => {
   const read = page.events.flatMap((event) => Event.safeParse(event).data ?? []);
   if (read.length === 0 && page.events.length > 0)
@@ -227,9 +227,9 @@ export const Racks = z.array(
 );
 export const Scripts = z.array(z.object({ name: z.string(), tags: z.array(z.string()).nullish() }));
 export const BootResources = z.array(z.object({ name: z.string(), architecture: text, type: text }));
-/** Passwords in this answer stop here (decision M6): no other field is read. */
+/** Passwords in this answer are dropped here, because no other field is read (decision M6). */
 export const PowerAddresses = z.record(z.string(), z.object({ power_address: z.string().nullish() }));
-/** Of the same answer the keys alone. */
+/** The keys of the same answer, i.e. the system ids. */
 export const MachineIds = z.record(
   systemId,
   z.unknown().transform(() => null),

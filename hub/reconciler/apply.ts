@@ -14,20 +14,20 @@ import type { FollowUp } from "./follow-up.ts";
 import { driftStatusOf, type Judged } from "./judged.ts";
 import type { Finding } from "./rules.ts";
 
-/** Counted down in one pass: hosts that may still be told to seed their sync, and machines whose sync may still be switched on once more. */
+/** Limits for one pass: how many more hosts may be told to reseed their sync, and for how many more machines the sync may be enabled again. */
 export interface SyncBudget {
   reseeds: number;
   enablings: number;
 }
 export interface ApplyOptions {
-  /** Why no action is taken, in words; null: actions are taken. */
+  /** Why no action is taken, in words. Null if actions are taken. */
   readonly heldBack: string | null;
   readonly now: Date;
   readonly maasUser: MaasUser | null;
   readonly budget: SyncBudget;
 }
 
-/** Writes what a judgement changes, and takes its actions; answers what is left to ask of MAAS. The record is locked by the caller. */
+/** Writes the changes of a judgement and takes its actions. Returns the calls to MAAS that remain. The caller has locked the node's row. */
 export async function applyJudgement(
   tx: Tx,
   judged: Judged,
@@ -85,7 +85,7 @@ async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptio
     case "update_host": {
       const [address] = hostAddresses(row.machine?.interfaceAddresses ?? [], row.hostInterface);
       if (address !== undefined) await setNodeHost(tx, node.id, address);
-      // Nothing is left of it; a drift beside it stays the one that is shown.
+      // The update settles this drift. If the node has another drift, that one stays visible.
       if (judged.judgement.findings[0] === finding) await resolve(tx, judged, null, null);
       return [];
     }
@@ -109,12 +109,12 @@ async function heal(tx: Tx, { row: { node } }: Judged): Promise<void> {
   if (moved) await writeDrift(tx, node.id, { quarantined: false });
 }
 
-/** How long the agent has for one seed. */
+/** How long the agent has for one reseed task. */
 const RESEED_DEADLINE_SECONDS = 600;
 
 /**
- * The host is told once an interval at most, or one whose sync cannot be helped would be told for ever (lifecycle 9.1). MAAS is asked as long as it has the
- * sync switched off: a hub may have died, or MAAS refused, before the first time took effect.
+ * Reseeds a host at most once in each interval; otherwise a host whose sync cannot be repaired would get tasks for ever (lifecycle 9.1). MAAS is
+ * asked to enable the sync as long as it reports it as disabled. An earlier request may have had no effect, because a hub died or MAAS refused.
  */
 async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyOptions): Promise<FollowUp[]> {
   const { node, machine, policy } = row;

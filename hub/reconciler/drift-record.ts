@@ -1,22 +1,22 @@
 import type { DriftAcknowledged, DriftDetails } from "../../shared/drift.ts";
 import type { Finding, Judgement } from "./rules.ts";
 
-/** What is stored of a node's drift. */
+/** The stored drift of a node. */
 export interface DriftRecord {
   readonly driftDetected: boolean;
   readonly driftDetails: DriftDetails | null;
   readonly driftAcknowledged: DriftAcknowledged | null;
 }
-/** The machine as a drift names it: its status in MAAS, or that it is gone. */
+/** The machine's status in MAAS, or that the machine is gone. */
 export interface DriftStatus {
   readonly name: string;
   readonly code: number | null;
 }
 
 /**
- * What a judgement changes of what is stored: `raised` is a drift that is news, `updated` one that is known and looks otherwise now, `resolved` one
- * that is over, `forgotten` an acknowledgement of what is over. `acknowledged`: a person knows of it, so nothing is done about that; `resolved_beside`: another
- * that was shown is over.
+ * How a judgement changes the stored drift. `raised`: a new drift. `updated`: a known drift with different details. `same`: no change. `resolved`:
+ * the drift is over. `forgotten`: an acknowledged drift is over. `acknowledged`: a person knows of the drift, so nothing is done. `resolved_beside`:
+ * the drift is acknowledged, and another one that was shown is over.
  */
 export type DriftStep =
   | { readonly kind: "raised" | "updated"; readonly details: DriftDetails }
@@ -37,7 +37,7 @@ export function stepOf(
     if (record.driftDetected) return { kind: "resolved" };
     return { kind: record.driftAcknowledged === null ? "same" : "forgotten" };
   }
-  // Another drift that was shown beside it is over.
+  // If another drift was shown besides the acknowledged one, it is over.
   if (isAcknowledged(finding, status, record.driftAcknowledged))
     return { kind: record.driftDetected ? "resolved_beside" : "acknowledged" };
   const before = record.driftDetected ? record.driftDetails : null;

@@ -6,7 +6,7 @@ import type { Log } from "../log.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
 import { startDecommission } from "../workflows/decommission/start-decommission.ts";
 
-/** What a judgement asks for once it is recorded; the next pass asks again while it is still needed. */
+/** A call that a judgement requires after it is recorded. The next pass asks for it again if it is still needed. */
 export type FollowUp =
   | {
       readonly kind: "enable_hardware_sync";
@@ -22,10 +22,10 @@ interface FollowUpServices {
   readonly maas: MaasPort;
 }
 
-/** Who the operations of the reconciler are requested by. */
+/** The reconciler's name as the requester of its operations. */
 const RECONCILER = "reconciler";
 
-/** A refusal is logged: the drift that asked for it stays, and says so. */
+/** A refusal is only logged. The drift that caused the call stays visible. */
 export async function followUp(services: FollowUpServices, asked: FollowUp): Promise<void> {
   const { log } = services;
   try {
@@ -37,7 +37,10 @@ export async function followUp(services: FollowUpServices, asked: FollowUp): Pro
   }
 }
 
-/** Looks at the machine afresh before it is changed: only what is deployed, unlocked and ours (architecture 9). */
+/**
+ * Reads the machine again before it is changed. The sync is enabled only on a machine that is deployed, unlocked and owned by the hub's user
+ * (architecture 9).
+ */
 async function enableHardwareSync(
   { maas }: FollowUpServices,
   { systemId, maasUser }: Extract<FollowUp, { kind: "enable_hardware_sync" }>,
@@ -48,7 +51,7 @@ async function enableHardwareSync(
   if (machine.enableHwSync === false) await maas.updateMachine(systemId, { enableHwSync: true });
 }
 
-/** An operation of its own, which looks at the machine afresh and holds the node: so it is done once, whoever asks for it meanwhile. */
+/** Starts a decommission, which reads the machine again and holds the node. The release therefore happens once, even if several requests come. */
 const releaseMachine = (
   { inTx }: FollowUpServices,
   { nodeId, message }: Extract<FollowUp, { kind: "release_machine" }>,

@@ -5,7 +5,7 @@ import type { MaasUser } from "../maas/same-owner.ts";
 import type { DriftStatus } from "./drift-record.ts";
 import { type Judgement, judgeDrift, type MachineFacts, type NodeFacts } from "./rules.ts";
 
-/** A node of which the reconciler has something to say. */
+/** A node together with the reconciler's judgement. */
 export interface Judged {
   readonly row: DriftRow;
   readonly judgement: Extract<Judgement, { kind: "judged" }>;
@@ -16,7 +16,7 @@ export const driftStatusOf = ({ machine }: Pick<DriftRow, "machine">): DriftStat
     ? { name: "absent", code: null }
     : { name: machine.statusName, code: machine.status };
 
-/** What the row says, as the rules take it. */
+/** Judges a node by the facts of its row. */
 export function judge(row: DriftRow, retirement: Retirement | undefined, maasUser: MaasUser | null): Judgement {
   const { node, state, machine, session, policy, lastSweepAt } = row;
   const facts: NodeFacts = {

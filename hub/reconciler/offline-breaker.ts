@@ -7,9 +7,9 @@ import { BREAKER_WINDOW_SECONDS, breakerTrips, moveLimit } from "./breaker.ts";
 import { reportTrip } from "./trip.ts";
 
 /**
- * After a hub's own outage no more of a site's nodes become offline than the breaker lets through (decision F1): hosts that have not come back yet are
- * likelier than hosts that are gone. They stay active, and unschedulable by their conditions. While the breaker is open it holds back whoever has not been
- * heard of since it tripped; a host that came back and is silent later is judged as any other. Nodes of no site have no breaker.
+ * After an outage of the hub itself, the breaker limits how many nodes of a site become offline (decision F1). A silent host has then more likely not
+ * reconnected yet than failed. Nodes held back stay active, and their conditions make them unschedulable. While the breaker is open it holds back the
+ * nodes that were last heard before it tripped. A host that came back and is silent later is judged as usual. Nodes without a site have no breaker.
  */
 export const offlineBreaker =
   (log: Log): HoldBack =>

@@ -10,13 +10,13 @@ import { moveNode } from "../node/move-node.ts";
 import { heldError, holderOf, mustLockNode } from "../workflows/decommission/start-decommission.ts";
 import { conflict, vouchFor } from "./resolve.ts";
 
-/** What a person's word made of a node; `prior` is what it was. */
+/** The result of an operator's action on a node. `prior` is the status before it. */
 export interface Moved {
   readonly prior: NodeStatus;
   readonly status: NodeStatus;
 }
 
-/** What to do with a node that cannot be quarantined. */
+/** Advice for a node that cannot be quarantined. */
 const INSTEAD: Readonly<Partial<Record<NodeStatus, string>>> = {
   bootstrap_issued: "it is not in service yet; remove it, if its host is not to come",
   enrolling: "it is not in service yet; cancel its onboarding",
@@ -27,8 +27,8 @@ const INSTEAD: Readonly<Partial<Record<NodeStatus, string>>> = {
 };
 
 /**
- * Takes a node out of service by a person's word (state model 3.2). One that the system has quarantined already is a person's from then on, so that only a
- * person lifts it (decision N4). Throws ApiError; nothing is written then.
+ * Takes a node out of service because a person asked for it (state model 3.2). If the system had already quarantined the node, the quarantine becomes
+ * the person's, and only a person can lift it (decision N4). Throws ApiError, and then nothing is written.
  */
 export async function quarantineNode(tx: Tx, nodeId: NodeId, reason: string): Promise<Moved> {
   const node = await mustLockNode(tx, nodeId);
@@ -46,8 +46,8 @@ export async function quarantineNode(tx: Tx, nodeId: NodeId, reason: string): Pr
 }
 
 /**
- * Puts a quarantined node into service by a person's word, whoever quarantined it (decision N4). A person may vouch for a host, not for an identity that
- * is void or for a machine that MAAS says is something else. Throws ApiError; nothing is written then.
+ * Returns a quarantined node to service because a person asked for it, whoever quarantined it (decision N4). A person can vouch for a host. A person
+ * cannot vouch for an invalid identity, or for a machine that is not deployed in MAAS. Throws ApiError, and then nothing is written.
  */
 export async function liftQuarantine(tx: Tx, nodeId: NodeId, reason: string): Promise<Moved> {
   const node = await mustLockNode(tx, nodeId);

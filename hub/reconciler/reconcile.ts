@@ -34,30 +34,30 @@ export interface ReconcilerServices {
   readonly inTx: InTx;
   readonly log: Log;
 }
-/** A look at a site that has just ended; it is this hub's while the fence holds. */
+/** A finished poll or sweep of a site. It belongs to this hub while the fence is valid. */
 export interface SiteLook {
   readonly siteId: SiteId;
   readonly fence: number;
   readonly maas: MaasPort;
-  /** `all`: every machine was read, so every node is judged; else those whose facts have changed. */
+  /** `all`: every machine was read, so every node is judged. `some`: only nodes whose facts changed are judged. */
   readonly read: "some" | "all";
-  /** Machines that MAAS does not list any more, of which it is not asked yet whether they are gone. */
+  /** Machines that MAAS no longer lists and whose absence is not confirmed yet. */
   readonly unconfirmed: readonly string[];
 }
 
-/** Nodes written in one transaction. */
+/** The number of nodes in one transaction. */
 const SLICE = 20;
 const JUDGE_ALL_EVERY_MS = 300_000;
-/** Hosts that seed their sync again at once; the others' turn comes with the next pass. */
+/** The number of hosts that reseed their sync in one pass. The next pass continues. */
 const SYNCS_PER_PASS = 20;
 
 /**
- * Compares what the nodes of a site should be with what their machines are, and acts (lifecycle 6.4). It takes nothing but what is recorded, so that
- * it may run at any time, again, and after a kill: what it did not come to is due, or is found by the next sweep.
+ * Compares the nodes of a site with their machines and acts on the differences (lifecycle 6.4). All its input is stored in the database. It may
+ * therefore run at any time, and again after a kill: nodes that it did not finish are still due, or the next sweep finds them.
  */
 export class Reconciler {
   readonly #services: ReconcilerServices;
-  /** Whose name our token has at each site; asked for whenever all are judged, and when a machine has another owner than it had. */
+  /** The user of each site's token. It is read again whenever all nodes are judged, and when a machine's owner has changed. */
   readonly #users = new Map<SiteId, MaasUser>();
   readonly #allJudgedAt = new Map<SiteId, number>();
   readonly #settingAssertedAt = new Map<SiteId, number>();
@@ -70,7 +70,7 @@ export class Reconciler {
     const { db, log } = this.#services;
     const { siteId } = look;
     if (look.read === "all") {
-      // A pass that fails is owed in whole: the next look may have read little.
+      // If this pass fails, all nodes must be judged again, although the next poll may read only some machines.
       this.#allJudgedAt.delete(siteId);
       const count = await countUnmanaged(db, siteId);
       if (count > 0) log.debug("machines that are no node's are left alone", { site_id: siteId, count });
@@ -122,7 +122,7 @@ export class Reconciler {
     return user;
   }
 
-  /** What a site's MAAS sets its hosts up with at a deploy (lifecycle 9.1): looked at as often as all nodes are judged. */
+  /** Sets the sync interval that a site's MAAS gives to hosts at a deploy (lifecycle 9.1). It is checked as often as all nodes are judged. */
   async #assertSetting({ siteId, maas }: SiteLook): Promise<void> {
     const { db, log } = this.#services;
     if (performance.now() - (this.#settingAssertedAt.get(siteId) ?? Number.NEGATIVE_INFINITY) <= JUDGE_ALL_EVERY_MS)
@@ -143,12 +143,12 @@ export class Reconciler {
     }
   }
 
-  /** Some rules are about time, which changes no record (lifecycle 6.3: every five minutes). */
+  /** Some rules depend on time alone, which changes no row. All nodes are therefore judged every five minutes (lifecycle 6.3). */
   #allAreDue(siteId: SiteId): boolean {
     return performance.now() - (this.#allJudgedAt.get(siteId) ?? Number.NEGATIVE_INFINITY) > JUDGE_ALL_EVERY_MS;
   }
 
-  /** The state of the breaker once what would be quarantined is counted; null when the site is another hub's meanwhile. */
+  /** The state of the breaker, counting the nodes that would be quarantined now. Null if another hub has taken the site over. */
   async #breaker(look: SiteLook, judged: readonly Judged[]): Promise<BreakerState | null> {
     const moves = judged.filter(wouldQuarantine).map(({ row }) => row.node);
     return this.#services.inTx(async (tx) => {
@@ -160,7 +160,7 @@ export class Reconciler {
         windowSeconds: BREAKER_WINDOW_SECONDS,
         besides,
       });
-      // Asking takes several looks: what is gone comes in pieces, and is one storm.
+      // Confirming that machines are gone takes several polls. The unconfirmed ones count too, so that one mass disappearance counts as a whole.
       const unconfirmed = await countUnconfirmed(tx, look.siteId, look.unconfirmed);
       const counts = { wouldMove: moves.length + unconfirmed, moved, inService };
       if (!breakerTrips(counts)) return state;
@@ -178,7 +178,7 @@ export class Reconciler {
   async #apply(look: SiteLook, some: readonly Judged[], options: ApplyOptions): Promise<void> {
     const { inTx, log } = this.#services;
     const { followUps, budget } = await inTx(async (tx: Tx) => {
-      // The transaction may run again: what it counts down is its own until it is committed.
+      // The transaction may run again, so it counts down its own copy of the budget until it is committed.
       const own = { ...options.budget };
       const asked: FollowUp[] = [];
       if (!(await holdsFence(tx, look.siteId, look.fence))) return { followUps: asked, budget: own };
@@ -188,7 +188,8 @@ export class Reconciler {
       for (const one of some) {
         const { id } = one.row.node;
         const state = states.get(id);
-        // Bound to another machine meanwhile, or to none: what was judged is not this node's any more. What an operation has taken is that one's to judge.
+        // The node was unbound or bound to another machine since, so the judgement no longer fits. A node that an operation holds is judged by that
+        // operation.
         if (state === undefined || state.maasSystemId !== one.row.state.maasSystemId || held.has(id)) continue;
         asked.push(...(await applyJudgement(tx, one, state, { ...options, budget: own })));
       }
@@ -206,7 +207,7 @@ function* slices<T>(all: readonly T[]): Generator<readonly T[]> {
 const hasOtherOwner = ({ state, machine }: DriftRow): boolean =>
   state.maasOwner !== null && machine !== null && machine.owner !== null && machine.owner !== state.maasOwner;
 
-/** Nothing is written of a node that is as it should be and was so. */
+/** False for a node that is as it should be and was so before; nothing is written about it. */
 const mayChange = ({ row: { state, node }, judgement }: Judged): boolean =>
   judgement.findings.length > 0 ||
   judgement.heal ||

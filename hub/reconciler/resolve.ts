@@ -18,7 +18,7 @@ export interface Resolution {
   readonly status: NodeStatus;
 }
 
-/** A person's word on a drift (lifecycle 6.6). Throws ApiError; nothing is written then. */
+/** Resolves a drift because a person asked for it (lifecycle 6.6). Throws ApiError, and then nothing is written. */
 export async function resolveDrift(
   tx: Tx,
   nodeId: NodeId,
@@ -59,7 +59,7 @@ async function acknowledge(
   await tellResolved(tx, node, record, rule, "acknowledged");
 }
 
-/** What to do with a node that is in service, or not to be had, in place of returning it. */
+/** Advice for a node that is not quarantined and so cannot be returned to service. */
 const INSTEAD: Readonly<Record<Exclude<NodeStatus, "quarantined">, string>> = {
   bootstrap_issued: "wait until its host has enrolled",
   enrolling: "wait until its onboarding is over",
@@ -71,7 +71,7 @@ const INSTEAD: Readonly<Record<Exclude<NodeStatus, "quarantined">, string>> = {
   deleted: "onboard the host again",
 };
 
-/** Only to a machine that is deployed: a person may vouch for the host, not for a machine that MAAS says is something else. */
+/** Returns the node only if its machine is deployed. A person can vouch for a host, but not for a machine that is not deployed in MAAS. */
 async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason: string): Promise<void> {
   if (node.status !== "quarantined")
     throw conflict(
@@ -83,7 +83,7 @@ async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason
   await vouchFor(tx, node, record, reason);
 }
 
-/** Ends a quarantine, whoever's it was, by a person's word, and with it what the reconciler knew of the node's drift. */
+/** Ends a quarantine, whoever caused it, because a person vouches for the node. The reconciler's stored drift of the node is cleared too. */
 export async function vouchFor(tx: Tx, node: Node, record: NodeMaasState, reason: string): Promise<void> {
   const machine = await readObservedMachine(tx, record.siteId, record.maasSystemId);
   if (!isDeployed(machine)) {
@@ -98,7 +98,7 @@ export async function vouchFor(tx: Tx, node: Node, record: NodeMaasState, reason
     driftDetected: false,
     driftAcknowledged: null,
     quarantined: false,
-    // Whoever owns the machine now counts as its owner: the person vouches for it as it is.
+    // The machine's present owner becomes the recorded owner, because the person vouches for the machine as it is.
     maasOwner: null,
     ...(record.driftDetected ? { resolved: true } : {}),
   });

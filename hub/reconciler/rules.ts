@@ -4,11 +4,11 @@ import type { NodeStatus } from "../../shared/node-status.ts";
 import { isSameOwner, type MaasUser } from "../maas/same-owner.ts";
 
 /**
- * THE rules of drift (lifecycle 6.2, 6.4): what a machine's state in MAAS means for the node that it is, as functions of values. What an operation
- * is doing to a machine is its verdict table's to judge, so a node that one holds is not judged here.
+ * The rules of drift (lifecycle 6.2, 6.4) as pure functions: what the machine's state in MAAS means for its node. An operation judges the machine
+ * that it works on by its own verdict table. A node that an operation holds is therefore not judged here.
  */
 
-/** What a status says of a machine whose node is in service. */
+/** What a MAAS status means for a machine whose node is in service. */
 export type Meaning =
   | "deployed"
   | "released_outside"
@@ -45,7 +45,10 @@ export const MEANINGS = {
 } as const satisfies Record<MaasStatus, Meaning>;
 const MEANING_OF: Readonly<Record<number, Meaning>> = MEANINGS;
 
-/** The phase of a node's life that a rule is about; `not_ours_to_judge`: an operation, or nobody yet, answers for it. */
+/**
+ * The phase of a node's life for which a rule applies. In `not_ours_to_judge` an operation is responsible for the node, or the node is not in service
+ * yet.
+ */
 export type Phase = "in_service" | "quarantined" | "retired" | "not_ours_to_judge";
 export const PHASES = {
   bootstrap_issued: "not_ours_to_judge",
@@ -63,20 +66,20 @@ export interface NodeFacts {
   readonly status: NodeStatus;
   readonly hostname: string;
   readonly host: string | null;
-  /** Who owned its machine in MAAS when it came into service; null while that is not known. */
+  /** The owner of its machine in MAAS when the node came into service. Null if not known yet. */
   readonly machineOwner: string | null;
-  /** An operation that is not over holds the node. */
+  /** True if an unfinished operation holds the node. */
   readonly held: boolean;
-  /** Since when a quarantine of the reconciler's own lasts; null for none or somebody else's (decision N4). */
+  /** When the reconciler quarantined the node. Null if the node is not quarantined, or if somebody else quarantined it (decision N4). */
   readonly quarantinedAt: Date | null;
-  /** When the agent of the present provisioning was last heard of; null where it never was. */
+  /** When the agent of the present provisioning was last heard; null if never. */
   readonly agentSeenAt: Date | null;
   readonly agentConnected: boolean;
-  /** Seconds since the node was retired; null when it is not, or nobody knows. */
+  /** Seconds since the node was retired. Null if it is not retired, or if the time is unknown. */
   readonly retiredForSeconds: number | null;
-  /** Its machine was given back once: what is deployed there now is somebody else's. */
+  /** True if the node's machine was released before. Whatever is deployed there now belongs to somebody else. */
   readonly machineReleased: boolean;
-  /** The interval at which its agent was last told to sync, and the one that it has set; null where it was never told, or could not. */
+  /** The sync interval that the agent was last asked to set, and the one that it has set. Null if it was never asked or could not set it. */
   readonly syncSeed: { readonly asked: number; readonly set: number | null } | null;
 }
 export interface MachineFacts {
@@ -87,23 +90,23 @@ export interface MachineFacts {
   readonly powerState: string;
   readonly owner: string | null;
   readonly locked: boolean;
-  /** The addresses by which the host is reached; empty where that is not known. */
+  /** The host's addresses; empty if they are not known. */
   readonly hostAddresses: readonly string[];
   readonly enableHwSync: boolean | null;
   readonly lastSync: Date | null;
   readonly syncIntervalSeconds: number | null;
-  /** When a change of the machine was last seen. */
+  /** When the watcher last saw a change of the machine. */
   readonly changedAt: Date;
-  /** When it was last read: what it says is as old as that. */
+  /** When the watcher last read the machine. Its data is as old as that. */
   readonly readAt: Date;
 }
 export interface PolicyFacts {
   readonly requireHwSync: boolean;
-  /** How often its host is to sync; null where that is not known. */
+  /** The sync interval that the profile requires. Null if it is not known. */
   readonly syncIntervalSeconds: number | null;
-  /** How long a retired node keeps its machine; null: until somebody releases it. */
+  /** How long a retired node keeps its machine. Null if it keeps the machine until a person releases it. */
   readonly retiredReleaseAfterSeconds: number | null;
-  /** Our user in MAAS; null while he is not known. */
+  /** The hub's user in MAAS; null while he is not known. */
   readonly maasUser: MaasUser | null;
 }
 
@@ -114,12 +117,12 @@ export interface Finding {
   readonly expected: string;
   readonly message: string;
 }
-/** Findings from the most to the least urgent; none where all is as it should be. `heal`: the reconciler's own quarantine may end. */
+/** Findings are ordered from most to least urgent, and empty if the node is as it should be. `heal`: the reconciler may end its own quarantine. */
 export type Judgement =
   | { readonly kind: "not_judged"; readonly why: string }
   | { readonly kind: "judged"; readonly findings: readonly Finding[]; readonly heal: boolean };
 
-/** A machine that nobody has seen yet (null) is not judged; neither is a node that an operation holds. */
+/** A node is not judged if its machine was never read (null), or if an operation holds the node. */
 export function judgeDrift(node: NodeFacts, machine: MachineFacts | null, policy: PolicyFacts): Judgement {
   if (node.held) return { kind: "not_judged", why: "an operation holds the node" };
   if (machine === null) return { kind: "not_judged", why: "its machine was not seen yet" };
@@ -170,11 +173,14 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts):
   return findings;
 }
 
-/** MAAS says what it last heard of a BMC, and tells no event when that changes; an agent that was heard of since is on. */
+/** MAAS reports the last known power state of a BMC and sends no event when it changes. A machine whose agent was heard since is on. */
 const saysItIsOn = (node: NodeFacts, machine: MachineFacts): boolean =>
   node.agentConnected && isSameSystem(node, machine);
 
-/** Why the node cannot be in service by what its machine is; null when the machine is deployed, and as far as is known with the node's own system. */
+/**
+ * Why the machine's state keeps the node from being in service. Null if the machine is deployed and, as far as is known, still with the node's own
+ * system.
+ */
 function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding | null {
   const name = nameOf(node, machine);
   const is = `${name} is '${machine.statusName}' in MAAS although its node is ${node.status}`;
@@ -232,8 +238,9 @@ function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
 }
 
 /**
- * Deployed by another owner is deployed anew, unless the agent of the node's own installation was heard of since: then somebody has renamed the owner.
- * Our own user's renaming is known by his token, or, where the token is new as well, waited for: the agent tells, and one that falls silent proves the other.
+ * A machine deployed by another owner was deployed anew, or its owner was renamed. If the node's own agent was heard after the change, the owner was
+ * renamed. The token's user is known by his former names. If the token is new too, the rule waits: a report of the agent proves the renaming, and its
+ * silence proves a new deploy.
  */
 function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: PolicyFacts): Finding | null {
   if (node.machineOwner === null || isSameOwner(node.machineOwner, machine.owner, maasUser)) return null;
@@ -254,8 +261,8 @@ function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: Policy
 }
 
 /**
- * The reconciler's own quarantine ends when its cause is proven gone (decision N4): the machine is deployed again, and the agent of the node's own
- * installation was heard of since, which that of a host that was deployed anew cannot be.
+ * The reconciler's own quarantine ends when its cause is proven to be gone (decision N4). The machine must be deployed again, and the agent of the
+ * node's own installation must have been heard since. The agent of a newly deployed host cannot pass as that agent.
  */
 function quarantined(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Judgement {
   const finding = notDeployed(node, machine, policy);
@@ -274,7 +281,10 @@ function quarantined(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
   return { kind: "judged", findings: [waits], heal: false };
 }
 
-/** A retired node's machine burns power for nobody (lifecycle 6.4); releasing it is destructive, so it is done only to what is surely ours. */
+/**
+ * A retired node's machine uses power for nothing (lifecycle 6.4). A release is destructive, so it is done only if the system on the machine is
+ * surely the node's.
+ */
 function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding[] {
   if (machine.absent || MEANING_OF[machine.status] !== "deployed") return [];
   const name = nameOf(node, machine);
@@ -310,13 +320,16 @@ function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): F
   ];
 }
 
-/** The agent of the node's own installation was heard of since the machine last changed, so nothing else can have been deployed there. */
+/** True if the agent of the node's own installation was heard after the machine last changed. No other system can then have been deployed there. */
 const isSameSystem = (node: NodeFacts, machine: MachineFacts): boolean =>
   node.agentSeenAt !== null && node.agentSeenAt > machine.changedAt;
 
-/** MAAS's own rule: late by half an interval is unhealthy (decision M3). The longer one counts: MAAS keeps for a machine the one of its deploy. */
+/**
+ * MAAS's own rule: a sync that is late by half an interval is unhealthy (decision M3). The longer of the two intervals counts, because MAAS keeps for
+ * each machine the interval of its deploy.
+ */
 const SYNC_TOLERANCE = 1.5;
-/** As of when the machine was read: a sync is no change that anybody is told of. A version of MAAS that does not tell is believed to sync. */
+/** Judged at the time of the last read, because a sync causes no event. If the MAAS version does not report syncs, the sync counts as working. */
 function syncStopped(machine: MachineFacts, policy: PolicyFacts): boolean {
   const { enableHwSync, lastSync, syncIntervalSeconds, readAt } = machine;
   if (enableHwSync === false) return true;
@@ -325,7 +338,7 @@ function syncStopped(machine: MachineFacts, policy: PolicyFacts): boolean {
   return readAt.getTime() > lastSync.getTime() + SYNC_TOLERANCE * interval * 1000;
 }
 
-/** A host syncs as its agent was last told to, else as MAAS has set it up at the deploy. */
+/** The host syncs at the interval that its agent set last, else at the interval that MAAS set at the deploy. */
 function otherInterval(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding[] {
   const wanted = policy.syncIntervalSeconds;
   const runs = node.syncSeed?.set ?? machine.syncIntervalSeconds;
@@ -352,7 +365,7 @@ function otherInterval(node: NodeFacts, machine: MachineFacts, policy: PolicyFac
   ];
 }
 
-/** Only a connected agent can seed it again. */
+/** Only a connected agent can reseed the sync. */
 const syncFinding = (node: NodeFacts, name: string): Finding => ({
   rule: "hardware_sync_stopped",
   severity: "warning",

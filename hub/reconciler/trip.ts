@@ -5,10 +5,10 @@ import type { Tx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { BREAKER_WINDOW_SECONDS } from "./breaker.ts";
 
-/** Nodes that are named in the breaker's record. */
+/** The number of nodes that the breaker's row names. */
 const NODES_NAMED = 50;
 
-/** Opens the breaker and raises the one critical alert of it (decision F1); a breaker that is open already says nothing more. */
+/** Opens the breaker and raises one critical alert for it (decision F1). A breaker that is already open raises no second alert. */
 export async function reportTrip(
   tx: Tx,
   log: Log,

@@ -1,4 +1,4 @@
-/** Chooses PostgreSQL's programs: the operator's own choice, else a system PostgreSQL, else the npm package (decision P7). */
+/** Chooses PostgreSQL's programs: the operator's folder, else a system PostgreSQL, else the npm package (decision P7). */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../../log.ts";
@@ -6,26 +6,26 @@ import { EmbeddedPostgresError } from "./error.ts";
 import { copyOf, copyOut, findPackage } from "./npm-binaries.ts";
 import { run, type ServerUser } from "./run.ts";
 
-/** What the migrations and queries are tested on. */
+/** The oldest major version with which the migrations and queries are tested. */
 const OLDEST_MAJOR = 15;
 
 export type Binaries = { binDir: string; version: string; major: number; source: "chosen" | "system" | "npm" };
 
 export type BinariesOptions = {
-  /** Folder for a copy of the npm package, should one be needed. */
+  /** The folder for a copy of the npm package, if a copy is needed. */
   home: string;
   dataDir: string;
   user: ServerUser;
   log: Log;
-  /** The operator's choice: only this folder is looked at. */
+  /** The operator's folder. If it is set, no other folder is searched. */
   binDir?: string | undefined;
-  /** Look at one kind only. */
+  /** Searches only this kind. */
   source?: "system" | "npm" | undefined;
-  /** Instead of the installed npm package. */
+  /** A folder to use in place of the installed npm package. */
   packageDir?: string | undefined;
 };
 
-/** A data folder can only be opened by the major version that made it; a fresh one takes the first that works. */
+/** Only the major version that created a data folder can open it. A new data folder takes the first usable version. */
 export async function findBinaries(options: BinariesOptions): Promise<Binaries> {
   const wanted = await majorOf(options.dataDir);
   const seen: Binaries[] = [];
@@ -85,7 +85,7 @@ async function below(folder: string, name: RegExp): Promise<string[]> {
   try {
     return (await readdir(folder)).filter((entry) => name.test(entry)).map((entry) => join(folder, entry));
   } catch {
-    return []; // This kind of installation is not on this machine.
+    return []; // This kind of installation does not exist on this machine.
   }
 }
 
@@ -106,7 +106,7 @@ async function fromNpm({
   return await probe(join(copy, "bin"), "npm", user);
 }
 
-/** Runs both programs as the server's user: that proves that they are PostgreSQL's, reachable, and have their libraries. */
+/** Runs both programs as the server's user. This proves that they are PostgreSQL, can be executed, and have their libraries. */
 async function probe(binDir: string, source: Binaries["source"], user: ServerUser): Promise<Binaries | undefined> {
   const [server, init] = await Promise.all(
     ["postgres", "initdb"].map((program) => run(join(binDir, program), ["--version"], user)),
@@ -116,7 +116,7 @@ async function probe(binDir: string, source: Binaries["source"], user: ServerUse
   return { binDir, source, version: version[1] ?? "", major: Number(version[2]) };
 }
 
-/** Undefined for a folder that does not exist yet. */
+/** Undefined if the folder does not exist yet. */
 async function majorOf(dataDir: string): Promise<number | undefined> {
   try {
     return Number.parseInt(await readFile(join(dataDir, "PG_VERSION"), "utf8"), 10);

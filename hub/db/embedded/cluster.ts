@@ -1,14 +1,14 @@
 /**
- * Where the embedded database lies, and its creation.
+ * The files of the embedded database, and its creation.
  *
- *   <home>/cluster/data       PostgreSQL's own folder, owned by the server's user
- *   <home>/cluster/password   of the database user `muster`; 0600, ours
- *   <home>/cluster/port       last used, so that the URL stays the same when it can
- *   <home>/server.log         what the server says
- *   <home>/binaries-<v>       copy of the npm package, where one was needed
- *   <home>/launch.lock
+ *   <home>/cluster/data       PostgreSQL's data folder, owned by the server's user
+ *   <home>/cluster/password   of the database user `muster`; mode 0600, owned by the hub's user
+ *   <home>/cluster/port       the last port, so that the URL stays the same if possible
+ *   <home>/server.log         the server's log
+ *   <home>/binaries-<v>       copy of the npm package, if one was needed
+ *   <home>/launch.lock        the launch lock
  *
- * `cluster` is made under another name and renamed when complete, so a crash in the middle of initdb leaves no half of one.
+ * `cluster` is created under another name and renamed when it is complete, so a crash during initdb leaves no incomplete cluster.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { chmod, chown, link, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -18,10 +18,10 @@ import type { Binaries } from "./binaries.ts";
 import { EmbeddedPostgresError } from "./error.ts";
 import { canEnter, run, type ServerUser } from "./run.ts";
 
-/** The database's owner and its only role. */
+/** The owner of the database, and its only role. */
 export const DATABASE_USER = "muster";
 
-/** Used when the state folder lies where the server's user cannot go, as everything below /root does. */
+/** Used if the server's user cannot enter the state folder, e.g. below /root. */
 const SHARED_HOMES = "/var/lib/muster";
 
 export type ClusterPaths = {
@@ -34,7 +34,7 @@ export type ClusterPaths = {
   lock: string;
 };
 
-/** Finds or makes the home. Its place outside the state folder, if it needs one, is remembered in `<state>/postgres/home`. */
+/** Finds or creates the home folder. If the home must be outside the state folder, `<state>/postgres/home` stores its path. */
 export async function prepareHome(stateDir: string, user: ServerUser, log: Log): Promise<ClusterPaths> {
   const inState = join(stateDir, "postgres");
   await mkdir(inState, { recursive: true, mode: user === undefined ? 0o700 : 0o711 });
@@ -47,7 +47,7 @@ export async function prepareHome(stateDir: string, user: ServerUser, log: Log):
     );
   const pointer = join(inState, "home");
   const home = (await readIfThere(pointer)) ?? (await claimHome(pointer));
-  // Relative to wherever the hub was started, it would find no database and make an empty one.
+  // A relative path would depend on where the hub was started. The hub would then find no database and create an empty one.
   if (!isAbsolute(home))
     throw new EmbeddedPostgresError(
       "home_unreadable",
@@ -72,8 +72,8 @@ function pathsIn(home: string): ClusterPaths {
 }
 
 /**
- * Exclusive: of two hubs that start at once, both use the place which the first one wrote. It is linked to its name once it is whole, so that
- * neither a kill nor the other hub finds half of it.
+ * If two hubs start at once, both use the path that the first one wrote. A hard link makes the complete file visible at once, so neither a kill nor
+ * another hub can see a partial path.
  */
 async function claimHome(pointer: string): Promise<string> {
   const home = join(SHARED_HOMES, `postgres-${randomUUID()}`);
@@ -92,7 +92,7 @@ async function claimHome(pointer: string): Promise<string> {
   }
 }
 
-/** To be called under the launch lock. Does nothing when the cluster is there. */
+/** The caller holds the launch lock. Does nothing if the cluster exists. */
 export async function createCluster(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -133,7 +133,7 @@ async function initialise(data: string, passwordFile: string, binaries: Binaries
   );
 }
 
-/** Of launches that were killed half way. */
+/** Removes the incomplete folders of launches that were killed. */
 async function removeLeftovers(home: string): Promise<void> {
   const leftovers = (await readdir(home)).filter((entry) => entry.startsWith("new-"));
   await Promise.all(leftovers.map((entry) => rm(join(home, entry), { recursive: true, force: true })));

@@ -1,6 +1,6 @@
 /**
- * The default database: a real PostgreSQL of the hub's own (decision P7). It outlives the hub when the hub is killed and
- * is then adopted by the next one; several hubs may share it. Everything above sees only a URL.
+ * The default database: a PostgreSQL server that the hub starts itself (decision P7). If the hub is killed, the server keeps running and the next hub
+ * adopts it. Several hubs may share one server. All other code sees only a URL.
  */
 import { resolve } from "node:path";
 import type { Log } from "../../log.ts";
@@ -16,33 +16,33 @@ import { isAnothers, takeOver } from "./take-over.ts";
 const DATABASE = "muster";
 
 export type EmbeddedPostgresOptions = {
-  /** Made if missing. All that the database needs to survive lies here, or where `<stateDir>/postgres/home` says. */
+  /** Created if missing. It contains all files of the database, unless `<stateDir>/postgres/home` names another place. */
   stateDir: string;
   log: Log;
-  /** Folder with `postgres` and `initdb`, instead of looking for one. */
+  /** The folder with `postgres` and `initdb`. If it is set, no other folder is searched. */
   binDir?: string | undefined;
-  /** Look only for a system PostgreSQL, or only at the npm package. */
+  /** Searches only for a system PostgreSQL, or only for the npm package. */
   source?: "system" | "npm" | undefined;
-  /** The npm package's folder, instead of the installed one. */
+  /** A folder to use in place of the installed npm package. */
   packageDir?: string | undefined;
-  /** Existing user that runs the server when this process is root. By default one of its own, which is made where it is missing. */
+  /** An existing user that runs the server if this process is root. By default a user for this purpose, which is created if missing. */
   runAs?: string | undefined;
-  /** False: `stop` leaves the server running for the next start. */
+  /** If false, `stop` leaves the server running for the next start. */
   stopOnClose?: boolean | undefined;
-  /** Server settings for a server started here, such as `shared_buffers`. They are visible in the process list. */
+  /** Settings for a server that is started here, such as `shared_buffers`. They are visible in the process list. */
   settings?: Readonly<Record<string, string>> | undefined;
 };
 
 export type EmbeddedPostgres = {
-  /** With the password: never to be logged. */
+  /** The URL with the password; it must never be logged. */
   url: string;
-  /** The server was running already. */
+  /** True if the server was already running. */
   adopted: boolean;
-  /** Of the server, such as "15.20". */
+  /** The server's version, such as "15.20". */
   version: string;
   /**
-   * Shuts the server down cleanly, unless another hub on this machine still uses it. Close the pool first: connections
-   * still open are cut. Safe to call twice.
+   * Shuts the server down cleanly, unless another hub on this machine still uses it. Close the pool first, because open connections are cut. A second
+   * call is harmless.
    */
   stop(): Promise<void>;
 };
@@ -65,7 +65,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     const password = (await readIfThere(paths.password)) ?? "";
     let stopped: Promise<void> | undefined;
     return {
-      // sslmode, because PGSSLMODE in the hub's environment would else apply; the server is on this machine.
+      // Without `sslmode`, PGSSLMODE in the hub's environment would apply. The server is on this machine, so TLS is not needed.
       url: `postgres://${DATABASE_USER}:${encodeURIComponent(password)}@127.0.0.1:${connection.port}/${DATABASE}?sslmode=disable`,
       adopted,
       version,
@@ -77,7 +77,10 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   });
 }
 
-/** One that another user runs, as earlier versions had it, is stopped to be started anew: adopted, it would stay that user's. */
+/**
+ * A server that runs as another user, as earlier versions set it up, is stopped and started anew. Adopting it would leave the database under that
+ * user's control.
+ */
 async function adoptOwn(paths: ClusterPaths, user: ServerUser): Promise<Connection | undefined> {
   const running = await adoptServer(paths);
   if (running === undefined || !(await isAnothers(paths.data, user))) return running;
@@ -114,13 +117,13 @@ async function createDatabase({ client }: Connection): Promise<void> {
 }
 
 /**
- * The launcher's connection stays open as long as its hub uses the server, so counting those of others tells whether
- * it may be stopped. Under the launch lock, so that a hub that is just starting is counted too.
+ * Each hub keeps its launcher connection open while it uses the server. Counting the other hubs' connections therefore tells whether the server may
+ * be stopped. The launch lock ensures that a hub that is just starting is counted too.
  */
 async function release(paths: ClusterPaths, connection: Connection, options: EmbeddedPostgresOptions): Promise<void> {
   await withLaunchLock(paths.lock, async () => {
     const others = await countOtherLaunchers(connection);
-    await connection.client.end().catch(() => undefined); // Cut meanwhile: closed is what it should be.
+    await connection.client.end().catch(() => undefined); // If the connection was cut, it is closed as it should be.
     if (options.stopOnClose === false) return;
     if (others > 0) {
       options.log.info("leaving the embedded database running for other hubs", { others });
@@ -131,7 +134,7 @@ async function release(paths: ClusterPaths, connection: Connection, options: Emb
   });
 }
 
-/** Zero when the connection is gone: then the server is too, or nothing is known of others. */
+/** Zero if the connection is lost: then the server is gone, or nothing is known about other hubs. */
 async function countOtherLaunchers({ client }: Connection): Promise<number> {
   try {
     const { rows } = await client.query<{ count: number }>(

@@ -1,13 +1,13 @@
 /**
- * Keeps two hubs that share a state folder from launching at once. Only an aid: initdb works in a folder of its own that
- * is renamed into place, and PostgreSQL itself guards its data folder, so a lock wrongly taken over harms nothing.
+ * Prevents two hubs that share a state folder from launching at once. A lock that is wrongly taken over does no harm: initdb works in a folder of its
+ * own that is renamed when complete, and PostgreSQL protects its data folder itself.
  */
 import { randomUUID } from "node:crypto";
 import { open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EmbeddedPostgresError } from "./error.ts";
 
-/** A holder touches its lock far more often than this, so an older one was left by a dead process (or a reused pid). */
+/** The holder touches its lock far more often than this. An older lock was left by a dead process, even if its pid is in use again. */
 const STALE_AFTER_MS = 30_000;
 const TOUCH_EVERY_MS = 3_000;
 const GIVE_UP_AFTER_MS = 300_000;
@@ -17,7 +17,7 @@ export async function withLaunchLock<T>(file: string, fn: () => Promise<T>): Pro
   await acquire(file, token);
   const touch = setInterval(() => {
     const now = new Date();
-    // A lock that cannot be touched goes stale, which is what it then should do.
+    // If the lock cannot be touched, it becomes stale, and that is right.
     utimes(file, now, now).catch(() => undefined);
   }, TOUCH_EVERY_MS);
   try {
@@ -57,7 +57,7 @@ async function isStale(file: string): Promise<boolean> {
     const { mtimeMs } = await stat(file);
     if (Date.now() - mtimeMs > STALE_AFTER_MS) return true;
     const pid = Number((await contentOf(file)).split(" ")[0]);
-    // Empty: created this instant and not yet written.
+    // An empty file was just created and has no content yet.
     return Number.isInteger(pid) && pid > 0 && !isAlive(pid);
   } catch (error) {
     if (isCode(error, "ENOENT")) return false;
@@ -65,7 +65,7 @@ async function isStale(file: string): Promise<boolean> {
   }
 }
 
-/** By rename, so that of several processes which see the same stale lock only one removes it. */
+/** Renames the lock before removing it, so only one of several processes removes the same stale lock. */
 async function setAside(file: string): Promise<void> {
   const aside = `${file}.${randomUUID()}`;
   try {

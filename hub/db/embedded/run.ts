@@ -1,18 +1,18 @@
 import { spawn } from "node:child_process";
 
-/** The user to drop to; undefined when this process is not root and runs the server as itself. */
+/** The user that runs the server. Undefined if this process is not root; the server then runs as the same user. */
 export type ServerUser = { name: string; uid: number; gid: number } | undefined;
 
 export type RunResult = {
-  /** null: killed by a signal, or not started at all (then `output` says why). */
+  /** Null if the program was killed by a signal or could not be started. In the latter case `output` holds the reason. */
   status: number | null;
   output: string;
 };
 
-/** The caller's PG* and locale variables would change what the server programs do. */
+/** A fixed environment, because the caller's PG* and locale variables would change the behaviour of the server's programs. */
 export const SERVER_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
 
-/** Runs a short program to its end as `user`; a program that cannot be started is a result, not an exception. */
+/** Runs a short program to its end as `user`. A program that cannot be started gives a result, not an exception. */
 export function run(program: string, args: readonly string[], user: ServerUser): Promise<RunResult> {
   return new Promise((resolve) => {
     const child = spawn(program, args, {
@@ -36,7 +36,7 @@ export function identity(user: ServerUser): { uid: number; gid: number } | Recor
   return user === undefined ? {} : { uid: user.uid, gid: user.gid };
 }
 
-/** Asked of the system as that user, because modes, groups, ACLs and every parent folder play a part. */
+/** Asks the system as that user, because modes, groups, ACLs and every parent folder decide. */
 export async function canEnter(folder: string, user: ServerUser): Promise<boolean> {
   const { status } = await run("/bin/sh", ["-c", 'cd "$1"', "sh", folder], user);
   return status === 0;

@@ -1,4 +1,7 @@
-/** PostgreSQL refuses to run as root, so a root hub runs it as a user that nothing else runs as: whoever is that user owns the database. */
+/**
+ * PostgreSQL refuses to run as root. A root hub therefore runs it as a user that runs nothing else, because every process of that user controls the
+ * database.
+ */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,19 +10,19 @@ import { EmbeddedPostgresError } from "./error.ts";
 import { withLaunchLock } from "./launch-lock.ts";
 import { run, type ServerUser } from "./run.ts";
 
-/** Made where it is missing and no other is named. */
+/** Created if it is missing and the operator named no other user. */
 export const OWN_USER = "muster-postgres";
 
-/** Of nobody in particular: any service that was given no user of its own may run as one of these. */
+/** Users that any service may run as if it has no user of its own. */
 const SHARED_NAMES = ["nobody", "daemon", "bin", "sys"];
 const SHARED_UIDS = [65_534, 4_294_967_294];
-/** What useradd ends with while another program is changing the list of users. */
+/** Exit codes of useradd while another program changes the list of users. */
 const IS_BUSY = [1, 9, 10];
 const MADE_WITHIN_MS = 15_000;
 const OTHERWISE =
   "Name an existing user that nothing else runs as in MUSTER_POSTGRES_USER, run the hub as an ordinary user, or set DATABASE_URL";
 
-/** The system whose users these are. */
+/** The system whose users are read and created; tests use another root. */
 const SYSTEM = { root: "/", useradd: "/usr/sbin/useradd" };
 
 export async function findServerUser(named: string | undefined, log: Log, system = SYSTEM): Promise<ServerUser> {
@@ -42,7 +45,7 @@ export async function findServerUser(named: string | undefined, log: Log, system
 const lookUp = async (name: string, root: string): Promise<ServerUser> =>
   parsePasswd(await readFile(join(root, "etc/passwd"), "utf8"), name);
 
-/** Several hubs may start at once, and two runs of useradd at once may both add the name. */
+/** Several hubs may start at once, and two simultaneous runs of useradd may both add the name. */
 async function makeUser({ root, useradd }: typeof SYSTEM, log: Log): Promise<ServerUser> {
   return withLaunchLock(
     join(root, "run/muster-postgres.lock"),
@@ -55,7 +58,7 @@ async function add({ root, useradd }: typeof SYSTEM, log: Log): Promise<ServerUs
   const words = ["--prefix", root, "--system", "--user-group", ...home, "--comment", "Muster's embedded database"];
   const deadline = Date.now() + MADE_WITHIN_MS;
   for (;;) {
-    // The system's own where it is the system's own list: a prefix keeps useradd from what else knows of users.
+    // `--prefix` is left out for the real system, because with it useradd ignores the system's other sources of users.
     const made = await run(useradd, [...words.slice(root === "/" ? 2 : 0), OWN_USER], undefined);
     if (made.status === 0) log.info("made the user that runs the embedded database", { user: OWN_USER });
     const user = await lookUp(OWN_USER, root);
@@ -72,7 +75,7 @@ async function add({ root, useradd }: typeof SYSTEM, log: Log): Promise<ServerUs
 export function parsePasswd(passwd: string, name: string): ServerUser {
   for (const line of passwd.split("\n")) {
     const [login, , uid, gid] = line.split(":");
-    // macOS writes nobody's ids as -2.
+    // macOS writes the ids of the user nobody as -2.
     if (login === name && uid && gid) return { name, uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 };
   }
   return undefined;

@@ -13,15 +13,15 @@ import { EmbeddedPostgresError } from "./error.ts";
 import { isServedHere, readPostmaster, removeStaleLock } from "./postmaster.ts";
 import { identity, SERVER_ENVIRONMENT, type ServerUser } from "./run.ts";
 
-/** Crash recovery of a big database takes its time; a server that makes no progress shows in its log. */
+/** Crash recovery of a big database takes long. The server's log shows whether it makes progress. */
 const START_WITHIN_MS = 300_000;
 const STOP_WITHIN_MS = 120_000;
 const LOG_BYTES_KEPT = 10_000_000;
 
-/** Connected to the database `postgres`, which every cluster has. */
+/** A connection to the database `postgres`, which every cluster has. */
 export type Connection = { client: Client; port: number };
 
-/** Connects to the server that already has this data folder open; undefined when there is none. */
+/** Connects to the server that already has this data folder open. Undefined if there is none. */
 export async function adoptServer(paths: ClusterPaths): Promise<Connection | undefined> {
   const deadline = Date.now() + START_WITHIN_MS;
   while (Date.now() < deadline) {
@@ -37,7 +37,7 @@ export async function adoptServer(paths: ClusterPaths): Promise<Connection | und
   throw timedOut(paths);
 }
 
-/** Starts the server so that it outlives this process, and waits until it answers. */
+/** Starts a server that outlives this process, and waits until it answers. */
 export async function startServer(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -53,7 +53,7 @@ export async function startServer(
       await writeFile(paths.port, String(port));
       return connection;
     }
-    // Another launcher may have been faster; else the port may have been taken since it was chosen.
+    // Another launcher may have started the server first, or another program has taken the chosen port.
     const other = await adoptServer(paths);
     if (other !== undefined) return other;
     if (attempt === 3)
@@ -62,7 +62,7 @@ export async function startServer(
   }
 }
 
-/** A clean, fast shutdown (open transactions are rolled back); returns when the data folder is free. */
+/** Shuts the server down cleanly and fast; open transactions are rolled back. Returns when the data folder is free. */
 export async function stopServer(paths: ClusterPaths): Promise<void> {
   const postmaster = await readPostmaster(paths.data);
   if (postmaster === undefined || (await isServedHere(paths.data)) === false) return;
@@ -79,7 +79,7 @@ export async function stopServer(paths: ClusterPaths): Promise<void> {
   }
 }
 
-/** Undefined when nothing answers there (yet). A port alone proves nothing: the server must have our data folder open. */
+/** Undefined if no server answers on the port. Another server may use the port, so the answering server must have this data folder open. */
 async function connectTo(paths: ClusterPaths, port: number): Promise<Connection | undefined> {
   const client = new Client({
     host: "127.0.0.1",
@@ -92,7 +92,7 @@ async function connectTo(paths: ClusterPaths, port: number): Promise<Connection 
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
   });
-  // Lost later on: `stop` notices by itself. During a query the query rejects as well.
+  // `stop` notices a connection that is lost later. During a query the query rejects as well.
   client.on("error", () => undefined);
   try {
     await client.connect();
@@ -117,7 +117,7 @@ async function isSameFolder(a: string, b: string): Promise<boolean> {
   return one?.ino === other.ino && one.dev === other.dev;
 }
 
-/** The remembered one first, so that the URL in an operator's psql keeps working. */
+/** Prefers the last port, so that the URL in an operator's psql stays valid. */
 async function choosePort(paths: ClusterPaths, attempt: number): Promise<number> {
   const remembered = Number(await readIfThere(paths.port));
   if (attempt === 1 && remembered > 0 && (await bindable(remembered)) !== undefined) return remembered;
@@ -137,7 +137,7 @@ function bindable(port: number): Promise<number | undefined> {
   });
 }
 
-/** Resolves once the program runs; the returned signal fires when it has ended. */
+/** Resolves when the program was spawned. The returned signal fires when the program has ended. */
 async function spawnServer(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -180,7 +180,7 @@ async function untilAnswering(paths: ClusterPaths, port: number, ended: AbortSig
   return undefined;
 }
 
-/** One file and its predecessor: the server says little, but it may say it for years. */
+/** Keeps one log file and its predecessor. The server logs little, but it may run for years. */
 async function openLog(file: string) {
   const size = await stat(file).then(
     (found) => found.size,

@@ -1,6 +1,6 @@
 /**
- * Gives a cluster that another user ran to the one who runs it from now on. What lies in it was the other user's to arrange: nothing that was not
- * theirs is given away, and no link is followed.
+ * Gives a cluster that another user ran to the user who runs it from now on. The former user could put anything into the folder. Files of other
+ * owners are therefore not given away, and no link is followed.
  */
 import { lchown, lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import type { Log } from "../../log.ts";
 import { EmbeddedPostgresError } from "./error.ts";
 import type { ServerUser } from "./run.ts";
 
-/** Undefined where there is no cluster yet. */
+/** Undefined if there is no cluster yet. */
 async function ownerOf(path: string): Promise<number | undefined> {
   try {
     return (await lstat(path)).uid;
@@ -18,7 +18,7 @@ async function ownerOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** Whether the data folder is another user's than the server's, whole or in part. */
+/** True if the data folder or its `PG_VERSION` belongs to another user than the server's. */
 export async function isAnothers(data: string, user: ServerUser): Promise<boolean> {
   if (user === undefined) return false;
   const owners = [await ownerOf(data), await ownerOf(join(data, "PG_VERSION"))];
@@ -26,8 +26,8 @@ export async function isAnothers(data: string, user: ServerUser): Promise<boolea
 }
 
 /**
- * To be called under the launch lock, while no server has the folder open. The folder is closed to the former user first and opened to the next one
- * last; `PG_VERSION` tells until then who the former one is, so that a takeover that was killed is gone on with.
+ * The caller holds the launch lock, and no server has the folder open. The folder is closed to the former user first and opened to the new user last.
+ * Until then `PG_VERSION` keeps the former owner, so a takeover that was killed can continue.
  */
 export async function takeOver(data: string, user: ServerUser, log: Log): Promise<void> {
   if (user === undefined || !(await isAnothers(data, user))) return;
@@ -53,7 +53,7 @@ async function giveAll(folder: string, former: number, user: NonNullable<ServerU
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     if (path === but) continue;
-    // A hard link to a file of somebody else's stays somebody else's.
+    // A hard link to a file of another owner keeps that owner.
     if ((await ownerOf(path)) === former) await lchown(path, user.uid, user.gid);
     if (entry.isDirectory()) await giveAll(path, former, user, but);
   }
