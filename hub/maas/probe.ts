@@ -9,7 +9,7 @@ type Check = SiteProbe["checks"][number];
 /** What a profile of the site requires of its MAAS. */
 export interface ProbedProfile {
   readonly name: string;
-  /** As deploy takes it, e.g. `ubuntu/noble`. */
+  /** The series in the form that the deploy call takes, e.g. `ubuntu/noble`. */
   readonly series: string;
   readonly architecture: string;
   readonly pxeIface: string;

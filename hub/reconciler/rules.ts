@@ -349,7 +349,7 @@ function otherInterval(node: NodeFacts, machine: MachineFacts, policy: PolicyFac
     expected: `hardware sync every ${wanted} s`,
   } as const;
   const is = `${nameOf(node, machine)} syncs its hardware to MAAS every ${runs} s instead of every ${wanted} s`;
-  // Told before, and to no effect.
+  // The agent was asked for this interval before and did not set it.
   const why =
     node.syncSeed?.asked === wanted
       ? "Its agent could not change that: an operator's own maas_hardware_sync.timer in /etc/systemd/system stays, and an agent older than this hub leaves MAAS's. Remove that timer, or upgrade the agent."

@@ -6,6 +6,7 @@ import { nextVerbOf, stopRequestOf } from "./workflows.ts";
 
 export const isoOrNull = (date: Date | null): string | null => date?.toISOString() ?? null;
 
+/** The fields of a read model that show a workflow's progress (lifecycle 4.2.1, 4.12, 5.7). */
 export const toProgress = (workflow: Workflow): WorkflowProgress => ({
   status: workflow.status,
   current_stage: workflow.stage,
