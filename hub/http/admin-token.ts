@@ -9,8 +9,8 @@ const NAME = "admin";
 const hash = (token: string): string => createHash("sha256").update(token).digest("hex");
 
 /**
- * The first start makes the admin token, in a file that only the owner reads; the database holds its hash. A file that is lost is made anew and
- * the old token is void then.
+ * The first start creates the admin token in a file that only its owner can read; the database holds its hash. If the file is lost, the next start
+ * creates a new token and the old one becomes invalid.
  */
 export async function ensureAdminToken(inTx: InTx, file: string): Promise<void> {
   await inTx(async (tx) => {
@@ -26,10 +26,13 @@ export async function ensureAdminToken(inTx: InTx, file: string): Promise<void> 
   });
 }
 
-/** Whether it is the file's: so the hub knows its operator by itself while the database, which holds every token's hash, is away. */
+/**
+ * True if the token is the one in the file. The hub can thus recognize its operator while the database, which holds the hashes of all tokens, is
+ * unreachable.
+ */
 export async function isAdminToken(file: string, token: string): Promise<boolean> {
   const present = (await readOrEmpty(file)).trim();
-  // By hash: the comparison's time tells nothing of the token.
+  // Hashes are compared, so the duration of the comparison reveals nothing about the token.
   return present !== "" && hash(present) === hash(token);
 }
 

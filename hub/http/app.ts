@@ -14,13 +14,16 @@ import { TokenBudgets } from "./token-budgets.ts";
 
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
-/** The admin API. Order: request id, body limit, who asks and how often, then each route's own (see `register`); one place for errors. */
+/**
+ * The admin API. The order for each request: request id, body limit, then authentication, budget and the rest in `register`. All errors are handled
+ * in one place.
+ */
 export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   const app = new Hono<Env>();
   app.use(async (c, next) => {
     c.set("requestId", requestIdOf(c.req.header("x-request-id")));
     c.header("x-request-id", c.get("requestId"));
-    // What an operator may see is for nobody's cache.
+    // No cache may store an answer, because only an operator may see it.
     c.header("cache-control", "no-store");
     await next();
   });
@@ -70,7 +73,7 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
 const matches = (template: string, path: string): boolean =>
   new RegExp(`^${template.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}$`).test(path);
 
-/** Pages run only the script that came with them. */
+/** A page may run only the script that is part of it; the nonce enforces this. */
 function servePage(c: Context<Env>, page: (nonce: string) => string): Response | Promise<Response> {
   const nonce = randomBytes(16).toString("base64");
   c.header(

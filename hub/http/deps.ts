@@ -12,21 +12,24 @@ import type { StoreState } from "../secrets/store-watch.ts";
 import type { Workflow } from "../workflows/engine/workflow.ts";
 import type { TokenRates } from "./token-budgets.ts";
 
-/** Asks a site's MAAS whether it is usable with this token, and fit for the profiles. Never throws for what MAAS says. */
+/** Checks whether a site's MAAS works with this token and fits the profiles. MAAS errors become failed checks and are never thrown. */
 export type ProbeMaas = (about: {
   readonly site: MaasSite;
   readonly token: Secret;
   readonly profiles: readonly MaasSiteProfile[];
 }) => Promise<SiteProbe>;
 
-/** What speaks against the region at this address being the known one; empty: it is. Never throws for what MAAS says. */
+/**
+ * Compares the region at an address with the known region. Returns the differences; an empty list means that it is the same region. MAAS errors
+ * become differences and are never thrown.
+ */
 export type CompareRegion = (about: {
   readonly address: string;
   readonly token: Secret;
   readonly known: KnownRegion;
 }) => Promise<readonly string[]>;
 
-/** What the admin API needs; composed in the hub's main. */
+/** The services that the admin API needs; the hub's main creates them. */
 export interface ApiDependencies {
   readonly db: Db;
   readonly inTx: InTx;
@@ -35,18 +38,18 @@ export interface ApiDependencies {
   readonly probe: ProbeMaas;
   readonly compareRegion: CompareRegion;
   readonly events: EventFeed;
-  /** Where hosts of manual mode reach the hub. */
+  /** The URL at which hosts of manual mode reach the hub. */
   readonly agentUrl: string;
-  /** Throws `SecretError` while the secret store has not given it. */
+  /** Throws `SecretError` while the secret store has not provided the CA. */
   readonly caBundlePem: () => string;
-  /** Likewise. */
+  /** Throws `SecretError` while the secret store has not provided the keys. */
   readonly authority: () => HubAuthority;
   readonly log: Log;
   readonly secretStore: () => StoreState;
   readonly takeDiagnostics: () => Promise<Diagnostics>;
-  /** Whether it is the token of the hub's own folder, which the hub knows without its database. */
+  /** True for the token in the hub's own folder, which the hub recognizes without its database. */
   readonly isAdminToken: (token: string) => Promise<boolean>;
-  /** Those of `budgets.ts`, unless it is a test's. */
+  /** The rates of `budgets.ts`; tests may set others. */
   readonly tokenRates?: TokenRates | undefined;
   readonly status: () => { readonly hub_id: string; readonly version: string; readonly agents: number };
 }

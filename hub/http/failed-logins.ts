@@ -2,9 +2,12 @@ import { recordAudit } from "../db/queries/api-requests.ts";
 import { addressKey } from "../gateway/address-budgets.ts";
 import type { ApiDependencies } from "./deps.ts";
 
-/** One line and one row an address in this time, with how many there were: whoever tries tokens must not fill log and audit. */
+/**
+ * Each address gets one log line and one audit row within this time, with the number of attempts. Many attempts thus cannot fill the log and the
+ * audit.
+ */
 const TELL_EVERY_MS = 60_000;
-/** Addresses that are remembered; beyond it they share one account. */
+/** The number of addresses that are counted separately. Further addresses share one account. */
 const MOST_ADDRESSES = 1_000;
 const OTHERS = "others";
 
@@ -17,11 +20,11 @@ interface Attempt {
 interface Account {
   toldAt: number;
   untold: number;
-  /** Tells of the rest at the end of the time. */
+  /** Reports the remaining attempts when the time is over. */
   timer: NodeJS.Timeout | null;
 }
 
-/** Tokens that are no token of this hub: told in log and audit, and never what was sent. */
+/** Failed logins: they are logged and audited, and the sent token is never written. */
 export class FailedLogins {
   readonly #deps: Pick<ApiDependencies, "inTx" | "log">;
   readonly #accounts = new Map<string, Account>();
@@ -38,7 +41,7 @@ export class FailedLogins {
     this.#tellEveryMs = tellEveryMs;
   }
 
-  /** The first is told at once, those that follow together. */
+  /** Reports the first attempt at once, and the following ones together. */
   note(attempt: Attempt): void {
     const now = this.#now();
     for (const [known, { toldAt }] of this.#accounts)

@@ -43,7 +43,7 @@ import { type Route, takesIdempotencyKey } from "./route.ts";
 
 type Schema = Record<string, unknown>;
 
-/** Bodies that clients give a type of their own. */
+/** Schemas that get a name of their own in the document, so that generated clients have a type for each. */
 const NAMED = {
   Problem,
   SiteCreate,
@@ -90,13 +90,13 @@ const NAMED = {
 const names = z.registry<{ id: string }>();
 for (const [id, schema] of Object.entries(NAMED)) names.add(schema, { id });
 
-/** What a schema's own metadata adds to the description of a request, and of an answer (`shared/api/extensions.ts`). */
+/** The keys of a schema's metadata that are copied into the description of requests and of answers (`shared/api/extensions.ts`). */
 const SAID: Readonly<Record<"input" | "output", readonly string[]>> = {
   input: ["description", "x-named-by"],
   output: ["description", "x-counts-failures"],
 };
 
-/** The names are in a registry of their own, so what a schema says of itself is put beside them here. */
+/** The names are in a separate registry, so the other metadata of a schema is added here. */
 const jsonSchemaOf = (schema: z.ZodType, io: "input" | "output"): Schema =>
   z.toJSONSchema(schema, {
     io,
@@ -109,7 +109,7 @@ const jsonSchemaOf = (schema: z.ZodType, io: "input" | "output"): Schema =>
     },
   }) as Schema;
 
-/** A named schema inside another one is a reference; zod puts what it refers to beside it, and the document has it in one place. */
+/** A named schema inside another one becomes a reference. zod adds the definitions beside each schema; the document has them in one place. */
 function schemaOf(schema: z.ZodType, io: "input" | "output"): Schema {
   const name = names.get(schema)?.id;
   if (name !== undefined) return { $ref: `#/components/schemas/${name}` };
@@ -130,12 +130,12 @@ function withReferences(value: unknown): unknown {
   );
 }
 
-/** What a client sends is described with defaults left out, what it gets with them in; no named schema is both. */
+/** Schemas of requests are described without their defaults, and schemas of answers with them. No named schema is used for both. */
 function components(): Schema {
   const sent = /(Create|Patch|Credentials|Upsert)$/;
   return Object.fromEntries(
     Object.entries(NAMED).map(([name, schema]) => {
-      // A schema with a name is itself put among the named ones, and the top is a reference to it.
+      // zod puts a schema with a name among the definitions, and the top level only refers to it.
       const { $defs: named, ...top } = jsonSchemaOf(schema, sent.test(name) ? "input" : "output");
       const { $schema: _dialect, id: _id, ...json } = (named as Record<string, Schema> | undefined)?.[name] ?? top;
       return [name, withReferences(json)];
@@ -175,7 +175,7 @@ const problem = {
   description: "A problem (RFC 9457)",
   content: { [PROBLEM_TYPE]: { schema: { $ref: "#/components/schemas/Problem" } } },
 };
-/** Of every route that needs a token, as each token has a budget. */
+/** The 429 answer of every route that needs a token, because each token has a budget. */
 const refusedForNow = {
   [API_ERRORS.rate_limited.status]: {
     ...problem,
@@ -221,7 +221,7 @@ function operation(route: Route): Schema {
   };
 }
 
-/** OpenAPI 3.1, made from the routes themselves (decision P4): what is not registered is not described, and the other way round. */
+/** OpenAPI 3.1, generated from the routes (decision P4). The document describes exactly the registered routes. */
 export function openApiDocument(routes: readonly Route[]): Schema {
   const paths: Record<string, Schema> = {};
   for (const route of routes)

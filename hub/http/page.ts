@@ -3,7 +3,7 @@ import { ApiError } from "../../shared/api/errors.ts";
 import { cursorContent, writeCursor } from "../db/cursor.ts";
 import { isStorable } from "./problem.ts";
 
-/** Query of every list. The cursor is opaque: it is where the last page ended, in the list's own order. */
+/** The query parameters of every list. The cursor is opaque to clients and marks the end of the previous page in the list's order. */
 export const pageQuery = {
   limit: z.coerce.number().int().min(1).max(200).default(50),
   cursor: z.string().min(1).max(512).optional(),
@@ -12,7 +12,7 @@ export const PageQuery = z.strictObject(pageQuery);
 
 const anyKeys = (keys: number) => z.array(z.string().refine(isStorable)).length(keys);
 
-/** The keys that a page begins after, of the given number or shape; null for the first page. */
+/** The keys after which a page begins, checked for their number or shape. Null for the first page. */
 export function readCursor(
   cursor: string | undefined,
   keys: number | z.ZodType<readonly string[]>,
@@ -25,19 +25,22 @@ export function readCursor(
   });
 }
 
-/** PostgreSQL's text of a time in UTC, which keeps the microseconds that a Date would cut off, and an id: where a list that is newest first ended. */
+/**
+ * The cursor of a list that is newest first: PostgreSQL's text of a time in UTC, and an id. The text keeps the microseconds that a Date would cut
+ * off.
+ */
 const Before = z.tuple([
   z.string().refine((text) => z.iso.datetime().safeParse(text.replace(" ", "T").replace(/\+00$/, "Z")).success),
   z.uuid(),
 ]);
 
-/** The same for a list by time and id, newest first. */
+/** Reads the cursor of a list that is ordered by time and id, newest first. */
 export function readBefore(cursor: string | undefined): readonly [string, string] | null {
   const [at, id] = readCursor(cursor, Before) ?? [];
   return at === undefined || id === undefined ? null : [at, id];
 }
 
-/** A page of rows that were asked for with one more than the limit. */
+/** Makes a page from rows that were queried with a limit of one more than the page's limit. */
 export function pageOf<Row, Item>(
   rows: readonly Row[],
   limit: number,

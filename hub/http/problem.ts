@@ -8,7 +8,7 @@ import { isUniqueViolation } from "./routes/rows.ts";
 
 const MAX_ERRORS = 50;
 
-/** What an operator is told of an error (decision P4). What is not expected says nothing of itself to the client. */
+/** Maps any error to the error that the client gets (decision P4). The text of an unexpected error is not sent to the client. */
 export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (isUniqueViolation(error))
@@ -47,11 +47,11 @@ export function problemResponse(c: Context, problem: Problem, retryAfterSeconds?
 
 type FieldError = { readonly pointer: string; readonly message: string };
 
-/** RFC 6901; the whole document is "". */
+/** A JSON pointer by RFC 6901; "" is the whole document. */
 const pointerTo = (path: readonly PropertyKey[]): string =>
   path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 
-/** Names each field at fault by a JSON pointer; unknown fields are named one by one. */
+/** Names each invalid field by a JSON pointer, and each unknown field separately. */
 function fieldErrors(error: z.ZodError): FieldError[] {
   return error.issues
     .flatMap((issue) =>
@@ -66,8 +66,8 @@ function fieldErrors(error: z.ZodError): FieldError[] {
 }
 
 /**
- * Text that no column keeps as it was sent: PostgreSQL refuses U+0000, and half a surrogate pair becomes U+FFFD on its way, which would make
- * another password of a password.
+ * False for text that PostgreSQL would not store unchanged. It refuses U+0000, and half a surrogate pair becomes U+FFFD, which would change a
+ * password.
  */
 export const isStorable = (text: string): boolean => !text.includes("\u0000") && text.isWellFormed();
 

@@ -27,10 +27,10 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 export const requestIdOf = (given: string | undefined): string =>
   given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
 
-/** `/x/{id}` as Hono writes it. */
+/** `/x/{id}` in Hono's notation. */
 const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
 
-/** The order of things for every route: who, may they, is the request valid, was it answered before, act with audit, answer. */
+/** Each route runs in this order: authentication, permission, validation, replay of a stored answer, the action with its audit, the answer. */
 export function register(app: Hono<Env>, route: Route, deps: ApiDependencies, guard: ApiGuard): void {
   app.on(route.method, honoPath(route.path), async (c) => {
     const actor = await authorize(c, route, deps, guard);
@@ -43,7 +43,7 @@ export function register(app: Hono<Env>, route: Route, deps: ApiDependencies, gu
 
 const PUBLIC: Actor = { name: "anonymous", role: "viewer" };
 
-/** What stands before every route: who tried tokens in vain, and how much each good one may ask. */
+/** The checks before every route: failed logins, and the budget of each valid token. */
 export interface ApiGuard {
   readonly failed: FailedLogins;
   readonly budgets: TokenBudgets;
@@ -81,7 +81,7 @@ async function authorize(
   return actor;
 }
 
-/** How long one waits for the database who can be known without it. */
+/** How long to wait for the database if the actor can be identified without it. */
 const LOOKUP_MS = 3_000;
 
 async function holderOf(
@@ -89,7 +89,7 @@ async function holderOf(
   route: Route,
   deps: ApiDependencies,
 ): Promise<Actor | null> {
-  // Looked up by hash: the comparison's time tells nothing of the token.
+  // The token is found by its hash, so the duration of the look-up reveals nothing about the token.
   const held = findApiToken(deps.db, tokenSha256);
   if (route.withoutDatabase !== true) return held;
   const known = held.then(
@@ -113,7 +113,7 @@ async function parseCall(c: Context<Env>, route: Route, actor: Actor, deps: ApiD
   };
 }
 
-/** A parameter that is given twice stays a list, which no schema takes: silently using one of the two would answer another question. */
+/** A parameter that is given twice stays a list, which every schema refuses. Using only one of the two values would answer a different question. */
 const queryOf = (c: Context<Env>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(c.req.queries()).map(([name, values]) => [name, values.length === 1 ? values[0] : values]),
@@ -142,11 +142,11 @@ function answer(c: Context<Env>, route: Route, result: unknown): Response {
 }
 
 async function answerStream(c: Context<Env>, stream: NonNullable<Route["stream"]>, call: Call): Promise<Response> {
-  // A proxy that gathers the answer before it hands it on would hand on nothing.
+  // A proxy that buffers the whole answer would never pass on a stream.
   const headers = { "content-type": "text/event-stream", "x-accel-buffering": "no" };
-  // The body of an answer to HEAD is dropped unread: a stream that was begun for it would have no reader to end it.
+  // The body of an answer to HEAD is never read, so nothing would end a stream that was opened for it.
   if (c.req.method === "HEAD") return c.body(null, 200, headers);
-  // An EventSource that has seen nothing may send the header empty.
+  // An EventSource without a last event may send an empty header.
   const lastEventId = c.req.header("last-event-id") || undefined;
   return c.body(await stream(call, { lastEventId, signal: c.req.raw.signal }), 200, headers);
 }
@@ -155,7 +155,7 @@ class KeyTaken extends Error {}
 
 async function answerWrite(c: Context<Env>, route: Route, call: Call, key: string | null): Promise<Response> {
   const { deps, actor } = call;
-  // Keyed by the caller's token: a bare hash of a body with a password in it could be guessed from the database.
+  // The hash is keyed with the caller's token. From a plain hash in the database somebody could guess a password in the body.
   const requestSha256 = createHmac("sha256", c.req.header("authorization") ?? "")
     .update(canonicalJson([route.method, c.req.path, call.body ?? null]))
     .digest("hex");
@@ -194,17 +194,19 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
     await tidy(route, call, route.after?.(call, prepared));
     return answer(c, route, body);
   } catch (error) {
-    // With an unknown outcome the rows may be there, and must not lose what they point at.
+    // If the outcome is unknown, the rows may exist, and what they refer to must stay.
     if (!(error instanceof CommitOutcomeUnknownError)) await tidy(route, call, route.abandon?.(call, prepared));
     if (!(error instanceof KeyTaken) || key === null) throw error;
-    // Two requests with one key at once: the other one was first, and its answer is this one's too.
+    // Two requests used the same key at once. The other one was first, and its answer is also the answer to this one.
     const first = await replay(c, call, key, requestSha256);
     if (first === null) throw error;
     return first;
   }
 }
 
-/** What is outside the database and of no use now; failing at it must hide neither that the write took effect nor why it did not. */
+/**
+ * Removes things outside the database that are no longer needed. If the removal fails, the request's own result or error must still reach the client.
+ */
 async function tidy(route: Route, call: Call, removal: Promise<void> | undefined): Promise<void> {
   await removal?.catch((error: unknown) => {
     call.deps.log.warn("what a request left of no use could not be removed", {

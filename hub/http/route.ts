@@ -8,19 +8,19 @@ export interface Actor {
   readonly role: ApiRole;
 }
 
-/** One request as a route sees it: everything parsed. */
+/** One request for a route, with all inputs parsed. */
 export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly params: P;
   readonly query: Q;
   readonly body: B;
   readonly actor: Actor;
   readonly requestId: string;
-  /** Value of If-Match without its quotes; null when absent. */
+  /** The value of If-Match without its quotes. Null if the header is missing. */
   readonly ifMatch: string | null;
   readonly deps: ApiDependencies;
 }
 
-/** An answer with its version, for a later If-Match. */
+/** An answer with its version, which the client sends back as If-Match. */
 export class Versioned<R> {
   readonly body: R;
   readonly etag: string;
@@ -31,10 +31,10 @@ export class Versioned<R> {
 }
 
 export interface Audit {
-  /** e.g. `maas-sites/<id>`. */
+  /** For example `maas-sites/<id>`. */
   readonly target: string;
   readonly reason?: string;
-  /** Never a secret. */
+  /** Details of the action; never a secret. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 export interface Written<R> {
@@ -43,7 +43,7 @@ export interface Written<R> {
 }
 
 interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType> {
-  /** The verb of the design, e.g. `createMaasSite`; unique. */
+  /** The unique name of the operation, e.g. `createMaasSite`. */
   readonly operationId: string;
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
@@ -58,40 +58,40 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
 interface ReadRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>
   extends RouteBase<P, Q, B, R> {
   readonly permission: "public" | "read";
-  /** Answered while the database is away too, to whoever has the token of the hub's own folder. */
+  /** True if the route also answers while the database is unreachable, to a client with the token of the hub's own folder. */
   readonly withoutDatabase?: true;
   read(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<z.input<R> | Versioned<z.input<R>>>;
 }
 interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType, X>
   extends RouteBase<P, Q, B, R> {
   readonly permission: "write";
-  /** The answer holds a secret, so it is not kept for an Idempotency-Key, and none is taken. */
+  /** True if the answer holds a secret. Such an answer is never stored, so the route refuses an Idempotency-Key. */
   readonly answersSecret?: true;
-  /** What must happen outside a transaction, e.g. asking MAAS or writing a secret. */
+  /** Work that must happen outside a transaction, e.g. a call to MAAS or writing a secret. */
   before?(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<X>;
-  /** Takes back what `before` did outside the database, when the transaction did not take effect. */
+  /** Undoes what `before` did outside the database, if the transaction failed. */
   abandon?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, prepared: X): Promise<void>;
-  /** Runs in one transaction with the audit row and the Idempotency-Key's answer. */
+  /** Runs in one transaction together with the audit row and the stored answer of the Idempotency-Key. */
   write(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx, prepared: X): Promise<Written<z.input<R>>>;
-  /** Removes outside the database what the transaction has ended the use of; only once that took effect. Failing, it leaves something that nobody uses. */
+  /** Removes things outside the database that the committed transaction made useless. If this fails, it leaves something that nothing uses. */
   after?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, prepared: X): Promise<void>;
 }
 
-/** What a stream is asked for beside its query. */
+/** The inputs of a stream besides its query. */
 export interface StreamCall {
   readonly lastEventId: string | undefined;
-  /** Aborted when the client is gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
 interface StreamRoute<P extends z.ZodType, Q extends z.ZodType, R extends z.ZodType>
   extends RouteBase<P, Q, z.ZodType, R> {
   readonly permission: "read";
-  /** Server-sent events; `response` is the schema of each one's data. */
+  /** Returns server-sent events. `response` is the schema of each event's data. */
   stream(call: Call<z.output<P>, z.output<Q>>, about: StreamCall): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** A route as the registrar sees it; its types were checked where it was defined. */
+/** A route without its type parameters; its types were checked where it was defined. */
 export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodType> {
   readonly permission: "public" | "read" | "write";
   readonly withoutDatabase?: true;
@@ -104,7 +104,7 @@ export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodT
   readonly after?: (call: Call, prepared: unknown) => Promise<void>;
 }
 
-/** An answer that holds a secret is kept nowhere, so it can be given only once. */
+/** An answer that holds a secret is never stored, so it cannot be replayed for an Idempotency-Key. */
 export const takesIdempotencyKey = ({ method, permission, answersSecret }: Route): boolean =>
   method === "POST" && permission === "write" && answersSecret !== true;
 

@@ -7,7 +7,7 @@ import type { TlsFiles } from "./tls-files.ts";
 const LIMITS = { maxHeaderSize: 16_384, headersTimeout: 15_000, requestTimeout: 60_000, keepAliveTimeout: 10_000 };
 const HANDSHAKE_WITHIN_MS = 10_000;
 
-/** Serves the admin API, in clear text where no TLS is given; limits keep a slow or huge request from holding the hub. */
+/** Serves the admin API, without TLS if none is given. Limits keep slow or huge requests from blocking the hub. */
 export async function startAdminServer(
   app: { fetch: (request: Request) => Response | Promise<Response> },
   at: { host: string; port: number; tls?: TlsFiles | null },

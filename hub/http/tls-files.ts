@@ -1,4 +1,6 @@
-/** The admin listener's certificate and key: an operator's own files, which are read again when they change and when the hub gets SIGHUP. */
+/**
+ * The certificate and key of the admin listener, from the operator's own files. The hub reads them again when they change and when it gets SIGHUP.
+ */
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
@@ -7,13 +9,13 @@ import type { Log } from "../log.ts";
 import { type Periodic, periodically } from "../timing/periodically.ts";
 
 export interface TlsPaths {
-  /** PEM: the server's certificate first, then those between it and its CA. */
+  /** PEM: the server's certificate first, then the intermediate certificates. */
   readonly certFile: string;
   /** PEM, without a passphrase. */
   readonly keyFile: string;
 }
 
-/** Says which setting to correct, and nothing of what the files hold. */
+/** The message names the setting to correct, and reveals nothing of the files' content. */
 export class TlsFilesError extends Error {
   override readonly name = "TlsFilesError";
 }
@@ -48,11 +50,14 @@ async function readPair({ certFile, keyFile }: TlsPaths): Promise<Pair> {
 
 export interface TlsFiles {
   context(): SecureContextOptions;
-  /** Serves new connections with what the files hold from then on; those that are open stay. */
+  /** Serves new connections with the files' present content. Open connections keep theirs. */
   follow(server: { setSecureContext(context: SecureContextOptions): void }): { close(): Promise<void> };
 }
 
-/** Throws where the files are of no use: the hub then does not start. Later such files are told of once, and the last good ones stay. */
+/**
+ * Throws if the files cannot be used, so that the hub does not start. If later files cannot be used, one warning is logged and the last valid ones
+ * stay in use.
+ */
 export async function openTlsFiles(paths: TlsPaths, log: Log, everyMs = LOOK_EVERY_MS): Promise<TlsFiles> {
   let pair = await readPair(paths);
   const context = (): SecureContextOptions => ({ cert: pair.cert, key: pair.key.reveal(), minVersion: "TLSv1.2" });

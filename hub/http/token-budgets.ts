@@ -9,12 +9,12 @@ interface Account {
   readonly buckets: Map<TokenKind, Bucket>;
 }
 
-/** Beyond it accounts that say nothing any more are forgotten; a hub has a few tokens, and those that it does not know have none. */
+/** Above this number, accounts with full budgets are forgotten. A hub has only a few tokens, and unknown tokens get no account. */
 const SWEEP_BEYOND = 1_000;
 
 /**
- * What each token of the admin API may ask of this hub. By the token's hash, so that who is over the budget is told so before the database is asked for the
- * token: a script that has run away costs others nothing.
+ * How many requests each token of the admin API may send to this hub. Budgets are kept by the token's hash, so a token over its budget is refused
+ * without a database query. A script out of control thus does not slow down other clients.
  */
 export class TokenBudgets {
   readonly #rates: TokenRates;
@@ -30,7 +30,7 @@ export class TokenBudgets {
     return this.#accounts.size;
   }
 
-  /** Whether the token was good when it was used last; then the request is charged, and refused by throwing where the budget is used up. */
+  /** True if the token was valid when it was last used. The request is then charged to its budget, and an exhausted budget throws. */
   chargeKnown(tokenSha256: string, kinds: readonly TokenKind[]): boolean {
     const account = this.#accounts.get(tokenSha256);
     if (account === undefined) return false;
@@ -38,7 +38,7 @@ export class TokenBudgets {
     return true;
   }
 
-  /** The first request of a token that turned out to be good. */
+  /** Charges the first request of a token that turned out to be valid. */
   chargeNew(tokenSha256: string, name: string, kinds: readonly TokenKind[]): void {
     const account = this.#accounts.get(tokenSha256) ?? { name, buckets: new Map() };
     this.#accounts.set(tokenSha256, account);

@@ -1,4 +1,4 @@
-/** `npm run openapi`: writes the API's description to docs/openapi.json, where reviews see what a change of a route means. */
+/** `npm run openapi`: writes the API description to docs/openapi.json, so that a review shows the effect of a changed route. */
 import { writeFileSync } from "node:fs";
 import { openApiDocument } from "./openapi.ts";
 import { ROUTES } from "./routes/index.ts";

@@ -15,7 +15,7 @@ import { type Route, readRoute, writeRoute } from "../route.ts";
 
 const path = "/api/v1/admin/authority";
 const tag = "authority";
-/** Of the hosts that do not know the next keys yet, so many are named. */
+/** The number of hosts without the next keys that an answer names. */
 const MOST_NAMED = 50;
 
 const keysOf = ({ ca_pem, order_key }: { ca_pem: string; order_key: string }) => {

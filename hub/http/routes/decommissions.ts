@@ -37,7 +37,7 @@ async function mustFindDecommission(db: Db | Tx, id: WorkflowId): Promise<Decomm
   return found;
 }
 
-/** What the node is to be once the operation has completed; null: what it was. */
+/** The node's status after the operation has completed. Null if the status does not change. */
 const NODE_BECOMES = { drain: "retired", remove: "deleted", release: null } as const satisfies Record<
   DecommissionMode,
   NodeStatus | null
@@ -157,7 +157,7 @@ const getDecommission = readRoute({
 
 const VerbBody = z.strictObject({ reason: z.string().min(1).max(512) });
 
-/** The verbs of onboardings, by the same table of legality (lifecycle 4.9, state model 8). */
+/** The same verbs as for onboardings, with the same table of allowed verbs (lifecycle 4.9, state model 8). */
 const verbRoute = (verb: Verb) =>
   writeRoute({
     operationId: `${verb.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())}Decommission`,

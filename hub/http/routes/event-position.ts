@@ -4,11 +4,11 @@ import type { Db, Tx } from "../../db/tx.ts";
 import { Position } from "../../events/cloud-event.ts";
 import { readCursor } from "../page.ts";
 
-/** The position that a cursor of the list of events stands for; 0 without one. */
+/** The position in the list of events that a cursor names; 0 without a cursor. */
 export const positionOfCursor = (cursor: string | undefined): bigint =>
   BigInt(readCursor(cursor, Position)?.[0] ?? "0");
 
-/** Throws `position_gone` when what came after the position may have been removed, or the position is not one of this database. */
+/** Throws `position_gone` if events after the position may have been removed, or if the position is not from this database. */
 export async function mustHavePosition(db: Db | Tx, position: bigint): Promise<void> {
   if (await hasPosition(db, position)) return;
   throw new ApiError(

@@ -11,9 +11,9 @@ import { readRoute, streamRoute } from "../route.ts";
 import { mustHavePosition, positionOfCursor } from "./event-position.ts";
 
 const tag = "events";
-/** Of one hub: each holds a connection and asks the database when there is news. */
+/** The limit for one hub. Each stream holds a connection, and queries the database for new events. */
 const MOST_STREAMS = 100;
-/** Of one token: others have theirs, whatever one client forgets to close. */
+/** The limit for one token, so that streams which one client forgot to close do not block others. */
 export const MOST_STREAMS_OF_ONE = 20;
 
 const listEvents = readRoute({
@@ -29,7 +29,7 @@ const listEvents = readRoute({
   read: async ({ query, deps }) => {
     const after = positionOfCursor(query.cursor);
     const rows = await listDomainEvents(deps.db, { after, limit: query.limit + 1 });
-    // After they were read: none of them was removed meanwhile.
+    // This check follows the read, so it proves that no event of the page was removed in between.
     await mustHavePosition(deps.db, after);
     return pageOf(rows, query.limit, positionOf, toCloudEvent);
   },
@@ -43,10 +43,10 @@ const streamEvents = streamRoute({
   summary: "Follow domain events as server-sent events; Last-Event-ID or a cursor goes on after an event",
   permission: "read",
   query: z.strictObject({
-    /** Where to begin without a cursor. */
+    /** Where the stream begins without a cursor. */
     from: z.enum(["now", "oldest"]).default("now"),
     cursor: PageQuery.shape.cursor,
-    /** Types or patterns, separated by commas. */
+    /** Event types or patterns, separated by commas. */
     types: z
       .string()
       .transform((text) => text.split(","))
@@ -67,7 +67,7 @@ const streamEvents = streamRoute({
   },
 });
 
-/** Asked with nothing between it and the stream: of many requests at once, none gets in beyond the last place. */
+/** No other code runs between this check and the opening of the stream, so simultaneous requests cannot exceed the limit. */
 function mustHaveRoom(feed: EventFeed, holder: string): void {
   if (feed.listeners >= MOST_STREAMS)
     throw new ApiError("unavailable", `This hub serves ${MOST_STREAMS} streams already. Try again, or another hub.`);

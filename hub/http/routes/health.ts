@@ -9,7 +9,7 @@ import { readRoute, writeRoute } from "../route.ts";
 import { mustFindSite } from "./maas-sites.ts";
 
 const tag = "health";
-/** What keeps the hub from its secret store; `ok`: nothing. Looked at every few seconds, not for each request. */
+/** Why the hub cannot use its secret store; `ok` if it can. The state is checked every few seconds, not for each request. */
 const StoreCode = z.enum(["ok", ...SECRET_ERRORS]);
 
 const live = readRoute({
@@ -71,7 +71,7 @@ const status = readRoute({
   },
 });
 
-/** A site's own bridge may ring; nothing is believed from the call itself (decision M8). */
+/** A site's own notification bridge may call this route. The call only triggers a poll; nothing in it is trusted (decision M8). */
 const wake = writeRoute({
   operationId: "wakeMaasSiteWatcher",
   method: "POST",

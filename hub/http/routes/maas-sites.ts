@@ -168,7 +168,7 @@ const updateMaasSite = writeRoute({
   },
 });
 
-/** Only what takes the address is refused: sites that share one from before that was looked at may be changed, and disabled. */
+/** Only a change that takes an address is checked. Older sites that already share an address can still be changed and disabled. */
 async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch, moves: boolean): Promise<void> {
   const enables = site.status === "disabled" && body.status === "active";
   if (!moves && !enables) return;
@@ -176,7 +176,7 @@ async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch, moves: bo
   await mustBeSoleAtAddress(tx, taken, moves ? "/api_base_url" : "/status");
 }
 
-/** The caller holds the site's lock, as whoever disables a profile does. */
+/** The caller holds the site's lock, and code that disables a profile takes the same lock. */
 async function checkDefaultProfile(tx: Tx, siteId: SiteId, body: SitePatch): Promise<void> {
   if (body.default_profile_id === undefined) return;
   const profile = await readProfile(tx, siteId, body.default_profile_id);

@@ -75,7 +75,7 @@ const createBootstrapCommand = writeRoute({
   },
 });
 
-/** Where a new identity helps. A node that an operation holds is that operation's. */
+/** The statuses in which a new identity helps. A node that an operation holds is left to that operation. */
 const RE_ENROLLED: ReadonlySet<NodeStatus> = new Set(["active", "offline", "quarantined"]);
 
 const reEnrollNode = writeRoute({

@@ -24,7 +24,7 @@ const NodeCordon = z.strictObject({
 });
 const ReportsCleared = z.strictObject({ node_id: NodeId, conditions: z.int(), signals: z.int() });
 const path = "/api/v1/admin/nodes/{id}";
-/** What a person does to one node, with a reason. */
+/** An action of a person on one node, with a reason. */
 const operation = {
   method: "POST",
   tag: "nodes",
@@ -57,7 +57,7 @@ const activateNode = writeRoute({
       const message = `Node ${node.hostname} is ${node.status}; only a retired node is activated.`;
       throw new ApiError("conflict", message, { context: { node_id: node.id, node_status: node.status } });
     }
-    // A node that is active already may have a host that its last undrain could not open: asking again is the way to try again.
+    // The host of an active node may still be closed because its last undrain failed. Activating the node again then repeats the undrain.
     const closed = await closedHosts(tx, [node.id]);
     if (step.kind === "moved" || closed.has(node.id)) await openHost(tx, { nodeId: node.id, reason: body.reason });
     return {

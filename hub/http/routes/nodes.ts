@@ -22,7 +22,7 @@ import { readRoute, writeRoute } from "../route.ts";
 const NodeParams = z.strictObject({ id: NodeId });
 const tag = "nodes";
 const path = "/api/v1/admin/nodes";
-/** A check that no agent answers is of no use later. */
+/** The result of a check is useless later, so a check that no agent takes expires. */
 const CHECK_DEADLINE_SECONDS = 300;
 
 function toSummary({ node, session, maasSystemId, conditions, hostClosed }: NodeRow): z.input<typeof NodeSummary> {
@@ -113,7 +113,7 @@ const getNode = readRoute({
         observed_at: condition.observedAt.toISOString(),
         expires_at: condition.expiresAt?.toISOString() ?? null,
       })),
-      // One that an older hub took need not be one to this.
+      // An older hub may have stored an inventory that this version cannot parse.
       inventory: Inventory.safeParse(inventory).data ?? null,
       maas:
         machine === null

@@ -66,7 +66,7 @@ const cancel = writeRoute({
   body: z.strictObject({ reason, failed: z.boolean().default(false) }),
   status: 200,
   response: BatchVerbResult,
-  // In transactions of its own, a few hosts each (see `cancelBatch`); what is left of it for this one is to say what came of it.
+  // Runs in separate transactions, a few hosts each (see `cancelBatch`). This route's own transaction only writes the audit.
   before: async ({ params, body, actor, requestId, deps }) => {
     const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
     return cancelBatch(deps.inTx, deps.workflows, params.id, { ...by, failed: body.failed });
@@ -85,7 +85,7 @@ const recover = writeRoute({
   body: z.strictObject({ reason, failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).optional() }),
   status: 200,
   response: BatchVerbResult,
-  // In transactions of its own, a few hosts each (see `recoverBatch`); what is left of it for this one is to say what came of it.
+  // Runs in separate transactions, a few hosts each (see `recoverBatch`). This route's own transaction only writes the audit.
   before: async ({ params, body, actor, requestId, deps }) => {
     const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
     return recoverBatch(deps.inTx, deps.workflows, params.id, { ...by, failureClass: body.failure_class });

@@ -138,8 +138,8 @@ const getPowerOverride = readRoute({
 });
 
 /**
- * Puts its mark on the version that the caller has read, so that of two changes at once only one goes on to the secret store, and no
- * transaction waits for that.
+ * Gives the row a new version before the login is written. Of two simultaneous changes only one then reaches the secret store, and no transaction
+ * waits for the store.
  */
 async function claim(deps: ApiDependencies, params: OverrideParams, version: string): Promise<void> {
   if (!(await touchPowerOverride(deps.db, params.override_id, version))) throw changedMeanwhile("override");
@@ -179,7 +179,7 @@ const updatePowerOverride = writeRoute({
   },
 });
 
-/** Deleting an override has removed its login: enabled without one, it would fail the host's next onboarding. */
+/** Deleting an override removes its login. If it were enabled without a login, the host's next onboarding would fail. */
 async function mustHaveLogin(deps: ApiDependencies, vaultPath: string): Promise<void> {
   await deps.secrets.read(vaultPath).catch((error: unknown) => {
     if (!(error instanceof SecretError) || error.code !== "secret_missing") throw error;
@@ -203,7 +203,7 @@ const deletePowerOverride = writeRoute({
   params: OverrideParams,
   status: 204,
   response: z.null(),
-  // Disabled first: nothing may choose a path whose secret is gone.
+  // The override is disabled first, so that no onboarding chooses a path whose secret is removed.
   before: async ({ params, deps }) => {
     const { override } = await mustFind(deps.db, params);
     await disablePowerOverride(deps.db, override.id);

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Profile, ProfileCreate } from "../../../shared/api/sites.ts";
 import type { MaasSiteProfile } from "../../db/schema/index.ts";
 
-/** Field of the API -> column of the table, each once. */
+/** The table's column for each field of the API. */
 const COLUMNS = {
   name: "name",
   description: "description",
@@ -46,7 +46,7 @@ type Columns = (typeof COLUMNS)[keyof typeof COLUMNS];
 export const profileColumns = (fields: ProfileCreate): Pick<MaasSiteProfile, Columns> =>
   renamed(fields) as Pick<MaasSiteProfile, Columns>;
 
-/** Only the fields that are given. */
+/** The columns of the fields that are not undefined. */
 export const givenProfileColumns = (
   fields: { readonly [K in keyof ProfileCreate]?: ProfileCreate[K] | undefined },
 ): Partial<Pick<MaasSiteProfile, Columns>> => renamed(fields);

@@ -29,7 +29,7 @@ const nameTaken = (): ApiError =>
     errors: [{ pointer: "/name", message: "is taken" }],
   });
 
-/** Found here rather than by the first host that is onboarded with it. */
+/** Refuses an endless pattern when the profile is written, and not when the first host is onboarded with it. */
 function mustEnd(pattern: string | undefined): void {
   if (pattern === undefined || !isEndless(pattern)) return;
   throw new ApiError(
@@ -104,7 +104,7 @@ const getProfile = readRoute({
   },
 });
 
-/** A profile that is no default one is none, and not chosen for one, until the transaction ends. */
+/** Refuses the site's default profile. The site's lock keeps the profile from becoming the default until the transaction ends. */
 async function mustNotBeDefault(tx: Tx, siteId: SiteId, id: ProfileId): Promise<void> {
   const site = await lockSite(tx, siteId);
   if (site.defaultProfileId === id)
@@ -114,7 +114,7 @@ async function mustNotBeDefault(tx: Tx, siteId: SiteId, id: ProfileId): Promise<
     );
 }
 
-/** The TTL rule holds for what results, so the patch is merged before it is checked (lifecycle 12, question 2). */
+/** The rule about the token's lifetime must hold for the changed profile, so the patch is merged before the check (lifecycle 12, question 2). */
 async function changeProfile(
   tx: Tx,
   siteId: SiteId,
@@ -182,7 +182,7 @@ async function defaultProfileOf(db: Db | Tx, siteId: SiteId): Promise<MaasSitePr
   return mustFindProfile(db, siteId, site.defaultProfileId);
 }
 
-/** The specification's site policy is the default profile (decision W4). */
+/** The site policy of the specification is the site's default profile (decision W4). */
 const getPolicy = readRoute({
   operationId: "getMaasSitePolicy",
   method: "GET",

@@ -21,7 +21,7 @@ const NodeParams = z.strictObject({ id: NodeId });
 const path = "/api/v1/admin/nodes/{id}";
 const tag = "readiness";
 
-/** Held until the end of the transaction, so that no new provisioning comes between its generation and what is written for it. */
+/** Locks the node until the transaction ends, so that its generation cannot change before the signal is written for it. */
 async function livingNode(tx: Tx, id: NodeId): Promise<Node> {
   const node = await lockNode(tx, id);
   if (node === null) throw new ApiError("not_found", `There is no node ${id}.`);
@@ -59,7 +59,7 @@ const postReadinessSignal = writeRoute({
   },
 });
 
-/** Names of their own are a node's for as long as nobody clears them: so many of them and no more. */
+/** Conditions of types that Muster does not know stay until somebody clears them, so their number for each node is limited. */
 async function mustHaveRoom(tx: Tx, node: Node, { conditions }: ForeignReadinessSignal): Promise<void> {
   const known = await readOwnTypes(tx, node.id);
   const told = conditions.map(({ type }) => type).filter((type) => !Object.hasOwn(CONDITION_TYPES, type));
@@ -70,7 +70,7 @@ async function mustHaveRoom(tx: Tx, node: Node, { conditions }: ForeignReadiness
     );
 }
 
-/** An id that was used for another node must not look like a signal that was taken. */
+/** A signal id that was used for another node must not look like an accepted signal. */
 async function refuseForeignId(tx: Tx, node: Node, signalId: string): Promise<void> {
   if (!(await isSignalOf(tx, node.id, signalId)))
     throw new ApiError("conflict", `Signal ${signalId} was another node's. Send a new signal_id for each signal.`);
@@ -89,7 +89,7 @@ const issueReportToken = writeRoute({
   response: ReportTokenIssued,
   write: async ({ params, deps }, tx) => {
     const { id: nodeId, generation } = await livingNode(tx, params.id);
-    // Hexadecimal, since cloud-init takes a `$` in an address for a name to fill in, and YAML much else for its own.
+    // Hexadecimal, because cloud-init would expand a `$` in an address, and YAML gives other characters a meaning.
     const token = randomBytes(32).toString("hex");
     await putReportToken(tx, { nodeId, generation, tokenSha256: tokenHash(token) });
     const base = deps.agentUrl.replace(/\/+$/, "");

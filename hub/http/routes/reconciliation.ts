@@ -160,7 +160,7 @@ const reset = writeRoute({
       subject: `maas-sites/${site_id}`,
       data: { site_id, kind, by: actor.name, accept_drift },
     });
-    // What it held back is done, or is over, by a sweep from now.
+    // A sweep now performs the moves that the breaker held back, or finds that they are no longer needed.
     await requestSweep(tx, site_id);
     return {
       body: toBreaker(row, await databaseNow(tx)),

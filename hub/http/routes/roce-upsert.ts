@@ -2,28 +2,28 @@ import type { ParsedRoceRow, RoceAssignmentRow, RoceAssignmentWritten } from "..
 
 type Outcome = RoceAssignmentWritten["items"][number];
 
-/** What the plan has to know of a row that is there already. */
+/** The facts about a stored row that the plan needs. */
 interface Kept {
   readonly hostname: string;
   readonly interface: string;
   readonly ipv4Cidr: string;
 }
 interface RocePlan<K> {
-  /** One for each row of the request, in its order. */
+  /** One outcome for each row of the request, in the same order. */
   readonly outcomes: readonly Outcome[];
-  /** Rows to write, each with the one whose place it takes. */
+  /** The rows to write, each with the stored row that it replaces. */
   readonly changes: readonly { readonly row: RoceAssignmentRow; readonly replaces: K | null }[];
 }
 
 const placeOf = (row: { readonly hostname: string; readonly interface: string }): string =>
   `${row.hostname} ${row.interface}`;
-/** `172.30.9.61` of `172.30.9.61/31`: with another prefix it is the same address still. */
+/** `172.30.9.61` for `172.30.9.61/31`. The same address with another prefix length is still the same address. */
 const addressOf = (cidr: string): string => cidr.split("/", 1)[0] ?? "";
 
 /**
- * What becomes of each row of an upsert (lifecycle 3.3). A row is refused that is not valid, is for the place of an earlier one, or wants an
- * address that another interface has; no other row suffers for it. Rows may exchange addresses among themselves; where one of those is
- * refused it keeps its address, so the row that wanted that is refused too.
+ * Plans each row of an upsert (lifecycle 3.3). A row is refused if it is invalid, if an earlier row names the same host and interface, or if another
+ * interface has its address. A refused row does not affect the others. Rows may exchange addresses. If one of them is refused it keeps its address,
+ * so the row that wanted that address is refused too.
  */
 export function planRoceUpsert<K extends Kept>(items: readonly ParsedRoceRow[], kept: readonly K[]): RocePlan<K> {
   const faults = new Map<number, string>();
@@ -58,7 +58,9 @@ export function planRoceUpsert<K extends Kept>(items: readonly ParsedRoceRow[], 
 
 type Rows = readonly (RoceAssignmentRow | null)[];
 
-/** Of two rows for one place, or with one address, the first one counts; but whoever has the address already keeps it. */
+/**
+ * Of two rows for the same host and interface, or with the same address, the first one counts. A row that already has the address takes precedence.
+ */
 function refuseRepeated(rows: Rows, faults: Map<number, string>, keptAt: ReadonlyMap<string, Kept>): void {
   const places = new Map<string, number>();
   const addresses = new Map<string, number>();
@@ -82,7 +84,7 @@ function refuseRepeated(rows: Rows, faults: Map<number, string>, keptAt: Readonl
   });
 }
 
-/** Refuses the rows whose address stays with another interface, as it looks with what is refused by now. */
+/** Refuses rows whose address stays with another interface, considering the rows that are already refused. */
 function refuseTaken(rows: Rows, faults: Map<number, string>, holders: ReadonlyMap<string, Kept>): void {
   const goesTo = new Map<string, string>();
   rows.forEach((row, index) => {

@@ -1,6 +1,6 @@
 import { ApiError } from "../../../shared/api/errors.ts";
 
-/** The version of a resource that was there a moment ago. */
+/** The version of a resource that existed a moment ago; throws if it is gone now. */
 export function stillThere(version: string | null): string {
   if (version === null) throw new ApiError("not_found", "The resource is not there any more.");
   return version;
@@ -9,7 +9,7 @@ export function stillThere(version: string | null): string {
 export const isUniqueViolation = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "23505";
 
-/** Who changes a resource says which version of it they have read (decision P4). */
+/** A client that changes a resource must name the version that it has read (decision P4). */
 export function mustMatch(ifMatch: string | null): string {
   if (ifMatch === null)
     throw new ApiError("precondition_required", "Send the ETag of the version that you change as If-Match.");

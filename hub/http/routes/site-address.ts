@@ -11,21 +11,21 @@ import type { Tx } from "../../db/tx.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
 import type { ApiDependencies } from "../deps.ts";
 
-/** Compared as it is written: another spelling may be another region, and whoever spells it has the token at hand. */
+/** Compares the spelling, because a different spelling may be a different region. The operator can write the token again. */
 export const isOtherAddress = (site: MaasSite, address: string | undefined): boolean =>
   address !== undefined && address !== site.apiBaseUrl;
 
 /**
- * Makes the site one of which nothing is known yet. A token was tried at the old address and travels with each request (lifecycle 3.5), so the
- * caller takes it from the row in the same transaction, and the credentials route tries the next one before it is kept. Refused while a node is a
- * machine of the old region or work knows one: at another region it would seem deleted, or be another machine; `moveMaasSite` is for the same region at
- * another address. The caller holds the site's lock.
+ * Resets the site to a state in which nothing is known about its region. The token was tried at the old address and is sent with each request
+ * (lifecycle 3.5). The caller therefore removes it from the row in the same transaction, and the credentials route tries the next token before it is
+ * stored. Refused while the site has nodes with machines, or unfinished workflows: in the other region those machines would seem deleted, or be
+ * different ones. Use `moveMaasSite` if the same region has a new address. The caller holds the site's lock.
  */
 export async function leaveRegion(tx: Tx, site: MaasSite): Promise<void> {
   const bound = await countBoundNodes(tx, site.id);
   const unfinished = await countUnfinished(tx, site.id);
   if (bound > 0 || unfinished > 0) throw stillInUse(site, bound, unfinished);
-  // The watch first: once it has begun anew no look brings a machine of the old region back.
+  // The watch is reset first, so that no poll that is under way can add machines of the old region again.
   await watchAnew(tx, site.id);
   await forgetMachines(tx, site.id);
   await forgetRoceLinksOfSite(tx, site.id);
@@ -41,7 +41,10 @@ const stillInUse = (site: MaasSite, bound: number, unfinished: number): ApiError
     },
   );
 
-/** Removes the site's MAAS token from the secret store where its row names none, so that no address is ever given one that was not tried there. */
+/**
+ * Removes the site's MAAS token from the secret store if the site's row no longer names it. A token is thus never sent to an address where it was not
+ * tried.
+ */
 export async function removeDisownedToken({ db, secrets }: ApiDependencies, id: SiteId): Promise<void> {
   const site = await readSite(db, id);
   if (site?.apiTokenVaultPath === null) await secrets.remove(SECRET_PATHS.maasToken(id));

@@ -32,7 +32,7 @@ const writeMaasSiteCredentials = writeRoute({
     if (body.maas_token !== undefined) {
       const token = new Secret(body.maas_token);
       await mustBeUsable(deps, site, token);
-      // A site that has one already may rotate it, whatever it is: a token that is revoked would stop what is under way.
+      // A site that already has a token may replace it, even if its region has another site: without a valid token the running workflows would stop.
       if (site.apiTokenVaultPath === null) await mustBeSoleInRegion(deps, site, token);
     }
     return { triedAt: site.apiBaseUrl, paths: await storeCredentials(deps, site.id, body) };
@@ -55,7 +55,7 @@ const writeMaasSiteCredentials = writeRoute({
   },
 });
 
-/** What must be well before a token is kept; whether racks are connected, say, is no matter of the token (lifecycle 3.4). */
+/** The checks that must pass before a token is stored. Other checks, e.g. of connected racks, do not concern the token (lifecycle 3.4). */
 const OF_THE_TOKEN: readonly SiteProbe["checks"][number]["name"][] = ["reachable", "clock", "token", "rights"];
 
 export async function mustBeUsable(deps: ApiDependencies, site: MaasSite, token: Secret): Promise<void> {
@@ -70,7 +70,7 @@ export async function mustBeUsable(deps: ApiDependencies, site: MaasSite, token:
 
 const failedOf = (probe: SiteProbe): SiteProbe["checks"] => probe.checks.filter(({ status }) => status === "failed");
 
-/** Secrets first, paths after: a path in the database never points at nothing. */
+/** Secrets are written before their paths, so that a path in the database never refers to a missing secret. */
 async function storeCredentials(deps: ApiDependencies, siteId: SiteId, body: SiteCredentials): Promise<SecretPaths> {
   const paths: SecretPaths = {};
   if (body.maas_token !== undefined) {
@@ -88,7 +88,10 @@ async function storeCredentials(deps: ApiDependencies, siteId: SiteId, body: Sit
   return paths;
 }
 
-/** Without them every onboarding, or every one of a host without an override, ends before MAAS is asked for anything (lifecycle 3.2.1, 4.14). */
+/**
+ * Without a deploy password every onboarding fails before its first call to MAAS. Without a BMC login every onboarding of a host without an override
+ * fails (lifecycle 3.2.1, 4.14).
+ */
 function credentialsCheck(site: MaasSite): SiteProbe["checks"][number] {
   const missing = [
     ...(site.deployPasswordVaultPath === null ? ["deploy_password, which every onboarding needs"] : []),
@@ -102,7 +105,7 @@ function credentialsCheck(site: MaasSite): SiteProbe["checks"][number] {
     : { ...about, status: "warning", message: `The site has no ${missing.join("; no ")}. Write its credentials.` };
 }
 
-/** Sites of one region that were there before that was refused, or that nothing showed to be one when they were made. */
+/** Finds other sites of the same region. They may be older than this rule, or nothing showed the common region when they were created. */
 async function soleCheck(
   deps: ApiDependencies,
   { site, token }: { readonly site: MaasSite; readonly token: Secret },

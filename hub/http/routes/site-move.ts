@@ -14,9 +14,9 @@ import { mustBeUsable } from "./site-credentials.ts";
 import { mustBeAllowed, mustBeSoleAtAddress } from "./sole-region.ts";
 
 /**
- * The way for a region that got another name, port or TLS while its nodes are in service, which `leaveRegion` refuses. The caller says the site's token
- * again: nobody else's word sends it to an address where it was not tried (lifecycle 3.5). Nothing but the address changes: whatever is under way goes
- * on, and the events are followed from where they were.
+ * For a region that gets a new name, port or TLS while its nodes are in service; `leaveRegion` would refuse that. The caller must send the site's
+ * token again, because only that permits sending the token to a new address (lifecycle 3.5). Only the address changes: running workflows continue,
+ * and the watcher continues to read events at its stored position.
  */
 const moveMaasSite = writeRoute({
   operationId: "moveMaasSite",
@@ -40,10 +40,10 @@ const moveMaasSite = writeRoute({
     return { from: site.apiBaseUrl, version };
   },
   write: async ({ params, body }, tx, { from, version }) => {
-    // The site first, as updateMaasSite locks them.
+    // The site is locked first, in the same order as in updateMaasSite.
     await lockSite(tx, params.id);
     await mustBeSoleAtAddress(tx, { id: params.id, apiBaseUrl: body.api_base_url }, "/api_base_url");
-    // By its version: a token that was written meanwhile was tried at the old address alone.
+    // The version must not have changed, because a token that was written since was tried only at the old address.
     const site = await changeSite(tx, params.id, version, { apiBaseUrl: body.api_base_url });
     if (site === null)
       throw new ApiError(
@@ -67,7 +67,7 @@ async function mustBeItsToken({ secrets }: ApiDependencies, site: MaasSite, said
   );
 }
 
-/** Differences that an answer names. */
+/** The number of differences that an answer names. */
 const NAMED = 5;
 
 async function mustBeItsRegion(deps: ApiDependencies, site: MaasSite, address: string, token: Secret): Promise<void> {

@@ -90,7 +90,7 @@ const getSku = readRoute({
   },
 });
 
-/** The only way to enable a SKU again; what was onboarded with it before keeps what it was told then. */
+/** The only way to enable a SKU again. Nodes that were onboarded earlier keep the values of that time. */
 const updateSku = writeRoute({
   operationId: "updateSku",
   method: "PATCH",

@@ -9,14 +9,14 @@ import { hostFault } from "../../outbound/forbidden-address.ts";
 import type { ApiDependencies } from "../deps.ts";
 
 /**
- * A region is one site (lifecycle 3.1): two sites of one region would both watch and judge its machines, and might claim the same one. What differs
- * within a region is a profile's matter (lifecycle 3.6).
+ * A region may be only one site (lifecycle 3.1). Two sites of one region would both watch and judge its machines, and might claim the same one.
+ * Differences within a region belong into profiles (lifecycle 3.6).
  */
 const ADVICE = "Describe what differs within a region by profiles of one site.";
 
 const sameAddress = (a: string, b: string): boolean => apiBase(a).href === apiBase(b).href;
 
-/** Refuses an address where no region is, before anything is sent there. */
+/** Refuses a forbidden address before anything is sent to it. */
 export function mustBeAllowed(apiBaseUrl: string, pointer: string): void {
   const fault = hostFault(new URL(apiBaseUrl));
   if (fault !== null)
@@ -24,8 +24,8 @@ export function mustBeAllowed(apiBaseUrl: string, pointer: string): void {
 }
 
 /**
- * Refuses an address that is another site's, however it is spelt, and holds it for the caller until the transaction ends. `pointer`: what in the
- * request takes it.
+ * Refuses an address that another site has, however it is spelt, and reserves it for the caller until the transaction ends. `pointer` names the field
+ * of the request that takes the address.
  */
 export async function mustBeSoleAtAddress(
   tx: Tx,
@@ -38,14 +38,17 @@ export async function mustBeSoleAtAddress(
   if (other !== undefined) throw isOthers(other.site, pointer);
 }
 
-/** Refuses the first token of a site whose region is another site's under another name or address: without a token it can do nothing there. */
+/**
+ * Refuses the first token of a site whose region is another site under a different name or address. Without a token the site can do nothing in that
+ * region.
+ */
 export async function mustBeSoleInRegion(deps: ApiDependencies, site: MaasSite, token: Secret): Promise<void> {
   const [other] = await othersOfRegion(deps, site, token);
   if (other === undefined) return;
   throw isOthers(other, "/maas_token", sameAddress(other.apiBaseUrl, site.apiBaseUrl) ? "" : unlessCopy(other));
 }
 
-/** A copy that is as new as the last event of the original differs by nothing but its address. */
+/** A copy of a region that contains the original's newest event differs from it only in its address. */
 const unlessCopy = ({ name }: RegionInUse["site"]): string =>
   ` Where it is a copy of that region, write the token again once anything has happened in the region of site ${name}: an event that the copy lacks tells them apart.`;
 
@@ -59,8 +62,8 @@ function isOthers(other: RegionInUse["site"], pointer: string, unless = ""): Api
 }
 
 /**
- * Other sites that are this region: by their address, or because the newest event that was seen of theirs is here word for word, which no other region
- * has but a copy of it. Never throws for what MAAS says: what cannot be compared is not told.
+ * Other sites of the same region: they have the same address, or the newest event that Muster read from them also exists here with the same content.
+ * Only the same region or its copy has that event. MAAS errors are never thrown; a site that cannot be compared is left out.
  */
 export async function othersOfRegion(
   deps: ApiDependencies,

@@ -27,7 +27,7 @@ export const toWebhook = (
   updated_at: row.updatedAt.toISOString(),
 });
 
-/** A receiver's path and query often hold a key of its own, which neither the audit nor whoever may only look is to know. */
+/** A receiver's path and query often contain a key. Neither the audit nor a viewer may see it. */
 export const originOf = (url: string): string => new URL(url).origin;
 
 function found(row: WebhookRow | null, id: string): WebhookRow {

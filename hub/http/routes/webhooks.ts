@@ -21,7 +21,7 @@ import { readRoute, Versioned, writeRoute } from "../route.ts";
 import { changedMeanwhile, mustMatch } from "./rows.ts";
 import { mustFind, mustLock, originOf, toWebhook, WEBHOOKS_PATH, WEBHOOKS_TAG, WebhookParams } from "./webhook-rows.ts";
 
-/** As the audit keeps it. */
+/** The body for the audit: without the secret parts of the URL. */
 const audited = <B extends { url?: string | undefined }>(body: B): B =>
   body.url === undefined ? body : { ...body, url: originOf(body.url) };
 
@@ -56,7 +56,7 @@ const createWebhook = writeRoute({
   },
 });
 
-/** When the last one shown was made, in microseconds, and its id. */
+/** The creation time of the last webhook of the previous page, in microseconds, and its id. */
 const After = z.tuple([z.string().regex(/^\d{1,18}$/), z.uuid()]);
 
 const listWebhooks = readRoute({
