@@ -17,7 +17,7 @@ const mount = (fallback: string) =>
     .string()
     .regex(/^[\w.-]+(\/[\w.-]+)*$/, "must be a path without a slash at either end")
     .default(fallback);
-/** What is shown to nobody, whoever asks for the settings in force: it may hold a password, or is half of a login. */
+/** A value that is never shown, because it may contain a password or be a part of a login. */
 const secret = <T extends z.ZodType<string>>(schema: T) => schema.transform((text) => new Secret(text));
 const isOrigin = (text: string): boolean => {
   const url = URL.parse(text);
@@ -25,27 +25,27 @@ const isOrigin = (text: string): boolean => {
 };
 
 /**
- * Every setting of the hub process. How a site behaves (timeouts, limits, retries) is not here: it is in the site's profiles, in the
- * database. `docs/settings.md` lists these with what they mean.
+ * All settings of the hub process. The behaviour of a site (timeouts, limits, retries) is set in the site's profiles, in the database.
+ * `docs/settings.md` explains each setting.
  */
 const Env = z.object({
-  /** A PostgreSQL 15+ server; without it the hub starts, or adopts, its embedded one under the state directory. */
+  /** The URL of a PostgreSQL 15+ server. Without it the hub starts or adopts its embedded server under the state directory. */
   DATABASE_URL: secret(z.url({ protocol: /^postgres(ql)?$/ })).optional(),
-  /** Folder of the PostgreSQL programs for the embedded server; by default a system PostgreSQL, else the ones from npm. */
+  /** The folder of the PostgreSQL programs for the embedded server. By default those of the system, else those from npm. */
   MUSTER_POSTGRES_BIN: z.string().min(1).optional(),
-  /** Existing user that runs the embedded server when the hub is root; by default one of its own, which the hub makes. */
+  /** An existing user that runs the embedded server if the hub is root. By default a user for this purpose, which the hub creates. */
   MUSTER_POSTGRES_USER: z.string().min(1).optional(),
   MUSTER_DATABASE_POOL_SIZE: z.coerce.number().int().min(3).max(200).default(12),
-  /** Embedded database; sealed secrets and admin token too unless MUSTER_SHARED_DIR is set. */
+  /** The folder of the embedded database. It also holds the sealed secrets and the admin token unless MUSTER_SHARED_DIR is set. */
   MUSTER_STATE_DIR: z.string().min(1).default(".muster/hub"),
-  /** Sealed secrets and admin token, the same folder for all hubs of one database; by default the state folder. */
+  /** The folder of the sealed secrets and the admin token. All hubs of one database share it; by default it is the state folder. */
   MUSTER_SHARED_DIR: z.string().min(1).optional(),
-  /** Where secrets lie. Vault is never chosen by VAULT_ADDR alone, which other programs' settings bring along. */
+  /** Where the secrets are. VAULT_ADDR alone never selects Vault, because other programs also set it. */
   MUSTER_SECRETS: z.enum(["sealed_file", "vault"]).default("sealed_file"),
-  /** Where KV version 2 is mounted, and where AppRole is, below `auth/`. */
+  /** The mount path of KV version 2, and the mount path of AppRole below `auth/`. */
   MUSTER_VAULT_MOUNT: mount("kv"),
   MUSTER_VAULT_APPROLE_MOUNT: mount("approle"),
-  /** Vault's own names. Secrets come in files, which a child process does not inherit and a new secret needs no restart for. */
+  /** Vault's own setting names. Secrets come from files: child processes do not inherit them, and a new secret needs no restart. */
   VAULT_ADDR: z
     .url({ protocol: /^https?$/ })
     .refine((text) => isOrigin(text), "must be scheme, host and port alone")
@@ -56,22 +56,22 @@ const Env = z.object({
   VAULT_TOKEN_FILE: z.string().min(1).optional(),
   VAULT_ROLE_ID: secret(z.string().min(1)).optional(),
   VAULT_SECRET_ID_FILE: z.string().min(1).optional(),
-  /** CA of the BMCs' certificates, in PEM; without it a BMC's certificate is not looked at. */
+  /** The CA of the BMCs' certificates, in PEM. Without it any certificate of a BMC is accepted. */
   MUSTER_BMC_CACERT: z.string().min(1).optional(),
-  /** Debian packages of the agent that hosts fetch at first boot; by default `agent-packages` in the shared folder. */
+  /** The folder with the agent's Debian packages that hosts fetch at their first boot. By default `agent-packages` in the shared folder. */
   MUSTER_AGENT_PACKAGE_DIR: z.string().min(1).optional(),
-  /** Admin API and page. In clear text on loopback alone, unless a proxy does TLS. */
+  /** The address of the admin API and page. Without TLS only loopback is allowed, unless a proxy does TLS. */
   MUSTER_HTTP_HOST: z.string().min(1).default("127.0.0.1"),
   MUSTER_HTTP_PORT: port(8480),
-  /** Certificate and key of that listener, in PEM; read again when they change. */
+  /** The certificate and key of that listener, in PEM. They are read again when they change. */
   MUSTER_HTTP_TLS_CERT: z.string().min(1).optional(),
   MUSTER_HTTP_TLS_KEY: z.string().min(1).optional(),
-  /** Whoever reaches the listener comes through a proxy that does TLS, so clear text off loopback is meant. */
+  /** Set this if only a proxy that does TLS can reach the listener. The listener may then use clear text off loopback. */
   MUSTER_HTTP_TLS_BY_PROXY: z.enum(["true", "false"]).default("false"),
-  /** Listener for agents: TLS with the hub's own CA, client certificates after enrollment. */
+  /** The listener for agents. It uses TLS with the hub's own CA, and client certificates after enrollment. */
   MUSTER_AGENT_HOST: z.string().min(1).default("0.0.0.0"),
   MUSTER_AGENT_PORT: port(8481),
-  /** How hosts reach that listener. Its host name is put into the hub's server certificate. */
+  /** The URL at which hosts reach that listener. Its host name becomes part of the hub's server certificate. */
   MUSTER_AGENT_URL: z
     .url({ protocol: /^https$/ })
     .refine(
@@ -84,11 +84,11 @@ const Env = z.object({
   MUSTER_SWEEP_INTERVAL_MS: millis(3_600_000, 1_000),
   MUSTER_WORKFLOW_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(32),
   MUSTER_WORKFLOW_LEASE_SECONDS: z.coerce.number().int().min(2).max(300).default(3),
-  /** Shortest heartbeat time to live that an agent is told; it grows with the fleet. */
+  /** The shortest heartbeat interval that an agent is told. The interval grows with the fleet. */
   MUSTER_HEARTBEAT_MIN_TTL_MS: millis(10_000, 500),
-  /** After a hub start nobody is offline before this has passed (decision F2). */
+  /** The time after a hub's start during which no node becomes offline (decision F2). */
   MUSTER_OFFLINE_GRACE_MS: millis(300_000, 1_000),
-  /** Days that finished tasks, old certificates, tokens and readiness signals are kept. */
+  /** The days for which finished tasks, old certificates, tokens and readiness signals are kept. */
   MUSTER_RETENTION_DAYS: z.coerce.number().int().min(1).max(3650).default(90),
   MUSTER_HISTORY_DAYS: z.coerce.number().int().min(30).max(36_500).default(1_095),
 });
@@ -100,7 +100,7 @@ export interface Config {
   readonly databasePoolSize: number;
   readonly stateDir: string;
   readonly sharedDir: string;
-  /** `tls`: null where it speaks clear text. */
+  /** `tls` is null if the listener uses clear text. */
   readonly http: { readonly host: string; readonly port: number; readonly tls: TlsPaths | null };
   readonly agent: { readonly host: string; readonly port: number; readonly url: string | null };
   readonly agentPackageDir: string;
@@ -114,11 +114,11 @@ export interface Config {
   readonly offlineGraceMs: number;
   readonly retentionDays: number;
   readonly historyDays: number;
-  /** Each of them by its own name, to be shown. */
+  /** All settings by name, for display. */
   readonly inForce: readonly Setting[];
 }
 
-/** Names every fault at once, and never a value: a value may be a password. */
+/** Names all invalid settings at once. It never contains a value, because a value may be a password. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
@@ -159,7 +159,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   };
 }
 
-/** Nothing of a secret but whether it is there. */
+/** The settings for display. A secret only shows whether it is set. */
 const settingsOf = (values: z.output<typeof Env>, given: Readonly<Record<string, unknown>>): Setting[] =>
   Object.keys(Env.shape).map((name) => {
     const value = values[name as keyof typeof values] ?? null;
@@ -169,7 +169,7 @@ const settingsOf = (values: z.output<typeof Env>, given: Readonly<Record<string,
 const refuse = (fault: string): ConfigError =>
   new ConfigError(`The hub's settings are not valid. ${fault} See docs/settings.md.`);
 
-/** The admin token, MAAS tokens and BMC logins travel there: never in clear text by accident. */
+/** The admin token, MAAS tokens and BMC logins pass through this listener, so clear text must never be used by accident. */
 function adminTls(e: z.output<typeof Env>): TlsPaths | null {
   const { MUSTER_HTTP_TLS_CERT: certFile, MUSTER_HTTP_TLS_KEY: keyFile } = e;
   if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile };
@@ -209,5 +209,5 @@ function vaultConfig(e: z.output<typeof Env>): SecretsSettings {
   };
 }
 
-/** The URL that hosts are given when none is set: this machine's own name and the port that was bound. */
+/** The URL for hosts if no URL is set: this machine's own name and the bound port. */
 export const defaultAgentUrl = (boundPort: number): string => `https://${hostname()}:${boundPort}`;

@@ -4,6 +4,6 @@ export { isAtLeast, LOG_LEVELS, type Log, type LogLevel, type LogSink } from "..
 
 export const toStderr: LogSink = (line) => void process.stderr.write(`${line}\n`);
 
-/** The hub's log: one JSON object a line, to stderr unless told otherwise. */
+/** The hub's log: one JSON object per line, by default to stderr. */
 export const createLog = (level: LogLevel, sink: LogSink = toStderr): Log =>
   logTo({ sink, now: () => new Date(), stackLines: 5 }, level);

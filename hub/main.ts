@@ -1,6 +1,6 @@
 /**
- * The hub's composition root: settings, database, secrets, clients, engine, listeners, in this order, and back in the reverse one. Exit status:
- * 0 after SIGTERM or SIGINT, 78 for settings that cannot be used, 1 for a start that failed. Given words, it carries out that command instead.
+ * The hub's composition root. It starts settings, database, secrets, clients, engine and listeners in this order, and stops them in reverse order.
+ * Exit status: 0 after SIGTERM or SIGINT, 78 for invalid settings, 1 for a failed start. With arguments it runs a command in place of the hub.
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
@@ -52,7 +52,7 @@ interface Parts {
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
 }
 
-/** `fail` ends the hub for a reason that shows only once it has started. */
+/** Starts the hub. `fail` ends the hub for an error that shows only after the start. */
 async function start(
   config: Config,
   { log, ring }: KeptLog,
@@ -63,7 +63,7 @@ async function start(
   const store = await startDatabase(config, `muster-hub ${hubId.slice(0, 8)}`, log, closers);
   const { db, inTx } = store.opened;
   const adminTokenFile = join(config.sharedDir, "admin-token");
-  // Before anything is made or voided with it.
+  // The secret store is checked first, before anything is created or revoked with it.
   const { secrets, identity, storeWatch } = await openSecretStore(config, log.with({ part: "secrets" }), db, closers);
   await ensureAdminToken(inTx, adminTokenFile);
   const clients = new SiteClients((siteId, report) => log.debug("maas request", { site_id: siteId, ...report }));
@@ -173,7 +173,7 @@ function agentUrlOf({ agent: { url, port } }: Config): string {
   );
 }
 
-/** What goes on by itself: observing sites, noticing silent nodes, moving workflows. */
+/** Starts the background work: watching sites, finding silent nodes, running workflows. */
 function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Closer[]): void {
   const { config, log, hubId, maas } = parts;
   const { db, inTx } = parts.database;
@@ -224,7 +224,7 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
   closers.push(() => runner.close());
 }
 
-/** Closes everything in reverse order; one that fails does not keep the others open. */
+/** Closes everything in reverse order. If one part fails to close, the others are still closed. */
 async function closeAll(closers: Closer[], log: Log): Promise<void> {
   for (const close of closers.splice(0).reverse()) {
     try {
@@ -238,7 +238,7 @@ async function closeAll(closers: Closer[], log: Log): Promise<void> {
 const isWrongSetting = (error: unknown): boolean =>
   error instanceof ConfigError || error instanceof TlsFilesError || (error instanceof SecretError && error.isRefusal);
 
-/** The same settings but for the store, so that both are had as the hub would have them. */
+/** The settings with another secret store, so that both stores are opened as the hub would open them. */
 const settingsWith: SettingsWith = (secrets) => loadConfig({ ...process.env, MUSTER_SECRETS: secrets });
 
 async function command(words: readonly string[]): Promise<never> {
@@ -261,7 +261,7 @@ async function main(): Promise<void> {
   const kept = createKeptLog(config.logLevel, toStderr);
   const { log } = kept;
   const closers: Closer[] = [];
-  // What a reload is for a hub that has nothing to read again; the default would end it.
+  // SIGHUP means a reload. Without a listener the signal would end a hub that has nothing to read again.
   process.on("SIGHUP", () => log.info("asked to read files again"));
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
@@ -286,7 +286,7 @@ async function main(): Promise<void> {
   process.exit(0);
 }
 
-// A diagnostic report of Node's is what people hand on, and DATABASE_URL may hold a password.
+// Operators pass on Node's diagnostic reports, and DATABASE_URL in the environment may hold a password.
 if (process.report !== undefined) process.report.excludeEnv = true;
 const words = process.argv.slice(2);
 await (words.length === 0 ? main() : command(words));

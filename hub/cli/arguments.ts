@@ -2,17 +2,17 @@ import { parseArgs } from "node:util";
 import { type Field, flagOf, type Operation, typesOf } from "./description.ts";
 import { typeText } from "./output.ts";
 
-/** The command line was not understood; the message says what to write instead. Exit status 2. */
+/** The command line cannot be understood. The message says what to write instead, and the exit status is 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** What a command line asks for, place by place. */
+/** The request that a command line describes, in its parts. */
 export interface Asked {
-  /** By the names of the places in the path. */
+  /** The path's parameters by name. */
   readonly words: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** Null: no body is sent. */
+  /** The request's body; null if there is none. */
   readonly body: unknown;
 }
 
@@ -20,7 +20,10 @@ export interface Invocation extends Pick<Asked, "query" | "body"> {
   readonly path: string;
 }
 
-/** Flags that every command takes. None is a field's of any operation, or a field's value could be taken for the hub's address, which gets the token. */
+/**
+ * The flags of every command. No operation may have a field with such a name. Otherwise a field's value could be taken for the hub's address, and
+ * that address gets the token.
+ */
 export const COMMON_FLAGS = {
   hub: { type: "string" },
   "token-file": { type: "string" },
@@ -34,11 +37,11 @@ export const COMMON_FLAGS = {
 
 type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
 
-/** Flags and positional words of one command; unknown ones are refused. */
+/** Splits a command line into flags and positional words; unknown flags are refused. */
 export function readArguments(operation: Operation, argv: readonly string[]): { values: Values; words: string[] } {
   const fields = [...operation.query, ...(operation.body ?? [])];
   const flags = fields.map((field) => [flagOf(field), { type: "string", multiple: true }] as const);
-  // A hub of another version may have such a field.
+  // A hub of another version may have a field with the name of a common flag.
   const taken = flags.map(([flag]) => flag).filter((flag) => flag in COMMON_FLAGS);
   try {
     const options = { ...Object.fromEntries(flags), ...COMMON_FLAGS };
@@ -48,13 +51,13 @@ export function readArguments(operation: Operation, argv: readonly string[]): { 
       throw new Error(`--${unclear} is a flag of every command, and a field of this one; give the field by --json`);
     return { values: values as Values, words: positionals };
   } catch (error) {
-    // Node's own advice after the first sentence is about programs that take such a word as an argument.
+    // Only the first sentence of Node's message is used, because its advice does not fit these commands.
     const [reason = ""] = (error instanceof Error ? error.message : String(error)).split(/\. /, 1);
     throw new UsageError(`${reason.replace(/\.$/, "")}. See: muster help ${operation.command}`);
   }
 }
 
-/** `read` gives the text that `@file`, or `@-` for standard input, stands for. */
+/** Builds the request. `read` returns the content of the file in `@file`; `@-` means standard input. */
 export function askedOf(
   operation: Operation,
   given: { readonly values: Values; readonly words: readonly string[] },
@@ -76,7 +79,7 @@ export function askedOf(
   };
 }
 
-/** As it is asked of the hub. */
+/** The request with its parameters filled into the path. */
 export const invocationOf = (operation: Operation, { words, query, body }: Asked): Invocation => ({
   path: operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(words[name] ?? "")),
   query,
@@ -106,7 +109,7 @@ function bodyOf(operation: Operation, values: Values, read: (file: string) => st
   return body;
 }
 
-/** Text stays text where the field is text; anything else is JSON, and a repeated flag is a list. */
+/** The value of a field from its flags. A text field keeps the text, every other field is parsed as JSON, and a repeated flag makes a list. */
 function fieldValue(field: Field, texts: readonly string[], read: (file: string) => string): unknown {
   const types = typesOf(field.schema);
   const one = (text: string): unknown => {
@@ -124,7 +127,7 @@ function fieldValue(field: Field, texts: readonly string[], read: (file: string)
     : texts.map(one);
 }
 
-/** `@file` is the file's content without the last line end; `@@x` is `@x`. A secret so never stands on the command line. */
+/** `@file` means the file's content without its last line end, and `@@x` means the text `@x`. Secrets can thus be kept off the command line. */
 function contentOf(text: string, read: (file: string) => string): string {
   if (text.startsWith("@@")) return text.slice(1);
   return text.startsWith("@") ? read(text.slice(1)).replace(/\r?\n$/, "") : text;

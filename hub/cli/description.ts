@@ -1,13 +1,13 @@
 import { z } from "zod";
 
-/** What the command line needs of the API's own description (OpenAPI 3.1); the rest of it is ignored. */
+/** The parts of the API description (OpenAPI 3.1) that the command line uses. */
 export const NamedBy = z.object({
   list: z.string(),
   name: z.string(),
   id: z.string(),
   unless: z.object({ field: z.string(), values: z.array(z.string()), shown: z.string().optional() }).optional(),
 });
-/** What an id stands for goes by a name as well: the list that knows it, by which of its fields, and which items have given it up. */
+/** How an id can be given by a name: the list to search, its name and id fields, and the items whose name is no longer valid. */
 export type NamedBy = z.output<typeof NamedBy>;
 const Schema = z.object({
   $ref: z.string().optional(),
@@ -52,15 +52,15 @@ const ApiDescription = z.object({
 });
 
 export interface Field {
-  /** As the API spells it, e.g. `site_id`. */
+  /** The field's name in the API, e.g. `site_id`. */
   readonly name: string;
   readonly required: boolean;
   readonly schema: Schema;
 }
 
-/** One command: an operation of the API. */
+/** One command, which is an operation of the API. */
 export interface Operation {
-  /** As the API spells it, e.g. `retryOnboarding`. */
+  /** The operation's id in the API, e.g. `retryOnboarding`. */
   readonly id: string;
   /** The operationId with dashes, e.g. `retry-onboarding`. */
   readonly command: string;
@@ -68,20 +68,20 @@ export interface Operation {
   readonly group: string;
   readonly method: string;
   readonly path: string;
-  /** Positional, in the order of the path. */
+  /** The positional arguments, in the order of the path. */
   readonly arguments: readonly Field[];
   readonly query: readonly Field[];
-  /** Changes what was read before, and has to say which version of it. */
+  /** True if the operation changes a resource and must name the version that was read (If-Match). */
   readonly conditional: boolean;
-  /** Takes an Idempotency-Key. */
+  /** True if the operation accepts an Idempotency-Key. */
   readonly repeatable: boolean;
-  /** Null: takes no body. */
+  /** The fields of the body; null if the operation takes no body. */
   readonly body: readonly Field[] | null;
-  /** Fields of the answer that say how many parts of the request were not done. */
+  /** Fields of the answer that count the failed parts of a request. */
   readonly failureCounts: readonly string[];
 }
 
-/** `string`, `integer`, `array` ... as far as the schema says. */
+/** The schema's types, e.g. `string`, `integer` or `array`. */
 export const typesOf = (schema: Schema): string[] => [
   ...[schema.type ?? []].flat(),
   ...(schema.anyOf ?? []).flatMap(typesOf),
@@ -98,7 +98,7 @@ const answersOf = ({ responses }: z.output<typeof Described>): Schema[] =>
   Object.values(responses).flatMap(({ content }) => content?.["application/json"]?.schema ?? []);
 const countsFailures = ({ name, schema }: Field): string[] => (schema["x-counts-failures"] === true ? [name] : []);
 
-/** The commands that a hub offers, by its own word, so that a command line never offers what its hub has not. */
+/** The commands of a hub, read from its own API description. The command line thus offers only what this hub supports. */
 export function operationsOf(document: unknown): Operation[] {
   const { paths, components } = ApiDescription.parse(document);
   const resolve = (schema: Schema): Schema => {
@@ -106,7 +106,7 @@ export function operationsOf(document: unknown): Operation[] {
     const named = components.schemas[schema.$ref.split("/").at(-1) ?? ""];
     return named === undefined ? schema : resolve(named);
   };
-  /** With what a list or a record in it holds; deeper than that no flag's help goes. */
+  /** The schema with one level of its items and properties, because the help texts of flags show no more. */
   const described = (schema: Schema): Schema => {
     const { items, properties, ...rest } = resolve(schema);
     const inner = Object.entries(properties ?? {}).map(([name, one]) => [name, resolve(one)] as const);

@@ -5,7 +5,7 @@ import type { Operation } from "./description.ts";
 import { plain } from "./output.ts";
 import { call, DEADLINE_MS, flagText, Refused, targetOf } from "./request.ts";
 
-/** What is read of the document to say what is in it; the rest of it goes into the file as it came. */
+/** The parts of the document that the command reads for its summary. The rest goes into the file unchanged. */
 const Section = z.looseObject({
   error: z.looseObject({ code: z.string(), detail: z.string() }).optional(),
   left_out: z.array(z.looseObject({ list: z.string(), shown: z.number(), of: z.number() })).optional(),
@@ -18,7 +18,7 @@ Write one file for whoever helps: what the hub, its database and its fleet are d
   --output FILE  by default muster-diagnostics-<time>.json; a file that is there already is left as it is
 `;
 
-/** The command is the file's name and the word on what is not in it; what is in it is one operation of the API. */
+/** The command writes the file and reports what is missing in it. The content comes from one API operation. */
 export async function writeDiagnostics(argv: readonly string[], operations: readonly Operation[]): Promise<void> {
   const operation = operations.find(({ command }) => command === "get-diagnostics");
   if (operation === undefined) throw new UsageError("This hub is of a version that gives no diagnostics.");
@@ -38,7 +38,7 @@ export async function writeDiagnostics(argv: readonly string[], operations: read
   process.stdout.write(plain(reportOf(file, Buffer.byteLength(content), document)));
 }
 
-/** For its owner alone, and never over or through what lies there. */
+/** Creates a file that only its owner can read. It never overwrites a file or follows a link. */
 function create(file: string, content: string): void {
   try {
     writeFileSync(file, content, { mode: 0o600, flag: "wx" });

@@ -1,6 +1,6 @@
 /**
- * The operators' command line. Its commands are the operations of the API, read from the hub's own description. Exit status: 0 done, 1 the hub refused
- * all or a part of it, 2 the command was not understood, 3 the hub could not be reached.
+ * The command line for operators. Its commands are the operations of the API, read from the hub's own description. Exit status: 0 done, 1 the hub
+ * refused the request or a part of it, 2 the command was not understood, 3 the hub could not be reached.
  */
 import { parseArgs } from "node:util";
 import {
@@ -33,7 +33,7 @@ const USAGE = `Usage: muster <command> [arguments] [--flags]
 const MOST_PAGES = 10_000;
 const MOST_NEAR = 5;
 
-/** The version that is there now: an operator at a shell changes what they see, not what they have read an hour ago. */
+/** The present version of the resource. An operator at a shell changes the present state, and did not read it an hour ago. */
 async function presentVersion(target: Target, { path }: Invocation): Promise<string> {
   const invocation = { path, query: new URLSearchParams(), body: null };
   const response = await call(target, { method: "GET", invocation });
@@ -45,7 +45,7 @@ interface Page {
   readonly next_cursor?: string | null;
 }
 
-/** The answer as it is where it is no list. */
+/** Reads all pages of a list. An answer that is not a list is returned unchanged. */
 async function allPages(target: Target, operation: Operation, first: Invocation): Promise<Page> {
   const items: Record<string, unknown>[] = [];
   const query = new URLSearchParams(first.query);
@@ -91,7 +91,7 @@ async function run(operation: Operation, argv: readonly string[], operations: re
   mustBeWhole(operation, answer);
 }
 
-/** A script that goes on only where all was done must not go on after an answer by which a part was not. */
+/** Fails if a part of the request failed, so that a script does not continue after a partial success. */
 function mustBeWhole({ failureCounts }: Operation, answer: unknown): void {
   const counts = Object.entries(answer ?? {}).filter(([name, count]) => failureCounts.includes(name) && count > 0);
   if (counts.length === 0) return;
@@ -105,7 +105,10 @@ async function describe(url: string): Promise<Operation[]> {
   return operationsOf(await response.json());
 }
 
-/** With the commands that have all words of what was asked for, e.g. `create-maas-site-profile` for `create-profile`. */
+/**
+ * The error for an unknown command. It suggests commands that contain all words of the given one, e.g. `create-maas-site-profile` for
+ * `create-profile`.
+ */
 function unknownCommand(name: string | undefined, operations: readonly Operation[]): string {
   const asked = (name ?? "").split("-");
   const near = operations

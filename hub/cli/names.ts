@@ -5,13 +5,13 @@ import { forPeople } from "./output.ts";
 type Item = Readonly<Record<string, unknown>>;
 interface Lists {
   readonly operations: readonly Operation[];
-  /** All items of a list that is asked for by these of its parameters. */
+  /** Reads all items of a list for the given parameters. */
   readonly ask: (list: Operation, asked: Asked) => Promise<readonly Item[]>;
 }
 
 /** An argument or flag that takes the id of an object with a name. */
 interface Place {
-  /** As the help writes it, e.g. `<id>` or `--site-id`. */
+  /** The place in the notation of the help, e.g. `<id>` or `--site-id`. */
   readonly label: string;
   readonly by: NamedBy;
   readonly text: string;
@@ -61,12 +61,15 @@ function placesOf(operation: Operation, { words, query, body }: Asked): Place[] 
 async function idOf(place: Place, places: readonly Place[], lists: Lists): Promise<string> {
   if (UUID.test(place.text)) return place.text;
   const list = lists.operations.find(({ id }) => id === place.by.list);
-  // The hub then answers which values it accepts.
+  // Without the list the text is sent as it is, and the hub answers which values it accepts.
   if (list === undefined) return place.text;
   return theOne(place, list, await lists.ask(list, await askedFor(place, list, places, lists)));
 }
 
-/** By name, and by what else the command names of what the list may be narrowed by: a profile, say, by its site. */
+/**
+ * The request for the list: by the name, and by other objects that the command names and the list can be filtered by. For example, a profile is
+ * searched in its site.
+ */
 async function askedFor(place: Place, list: Operation, places: readonly Place[], lists: Lists): Promise<Asked> {
   const other = (field: Field): Place | undefined =>
     places.find(({ by }) => by.list === namedBy(field.schema)?.list && by.list !== place.by.list);
@@ -80,7 +83,7 @@ async function askedFor(place: Place, list: Operation, places: readonly Place[],
     words[field.name] = await idOf(known, places, lists);
   }
   const query = new URLSearchParams({ [place.by.name]: place.text });
-  // One that has given its name up is told as the reason why nothing goes by it.
+  // Also reads items that have given up their name, so that the error can say why the name is not valid.
   if (place.by.unless?.shown !== undefined) query.set(place.by.unless.shown, "true");
   for (const field of list.query) {
     const known = other(field);

@@ -3,7 +3,7 @@ import { flagOf, namedBy, typesOf } from "./description.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Columns of lists, in this order, as far as any item says something there; what else they have is shown by `--output json`. */
+/** The columns of lists, in this order. A column appears if any item has a value for it; `--output json` shows all fields. */
 const COLUMNS = [
   ["index"],
   ["hostname", "name", "url", "command", "credential"],
@@ -32,7 +32,7 @@ const COLUMNS = [
   ["waiting_for"],
   ["message", "drift_details.message", "next_action", "unschedulable_reasons", "skipped_because"],
 ] as const;
-/** Of histories. */
+/** The columns of histories. */
 const EVENT_COLUMNS = [
   ["occurred_at", "time", "observed_at"],
   ["stage", "type"],
@@ -40,7 +40,7 @@ const EVENT_COLUMNS = [
   ["status", "to_status", "subject"],
   ["message", "data"],
 ] as const;
-/** What is to be read to its end; it stands last. */
+/** These columns come last and are never cut off. */
 const WHOLE: readonly string[] = COLUMNS.at(-1) ?? [];
 const WIDEST = 60;
 
@@ -52,10 +52,10 @@ const jsonText = (value: object): string => {
   const words = Array.isArray(value) && value.every((one) => typeof one !== "object") ? value.join(", ") : null;
   return words === null ? JSON.stringify(value) : words || "-";
 };
-/** A field, or by `a.b` a field of a record in it. */
+/** A field's value, or with `a.b` the value of field b in record a. */
 const at = (row: Row, name: string): unknown =>
   name.split(".").reduce<unknown>((value, part) => (isRow(value) ? value[part] : undefined), row);
-/** An answer may quote what a host or an operator wrote: nothing of it may steer the terminal. */
+/** Replaces control characters. An answer may quote text of a host or an operator, and that text must not control the terminal. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 export const plain = (value: string): string => value.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "?");
 const short = (value: string): string => (value.length > WIDEST ? `${value.slice(0, WIDEST - 1)}…` : value);
@@ -87,13 +87,13 @@ function tableOf(rows: readonly Row[]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** A record in a record is shown by its fields. */
+/** A nested record is shown by its fields. */
 const fieldsOf = ([name, value]: [string, unknown]): [string, unknown][] =>
   isRow(value) && Object.keys(value).length > 0
     ? Object.entries(value).map(([inner, one]) => [`${name}.${inner}`, one])
     : [[name, value]];
 
-/** An answer for people: a list as a table, a record as lines, lists inside it as tables of their own. */
+/** An answer as text: a list as a table, a record as lines, and lists inside a record as separate tables. */
 export function forPeople(answer: unknown): string {
   if (!isRow(answer)) return `${plain(text(answer))}\n`;
   const { items, next_cursor: more, ...rest } = answer;
@@ -109,7 +109,7 @@ export function forPeople(answer: unknown): string {
   return `${[lines.join("\n"), ...lists.map(([name, rows]) => `\n${name}\n${tableOf(rows as Row[]).trimEnd()}`)].join("\n")}\n`;
 }
 
-/** A problem of the API (RFC 9457): what happened, to what, and what to do next stand in its detail. */
+/** A problem of the API (RFC 9457) as text. Its detail says what happened, to what, and what to do next. */
 export function problemText(status: number, problem: unknown): string {
   if (!isRow(problem)) return `The hub answered ${status} and no problem document.\n`;
   const errors = isRows(problem["errors"]) ? problem["errors"] : [];
@@ -129,7 +129,7 @@ export function overviewText(operations: readonly Operation[]): string {
   return `${parts.join("\n\n")}\n`;
 }
 
-/** What a flag takes, e.g. `integer | null`, `active | disabled`, `list of string`, `{"user": string, "pass": string}`. */
+/** The type of a flag's value, e.g. `integer | null`, `active | disabled`, `list of string`, `{"user": string, "pass": string}`. */
 export function typeText(schema: Schema): string {
   const by = namedBy(schema);
   if (by !== undefined) return `id | ${by.name}`;

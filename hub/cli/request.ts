@@ -5,7 +5,7 @@ import { setDefaultCACertificates } from "node:tls";
 import { type Invocation, UsageError } from "./arguments.ts";
 import { problemText } from "./output.ts";
 
-/** Of what is asked once and answered whole. */
+/** The deadline of a request with a complete answer; a stream has none. */
 export const DEADLINE_MS = 60_000;
 
 export interface Target {
@@ -21,7 +21,7 @@ export class Away extends Error {
   override readonly name = "Away";
 }
 
-/** Where no hub answers, the message says at which address, and where that address comes from. */
+/** Sends a request. If no hub answers, the error names the address and the settings that it comes from. */
 export async function fetchFrom(url: string, path: string, request: RequestInit): Promise<Response> {
   try {
     return await fetch(`${url}${path}`, request);
@@ -47,7 +47,7 @@ export function targetOf(values: Readonly<Record<string, unknown>>): Target {
   return { url, token: token ?? readIfThere(".muster/hub/admin-token") };
 }
 
-/** Whoever names a CA means that one, and none of the system's. */
+/** If the operator names a CA, only that CA is trusted, and none of the system's. */
 function trustOnly(caFile: string | undefined): void {
   if (caFile === undefined || caFile === "") return;
   try {
@@ -78,24 +78,24 @@ interface Question {
   readonly method: string;
   readonly invocation: Invocation;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The hub keeps the answer for the request's key, and gives it again. */
+  /** True if the hub stores the answer under the request's key and can repeat it. */
   readonly repeatable?: boolean;
-  /** None for a stream, which has no end. */
+  /** No deadline for a stream, which has no end. */
   readonly deadlineMs?: number;
 }
 
-/** A hub that has had enough of a token says for how long; what is longer is the operator's to wait for. */
+/** How long the command itself waits if the hub refuses a token that sent too many requests. A longer wait is left to the operator. */
 const MOST_WAIT_SECONDS = 60;
 
-/** Zero where it is not to be waited for. */
+/** The seconds to wait before the request is sent again; zero if it must not be sent again. */
 function secondsToWait(response: Response): number {
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
   return response.status === 429 && seconds > 0 && seconds <= MOST_WAIT_SECONDS ? seconds : 0;
 }
 
 /**
- * Retried by nobody but where the hub says that it did nothing and when to come back, and then once. Otherwise the key lets the operator's own second try
- * find the first one's answer.
+ * Sends a request. It is sent a second time only if the hub says that it did nothing and when to try again. Both attempts carry the same idempotency
+ * key; a new command gets a new key. After any other failure the operator decides whether to repeat the command.
  */
 export async function call(
   target: Target,

@@ -3,8 +3,8 @@ import { type SecretData, SecretError, type SecretStore } from "../secrets/port.
 import type { NamedSecret } from "./named-secrets.ts";
 
 /**
- * What became of one path. `absent`: it need not be there, and is not. `missing`: the database names it, and it is not in the source. `corrupt`: it cannot be
- * read there. `differs`: the target holds something else, which stays.
+ * The result for one path. `absent`: an optional secret is not in the source. `missing`: the database names the secret, but the source does not have
+ * it. `corrupt`: the source's value cannot be read. `differs`: the target holds another value, which is kept.
  */
 export type Outcome = "copied" | "there_already" | "absent" | "missing" | "corrupt" | "differs";
 export interface CopiedSecret {
@@ -12,8 +12,8 @@ export interface CopiedSecret {
   readonly outcome: Outcome;
 }
 /**
- * One after another, each by check-and-set, read back and compared; the source is only read. So it may be stopped and run again at any point. Throws the
- * `SecretError` that keeps it from either store.
+ * Copies the secrets one after another. Each is written by check-and-set, read back and compared, and the source is only read. The copy may thus be
+ * stopped and repeated at any time. Throws the `SecretError` of a store that cannot be used.
  */
 export async function* copySecrets(
   secrets: readonly NamedSecret[],
@@ -34,7 +34,7 @@ export async function copyOne(path: string, data: SecretData, target: SecretStor
   try {
     await target.write(path, data, "nothing");
   } catch (error) {
-    // Somebody else was first: what is there then is compared like what is ours.
+    // Another process wrote the path first. Its value is compared like any other.
     if (!(error instanceof SecretError) || error.code !== "secret_conflict") throw error;
   }
   return isDeepStrictEqual(await valueAt(target, path), data) ? "copied" : "differs";

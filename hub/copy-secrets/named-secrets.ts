@@ -6,7 +6,7 @@ import { SECRET_PATHS } from "../secrets/port.ts";
 
 export interface NamedSecret {
   readonly path: string;
-  /** The database says that it is there; else it may be. */
+  /** True if the database says that the secret exists; false if it is optional. */
   readonly needed: boolean;
 }
 
@@ -17,7 +17,7 @@ const always =
   (path: string): Find =>
   async () => [{ path, needed: true }];
 
-/** What was aborted signs nothing any more. */
+/** The keys of an aborted rotation sign nothing, so they are not needed. */
 const later =
   (pathOf: (generation: number) => string): Find =>
   async (db) => {
@@ -28,7 +28,7 @@ const later =
       .map(({ generation }) => ({ path: pathOf(generation), needed: !aborted.includes(generation) }));
   };
 
-/** Null: it was never written, or the site has disowned it, as it does with a token for another address. */
+/** The path is null if the secret was never written, or if the site removed its token when its address changed. */
 const ofSites =
   (column: AnyPgColumn<{ data: string; notNull: false }>): Find =>
   async (db) => {
@@ -37,8 +37,8 @@ const ofSites =
   };
 
 /**
- * Every kind of secret, and how the database tells where each one lies. A kind that SECRET_PATHS is given does not compile without its line here. The
- * store's own id is not among them: it says of a store that everything else is in it.
+ * All kinds of secrets, each with the query that finds its paths. A new kind in SECRET_PATHS does not compile without its line here. The store's own
+ * id is left out, because it marks a complete store.
  */
 const KINDS: Readonly<Record<Exclude<Kind, "storeId">, Find>> = {
   certificateAuthority: always(SECRET_PATHS.certificateAuthority),
@@ -50,21 +50,21 @@ const KINDS: Readonly<Record<Exclude<Kind, "storeId">, Find>> = {
   deployPassword: ofSites(maasSites.deployPasswordVaultPath),
   powerOverride: async (db) => {
     const { vaultPath: path, status } = maasPowerCredentialOverrides;
-    // A disabled one may be enabled again with the login that it had; a deleted one is disabled too, and has none.
+    // A disabled override may be enabled again with its stored login. A deleted override is also disabled and has no login.
     return db.select({ path, needed: eq(status, "active").mapWith(Boolean) }).from(maasPowerCredentialOverrides);
   },
   webhookSecret: async (db) => {
     const rows = await db.select({ id: webhooks.id }).from(webhooks);
     return rows.map(({ id }) => ({ path: SECRET_PATHS.webhookSecret(id), needed: true }));
   },
-  // There between two stages of a node's deploy alone.
+  // This secret exists only between two stages of a node's deploy.
   userData: async (db) => {
     const rows = await db.select({ id: nodes.id }).from(nodes);
     return rows.map(({ id }) => ({ path: SECRET_PATHS.userData(id), needed: false }));
   },
 };
 
-/** Of this database, in a fixed order. */
+/** All secrets of this database, in a fixed order. */
 export async function namedSecrets(db: Db): Promise<NamedSecret[]> {
   const found: NamedSecret[] = [];
   for (const find of Object.values(KINDS)) {

@@ -21,7 +21,7 @@ Settings come from the environment; docs/settings.md lists them, and tells how t
 export const UNUSED_DATABASE =
   "No hub has started on this database yet, so there is nothing to copy. Run this with the environment of the hub that is to move, above all its DATABASE_URL or MUSTER_STATE_DIR.";
 
-/** Null for what need not be there and is not. */
+/** The line for one secret; null for an optional secret that does not exist. */
 export const lineOf = ({ path, outcome }: CopiedSecret): string | null =>
   outcome === "absent" ? null : `${TOLD[outcome].padEnd(13)}  ${path}`;
 
@@ -30,7 +30,7 @@ export const totalOf = (counts: Counts): string =>
     .map(([outcome, told]) => `${counts[outcome as Outcome]} ${told}`)
     .join(", ")}.`;
 
-/** The reason follows it. */
+/** The reason follows this text. */
 export const BROKEN_OFF =
   "Broken off, and nothing was removed. Mend what is said next, then run this again: it goes on from here.";
 
@@ -42,13 +42,13 @@ export const nameOf = (store: SecretsSettings): string =>
 export const beganBy = (from: SecretsSettings, to: SecretsSettings): string =>
   `Copying every secret that the database names, from ${nameOf(from)} to ${nameOf(to)}.`;
 
-/** How a person takes out of a store what is wrong in it. */
+/** How an operator removes a wrong value from a store. */
 const removing = (store: SecretsSettings): string =>
   store.kind === "sealed_file"
     ? `remove the folder ${store.directory}, which is then made anew`
     : `remove the other from Vault (vault kv metadata delete ${store.mount}/...)`;
 
-/** What keeps the new store from being used, and what to do about it; none: nothing does. */
+/** The reasons why the new store cannot be used yet, with advice. Empty if it can be used. */
 export function adviceOn(counts: Counts, from: SecretsSettings, to: SecretsSettings): string[] {
   const advice: string[] = [];
   if (counts.missing + counts.corrupt > 0)

@@ -2,16 +2,16 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { StoreState } from "../secrets/store-watch.ts";
 import type { LogRing } from "./log-ring.ts";
 
-/** A setting in force, under the name by which an operator sets it. */
+/** A setting that is in effect, by its name. */
 export interface Setting {
   readonly name: string;
-  /** Of a secret whether it is set, and nothing else; null for what has neither a value nor a default. */
+  /** The value; a secret only shows that it is set. Null if the setting has neither a value nor a default. */
   readonly value: string | number | null;
-  /** False: nobody set it, and this is its default. */
+  /** False if the setting has its default value. */
   readonly given: boolean;
 }
 
-/** What a hub knows of itself without asking anybody; composed in the hub's main. */
+/** The facts that a hub knows without a query; the hub's main collects them. */
 export interface HubFacts {
   readonly hubId: string;
   readonly version: string;
@@ -21,7 +21,7 @@ export interface HubFacts {
   readonly stateDir: string;
   readonly settings: readonly Setting[];
   readonly secretStore: () => StoreState;
-  /** Agents that hold a session with this hub. */
+  /** The number of agents that have a session with this hub. */
   readonly agents: () => number;
   readonly pool: () => { readonly connections: number; readonly idle: number; readonly waiting: number };
   readonly eventLoop: EventLoopWatch;
@@ -29,14 +29,14 @@ export interface HubFacts {
 }
 
 export interface EventLoopWatch {
-  /** Since the watch began, in milliseconds. */
+  /** The delays since the watch began, in milliseconds. */
   delay(): { readonly median: number; readonly p99: number; readonly longest: number };
   close(): void;
 }
 
 const RESOLUTION_MS = 20;
 
-/** How late the event loop comes to what is due. What Node records is the time between two looks, of which the resolution is no delay. */
+/** Measures how late the event loop runs. Node records the time between two of its checks, so the checks' interval is subtracted. */
 export function watchEventLoop(): EventLoopWatch {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   histogram.enable();

@@ -3,13 +3,13 @@ import { createLog, isAtLeast, type Log, type LogLevel, type LogSink } from "../
 
 const MOST_LINES = 1_000;
 const MOST_BYTES = 1_048_576;
-/** One line must not drive all the others out. */
+/** The limit of one line, so that a single line cannot displace all others. */
 const LONGEST_LINE = 16_384;
 const LONGEST_MESSAGE = 1_000;
 
 type Line = { readonly [key: string]: Json };
 
-/** The last lines of this process's log, in memory: as much as tells how it came to what is wrong, and no more. */
+/** The last lines of this process's log, in memory. They show how a problem came about. */
 export class LogRing {
   readonly #lines: string[] = [];
   #bytes = 0;
@@ -25,7 +25,7 @@ export class LogRing {
     }
   }
 
-  /** Oldest first. `dropped`: lines before them, that had no room any more. */
+  /** The lines, oldest first. `dropped` is the number of older lines that were removed. */
   read(): { readonly lines: readonly Line[]; readonly dropped: number } {
     return { lines: this.#lines.map((line) => JSON.parse(line) as Line), dropped: this.#dropped };
   }
@@ -41,7 +41,7 @@ export interface KeptLog {
   readonly ring: LogRing;
 }
 
-/** Lines of `level` and above go to `sink`; those of info and above are kept, also where an operator wants to see less. */
+/** Lines of `level` and above go to `sink`. The ring keeps lines of info and above, even if `level` is higher. */
 export function createKeptLog(level: LogLevel, sink: LogSink): KeptLog {
   const ring = new LogRing();
   const log = createLog(isAtLeast("info", level) ? level : "info", (line, at) => {

@@ -1,14 +1,14 @@
 import { type SQL, sql } from "../db/orm.ts";
 import type { LeftOut } from "./section.ts";
 
-/** A timestamp as the API writes it, made by the database: raw statements return its own text. */
+/** SQL for a timestamp in the API's format. Raw statements would otherwise return PostgreSQL's own format. */
 export const iso = (column: string): SQL =>
   sql.raw(`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`);
 
-/** How many rows there are before a LIMIT, beside each of those that it lets through. */
+/** SQL for the number of rows before a LIMIT, as a column of each row. */
 export const OF = sql.raw(`(count(*) over ())::int as "of"`);
 
-/** The rows without that number, and what is said of those that were left. */
+/** The rows without that column, and an entry about the rows that the LIMIT cut off. */
 export function bounded<R extends { of: number }>(
   list: string,
   rows: readonly R[],

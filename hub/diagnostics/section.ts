@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Tx } from "../db/tx.ts";
 import type { HubFacts } from "./facts.ts";
 
-/** Of a list more is there than is shown. */
+/** States that a list has more entries than the section shows. */
 export const LeftOut = z.strictObject({ list: z.string(), shown: z.int(), of: z.int() });
 export type LeftOut = z.output<typeof LeftOut>;
 
@@ -13,23 +13,23 @@ export interface Reading<T> {
 
 interface About<S extends z.ZodType> {
   readonly name: string;
-  /** For the API's description. */
+  /** A description for the API document. */
   readonly about: string;
-  /** All that leaves the hub: a member that is not described here makes the section fail. */
+  /** The schema of everything that leaves the hub. A field that the schema does not describe makes the section fail. */
   readonly data: S;
 }
 
-/** Read in memory, so it is there whatever is away. */
+/** A section that is read from memory, so it works even if the database is unreachable. */
 interface HubSection<S extends z.ZodType> extends About<S> {
   read(facts: HubFacts): Reading<z.input<S>> | Promise<Reading<z.input<S>>>;
 }
 
-/** Read in one read-only transaction, by a number of statements and rows that no fleet raises. */
+/** A section that is read in one read-only transaction. Its numbers of statements and rows do not grow with the fleet. */
 interface DatabaseSection<S extends z.ZodType> extends About<S> {
   read(tx: Tx): Promise<Reading<z.input<S>>>;
 }
 
-/** One part of what is handed on, as it is listed; its types were checked where it was defined. */
+/** A section without its type parameters; its types were checked where it was defined. */
 export type Section =
   | ({ readonly of: "hub" } & HubSection<z.ZodType>)
   | ({ readonly of: "database" } & DatabaseSection<z.ZodType>);

@@ -10,18 +10,24 @@ import type { HubFacts } from "./facts.ts";
 import { LeftOut, type Reading, type Section } from "./section.ts";
 import { SECTIONS } from "./sections/index.ts";
 
-/** `database_away`: it does not answer; the sections after it do not ask again. `too_slow`: it does, and time was up. `section_failed`: anything else. */
+/**
+ * `database_away`: the database does not answer, and later sections do not query it. `too_slow`: it answers, but the time was over. `section_failed`:
+ * any other error.
+ */
 const SECTION_ERRORS = ["database_away", "too_slow", "section_failed"] as const;
 const SectionError = z.strictObject({ code: z.enum(SECTION_ERRORS), detail: z.string() });
 type SectionError = z.output<typeof SectionError>;
 
-/** Of a section that could not be read, instead of what is in it. */
+/** The entry for a section that could not be read. */
 export const SectionFailed = z.strictObject({ took_ms: z.int(), error: SectionError });
 
 const answerOf = ({ data, about }: Section) =>
   z.union([z.strictObject({ took_ms: z.int(), left_out: z.array(LeftOut), data }), SectionFailed]).describe(about);
 
-/** What an operator hands to whoever helps. A higher `schema_version` may have lost or changed members; new ones alone raise nothing. */
+/**
+ * The document that an operator gives to a supporter. A higher `schema_version` means that fields were removed or changed; new fields alone do not
+ * raise it.
+ */
 export const Diagnostics = z.strictObject({
   schema_version: z.literal(1),
   taken_at: Timestamp,
@@ -32,9 +38,9 @@ export const Diagnostics = z.strictObject({
 export type Diagnostics = z.output<typeof Diagnostics>;
 type Answer = Diagnostics["sections"][string];
 
-/** Milliseconds that reading may take. */
+/** The time limits for reading, in milliseconds. */
 export interface Patience {
-  /** By the server's own clock, so that no statement goes on for a reader who is gone. */
+  /** The server's own limit for each statement, so that no statement continues after its reader has gone. */
   readonly statement: number;
   readonly section: number;
   readonly all: number;
@@ -42,7 +48,7 @@ export interface Patience {
 const PATIENCE: Patience = { statement: 5_000, section: 8_000, all: 30_000 };
 const LONGEST_TEXT = 4_000;
 
-/** One is taken at a time, and handed to whoever asks meanwhile: so however many ask, the database lends it one connection. */
+/** Takes one document at a time, and gives it to all requests that come meanwhile. Any number of requests thus uses one database connection. */
 export function diagnosticsOf(facts: HubFacts, inTx: InTx): (patience?: Patience) => Promise<Diagnostics> {
   let underWay: Promise<Diagnostics> | null = null;
   return (patience = PATIENCE) => {
@@ -53,7 +59,7 @@ export function diagnosticsOf(facts: HubFacts, inTx: InTx): (patience?: Patience
   };
 }
 
-/** Reads the sections one after another, each failing alone: what is there is there. */
+/** Reads the sections one after another. If a section fails, the others are still read. */
 async function take(facts: HubFacts, inTx: InTx, patience: Patience): Promise<Diagnostics> {
   const takenAt = new Date().toISOString();
   const lastMoment = performance.now() + patience.all;
@@ -73,7 +79,7 @@ async function take(facts: HubFacts, inTx: InTx, patience: Patience): Promise<Di
   return { schema_version: 1, taken_at: takenAt, hub_id: hubId, version, sections };
 }
 
-/** What a section reads, and whether anything has answered for it yet. */
+/** A section that is being read, and whether the database has answered yet. */
 interface Begun {
   readonly reading: Promise<Reading<unknown>>;
   readonly answers: () => boolean;
@@ -122,13 +128,13 @@ function errorOf(error: unknown): SectionError {
   return { code: isDatabaseAway(error) ? "database_away" : "section_failed", detail };
 }
 
-/** What stands under such a name is a secret, whatever it looks like. */
+/** The value of a field with such a name is a secret, whatever it looks like. */
 const SECRET_NAME =
   /(^|[_-])(secret|secret_id|password|passwd|pass|token|authorization|(consumer|access|api|private)_key)$/i;
 
 /**
- * Every text without what has a credential's shape or name. What MAAS and hosts say was relieved of those when it came; this goes out of the house, and a
- * library's error that was logged was not.
+ * Removes everything that looks like a credential or has the name of one. Texts from MAAS and hosts were cleaned when they arrived. This document
+ * leaves the installation, and a library's logged error may still contain a credential.
  */
 function presentable<T>(value: T, name = ""): T {
   if (typeof value === "string")

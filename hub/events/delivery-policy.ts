@@ -1,23 +1,25 @@
-/** Seconds before each further attempt, after the first failed: a receiver that is redeployed is asked soon, one that is down for a day still gets it. */
+/**
+ * The delay in seconds before each further attempt. A receiver that restarts gets a retry soon, and one that is down for a day still gets the event.
+ */
 const SCHEDULE = [5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000] as const;
 export const MOST_ATTEMPTS = SCHEDULE.length + 1;
 const JITTER = 0.2;
 const LONGEST_RETRY_AFTER = 86_400;
 
-/** How an attempt went: the receiver's status and Retry-After, or why there was no answer. */
+/** The result of an attempt: the receiver's status and Retry-After, or the reason why there was no answer. */
 export type Attempted =
   | { readonly answered: true; readonly status: number; readonly retryAfterSeconds: number | null }
   | { readonly answered: false; readonly reason: string };
 
 export type Verdict =
   | { readonly kind: "delivered" }
-  /** `inSeconds` from now. */
+  /** `inSeconds` counts from now. */
   | { readonly kind: "retry"; readonly inSeconds: number }
   | { readonly kind: "dead" }
-  /** 410: the receiver wants no more (Standard Webhooks). */
+  /** 410: the receiver wants no further events (Standard Webhooks). */
   | { readonly kind: "gone" };
 
-/** Seconds that a `Retry-After` asks to wait, be it a number or an HTTP date; null without one that can be read. */
+/** The seconds that a `Retry-After` requests, as a number or as an HTTP date. Null if the header is missing or cannot be read. */
 export function retryAfterSeconds(header: string | undefined, now: Date): number | null {
   const text = header?.trim() ?? "";
   if (/^\d+$/.test(text)) return Number(text);
@@ -25,7 +27,7 @@ export function retryAfterSeconds(header: string | undefined, now: Date): number
   return Number.isNaN(at) ? null : Math.max(0, (at - now.getTime()) / 1000);
 }
 
-/** `attempt` is the one that was just made, counted from 1; `random` in [0, 1). */
+/** `attempt` is the number of the attempt just made, beginning with 1. `random` is in [0, 1). */
 export function judgeAttempt(attempted: Attempted, attempt: number, random: number): Verdict {
   if (attempted.answered && attempted.status >= 200 && attempted.status < 300) return { kind: "delivered" };
   if (attempted.answered && attempted.status === 410) return { kind: "gone" };
@@ -36,6 +38,6 @@ export function judgeAttempt(attempted: Attempted, attempt: number, random: numb
   return { kind: "retry", inSeconds: Math.max(jittered, asked) };
 }
 
-/** What an operator reads of a failed attempt. */
+/** The reason of a failed attempt, for operators. */
 export const reasonOf = (attempted: Attempted): string =>
   attempted.answered ? `The receiver answered ${attempted.status}` : attempted.reason;

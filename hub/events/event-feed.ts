@@ -5,11 +5,11 @@ import { WakeSignal } from "../timing/wake-signal.ts";
 
 const LOOK_EVERY_MS = 250;
 
-/** Tells everybody on this hub who waits for events that there are new ones: one look at the database, however many wait. */
+/** Wakes everything on this hub that waits for new events. One query serves any number of waiters. */
 export class EventFeed {
   readonly #db: Db;
   readonly #log: Log;
-  /** Each with whose token listens. */
+  /** The waiting listeners, each with the name of its token. */
   readonly #listeners = new Map<WakeSignal, string>();
   readonly #closing = new AbortController();
   #seen = -1n;
@@ -21,7 +21,7 @@ export class EventFeed {
     this.#log = log;
   }
 
-  /** Aborted when the hub stops. */
+  /** Aborts when the hub stops. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
@@ -34,7 +34,7 @@ export class EventFeed {
     return [...this.#listeners.values()].filter((one) => one === holder).length;
   }
 
-  /** A signal that is raised when there is something new; `leave` ends that. */
+  /** Returns a signal that is raised when there are new events. `leave` removes the listener. */
   listen(holder: string): { wake: WakeSignal; leave(): void } {
     const wake = new WakeSignal();
     this.#listeners.set(wake, holder);

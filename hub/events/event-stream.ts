@@ -9,28 +9,28 @@ import type { EventFeed } from "./event-feed.ts";
 const AT_ONCE = 200;
 
 export interface StreamRequest {
-  /** Position of the last event that the reader has. */
+  /** The position of the last event that the reader has. */
   readonly after: bigint;
-  /** Event types or patterns; an empty list is all. */
+  /** Event types or patterns. An empty list means all events. */
   readonly types: readonly string[];
   readonly subject: string | undefined;
-  /** Whose token asks. */
+  /** The name of the reader's token. */
   readonly holder: string;
-  /** Aborted when the reader is gone. */
+  /** Aborts when the reader disconnects. */
   readonly signal: AbortSignal;
 }
 
-/** How long a stream is silent at most, and lasts at most; in milliseconds. */
+/** The longest silence and the longest duration of a stream, in milliseconds. */
 export interface StreamTimes {
   readonly heartbeatMs: number;
   readonly longestMs: number;
 }
-/** A stream ends after an hour and the client goes on with another: a token that was withdrawn does not read on for ever. */
+/** A stream ends after an hour, and the client opens another one. A revoked token can thus not read for ever. */
 const TIMES: StreamTimes = { heartbeatMs: 15_000, longestMs: 3_600_000 };
 
 /**
- * Server-sent events: each CloudEvent with its cursor as `id`, so that `Last-Event-ID` goes on where the reader was. Read from the outbox as fast as the
- * reader takes it: a slow one holds nothing but its place, and that no longer than the stream lasts, read or not.
+ * Server-sent events: each CloudEvent has its cursor as `id`, so `Last-Event-ID` continues where the reader stopped. Events are read from the outbox
+ * only as fast as the reader takes them. A slow reader therefore uses no memory for events, and its place is freed when the stream's time is over.
  */
 export function eventStream(
   db: Db,
@@ -51,7 +51,7 @@ export function eventStream(
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // By itself and not by the next pull: a reader that stopped to read would keep its place for ever.
+        // The end does not wait for the next pull, because a reader that stopped reading would keep its place for ever.
         const end = (): void => {
           if (!open) return;
           close();
@@ -76,14 +76,14 @@ export function eventStream(
   );
 }
 
-/** What a reader is sent next, as soon as there is something; a comment when it heard nothing for the heartbeat's time. */
+/** Returns the next text for the reader as soon as there is one, or a comment if there was none during the heartbeat interval. */
 function messages(
   db: Db,
   request: StreamRequest,
   { wake, ends, heartbeatMs }: { wake: WakeSignal; ends: AbortSignal; heartbeatMs: number },
 ): () => Promise<string> {
   let after = request.after;
-  /** Last event that was read, whether it was wanted or not, and the last one whose cursor the reader has. */
+  /** The last event that was read, sent or not, and the last event whose cursor the reader has. */
   let read: DomainEventRow | undefined;
   let told: DomainEventRow | undefined;
   const heartbeat = (): string => {
@@ -96,7 +96,7 @@ function messages(
     while (!ends.aborted) {
       const rows = await listDomainEvents(db, { after, limit: AT_ONCE });
       const last = rows.at(-1);
-      // A reader that takes its time may be overtaken by what is too old to be kept; it then begins anew, and is told why.
+      // Retention may remove events that a slow reader has not taken yet. The stream then fails, and the reader begins anew and learns the reason.
       if (read !== undefined && last !== undefined && !(await hasPosition(db, after)))
         throw new Error("events were removed before the stream's reader took them");
       if (last !== undefined) {

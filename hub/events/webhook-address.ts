@@ -1,6 +1,9 @@
 import { hostFault } from "../outbound/forbidden-address.ts";
 
-/** Why no webhook may have this URL; null when it may. A name is looked at again at each connection, as what it stands for may change. */
+/**
+ * The reason why a webhook may not have this URL; null if it may. The addresses of its host name are checked at each connection, because they may
+ * change.
+ */
 export function addressFault(url: URL): string | null {
   const fault = hostFault(url);
   if (fault !== null) return fault;

@@ -6,20 +6,20 @@ import { type Attempted, retryAfterSeconds } from "./delivery-policy.ts";
 
 const ANSWER_WITHIN_MS = 15_000;
 
-/** Asks receivers. Connections are kept for the next delivery; `close` ends them. */
+/** Sends requests to receivers. It keeps connections open for later deliveries; `close` closes them. */
 export class WebhookClient {
   readonly #http: HttpAgent;
   readonly #https: HttpsAgent;
   readonly #resolve: typeof lookup;
 
-  /** `resolve`: as the system resolves names. */
+  /** `resolve` resolves host names; by default the system's resolver. */
   constructor(resolve: typeof lookup = lookup) {
     this.#resolve = resolve;
     this.#http = new HttpAgent({ keepAlive: true });
     this.#https = new HttpsAgent({ keepAlive: true });
   }
 
-  /** A redirect is an answer like any other: followed, it would carry the signed event to somebody whom no operator named. */
+  /** A redirect counts as an ordinary answer. Following it would send the signed event to an address that no operator has entered. */
   async post(
     url: string,
     { headers, body }: { headers: Readonly<Record<string, string>>; body: string },
@@ -51,7 +51,7 @@ export class WebhookClient {
       const headers = { ...options.headers, "content-length": String(Buffer.byteLength(body)) };
       const looked = refusing(this.#resolve, target);
       const asked = send(target, { ...options, headers, method: "POST", agent, lookup: looked });
-      // Later errors, e.g. of an answer that never ends, concern nobody: its status is known.
+      // Later errors, e.g. of an answer that never ends, are ignored, because the status is already known.
       asked.on("error", reject);
       asked.on("response", (answer) => {
         answer.on("error", () => undefined);
@@ -63,7 +63,7 @@ export class WebhookClient {
   }
 }
 
-/** By the system's own code alone: its text names addresses, and nothing that was sent may be in it. */
+/** The reason contains only the system's error code. The full text names addresses, and it may repeat what was sent. */
 function whyNot(error: unknown): string {
   if (error instanceof ForbiddenAddressError)
     return "The receiver's name stands for a link-local address or one like it, or for this hub itself, which the hub does not ask. Change the webhook's URL.";

@@ -2,10 +2,10 @@ import { z } from "zod";
 import { Secret } from "../../shared/secret.ts";
 import { type SecretData, SecretError, type SecretStore } from "../secrets/port.ts";
 
-/** The two secrets of a rotation, as the secret store keeps them; `previous_until` in ISO 8601. */
+/** The two secrets of a rotation, as the secret store holds them. `previous_until` is in ISO 8601. */
 const Kept = z.object({ secret: z.string(), previous: z.string().optional(), previous_until: z.string().optional() });
 
-/** What a delivery is signed with at that time. */
+/** The secrets that sign a delivery at the given time. */
 export function signingKeys(data: SecretData, now: Date): Secret[] {
   const { secret, previous, previous_until: until } = Kept.parse(data);
   return previous !== undefined && until !== undefined && new Date(until) > now
@@ -14,8 +14,8 @@ export function signingKeys(data: SecretData, now: Date): Secret[] {
 }
 
 /**
- * What is kept once the secret is the new one. Asked again with the same secret it does not become its own predecessor; the one before then ends no later
- * than is asked now, so that a repeated request changes nothing and a shorter overlap holds at once.
+ * The stored value after a rotation to a new secret. If the same secret is sent again, it does not become its own predecessor, so a repeated request
+ * changes nothing. The previous secret then ends at the earlier of the two end times, so a shorter overlap takes effect at once.
  */
 export function rotated(data: SecretData, secret: Secret, overlapSeconds: number, now: Date): SecretData {
   const kept = Kept.parse(data);
@@ -26,12 +26,12 @@ export function rotated(data: SecretData, secret: Secret, overlapSeconds: number
   return { secret: kept.secret, previous: kept.previous, previous_until: until };
 }
 
-/** More rotations at once than anybody means. */
+/** The limit of tries; more simultaneous rotations are not expected. */
 const TRIES = 5;
 
 /**
- * Replaces what is kept by check-and-set, without a lock on anything: of two rotations at once the second finds the first one's secret and keeps it as
- * the one before.
+ * Replaces the stored value by check-and-set, without a lock. Of two simultaneous rotations, the second one finds the first one's secret and keeps it
+ * as the previous one.
  */
 export async function rotateKept(
   secrets: SecretStore,

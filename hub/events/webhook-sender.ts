@@ -22,11 +22,11 @@ import { WebhookClient } from "./webhook-request.ts";
 import { signingKeys } from "./webhook-secret.ts";
 import { signatureOf } from "./webhook-signature.ts";
 
-/** Longer than an attempt may take. */
+/** Longer than the longest attempt. */
 const LEASE_SECONDS = 60;
 const PER_WEBHOOK = 4;
 const LOOK_EVERY_MS = 1_000;
-/** After the secret store failed. */
+/** The delay after an error of the secret store. */
 const SECRET_AGAIN_SECONDS = 30;
 
 export interface WebhookSenderOptions {
@@ -37,16 +37,16 @@ export interface WebhookSenderOptions {
   readonly log: Log;
 }
 
-/** What an attempt needs beside the delivery; `closing` is aborted when the hub stops. */
+/** What an attempt needs besides the delivery. `closing` aborts when the hub stops. */
 interface Sending extends WebhookSenderOptions {
   readonly client: WebhookClient;
   readonly closing: AbortSignal;
 }
 
 /**
- * Tells webhooks of domain events, at least once each (decision P5). Any number of hubs share the work; what one was at when it was killed is made again
- * by any, with the same `webhook-id`. Deliveries are written and sent by two loops that do not wait for each other: neither a flow of events nor one
- * webhook's backlog keeps what is written from being sent.
+ * Delivers domain events to webhooks, each at least once (decision P5). Any number of hubs share the work. If a hub is killed, any hub repeats its
+ * attempts with the same `webhook-id`. One loop writes deliveries and another one sends them, so neither a flood of events nor one webhook's backlog
+ * delays the sending.
  */
 export function startWebhookSender(options: WebhookSenderOptions): { close(): Promise<void> } {
   const { db, inTx, feed, log } = options;
@@ -115,7 +115,7 @@ async function deliver(sending: Sending, { delivery, webhook }: ClaimedDelivery)
   const ending = endingOf(attempted, delivery.attempts);
   const failed = await inTx(async (tx) => {
     const current = ending.gone ? await lockWebhook(tx, webhook.id) : null;
-    // Said by an address that the webhook has no longer: the one that it has is asked.
+    // The 410 came from a URL that the webhook no longer has, so the delivery is sent to its present URL.
     const byFormer = ending.gone && current?.url !== webhook.url;
     const held = await endAttempt(tx, delivery, byFormer ? { ...ending, state: "pending", inSeconds: 0 } : ending);
     if (held && ending.gone && !byFormer)
@@ -137,7 +137,7 @@ function endingOf(attempted: Attempted, attempt: number): DeliveryEnding & { rea
   return { ...told, state: verdict.kind === "delivered" ? "delivered" : "dead" };
 }
 
-/** Null when the secret store fails: the receiver is not to blame. */
+/** Null if the secret store fails, because the receiver did not cause that. */
 async function readKeys({ secrets, log }: Sending, webhookId: string): Promise<Secret[] | null> {
   try {
     return signingKeys(await secrets.read(SECRET_PATHS.webhookSecret(webhookId)), new Date());

@@ -2,8 +2,8 @@ import { createHmac } from "node:crypto";
 import type { Secret } from "../../shared/secret.ts";
 
 /**
- * The header `webhook-signature` of Standard Webhooks: one `v1,<base64>` for each secret, so that a receiver that knows either of two during a rotation
- * is content. `sentAt` in whole seconds since 1970, as in the header `webhook-timestamp`.
+ * The header `webhook-signature` of Standard Webhooks: one `v1,<base64>` for each secret. During a rotation a receiver thus needs only one of the two
+ * secrets. `sentAt` is in whole seconds since 1970, as in the header `webhook-timestamp`.
  */
 export function signatureOf(
   secrets: readonly Secret[],

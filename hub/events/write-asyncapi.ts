@@ -1,4 +1,4 @@
-/** `npm run asyncapi`: writes the events' description to docs/asyncapi.json, and their table into docs/events.md. */
+/** `npm run asyncapi`: writes the description of the events to docs/asyncapi.json, and their table into docs/events.md. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { asyncApiDocument, eventTable } from "./asyncapi.ts";
 

@@ -3,15 +3,16 @@ import { BlockList, isIP, type LookupFunction } from "node:net";
 import { ownPlaces, portOf } from "./own-places.ts";
 
 /**
- * Where no receiver and no region of an operator is, but a cloud's, a switch's or a kernel's own services may answer, e.g. 169.254.169.254 with a
- * machine's credentials; and forms of IPv6 that a gateway turns into such an IPv4 address. Loopback is not among them: hub and MAAS may be on one machine.
+ * Addresses at which no receiver and no MAAS region can be, but where services of a cloud, a switch or a kernel may answer. For example,
+ * 169.254.169.254 gives out a machine's credentials. IPv6 forms that a gateway translates to such an IPv4 address are included. Loopback is allowed,
+ * because the hub and MAAS may run on one machine.
  */
 const FORBIDDEN = new BlockList();
 for (const [network, prefix] of [
   ["0.0.0.0", 8],
   ["169.254.0.0", 16],
   ["224.0.0.0", 3],
-  // Metadata of Alibaba, Azure and Oracle.
+  // The metadata addresses of Alibaba, Azure and Oracle.
   ["100.100.100.200", 32],
   ["168.63.129.16", 32],
   ["192.0.0.192", 32],
@@ -21,7 +22,7 @@ for (const [network, prefix] of [
   ["::", 128],
   ["fe80::", 10],
   ["ff00::", 8],
-  // Metadata of AWS and Google.
+  // The metadata addresses of AWS and Google.
   ["fd00:ec2::", 32],
   ["fd20:ce::254", 128],
   // NAT64 and 6to4.
@@ -33,22 +34,22 @@ for (const [network, prefix] of [
 
 const FORBIDDEN_WORDS = "a link-local, metadata, multicast, unspecified or translated (NAT64, 6to4) address";
 
-/** Also of an IPv4 address that is written as one of IPv6. A name is none, whatever it stands for: `refusing` looks at that. */
+/** Also recognizes an IPv4 address in IPv6 notation. A host name is never forbidden here; `refusing` checks the addresses that it resolves to. */
 const isForbidden = (address: string): boolean => {
   const family = isIP(address);
   return family !== 0 && FORBIDDEN.check(address, family === 4 ? "ipv4" : "ipv6");
 };
 
-/** Of a URL's host as it is written: an address that is forbidden, or one of the hub's own. */
+/** True if the URL's host is written as a forbidden address, or is an address of the hub itself. */
 export const isForbiddenHost = (url: URL): boolean => isForbidden(hostOf(url)) || ownPlaces.isOwnUrl(url);
 
-/** What is wrong with a URL that is to be kept; null when nothing is. */
+/** The reason why a URL must not be stored; null if it may be stored. */
 export const hostFault = (url: URL): string | null => {
   if (isForbidden(hostOf(url))) return `must not be ${FORBIDDEN_WORDS}`;
   return ownPlaces.isOwnUrl(url) ? "must not be an address at which this hub itself answers" : null;
 };
 
-/** The host of a URL as the network knows it: without the brackets of an IPv6 address. */
+/** The host of a URL without the brackets of an IPv6 address. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, "");
 
 export class ForbiddenAddressError extends Error {
@@ -56,7 +57,7 @@ export class ForbiddenAddressError extends Error {
   readonly code = "forbidden_address";
 }
 
-/** Refuses at each connection: a name that stood for a receiver yesterday may stand for a link-local address, or for the hub itself, today. */
+/** Checks the resolved addresses at each connection. The addresses of a name may change, and may now be link-local or the hub's own. */
 export const refusing =
   (resolve: typeof lookup, url: URL): LookupFunction =>
   (hostname, options, done) => {

@@ -9,31 +9,31 @@ export interface Call {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
   readonly signal: AbortSignal;
-  /** CAs in PEM that are trusted instead of the system's. */
+  /** CAs in PEM that are trusted in place of the system's. */
   readonly ca?: string | undefined;
-  /** Encrypted, and to whom is not asked. */
+  /** If true, the connection is encrypted, but any certificate of the other side is accepted. */
   readonly anyCertificate?: true;
-  /** The longest body that is taken. */
+  /** The limit of the answer's body. */
   readonly maxBytes?: number;
-  /** What the host's name stands for. Given, an address that is forbidden is not asked either. */
+  /** Resolves the host's name. If it is given, a URL with a forbidden address is refused too. */
   readonly lookup?: LookupFunction;
-  /** Given the parts of a success's body as they arrive; the answer then has none. What it throws is thrown on. */
+  /** Gets the parts of a successful answer's body as they arrive; the answer then has no body. Its errors are rethrown. */
   readonly consume?: (part: Buffer) => void;
 }
 
 export interface Answer {
   readonly status: number;
   readonly retryAfter: string | null;
-  /** When the other side says that it answered. */
+  /** The answer's Date header. */
   readonly date: string | null;
   readonly body: string;
 }
 
-/** No answer came, or only a part of one. */
+/** No answer came, or an incomplete one. */
 export class NoAnswer extends Error {
-  /** A system or TLS error code, or `too_large`. */
+  /** An error code of the system or of TLS, or `too_large`. */
   readonly reason: string;
-  /** False while not a byte can have reached the other side: then nothing happened there. */
+  /** False if no byte can have reached the other side, so that nothing happened there. */
   readonly sent: boolean;
   constructor(reason: string, sent: boolean) {
     super(`no answer (${reason})`);
@@ -43,20 +43,20 @@ export class NoAnswer extends Error {
   }
 }
 
-/** Its cause is what `consume` threw. */
+/** The error's cause is what `consume` threw. */
 class Refused extends Error {}
 
-/** Beyond this a text does not fit into a string. What is consumed part by part may be as long as it likes. */
+/** A longer text does not fit into a string. A body that is consumed in parts has no limit. */
 const MAX_ANSWER_BYTES = 400 * 1024 * 1024;
 
 /**
- * One request and its answer over a connection of its own, so that a kept connection closed by the other side never looks like a failed
- * call. Not `fetch`: that one gives up after 300 s without headers whatever it is told, and a power call may take longer (maas 2.13).
- * Follows no redirect. Throws NoAnswer, and what `consume` throws.
+ * Sends one request on a connection of its own. On a kept connection, a close by the other side would look like a failed call. `fetch` is not used,
+ * because it gives up after 300 s without headers, and a power call may take longer (maas 2.13). Redirects are not followed. Throws NoAnswer, or what
+ * `consume` throws.
  */
 export function httpCall(call: Call): Promise<Answer> {
   const secure = call.url.protocol === "https:";
-  // An address is not looked up.
+  // `lookup` is not called for an address, so the address is checked here.
   if (call.lookup !== undefined && isForbiddenHost(call.url))
     return Promise.reject(new NoAnswer("forbidden_address", false));
   return new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 
-/** An address or a name, and a port, at which this hub itself answers. */
+/** A host, by address or name, and a port at which this hub itself answers. */
 interface Place {
   readonly host: string;
   readonly port: number;
@@ -13,7 +13,7 @@ LOOPBACK.addAddress("::1", "ipv6");
 const ANY = new Set(["0.0.0.0", "::"]);
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
 
-/** An IPv4 address that is written as one of IPv6 is that IPv4 address. */
+/** Converts an IPv4 address in IPv6 notation to IPv4 notation. */
 function plain(address: string): string {
   const text = address.toLowerCase();
   const [, dotted] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(text) ?? [];
@@ -29,20 +29,20 @@ const isMachines = (address: string): boolean =>
   Object.values(networkInterfaces()).some((all) => all?.some((one) => plain(one.address) === address));
 
 /**
- * Where this process listens: a fact of the process, so it is kept once. No webhook and no region is there: the hub would tell itself of each event for
- * ever, and ask its own API with a MAAS token.
+ * The addresses at which this process listens, kept once for the process. No webhook and no region may use them. The hub would otherwise send itself
+ * every event in a loop, or call its own API with a MAAS token.
  */
 class OwnPlaces {
   readonly #places = new Set<Place>();
 
-  /** A listener's bound address, or a name that is given out for it; what this gives takes it back. */
+  /** Adds a listener's bound address, or a name that is given out for it. The returned function removes it. */
   add(host: string, port: number): () => void {
     const place = { host: plain(host), port };
     this.#places.add(place);
     return () => void this.#places.delete(place);
   }
 
-  /** Of an address that a connection is about to be made to. */
+  /** True if a connection to this address would reach the hub itself. */
   isOwn(address: string, port: number): boolean {
     const to = plain(address);
     if (isIP(to) === 0) return false;
@@ -51,7 +51,7 @@ class OwnPlaces {
     );
   }
 
-  /** Of a URL as it is written: an address, or a name that is known to be this machine's without asking anybody. */
+  /** True if the URL's host, as it is written, is the hub itself: an address, or a name that is known without a DNS query. */
   isOwnUrl(url: URL): boolean {
     const port = portOf(url);
     const host = url.hostname.replace(/^\[|\]$/g, "").toLowerCase();

@@ -7,21 +7,22 @@ import { periodically } from "../timing/periodically.ts";
 import { ensureSameStore } from "./same-store.ts";
 
 export interface HubIdentity {
-  /** What makes this hub the one that its hosts know. Throws the `SecretError` that keeps the hub from it. */
+  /** The keys by which hosts recognize this hub. Throws the `SecretError` of a secret store that cannot be used. */
   keys(): HubAuthority;
   readonly isOpen: boolean;
-  /** Settled once the secret store has given them; null when the hub closes before. Rejects when the store turns out to be a wrong one. */
+  /** Resolves when the secret store has returned the keys, or with null if the hub stops first. Rejects if the store is the wrong one. */
   readonly opened: Promise<HubAuthority | null>;
   close(): Promise<void>;
 }
 
 const TRY_AGAIN_MS = 3_000;
-/** How soon a hub follows a rotation of the keys, whoever asked for it. */
+/** How soon a hub follows a rotation of the keys that another hub performed. */
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * Opens CA and order key from the secret store, and follows their rotations; the first hub makes them. A store that is away keeps no hub from its start: it is asked again until it
- * answers, and hosts and new deployments wait so long. Everything else that is wrong with it is thrown at once.
+ * Reads the CA and the task-signing key from the secret store, and follows their rotations; the first hub creates them. An unreachable store does not
+ * prevent the hub's start. The hub retries until the store answers; until then hosts and new deployments wait. Every other error of the store is
+ * thrown at once.
  */
 export async function openIdentity(options: { db: Db; secrets: SecretStore; log: Log }): Promise<HubIdentity> {
   const { db, secrets, log } = options;

@@ -5,8 +5,8 @@ import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts"
 import { readOrCreate } from "../secrets/read-or-create.ts";
 
 /**
- * Refuses a secret store that is not the one of this database, and writes nothing into it. A hub that was given a store of its own would else make a
- * second CA there, and its hosts and credentials would be strangers to the other hubs.
+ * Refuses a secret store that does not belong to this database, and writes nothing into it. A hub with a store of its own would create a second CA
+ * there. The other hubs could then not use its hosts and credentials.
  */
 export async function ensureSameStore(db: Db, secrets: SecretStore): Promise<void> {
   if ((await readSecretStoreId(db)) === null) {
@@ -21,7 +21,7 @@ export async function ensureSameStore(db: Db, secrets: SecretStore): Promise<voi
   );
 }
 
-/** By which a store is known for a database's own; undefined: it is no database's yet. */
+/** The id that ties a store to its database. Undefined if the store belongs to no database yet. */
 export async function readStoreId(secrets: SecretStore): Promise<string | undefined> {
   try {
     return (await secrets.read(SECRET_PATHS.storeId))["id"];

@@ -16,7 +16,7 @@ import { inputResolvers } from "./site-services.ts";
 
 interface HostServerOptions {
   readonly at: { readonly host: string; readonly port: number };
-  /** What hosts are told to reach the hub at. */
+  /** The URL at which hosts reach the hub. */
   readonly agentUrl: string;
   readonly agentPackageDir: string;
   readonly heartbeatMinTtlMs: number;
@@ -26,7 +26,7 @@ interface HostServerOptions {
   readonly identity: HubIdentity;
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
   readonly log: Log;
-  /** Ends the hub when the listener cannot begin, which may show only once the hub has started. */
+  /** Ends the hub if the listener cannot start. That may happen after the hub has started. */
   readonly fail: (error: unknown) => void;
 }
 
@@ -37,8 +37,8 @@ interface HostServer {
 }
 
 /**
- * All that hosts see of a hub: the listener, and what first boot has to know of it. Without the hub's keys there is none: it begins once the secret store
- * has given them, and until then agents try again.
+ * The parts of a hub that hosts use: the agent listener, and the facts for the first boot. They need the hub's keys, so they start when the secret
+ * store has returned them. Until then agents retry.
  */
 export async function serveHosts(options: HostServerOptions): Promise<HostServer> {
   const { agentUrl, identity, log, fail } = options;

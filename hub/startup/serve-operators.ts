@@ -20,7 +20,7 @@ interface OperatorServerOptions extends Api {
   readonly facts: Facts;
 }
 
-/** All that operators and their programs see of a hub: API, page, events, and what can be handed on when something is wrong. */
+/** The parts of a hub that operators and their programs use: the API, the page, events, and diagnostics. */
 export async function serveOperators(
   options: OperatorServerOptions,
 ): Promise<{ port: number; close(): Promise<void> }> {
@@ -44,7 +44,7 @@ export async function serveOperators(
   return {
     port: server.port,
     close: async () => {
-      // Before the server, which waits for the streams that this ends.
+      // The events close before the server, because the server waits for the event streams to end.
       events.close();
       await server.close();
       eventLoop.close();

@@ -13,7 +13,7 @@ import { SecretError, type SecretStore } from "../secrets/port.ts";
 import { differencesFrom } from "../watcher/same-region.ts";
 import { deployedSeries } from "../workflows/onboarding/distro-series.ts";
 
-/** A client for a site with its token as it is right now, so that a rotation needs no restart (lifecycle 3.5). */
+/** A client for a site. The token is read for each client, so a rotated token needs no restart (lifecycle 3.5). */
 export const siteClient =
   (db: Db, secrets: SecretStore, clients: SiteClients) =>
   async (siteId: SiteId, signal?: AbortSignal): Promise<MaasPort> => {
@@ -38,7 +38,7 @@ export const siteClient =
     return clients.client({ siteId, baseUrl: site.baseUrl }, new Secret(token), signal);
   };
 
-/** A token may be tried that is not kept yet, so this client is nobody else's. */
+/** Checks a site with a token that may not be stored yet, so it uses a client of its own. */
 export const probeSite: ProbeMaas = ({ site, token, profiles }) =>
   probeMaas(createMaasClient({ baseUrl: site.apiBaseUrl, apiKey: token }), {
     upstreamDnsServers: site.upstreamDnsServers,
@@ -53,14 +53,17 @@ export const probeSite: ProbeMaas = ({ site, token, profiles }) =>
     })),
   });
 
-/** Likewise nobody else's. */
+/** Compares a region with a client of its own, because the token may not be stored yet. */
 export const compareRegion: CompareRegion = ({ address, token, known }) =>
   differencesFrom(known, createMaasClient({ baseUrl: address, apiKey: token })).catch((error: unknown) => {
     if (error instanceof MaasError) return [`it could not be compared: ${error.message}`];
     throw error;
   });
 
-/** Fills in what a task's row must not hold when the task is offered: the machine token is read from MAAS each time (decision M3). */
+/**
+ * Adds the secrets to a task's input when the task is offered, because its row must not hold them. The machine token is read from MAAS each time
+ * (decision M3).
+ */
 export const inputResolvers = (db: Db, maas: (siteId: SiteId) => Promise<MaasPort>): InputResolvers => ({
   "node.hw_sync_reseed": async (input, task) => {
     const [binding] = await db

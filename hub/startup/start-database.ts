@@ -11,7 +11,10 @@ export interface DatabaseSettings {
   readonly stateDir: string;
 }
 
-/** The database of the settings, with this version's schema; the embedded one is started where it does not run. What it opens is closed by `closers`. */
+/**
+ * Opens the database of the settings and migrates it to this version's schema. The embedded database is started if it does not run. `closers` close
+ * what this function opened.
+ */
 export async function startDatabase(
   settings: DatabaseSettings,
   applicationName: string,

@@ -4,12 +4,12 @@ import { hasWaitingUndrain } from "../db/queries/closed-hosts.ts";
 import { cancelTasksOf, enqueueTask } from "../db/queries/tasks.ts";
 import type { Tx } from "../db/tx.ts";
 
-/** How long a task waits that only brings the host to what its node is already; an agent that is away for longer finds the host as it was left. */
+/** The deadline of a task that only brings a host to the state of its node. If the agent is away for longer, the host keeps its state. */
 export const AGENT_MAY_RETURN_SECONDS = 7 * 86_400;
 
 /**
- * Has the host let people in again: what is open of a drain ends, and an undrain is queued unless one is under way. Harmless where nothing was
- * closed. Callers hold the node or its operation, so that no drain is queued in between.
+ * Lets users onto the host again: cancels its open drain tasks, and queues an undrain unless one is open. Nothing happens to a host that was not
+ * closed. The caller holds the node or its operation, so no drain can be queued in between.
  */
 export async function openHost(
   tx: Tx,

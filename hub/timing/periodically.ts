@@ -4,11 +4,11 @@ export interface Periodic {
   readonly everyMs: number;
   readonly turn: () => Promise<void>;
   readonly log: Log;
-  /** What is logged when a turn fails; the next one tries again. */
+  /** The log message for a failed turn. The next turn tries again. */
   readonly failed: string;
 }
 
-/** Takes a turn at once, then one each period; one that falls due while another still runs is left out. `close` waits for the turn that runs. */
+/** Runs a turn at once, and then one each period. A turn that is due while another one runs is skipped. `close` waits for the running turn. */
 export function periodically({ everyMs, turn, log, failed }: Periodic): {
   close(): Promise<void>;
 } {

@@ -13,7 +13,7 @@ const Statement = z.strictObject({
   kind: z.enum(TRUST_KINDS),
   generation: z.int(),
   created_at: Timestamp,
-  /** Enrolled hosts that believe the chain up to here. */
+  /** The number of enrolled hosts that trust the chain up to this statement. */
   hosts: z.int(),
 });
 

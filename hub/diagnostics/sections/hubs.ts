@@ -5,19 +5,19 @@ import { bounded, iso, OF } from "../rows.ts";
 import { databaseSection } from "../section.ts";
 
 const MOST_HUBS = 100;
-/** Of all workflows together: enough to see every hub that is at work. */
+/** The number of latest events of all workflows that are searched. It is enough to find every working hub. */
 const LATEST_EVENTS = 1_000;
 
 const Hub = z.strictObject({
   hub_id: z.uuid(),
   workflow_leases: z.int(),
   site_leases: z.int(),
-  /** Of both: whose hub should have renewed them, and has not. */
+  /** The expired leases of both kinds, which their hub should have renewed. */
   lapsed_leases: z.int(),
   leases_until: Timestamp.nullable(),
   agent_sessions: z.int(),
   last_agent_contact_at: Timestamp.nullable(),
-  /** When it last ran a stage, if that is among the latest events. */
+  /** When the hub last ran a stage, if that is among the latest events. */
   last_stage_event_at: Timestamp.nullable(),
 });
 

@@ -16,7 +16,7 @@ import { tasks } from "./tasks.ts";
 import { webhooks } from "./webhooks.ts";
 import { workflows } from "./workflows.ts";
 
-/** Every section, in the order in which it is read and shown. */
+/** All sections, in the order in which they are read and shown. */
 export const SECTIONS: readonly Section[] = [
   hub,
   processSection,

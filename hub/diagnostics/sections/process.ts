@@ -40,13 +40,13 @@ const Data = z.strictObject({
   state_folder: z.strictObject({ bytes: Bytes, free_bytes: Bytes }).nullable(),
 });
 
-/** What the process holds open, by Node's own names. */
+/** The resources that the process holds open, by Node's own names. */
 function handles(): z.input<typeof Data>["handles"] {
   const types = Map.groupBy(process.getActiveResourcesInfo(), (type) => type);
   return [...types].map(([type, all]) => ({ type, count: all.length })).sort((a, b) => b.count - a.count);
 }
 
-/** Null where the operating system has no such folder. */
+/** The number of open files. Null if the operating system has no such folder. */
 const openFiles = (): Promise<number | null> =>
   readdir("/proc/self/fd").then(
     (files) => files.length,

@@ -31,12 +31,12 @@ const Site = z.strictObject({
   /** Which secrets were written; never their values. */
   credentials: z.strictObject({ maas_token: z.boolean(), power: z.boolean(), deploy_password: z.boolean() }),
   active_profiles: z.int(),
-  /** Null before the site was ever watched. */
+  /** Null if the site was never watched. */
   watch: Watch.nullable(),
 });
 const Machines = z.strictObject({
   site_id: z.uuid(),
-  /** As MAAS names it, or `absent`. */
+  /** The name of the status in MAAS, or `absent`. */
   status: z.string(),
   power_state: z.string(),
   count: z.int(),

@@ -4,13 +4,13 @@ import { sql } from "../../db/orm.ts";
 import { iso } from "../rows.ts";
 import { databaseSection } from "../section.ts";
 
-/** A table is counted so far; beyond it PostgreSQL's estimate has to do. */
+/** The rows of a table are counted up to this number. Beyond it PostgreSQL's estimate must be enough. */
 const MOST_COUNTED = 50_000;
 
 const Table = z.strictObject({
   table: z.string(),
   rows: z.int(),
-  /** `rows` is where the counting ended. */
+  /** True if the table has more rows than were counted. */
   more: z.boolean(),
   estimated_rows: z.number(),
   dead_rows: z.number(),

@@ -11,7 +11,7 @@ const MOST_FAILURES = 50;
 
 const Webhook = z.strictObject({
   id: z.uuid(),
-  /** Without path and query, which often hold a receiver's own key. */
+  /** The URL without path and query, which often contain the receiver's key. */
   origin: z.string(),
   types: z.array(z.string()),
   active: z.boolean(),
@@ -20,7 +20,7 @@ const Webhook = z.strictObject({
   delivered: z.int(),
   dead: z.int(),
   oldest_pending_at: Timestamp.nullable(),
-  /** Events whose deliveries are still to be written. */
+  /** The number of events whose deliveries are not written yet. */
   events_behind: z.number(),
 });
 const Failure = z.strictObject({

@@ -22,7 +22,7 @@ const MOST_FAILED = 50;
 const MOST_AT_WORK = 50;
 const MOST_PENDING = 20;
 const EVENTS_SHOWN = 10;
-/** In characters of JSON: evidence is a page of facts, and an answer that somebody's MAAS gave may be in it. */
+/** In characters of JSON. Evidence may contain a long answer of a MAAS region. */
 const LONGEST_EVIDENCE = 4_000;
 const LONGEST_DETAILS = 1_000;
 
@@ -44,7 +44,7 @@ const Workflow = z.strictObject({
   hostname: z.string().nullable(),
   maas_system_id: z.string().nullable(),
   ...workflowProgress,
-  // A row of another version may name a class that this one does not know.
+  // A row of another version may have a failure class that this version does not know.
   failure_class: z.string().nullable(),
   stage_runs: z.int(),
   stage_entered_at: Timestamp.nullable(),
@@ -66,7 +66,7 @@ async function readCounts(tx: Tx) {
   return bounded("counts", rows);
 }
 
-/** The latest that failed, those that have been at their stage for longest, and those that have waited longest for their turn. */
+/** The workflows that failed last, those that have been at their stage the longest, and those that have waited the longest for admission. */
 const CHOSEN: readonly { readonly list: string; readonly statuses: SQL; readonly order: SQL; readonly most: number }[] =
   [
     {
@@ -104,7 +104,7 @@ async function readRows(tx: Tx) {
 }
 type Row = Awaited<ReturnType<typeof readRows>>[number];
 
-/** The last of each, oldest first. */
+/** The last events of each workflow, oldest first. */
 const readEvents = (tx: Tx, ids: readonly WorkflowId[]): Promise<WorkflowEvent[]> =>
   tx
     .select()
