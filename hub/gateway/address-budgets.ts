@@ -2,7 +2,10 @@ import { isIPv6 } from "node:net";
 import { ADDRESS_RATES, type AddressKind, ask, type Bucket, isFull, type Rate } from "./budgets.ts";
 import { plainAddress } from "./connection-attempts.ts";
 
-/** Above this number the addresses that were used longest ago are forgotten. A client with so many addresses is not limited by budgets for each address anyway. */
+/**
+ * Above this number the least recently used addresses are forgotten. Budgets for each address would not limit a client with that many addresses
+ * anyway.
+ */
 const MOST_ADDRESSES = 20_000;
 
 /** The budgets of the addresses that this hub hears from. */
@@ -33,7 +36,7 @@ export class AddressBudgets {
     return waitMs;
   }
 
-  /** Deletes buckets that are full again. */
+  /** Deletes full buckets, because a new bucket would be the same. */
   sweep(): void {
     const now = this.#now();
     for (const [key, bucket] of this.#buckets)
@@ -41,7 +44,7 @@ export class AddressBudgets {
   }
 }
 
-/** The key of an address: an IPv6 client owns a whole /64, so that is its key. */
+/** The key of an address. An IPv6 client owns a whole /64, so the /64 is its key. */
 export function addressKey(address: string): string {
   const [plain = ""] = (plainAddress(address) ?? "").split("%");
   if (!isIPv6(plain)) return plain;

@@ -52,7 +52,7 @@ export interface AgentListenerOptions {
   /** The time limit for a host's download of an agent package; by default as long as a host waits for it. */
   readonly packageWithinMs?: number;
   readonly bootstrapScript: RenderBootstrapScript;
-  /** The limits; those of `budgets.ts` unless a test sets others. */
+  /** The limits; tests may replace those of `budgets.ts`. */
   readonly limits?: ConstructorParameters<typeof Guard>[0];
   readonly log: Log;
 }
@@ -63,10 +63,12 @@ export interface AgentListener {
   close(): Promise<void>;
 }
 
-/** The limit of open connections of the listener: enough for its agents' sockets and requests. More are dropped before TLS. */
+/**
+ * The limit of open connections of the listener. It is enough for the sockets and requests of its agents; further connections are dropped before TLS.
+ */
 const MAX_CONNECTIONS = 20_000;
 const HANDSHAKE_WITHIN_MS = 10_000;
-/** As long as the first boot's part lets its download take. */
+/** The same time that the first boot's script allows for its download. */
 const PACKAGE_WITHIN_MS = 900_000;
 /** How long a stopping hub waits for its connections to end, and then for their ends to be written. */
 const CLOSE_WITHIN_MS = 3_000;
@@ -76,7 +78,10 @@ const TICK_MS = 1_000;
 /** The check compares two values, unless the hub's CA was rotated or the certificate is old. */
 const CERTIFICATE_CHECK_MS = 1_000;
 
-/** TLS with the hub's own CA. The client's certificate is asked for and checked here, not by TLS: enrollment has none, renewal an expired one. */
+/**
+ * TLS with the hub's own CA. This code asks for the client's certificate and checks it, because TLS would refuse two clients: one that enrolls has no
+ * certificate, and one that renews may have an expired one.
+ */
 export async function startAgentListener(options: AgentListenerOptions): Promise<AgentListener> {
   const { log } = options;
   const sessions = new Sessions();
@@ -127,7 +132,7 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
       await listener.close();
       handshakes.close();
       await closeAll(server, sockets, sessions);
-      // The database may be unavailable: the listener ends nevertheless, and another hub's sweep closes the remaining sessions.
+      // If the database is unavailable, the listener ends nevertheless, and another hub's sweep closes the remaining sessions.
       for (const written of await Promise.allSettled([
         gateway.flushContacts(),
         attempts.flush(options.db),
@@ -162,7 +167,7 @@ async function closeAll(server: Server, sockets: WebSocketServer, sessions: Sess
 /** The end of each session is written by its own close event; a hub that stops in good order lets them be written. */
 async function drained(gateway: Gateway): Promise<void> {
   const deadline = performance.now() + CLOSE_WITHIN_MS;
-  // A close event comes a turn after the socket has closed.
+  // The close event comes one turn of the event loop after the socket has closed.
   do await sleep(20);
   while (gateway.ending > 0 && performance.now() < deadline);
 }
@@ -293,7 +298,7 @@ function listenForWork(
   });
 }
 
-/** Runs a step again and again with a pause between. A step that fails is logged and run again. The returned function stops this. */
+/** Repeats a step with a pause in between. A failed step is logged and repeated. The returned function stops the repetition. */
 function every(ms: number, log: Log, step: () => Promise<void>): () => Promise<void> {
   const stop = new AbortController();
   const run = async (): Promise<void> => {
@@ -309,14 +314,14 @@ function every(ms: number, log: Log, step: () => Promise<void>): () => Promise<v
   };
 }
 
-/** An upgrade is refused with a problem, as any other request. */
+/** Refuses an upgrade with a problem document, as for any other request. */
 function refuse(socket: Duplex, error: ApiError): void {
   const problem = problemBody(error);
   const later = error.retryAfterSeconds === undefined ? "" : `retry-after: ${error.retryAfterSeconds}\r\n`;
   const text = JSON.stringify(problem);
   socket.end(
     `HTTP/1.1 ${problem.status} ${problem.title}\r\ncontent-type: ${PROBLEM_TYPE}\r\n${later}content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
-    // The other side need not close its half for this connection to be over.
+    // The connection is over even if the other side does not close its half.
     () => socket.destroy(),
   );
 }

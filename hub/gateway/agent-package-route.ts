@@ -44,7 +44,7 @@ export async function sendAgentPackage(
     "content-disposition": `attachment; filename="${basename(found.file)}"`,
   };
   if (outgoing.req.method === "HEAD") return new Response(null, { headers });
-  // The end of the connection closes the file, too.
+  // Closing the connection also closes the file.
   const deadline = setTimeout(() => outgoing.destroy(), packageWithinMs).unref();
   outgoing.once("close", () => clearTimeout(deadline));
   return new Response(Readable.toWeb(createReadStream(found.file)) as ReadableStream, { headers });

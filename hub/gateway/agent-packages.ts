@@ -9,7 +9,7 @@ import type { Log } from "../log.ts";
 export interface AgentPackage {
   readonly file: string;
   readonly version: string;
-  /** Debian's name, e.g. `amd64`. */
+  /** The architecture in Debian's notation, e.g. `amd64`. */
   readonly architecture: string;
   readonly sha256: string;
   readonly bytes: number;
@@ -18,10 +18,10 @@ export interface AgentPackage {
 const NAME = /^muster-agent_([0-9][A-Za-z0-9.+~-]*)_([a-z0-9]+)[.]deb$/;
 
 /**
- * The agent packages that hosts download at first boot. Each is served by its checksum, and the user-data of a new host names the newest one of its architecture. So a host whose
- * user-data was rendered before an upgrade still finds its package. The folder is read at each use, so that a new package
- * needs no restart; a file is hashed only when its size or time changed. A file that is still being copied does not count: hosts would be given its checksum, and
- * no file would match it after the copy has ended.
+ * The agent packages that hosts download at their first boot. Each package is served under its checksum, and the user-data of a new host names the
+ * newest package of its architecture. A host whose user-data is older than an upgrade still finds its package. The folder is read at each use, so a
+ * new package needs no restart. A file is hashed only if its size or time changed. A file that is still being copied does not count, because its
+ * checksum would change.
  */
 export class AgentPackages {
   readonly #folder: string;
@@ -33,7 +33,7 @@ export class AgentPackages {
     this.#log = log;
   }
 
-  /** The newest by version; null if the folder has none for the architecture, so that the host's image must contain the agent. */
+  /** The newest package by version. Null if the folder has none for the architecture; the host's image must then contain the agent. */
   async newest(architecture: string): Promise<AgentPackage | null> {
     const fitting = (await this.#list()).filter((one) => one.architecture === architecture);
     fitting.sort((a, b) => compareVersions(b.version, a.version));
@@ -69,13 +69,13 @@ export class AgentPackages {
       const sha256 = await this.#sum(file, `${ino} ${size} ${mtimeMs}`);
       return sha256 === null ? null : { file, version, architecture, bytes: size, sha256 };
     } catch (error) {
-      // Removed or unreadable: the other packages are still served.
+      // If a file was removed or cannot be read, the other packages are still served.
       this.#log.warn("an agent package cannot be read", { file, error });
       return null;
     }
   }
 
-  /** Null for a file that is not a whole package. */
+  /** Null for a file that is not a complete package. */
   #sum(file: string, stamp: string): Promise<string | null> {
     const known = this.#hashed.get(file);
     if (known?.stamp === stamp) return known.sha256;
@@ -108,7 +108,7 @@ async function isWholePackage(path: string): Promise<boolean> {
       const [, name = "", bytes = ""] = header ?? [];
       if (header === null) return false;
       const end = at + AR_HEADER_BYTES + Number(bytes);
-      // Members begin at even places.
+      // Members begin at even offsets.
       const next = end + (end % 2);
       if (name.startsWith("data.tar")) return size === end || size === next;
       at = next;
@@ -125,7 +125,10 @@ async function sumOf(file: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** Negative when `a` is older. Numbers within a version count as numbers; a part with `~` is older than the same without (Debian policy 5.6.12). */
+/**
+ * Negative if `a` is older. Numbers within a version compare as numbers, and a part with `~` is older than the same part without it (Debian policy
+ * 5.6.12).
+ */
 export function compareVersions(a: string, b: string): number {
   const parts = (version: string): string[] => version.match(/[0-9]+|~|[^0-9~]+/g) ?? [];
   const [left, right] = [parts(a), parts(b)];

@@ -21,7 +21,7 @@ export interface AuthenticatedNode {
   readonly generation: number;
   readonly serial: string;
   readonly address: string | null;
-  /** True only for a renewal with a replaced certificate: the renewal is refused, and what it asks for is judged. */
+  /** True only for a renewal with a replaced certificate. The renewal is refused, but its request is still checked for a second host. */
   readonly replaced: boolean;
 }
 
@@ -33,15 +33,16 @@ export interface IdentityDependencies {
 }
 
 /**
- * This refusal is only sent to the holder of a certificate of the node, however old. An agent that waits for the hub's answer to its uninstall relies on
- * this code, and on no other refusal.
+ * Only the holder of a certificate of the node, however old, gets this refusal. An agent that waits for the hub's answer to its uninstall relies on
+ * this code and on no other.
  */
 export const nodeDeleted = (): ApiError =>
   new ApiError("node_deleted", "The node was deleted; its identity is never used again. Onboard the host anew.");
 
 /**
- * Identifies the client. TLS has proven that the client holds the certificate's key. This function checks that our CA issued the certificate, and that
- * it names this node, is of the node's present generation, has not expired, and is neither revoked nor replaced. Its first use ends the certificates that it replaces.
+ * Identifies the client. TLS has proven that the client holds the certificate's key. This function checks that the hub's CA issued the certificate
+ * and that it names this node and its present generation. It also checks that the certificate is neither expired nor revoked nor replaced. The
+ * certificate's first use replaces the earlier ones.
  */
 export async function authenticate(
   deps: IdentityDependencies,
@@ -63,7 +64,7 @@ export async function authenticate(
   const serial = serialOf(certificate.serialNumber);
   const known = await readCertificate(deps.db, serial);
   if (known === null || known.node.id !== nodeId) throw reject("its node is not known any more.");
-  // A thief of a CA's key, even of an old one, does not have the key of a certificate that the hub has signed.
+  // Somebody who stole a CA's key, even an old one, does not have the key of a certificate that the hub signed.
   if (known.certificate.publicKeySha256 !== keySha256(certificate.publicKey.export({ type: "spki", format: "der" })))
     throw reject("its key is not the one it was given for.");
   if (known.node.status === "deleted") throw nodeDeleted();
@@ -80,7 +81,7 @@ export async function authenticate(
   const caller = { nodeId, generation, serial, address: plainAddress(socket.remoteAddress) };
   const { revokedAt, revokeReason, replacedAt, firstUsedAt } = known.certificate;
   if (revokedAt !== null) throw await refusalOfRevoked(deps, caller, revokeReason);
-  // Whether a renewal proves a second host is known only when its key is known.
+  // For a renewal, the verdict about a second host depends on the key in the request, which is not parsed yet.
   if (replacedAt !== null && use === "renewal") return { ...caller, replaced: true };
   if (replacedAt !== null) throw await judgeReplaced(deps, caller, "channel");
   if (firstUsedAt === null && !(await deps.inTx((tx) => beginUse(tx, nodeId, generation, serial))))
@@ -90,7 +91,7 @@ export async function authenticate(
 
 type Caller = Omit<AuthenticatedNode, "replaced">;
 
-/** The refusal of a revoked certificate says what a person can do about it. */
+/** The error for a revoked certificate, with advice for the operator. */
 async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generation }: Caller, reason: string | null) {
   const bar = await readBar(db, nodeId);
   if (bar?.generation === generation) return barred(bar.evidence);
@@ -101,7 +102,8 @@ async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generati
 }
 
 /**
- * A replaced certificate is refused. If it proves that two hosts use the identity, both are barred (decision I1). Returns the error of the refusal.
+ * Judges a replaced certificate. If it proves that two hosts use the identity, both are barred (decision I1). Returns the error that refuses the
+ * request.
  */
 export async function judgeReplaced(
   deps: IdentityDependencies,

@@ -20,7 +20,8 @@ export function bootstrapCommand(agentUrl: string, caBundlePem: string, token: S
     "umask 077",
     'command -v curl >/dev/null || { echo "muster: curl is not installed; run apt-get install -y curl, then this again" >&2; exit 1; }',
     `rm -f ${file}`,
-    // A refusal's body says why; it would else be kept and not shown. The script must not read on in the pipe that this comes from.
+    // With `--fail-with-body` the file holds the reason of a refusal, which must be shown. The script runs from the file, because it must not read
+    // from the pipe that the command comes from.
     `if curl -sS --fail-with-body --cacert ${ca} -H ${header} -o ${file} ${url}; then bash ${file} </dev/null; else cat ${file} >&2 2>/dev/null; exit 1; fi`,
   ];
   return `printf %s '${steps.join("; ")}' | bash`;
@@ -32,7 +33,7 @@ export type RenderBootstrapScript = (host: {
   readonly token: Secret;
 }) => Promise<string>;
 
-/** Sends the script of manual mode to a client with a valid token that no host has used. */
+/** Sends the bootstrap script of manual mode to a client whose token is valid and unused. */
 export async function sendBootstrapScript(
   {
     db,

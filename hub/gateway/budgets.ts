@@ -1,9 +1,9 @@
 import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 
 /**
- * All limits on what one host, one address and one operator's token may cost a hub. A healthy agent stays far below each, even behind one NAT with a thousand others,
- * on a network that cuts its connections, or while its onboarding waits for its first boot. Each hub counts for itself, in memory. The database limits what is kept of a
- * host, for all hubs together (`hub/db/kept.ts`).
+ * All limits on the cost that one host, one address or one operator's token may cause at a hub. A healthy agent stays far below each limit. That
+ * holds behind one NAT with a thousand other agents, on a network that cuts connections, and while an onboarding waits for the first boot. Each hub
+ * counts for itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
  */
 
 /**
@@ -19,7 +19,7 @@ export const BODY_BYTES = {
   cloudInitReport: 64 * 1024,
 } as const;
 
-/** A budget: `burst` at once, then `perMinute` a minute. */
+/** A budget: `burst` requests at once, then `perMinute` requests per minute. */
 export interface Rate {
   readonly burst: number;
   readonly perMinute: number;
@@ -27,20 +27,23 @@ export interface Rate {
 
 /** The budgets of one node, for frames over WebSocket and long poll together. */
 export const NODE_RATES = {
-  /** One for each connection. An agent whose connections all end at once opens some twenty a minute, and fewer with each failure. */
+  /** One for each connection. An agent whose connections all end at once opens about twenty a minute, and fewer after each failure. */
   session: { burst: 60, perMinute: 20 },
   /** Only requests with a known token count. An agent whose token has expired asks after 6 s, and later once a minute. */
   enrollment: { burst: 20, perMinute: 4 },
-  /** Downloads of the bootstrap script and the agent's package with the node's token. A first boot makes each once, and again if it breaks off. */
+  /**
+   * Downloads of the bootstrap script and the agent's package with the node's token. A first boot makes each download once, and repeats one that
+   * breaks off.
+   */
   download: { burst: 20, perMinute: 4 },
   /** An agent renews its certificate twice a day, and retries once a minute after a failure. */
   renewal: { burst: 10, perMinute: 1 },
   /** Requests of the long poll: each frame is one, in addition to the poll itself. */
   poll: { burst: 600, perMinute: 600 },
   bytes: { burst: 4 * 1024 * 1024, perMinute: 4 * 1024 * 1024 },
-  /** At the shortest time to live that a site would set, 1 s, an agent sends 200 a minute. */
+  /** At the shortest heartbeat interval in practice, 1 s, an agent sends 200 a minute. */
   heartbeat: { burst: 1_000, perMinute: 600 },
-  /** Sent when something has changed (checked every 2 s), and every two minutes; repeated with each heartbeat until acknowledged. */
+  /** Sent when a condition has changed (checked every 2 s) and every two minutes, and repeated with each heartbeat until acknowledged. */
   readiness: { burst: 120, perMinute: 60 },
   /** One for each connection. */
   inventory: { burst: 60, perMinute: 20 },
@@ -64,8 +67,9 @@ export const ADDRESS_RATES = {
 export type AddressKind = keyof typeof ADDRESS_RATES;
 
 /**
- * The budgets of one token of the admin API, at one hub. A console that shows everything sends 21 requests in two seconds. Ten consoles, a script that onboards a fleet host by
- * host, and a client that lists it meanwhile stay below the limits. A runaway script gets only a part of the hub, and the other tokens keep theirs.
+ * The budgets of one token of the admin API at one hub. A console that shows everything sends 21 requests in two seconds. Ten consoles, a script that
+ * onboards hosts one by one, and a client that lists the fleet stay below these limits together. A script out of control uses only its own token's
+ * part of the hub.
  */
 export const TOKEN_RATES = {
   request: { burst: 1_000, perMinute: 9_000 },
@@ -75,24 +79,30 @@ export const TOKEN_RATES = {
 export type TokenKind = keyof typeof TOKEN_RATES;
 
 export const LIMITS = {
-  /** Connections that have not yet proven to be a host of this hub; a host proves it with its first request. Above the limit the oldest is closed. */
+  /**
+   * Connections that have not proven to come from a host of this hub; the first authenticated request proves it. Above the limit the oldest
+   * connection is closed.
+   */
   unprovenPerAddress: 2_000,
   unprovenInAll: 6_000,
-  /** Handshakes that start in a turn, for one address and in all: 400 and 1,600 a second, half a millisecond each. The others wait for the next turn. */
+  /**
+   * The limit of handshakes in one turn, for one address and in all: 400 and 1,600 a second, half a millisecond each. Further handshakes wait for the
+   * next turn.
+   */
   handshakeTurnMs: 10,
   handshakesPerAddress: 4,
   handshakesInAll: 16,
-  /** After this long over its budget without a pause, a node is called noisy and its connection is closed. */
+  /** A node that is over its budget for this long without a pause is called noisy, and its connection is closed. */
   noisyAfterMs: 30_000,
   /** A node is no longer noisy when it has kept to its budgets for this long. */
   calmAfterMs: 300_000,
-  /** Frames of an agent that wait to be processed; above this number the hub stops reading from the agent. */
+  /** The limit of frames of an agent that wait to be processed. Above it the hub stops reading from the agent. */
   waitingFrames: 64,
   waitingBytes: 1024 * 1024,
 } as const;
 
 export interface Bucket {
-  /** Below zero if more was taken than was available; the sender must wait for it. */
+  /** Negative if more was taken than was available; the sender must then wait. */
   readonly tokens: number;
   /** Milliseconds of a monotonic clock. */
   readonly at: number;
@@ -103,7 +113,7 @@ const filled = ({ burst, perMinute }: Rate, bucket: Bucket | undefined, now: num
 
 const untilThere = ({ perMinute }: Rate, missing: number): number => Math.ceil((missing * 60_000) / perMinute);
 
-/** Always takes the cost, and returns how long the sender must wait before its next frame is accepted. */
+/** Always takes the cost. Returns how long the sender must wait before its next frame is accepted. */
 export function charge(
   rate: Rate,
   bucket: Bucket | undefined,
@@ -114,7 +124,7 @@ export function charge(
   return { bucket: { tokens, at: now }, waitMs: tokens >= 0 ? 0 : untilThere(rate, -tokens) };
 }
 
-/** Takes one token if there is one; otherwise takes nothing and returns when there will be one. */
+/** Takes one token if there is one. Otherwise it takes nothing and returns the time until there is one. */
 export function ask(rate: Rate, bucket: Bucket | undefined, now: number): { bucket: Bucket; waitMs: number } {
   const tokens = filled(rate, bucket, now);
   return tokens >= 1
@@ -122,5 +132,5 @@ export function ask(rate: Rate, bucket: Bucket | undefined, now: number): { buck
     : { bucket: { tokens, at: now }, waitMs: untilThere(rate, 1 - tokens) };
 }
 
-/** Whether the bucket is full, so that a new one would be the same. */
+/** True if the bucket is full, so that a new bucket would be the same. */
 export const isFull = (rate: Rate, bucket: Bucket, now: number): boolean => filled(rate, bucket, now) >= rate.burst;

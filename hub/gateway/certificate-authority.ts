@@ -11,11 +11,11 @@ import { KEY_ALGORITHM, SIGNING_ALGORITHM, serialOf, x509 } from "./x509.ts";
 const HOUR = 3_600_000;
 const AUTHORITY_LIFE_MS = 3650 * 24 * HOUR;
 /**
- * The clock of a host at first boot may not be set, e.g. hours behind if the real-time clock holds local time. Such a host must still accept the hub's certificates and
- * enroll: then the agent reports how wrong its clock is.
+ * At its first boot a host's clock may be wrong, e.g. by hours if the real-time clock holds local time. Such a host must still accept the hub's
+ * certificates and enroll, so that its agent can report the wrong clock.
  */
 const HUB_BACKDATE_MS = 24 * HOUR;
-/** Only hubs check a host's certificate. */
+/** Only hubs check a host's certificate, so a small backdate is enough. */
 const NODE_LIFE = { life: 24 * HOUR, backdate: 5 * 60_000 };
 const SERVER_LIFE = { life: 30 * 24 * HOUR, backdate: HUB_BACKDATE_MS };
 
@@ -27,7 +27,7 @@ export interface SignedNodeCertificate {
   readonly notAfter: Date;
 }
 
-/** A certificate request that was checked: the owner of the key signed it, and it names only that node. */
+/** A certificate request that was checked: its signature proves the key, and it names only that node. */
 export interface CheckedRequest {
   readonly publicKey: webcrypto.CryptoKey;
   readonly publicKeySha256: string;
@@ -42,23 +42,23 @@ export interface CertificateAuthority {
   checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequest>;
   signNode(nodeId: NodeId, request: CheckedRequest): Promise<SignedNodeCertificate>;
   issueServer(names: readonly string[]): Promise<{ certificatePem: string; privateKeyPem: Secret; notAfter: Date }>;
-  /** Whether this CA signed the certificate, whatever its dates. */
+  /** True if this CA signed the certificate. Its dates are not checked. */
   issued(certificate: X509Certificate): boolean;
 }
 
 /** The id of a host's key: the SHA-256 of its SPKI in DER. */
 export const keySha256 = (spki: Uint8Array): string => createHash("sha256").update(spki).digest("hex");
 
-/** Whether a certificate was signed by this CA, whatever its dates. */
+/** Returns a check whether this CA signed a certificate. The certificate's dates are not checked. */
 export function authorityOf(caPem: string): (certificate: X509Certificate) => boolean {
   const { publicKey } = new X509Certificate(caPem);
   return (certificate) => certificate.verify(publicKey);
 }
 
-/** What to do if a key of the hub is not in the secret store: create it, or refuse because it was created before and is lost. */
+/** What to do if a key of the hub is missing in the secret store: create it, or refuse because it once existed and was lost. */
 export type MissingKey = "make" | "refuse";
 
-/** Opens the CA of a generation from the secret store. If it may be created, the first hub that opens it does so. */
+/** Opens the CA of a generation from the secret store. If the CA may be created, the first hub that opens it creates it. */
 export async function openCertificateAuthority(
   secrets: SecretStore,
   generation = 1,
@@ -141,7 +141,7 @@ async function checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequ
   const { name, namedCurve } = publicKey.algorithm as { name: string; namedCurve?: string };
   if (name !== KEY_ALGORITHM.name || namedCurve !== KEY_ALGORITHM.namedCurve)
     throw refuse("its key is not ECDSA P-256");
-  // Every name extension is checked: a second one could hold a name that the first does not.
+  // Every name extension is checked, because a second extension could contain a name that the first one does not.
   const names = request.extensions
     .filter((extension) => extension instanceof x509.SubjectAlternativeNameExtension)
     .flatMap((extension) => extension.names.items);

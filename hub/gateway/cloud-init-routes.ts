@@ -40,7 +40,7 @@ async function take(deps: CloudInitDependencies, c: Context, read: Reading): Pro
   if (token === null) throw unknownReportToken();
   deps.guard.asks(token.nodeId, "cloudInit");
   const report = await bodyWithin(c, BODY_BYTES.cloudInitReport);
-  // cloud-init's error messages may contain the URL, and the URL contains the token.
+  // cloud-init's error messages may contain the URL, which contains the token.
   const said = read(report.replaceAll(given, "[redacted]"));
   if (said !== null) {
     const signal = reportedSignal({ sha256, generation: token.generation }, said, report, new Date());

@@ -6,11 +6,14 @@ import { keepConnectionAttempts, type NotedAttempt } from "../db/queries/connect
 import type { AttemptKind } from "../db/schema/index.ts";
 import type { Db } from "../db/tx.ts";
 
-/** Limit of addresses that one hub notes between two writes; further new addresses are not noted. */
+/** The number of addresses that one hub notes between two writes. Further addresses are not noted. */
 const MOST_NOTED = 1_000;
 const MOST_DETAIL = 80;
 
-/** What clients without a certificate tried on this listener, until it is written: evidence for an onboarding whose host does not connect. */
+/**
+ * Connection attempts of clients without a certificate on this listener, until they are written. They are evidence for an onboarding whose host does
+ * not connect.
+ */
 export class ConnectionAttempts {
   #noted = new Map<string, NotedAttempt>();
 
@@ -23,7 +26,7 @@ export class ConnectionAttempts {
     this.#noted.set(key, { address, kind, detail, tokenSha256, count: count + (known?.count ?? 0) });
   }
 
-  /** Notes a connection that the other side ended before its handshake began, with TLS's name for that. */
+  /** Notes a connection that the client ended before its handshake began, under TLS's name for that. */
   noteCutShort(remoteAddress: string | undefined): void {
     const address = plainAddress(remoteAddress);
     if (address !== null) this.note({ address, kind: "handshake_failed", detail: "ECONNRESET" });
@@ -41,7 +44,10 @@ export class ConnectionAttempts {
     }
   }
 
-  /** A request that was answered proves that its client trusts the hub. Agents with a certificate are not noted: their sessions say more. */
+  /**
+   * Notes an answered request, which proves that its client trusts the hub. Agents with a certificate are left out, because their sessions are
+   * recorded anyway.
+   */
   watchRequest(request: IncomingMessage, response: ServerResponse): void {
     const socket = request.socket as TLSSocket;
     const address = plainAddress(socket.remoteAddress);
@@ -68,13 +74,16 @@ export class ConnectionAttempts {
   }
 }
 
-/** The kind of a failure by OpenSSL's name of the alert (RFC 8446, 6.2). An OpenSSL client reports a certificate that is not valid yet as a bad one; a hub's certificate cannot be bad in another way. */
+/**
+ * The kind of a failed handshake, from OpenSSL's name of the alert (RFC 8446, 6.2). OpenSSL clients report a certificate that is not valid yet as a
+ * bad certificate. A hub's certificate cannot be bad in another way.
+ */
 function kindOfFailure(code: string): AttemptKind {
   if (/ALERT_(UNKNOWN_CA|DECRYPT_ERROR)$/.test(code)) return "certificate_untrusted";
   if (/ALERT_(BAD_CERTIFICATE|CERTIFICATE_EXPIRED)$/.test(code)) return "certificate_not_valid_now";
   return "handshake_failed";
 }
 
-/** An IPv4 address as MAAS writes it, also where the listener's socket is of both families. */
+/** An IPv4 address in MAAS's notation, even if the listener's socket serves IPv4 and IPv6. */
 export const plainAddress = (address: string | undefined): string | null =>
   address === undefined ? null : address.replace(/^::ffff:(?=\d+\.)/i, "");

@@ -67,7 +67,7 @@ export class Dispatcher {
       return moved;
     });
     session.settled = true;
-    // Cancelled while the agent was away: the agent still works on it, and would do so until its deadline.
+    // These tasks were cancelled while the agent was away. Without this message the agent would work on them until their deadlines.
     for (const { taskId, epoch } of await cancelledDeliveries(this.#deps.db, nodeId, journal))
       session.channel.send({ type: "task.cancel", task_id: taskId, epoch });
     for (const { id, type, state, epoch } of settled)
@@ -137,7 +137,7 @@ export class Dispatcher {
     await this.offer([session.nodeId]);
   }
 
-  /** The acknowledgement of a result. If the task's effect waits for it, it says whether the hub accepted the result. */
+  /** The acknowledgement of a result. If the task's effect depends on it, it says whether the hub accepted the result. */
   async #takeResult(task: Task, epoch: number, reply: WireReply): Promise<HubFrame> {
     const ending = endingOf(task.type, task.attempts, reply);
     const ack = { type: "task.result_ack", task_id: task.id, epoch } as const;
@@ -150,7 +150,7 @@ export class Dispatcher {
     return { ...ack, accepted: ended.state === "succeeded" && ended.epoch === epoch };
   }
 
-  /** A stale epoch ends nothing: its delivery is over. */
+  /** Ends a delivery. Nothing happens for a stale epoch, because its delivery is over. */
   async #end(task: Task, epoch: number, ending: TaskEnding): Promise<Task | null> {
     const ended = await this.#deps.inTx(async (tx) => {
       const row = await endDelivery(tx, task.id, task.nodeId, epoch, ending);
@@ -188,7 +188,7 @@ export class Dispatcher {
         lease_seconds: TASKS[task.type].leaseSeconds,
         not_after: task.deadline.toISOString(),
       });
-      // To a session that has come since, and is not settled yet, it is one that was lost: it is offered anew.
+      // A session that has just opened is not settled: its journal lacks this delivery, which is then offered again.
       if (this.#deps.sessions.get(task.nodeId)?.settled === true)
         this.#send(task.nodeId, { type: "task.offer", order });
     } catch (error) {

@@ -43,9 +43,9 @@ export const unknownToken = (): ApiError =>
   );
 
 /**
- * Exchanges a one-time token for a client certificate, atomically: if two clients use the token at once, one succeeds. The same key may ask again with
- * the same token, because its answer may have been lost; another key may not. A refusal changes nothing. Enrollment does not make the node
- * active: the onboarding does.
+ * Exchanges a one-time token for a client certificate. The exchange is atomic, so only one of two simultaneous clients succeeds. The same key may ask
+ * again with the same token, because the answer may have been lost; another key may not. A refusal changes nothing. Only an onboarding makes the node
+ * active, not its enrollment.
  */
 export async function enroll(deps: EnrollDependencies, request: EnrollRequest): Promise<EnrollResponse> {
   refuseOldProtocol(request.protocol_version);
@@ -107,7 +107,7 @@ async function usableToken(
           : "It is renewed while the onboarding waits for this host; ask again later."
       }`,
     );
-  // The operating system from before a reimage still has its token and key; both are invalid in the new generation.
+  // The operating system from before a reimage still has its old token and key, which are invalid in the new generation.
   if (node === null || node.status === "deleted" || token.generation !== node.generation) throw unknownToken();
   const use = await readKeyUse(tx, node.id, node.generation, checked.publicKeySha256);
   if (use === "revoked")
@@ -137,9 +137,9 @@ function refuseOtherHost(token: EnrollmentToken, request: EnrollRequest): void {
 }
 
 /**
- * A new certificate for a caller whose certificate was accepted a moment ago (see `authenticate`), in the same generation. Whether that certificate is
- * still valid is read again while the node is locked, because a revocation also locks the node: so no renewal survives a revocation. The new certificate ends the
- * caller's present one when it is first used. Until then the same key gets the same certificate again, because the answer may have been lost (decision I1).
+ * Issues a new certificate in the same generation, for a caller whose certificate was just accepted (see `authenticate`). The caller's certificate is
+ * checked again while the node is locked. A revocation takes the same lock, so no renewal survives a revocation. The new certificate replaces the
+ * present one at its first use. Until then the same key gets the same certificate again, because the answer may have been lost (decision I1).
  */
 export async function renew(
   deps: EnrollDependencies,
@@ -182,7 +182,10 @@ export async function renew(
   return answer(deps, nodeId, generation, given);
 }
 
-/** A replaced certificate is judged whatever the request contains. An unreadable request counts as one without a new key, and does not avoid the judgement. */
+/**
+ * A replaced certificate is judged whatever the request contains. An unreadable request counts as one without a new key, so it cannot avoid the
+ * judgement.
+ */
 async function refusalOfSuccessor(
   deps: EnrollDependencies,
   caller: AuthenticatedNode,

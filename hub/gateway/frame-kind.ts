@@ -1,7 +1,7 @@
 import type { AgentFrame } from "../../shared/protocol/frames.ts";
 import type { NodeKind } from "./budgets.ts";
 
-/** Which budget a frame goes to; null for a hello, as its session was counted. */
+/** The budget that each frame is charged to. Null for a hello, because its session was already counted. */
 const KINDS: Readonly<Record<AgentFrame["type"], NodeKind | null>> = {
   hello: null,
   heartbeat: "heartbeat",

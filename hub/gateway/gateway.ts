@@ -55,8 +55,8 @@ export class Gateway {
   }
 
   /**
-   * Opens the session for a hello, one epoch above the last; the newest session wins. A node that was offline becomes active again, because the
-   * hello proves that its host is alive.
+   * Opens the session for a hello, one epoch above the last one; the newest session is the valid one. An offline node becomes active again, because
+   * the hello proves that its host is alive.
    */
   async open(
     hello: Hello,
@@ -115,7 +115,7 @@ export class Gateway {
     return { session, welcome };
   }
 
-  /** True if this provisioning of the node has had this boot id before, followed by another one (decision I1). */
+  /** True if this provisioning of the node had this boot id earlier, followed by a different one (decision I1). */
   async #noticeBoot(tx: Tx, hello: Hello): Promise<boolean> {
     const { node_id: nodeId, generation, boot_id: bootId } = hello;
     if (await knowsBoot(tx, nodeId, generation, bootId)) return true;
@@ -135,7 +135,7 @@ export class Gateway {
     await this.#deps.dispatcher.welcomed(session, hello.journal);
   }
 
-  /** Agents get the chain of the hub's keys before any order that these keys sign, and again when the chain has grown. */
+  /** Sends the chain of the hub's keys before any task that these keys sign, and again when the chain has grown. */
   tellTrust(sessions: readonly Session[]): void {
     const chain = this.#deps.trustChain();
     for (const session of sessions) {
@@ -145,7 +145,7 @@ export class Gateway {
     }
   }
 
-  /** Frames of a session that is over are dropped: the same host repeats what matters on its newest session. */
+  /** Frames of an ended session are dropped. The host repeats unacknowledged ones on its newest session. */
   async take(session: Session, frame: AgentFrame): Promise<void> {
     const { sessions, inTx, db } = this.#deps;
     if (!sessions.isCurrent(session)) return;
@@ -179,8 +179,8 @@ export class Gateway {
   }
 
   /**
-   * Only the end of the newest session means that the agent is gone; if the hub itself stops, that says nothing about the agent. `answered`: the agent
-   * has answered the hub's close of this session in favour of a newer one.
+   * Records the end of a session. Only the end of the newest session means that the agent is gone; a stop of the hub itself says nothing about the
+   * agent. `answered` is true if the agent answered the hub's close of this session after a newer one had replaced it.
    */
   async closed(session: Session, reason: string, answered: boolean): Promise<void> {
     this.#ending += 1;
@@ -200,7 +200,7 @@ export class Gateway {
 
   async #recordEnd(session: Session, because: string): Promise<void> {
     const code = Number.parseInt(because, 10);
-    // The agent reconnects at once; if it does not, the sweep for silent agents notices.
+    // The agent reconnects at once. If it does not, the sweep for silent agents finds it.
     if (COMES_BACK.has(code)) return;
     await this.#deps.inTx(async (tx) => {
       if (!(await closeSession(tx, session.nodeId, session.epoch, because))) return;
@@ -212,7 +212,7 @@ export class Gateway {
     });
   }
 
-  /** A hello may have been delayed since its host went down. A frame after the welcome proves that the host runs that boot now. */
+  /** A hello may have been sent before its host went down. A frame after the welcome proves that the host runs that boot now. */
   async #judgeReturn(session: Session): Promise<void> {
     session.bootReturned = false;
     const { bootId: boot_id, address, serial } = session;
@@ -221,7 +221,7 @@ export class Gateway {
     tell?.();
   }
 
-  /** The agent has answered that a newer session replaced this one: both were alive at once. */
+  /** The agent answered that a newer session had replaced this one, so both sessions were alive at once. */
   async #judgeDisplaced(session: Session): Promise<void> {
     const tell = await this.#deps.inTx(async (tx) => {
       const newer = await readDisplacing(tx, session.nodeId, session.epoch);
@@ -252,11 +252,11 @@ export class Gateway {
     await recordContacts(this.#deps.db, this.#deps.sessions.takeContacts());
   }
 
-  /** Closes sessions of this hub that are no longer valid: superseded on another hub, of a node that was provisioned again, or with an ended certificate. */
+  /** Closes sessions of this hub that are no longer valid: superseded on another hub, of an older generation, or with an invalid certificate. */
   async closeVoid(sessions: readonly Session[]): Promise<void> {
     for (const { nodeId, why } of await findVoidSessions(this.#deps.db, sessions)) {
       const session = this.#deps.sessions.get(nodeId);
-      // Another session may have been opened meanwhile; that one was checked when it was opened.
+      // A session that was opened since then was checked when it was opened.
       if (session === undefined || !sessions.includes(session)) continue;
       this.#deps.log.info("agent session closed", { node_id: nodeId, reason: why });
       session.channel.close(why);

@@ -10,12 +10,15 @@ import { plainAddress } from "./connection-attempts.ts";
 import { NodeBudgets, type NodeLimits } from "./node-budgets.ts";
 import { UnprovenConnections, type UnprovenLimits } from "./unproven-connections.ts";
 
-/** Refusals that no healthy agent causes: a request for another node, or for a node that does not exist. Other refusals of a host are limited by its own budgets. */
+/**
+ * Refusals that no healthy agent causes: a request for another node, or for a node that does not exist. A host's own budgets limit its other
+ * refusals.
+ */
 const NOT_OF_A_HOST: ReadonlySet<ApiError["code"]> = new Set(["certificate_rejected", "not_found"]);
 
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 
-/** Applies the budgets of a listener: the one place where a budget becomes an answer. */
+/** Applies the budgets of a listener and turns an exceeded budget into an answer. */
 export class Guard {
   readonly nodes: NodeBudgets;
   readonly unproven: UnprovenConnections;
@@ -41,8 +44,8 @@ export class Guard {
   }
 
   /**
-   * The error for a refused request: the same error, or that its address was refused too often. Only refusals count, so that a client with a valid
-   * token or certificate does not suffer from a stranger at the same address. The connection budget limits the cost of refusals, because a refusal for this reason ends the connection.
+   * The error for a refused request: the given error, or that the address was refused too often. Only refusals count, so a client with a valid token
+   * or certificate is not affected by others at its address. This refusal ends the connection, so the connection budget limits the cost of refusals.
    */
   refused(socket: Peer, error: ApiError): ApiError {
     const address = plainAddress(socket.remoteAddress);

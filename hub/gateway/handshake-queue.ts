@@ -19,7 +19,7 @@ const HANDSHAKE_RECORD = 22;
 /** The largest length of a record (RFC 8446, 5.1); TLS itself refuses a record that claims more. */
 const MOST_RECORD_BYTES = 16_384;
 
-/** Whether TLS has enough to start: the client's whole first record, or data that is no record. */
+/** True if TLS can start: the client's first record is complete, or the data is not a TLS record. */
 export function isWhole(first: Buffer): boolean {
   if (first.length > 0 && first[0] !== HANDSHAKE_RECORD) return true;
   if (first.length < HEADER_BYTES) return false;
@@ -33,9 +33,9 @@ interface Turn {
 }
 
 /**
- * Starts TLS for few connections at a time. A handshake is the most expensive operation that a stranger can cause, half a millisecond of the event loop, and thousands at
- * once would be processed before all other work. A connection whose first record has arrived waits for its turn, behind connections of its own address and not behind those of
- * other addresses. A silent connection is not in the queue and delays nobody.
+ * Starts TLS for a few connections at a time. A handshake costs half a millisecond of the event loop, more than anything else that a stranger can
+ * cause. Thousands of handshakes at once would delay all other work. A connection whose first record has arrived waits behind connections of its own
+ * address, and not behind those of other addresses. A silent connection is not in the queue and delays nothing.
  */
 export class HandshakeQueue {
   readonly #begin: (socket: Socket) => void;
@@ -51,7 +51,7 @@ export class HandshakeQueue {
   #begunInAll = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  /** `begin`: TLS's own listener. `cutShort`: called if the other side ends the connection before its first record has arrived. */
+  /** `begin` is TLS's own listener. `cutShort` is called if the client ends the connection before its first record has arrived. */
   constructor(
     deps: {
       readonly begin: (socket: Socket) => void;
@@ -107,7 +107,7 @@ export class HandshakeQueue {
     this.#work();
   }
 
-  /** Starts one connection of each address after the other, up to the limit of a turn; the rest waits for the next turn. */
+  /** Starts one connection of each address in turn, up to the limit of a turn. The rest waits for the next turn. */
   #work(): void {
     for (let some = true; some && this.#begunInAll < this.#limits.inAll; ) {
       some = false;
@@ -117,7 +117,7 @@ export class HandshakeQueue {
         const [next] = own;
         if (next === undefined) continue;
         own.delete(next);
-        // Moved to the end, so that no address is first in every turn.
+        // The address moves to the end, so that no address is first in every turn.
         this.#waiting.delete(address);
         if (own.size > 0) this.#waiting.set(address, own);
         some = true;

@@ -13,11 +13,13 @@ import { authorityOf, type CertificateAuthority, openCertificateAuthority } from
 import { openTaskSigner, type TaskSigner } from "./task-signer.ts";
 
 /**
- * Agents learn this much later than the hubs that a generation is in force. Each hub reads the chain every second, so no hub signs with the old key any more when the
- * first agent drops it.
+ * Agents learn this much later than hubs that a generation is valid. Each hub reads the chain every second. When the first agent drops the old key,
+ * no hub signs with it any more.
  */
 const SETTLE_MS = 30_000;
-/** A hub that has not been able to read for this long which key is in force signs nothing: a task then waits, which is better than a final refusal. */
+/**
+ * A hub that could not read the chain for this long signs nothing. A task then waits, while a task with an outdated signature would fail for good.
+ */
 const STALE_MS = 15_000;
 
 const isSigned = (key: string, text: string, signature: string): boolean =>
@@ -34,13 +36,13 @@ interface InForce {
   readonly chain: readonly KeptStatement[];
   readonly ca: CertificateAuthority;
   readonly signer: TaskSigner;
-  /** The CAs of every generation, including past ones: a host that was off has a certificate of one. */
+  /** The CAs of every generation, including past ones, because a host that was off has a certificate of an older CA. */
   readonly issuers: readonly ((certificate: X509Certificate) => boolean)[];
 }
 
 /**
- * The CA and the order key that are in force. The objects `ca` and `signer` follow a rotation by themselves. `refresh` reads whether a rotation
- * took place, on whichever hub.
+ * The CA and the task-signing key that are valid now. The objects `ca` and `signer` follow a rotation by themselves. `refresh` checks whether any hub
+ * has performed a rotation.
  */
 export class HubAuthority {
   readonly #db: Db;
@@ -49,9 +51,9 @@ export class HubAuthority {
   readonly #staleMs: number;
   readonly #first: Pair;
   #now: InForce;
-  /** When the last read began: its result may have changed since. */
+  /** When the last read began. Its result may have changed since then. */
   #askedAt: number;
-  /** When the last read ended: the ages in its result are of this time at the latest. */
+  /** When the last read ended. The ages in its result are not newer than this time. */
   #answeredAt = performance.now();
 
   private constructor(
@@ -89,7 +91,7 @@ export class HubAuthority {
     return this.#now.trust;
   }
 
-  /** The statements that agents may know: not yet one that came into force a moment ago. */
+  /** The statements that agents may know. A statement that became valid a moment ago is left out. */
   get chain(): readonly TrustStatement[] {
     const since = performance.now() - this.#answeredAt;
     const hidden = this.#now.chain.findIndex(
@@ -140,7 +142,7 @@ export class HubAuthority {
     const answeredAt = performance.now();
     const grown = chain.length !== this.#now.chain.length;
     const now = grown ? await load(this.#secrets, this.#first, chain) : { ...this.#now, chain };
-    // Another read that began later has ended before this one.
+    // A read that began later has already ended, so this result is older.
     if (askedAt < this.#askedAt) return false;
     this.#now = now;
     this.#askedAt = askedAt;
@@ -148,7 +150,7 @@ export class HubAuthority {
     return grown;
   }
 
-  /** The keys of the next generation. The first caller creates them; after an interrupted start the same keys are found again. */
+  /** The keys of the next generation. The first caller creates them. After an interrupted start the same keys are found again. */
   async prepareNext(): Promise<NextKeys> {
     await this.refresh();
     const { chain } = this.#now;
@@ -158,21 +160,24 @@ export class HubAuthority {
     return { sequence: chain.length, keys: { generation, ca_pem: ca.caPem, order_key: signer.publicKey } };
   }
 
-  /** The keys that are announced. */
+  /** The announced keys of the next generation. */
   async lookAtNext(): Promise<NextKeys> {
     await this.refresh();
     const { chain, trust } = this.#now;
     return { sequence: chain.length, keys: trust.next };
   }
 
-  /** The announced keys, to put them into force: the secret store must hold them, or no hub could sign afterwards. */
+  /** The announced keys, which are about to become valid. They must be in the secret store; otherwise no hub could sign afterwards. */
   async haveNext(): Promise<NextKeys> {
     const looked = await this.lookAtNext();
     if (looked.keys !== null) await openNamed(this.#secrets, looked.keys);
     return looked;
   }
 
-  /** Adds the statement in the caller's transaction, signed by the key in force. It covers the keys that were looked up, and nothing that changed since. */
+  /**
+   * Adds the statement in the caller's transaction, signed with the present key. It names only the keys that the caller has looked up; if they have
+   * changed, it is refused.
+   */
   async state(tx: Tx, kind: TrustKind, { sequence, keys }: NextKeys): Promise<TrustStatement> {
     const kept = await lockStatements(tx);
     if (kept.length !== sequence)
@@ -181,7 +186,7 @@ export class HubAuthority {
     if (kind === "announce" && next !== null)
       throw new ApiError("conflict", `Generation ${next.generation} is announced already. Finish or abort it first.`);
     if (keys === null) throw new ApiError("conflict", "No rotation is under way. Start one first.");
-    // A rotation that begins needs room for its final statement.
+    // A new rotation needs room for its final statement.
     if (kept.length >= (kind === "announce" ? MOST_STATEMENTS - 1 : MOST_STATEMENTS))
       throw new ApiError(
         "conflict",
@@ -199,10 +204,10 @@ export interface AuthorityOptions {
   readonly settleMs?: number;
   readonly staleMs?: number;
 }
-/** The content of the next statement, as of the newest statement of the chain. */
+/** The contents of the next statement, and the newest statement that they are based on. */
 export interface NextKeys {
   readonly sequence: number;
-  /** Null: nothing is announced. */
+  /** Null if no keys are announced. */
   readonly keys: Keys | null;
 }
 type Keys = NonNullable<Trust["next"]>;
@@ -224,7 +229,10 @@ async function load(secrets: SecretStore, first: Pair, chain: readonly KeptState
   };
 }
 
-/** Opens keys that a statement names. If the store was restored to an earlier state, the keys are missing or differ: hosts would refuse them as a stranger's. */
+/**
+ * Opens the keys that a statement names. If the secret store was restored to an earlier state, the keys are missing or different. Hosts would then
+ * refuse them.
+ */
 async function openNamed(secrets: SecretStore, { generation, ca_pem, order_key }: Keys): Promise<Pair> {
   const ca = await openCertificateAuthority(secrets, generation, "refuse");
   const signer = await openTaskSigner(secrets, generation, "refuse");

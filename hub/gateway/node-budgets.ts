@@ -10,11 +10,11 @@ const IN_FORCE: NodeLimits = { rates: NODE_RATES, noisyAfterMs: LIMITS.noisyAfte
 
 interface Account {
   readonly buckets: Map<NodeKind, Bucket>;
-  /** Since when the node has been over a budget without a pause; null while it keeps to all of them. */
+  /** Since when the node has been over a budget without a pause. Null while it keeps to all budgets. */
   overSince: number | null;
-  /** When the node was last over a budget; for a frame that was accepted, until when it had to wait. */
+  /** When the node was last over a budget. For an accepted frame it is the end of the wait. */
   overAt: number;
-  /** Which budget the node was over last. */
+  /** The budget that the node was last over. */
   over: NodeKind | null;
   noisy: boolean;
   toldAt: number;
@@ -24,16 +24,16 @@ interface Account {
 export interface NoiseChange {
   readonly nodeId: NodeId;
   readonly noisy: boolean;
-  /** Which budget the node went over. */
+  /** The budget that the node exceeded. */
   readonly kind: NodeKind;
 }
 
-/** A node that stays noisy is reported again after this long, because the condition expires. */
+/** A node that stays noisy is reported again after this time, because the condition expires. */
 const TELL_EVERY_MS = 600_000;
-/** A node that goes over a budget again within this time counts as over it without a pause. */
+/** A node that exceeds a budget again within this time counts as over it without a pause. */
 const PAUSE_MS = 5_000;
 
-/** The budgets of the nodes that this hub hears from. */
+/** The budgets of the nodes that are connected to this hub. */
 export class NodeBudgets {
   readonly #limits: NodeLimits;
   readonly #accounts = new Map<NodeId, Account>();
@@ -49,24 +49,24 @@ export class NodeBudgets {
     return this.#accounts.size;
   }
 
-  /** For a request: zero if it is within the budget, otherwise the milliseconds until the next one is allowed. */
+  /** Charges a request. Zero if it is within the budget, otherwise the milliseconds until the next request is allowed. */
   ask(nodeId: NodeId, kind: NodeKind): number {
     return this.#spend(nodeId, kind, "refused", ask);
   }
 
-  /** For a frame, which is always accepted: for how many milliseconds no further frame may be. */
+  /** Charges a frame, which is always accepted. Returns for how many milliseconds no further frame may be accepted. */
   charge(nodeId: NodeId, kind: NodeKind, cost = 1): number {
     return this.#spend(nodeId, kind, "delayed", (rate, bucket, now) => charge(rate, bucket, now, cost));
   }
 
-  /** Whether the node has been over a budget for so long that its connection must be closed. */
+  /** True if the node has been over a budget for so long that its connection must be closed. */
   isNoisy(nodeId: NodeId): boolean {
     const account = this.#accounts.get(nodeId);
     const now = this.#now();
     return account !== undefined && now - account.overAt <= PAUSE_MS && this.#isLong(account, now);
   }
 
-  /** The changes since the last call. It also deletes accounts that are back at their initial state. */
+  /** Returns the changes since the last call, and deletes accounts that are back in their initial state. */
   sweep(): NoiseChange[] {
     const now = this.#now();
     for (const [nodeId, account] of this.#accounts) {

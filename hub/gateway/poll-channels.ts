@@ -12,7 +12,7 @@ import type { Channel, Session } from "./session.ts";
 
 const MAX_WAIT_MS = 30_000;
 
-/** The fallback for hosts that cannot open a WebSocket, e.g. behind a proxy: the same frames in the answers to requests. */
+/** The fallback for hosts that cannot open a WebSocket, e.g. behind a proxy. The same frames travel in the answers to requests. */
 export class PollChannels {
   readonly #gateway: Gateway;
   readonly #open = new Map<NodeId, { session: Session; channel: PollChannel }>();
@@ -31,7 +31,7 @@ export class PollChannels {
     return welcome;
   }
 
-  /** Answers as soon as there is a frame, or without one when `waitMs` has passed. */
+  /** Answers as soon as there is a frame, or without a frame after `waitMs`. */
   async wait(nodeId: NodeId, epoch: number, waitMs: number, signal: AbortSignal): Promise<HubFrame[]> {
     const { session, channel } = this.#live(nodeId, epoch);
     await this.#gateway.take(session, { type: "heartbeat", seq: 0 });
@@ -45,7 +45,7 @@ export class PollChannels {
       const kind = kindOf(frame);
       if (kind !== null) this.#guard.asks(nodeId, kind);
       await this.#gateway.take(session, frame);
-      // Frames after the end are not processed: the agent repeats them on its next session.
+      // Frames after the channel's end are not processed, because the agent repeats them on its next session.
       if (channel.closed !== null) break;
     }
     return channel.take(0);
@@ -77,14 +77,14 @@ class PollChannel implements Channel {
   #ring: (() => void) | null = null;
   #closed: string | null = null;
 
-  /** Why it ended; null while it is open. */
+  /** The reason of the channel's end; null while it is open. */
   get closed(): string | null {
     return this.#closed;
   }
 
   send(frame: HubFrame): void {
     this.#frames.push(frame);
-    // A heartbeat acknowledgement alone is no reason to answer a poll.
+    // A heartbeat acknowledgement alone does not end the wait of a poll.
     if (frame.type !== "heartbeat.ack") this.#ring?.();
   }
 

@@ -3,12 +3,12 @@ import { isTaskType, RUNNER_ERRORS, TASKS } from "../../shared/tasks/index.ts";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
 import type { TaskEnding } from "../db/queries/tasks.ts";
 
-/** Pause before a task is offered again, in seconds: doubles with each attempt, five minutes at most. */
+/** The pause in seconds before a task is offered again. It doubles with each attempt, up to five minutes. */
 export const retryDelaySeconds = (attempts: number): number => Math.min(300, 2 ** Math.min(attempts, 9));
 
 /**
- * The ending of a task that follows from an agent's reply. It covers every reply: a result that does not match the catalogue, or an error that the type does not know, is
- * a failure of its own and never a success.
+ * The ending of a task that follows from an agent's reply. Every reply has one. A result that does not match the catalogue, or an error that the task
+ * type does not know, is a failure and never a success.
  */
 export function endingOf(type: string, attempts: number, reply: WireReply): TaskEnding {
   if (!isTaskType(type))

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { ApiError } from "../../shared/api/errors.ts";
 
-/** The body as text; throws `body_too_large` before it has read more than `mostBytes`. Routes that authenticate do so before they call this. */
+/** The body as text. Throws `body_too_large` before it has read more than `mostBytes`. Routes that authenticate the client do so first. */
 export async function bodyWithin(c: Context, mostBytes: number): Promise<string> {
   const tooLarge = () => new ApiError("body_too_large", `The body is larger than ${mostBytes} bytes.`);
   const declared = c.req.header("content-length");
@@ -11,7 +11,7 @@ export async function bodyWithin(c: Context, mostBytes: number): Promise<string>
   }
   const chunks: Uint8Array[] = [];
   let size = 0;
-  // Leaving the loop cancels the body: the rest is not read.
+  // Leaving the loop cancels the body, so the rest is not read.
   for await (const chunk of c.req.raw.body ?? []) {
     size += chunk.length;
     if (size > mostBytes) throw tooLarge();

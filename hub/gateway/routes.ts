@@ -39,7 +39,7 @@ const WaitQuery = z.object({
   timeout_ms: z.coerce.number().int().min(0).max(60_000).default(25_000),
 });
 
-/** HTTP routes of the agent listener. Enrollment needs a token; everything else a client certificate of the node in the path. */
+/** The HTTP routes of the agent listener. Enrollment needs a token; the other routes need a client certificate of the node in the path. */
 export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   const app = new Hono<Env>();
   app.onError((error, c) => problem(c, error, deps));
@@ -57,7 +57,7 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
     deps.guard.opens(c.env.incoming.socket);
     return c.json({ status: "ok" });
   });
-  // For hosts that were off while the hub's CA was rotated: a client trusts only the signatures of this answer.
+  // For hosts that were off while the hub's CA was rotated. A client trusts only the signatures in this answer, not the connection.
   app.get(TRUST_PATH, (c) => {
     deps.guard.opens(c.env.incoming.socket);
     return c.json({ statements: deps.trustChain() });
@@ -105,7 +105,7 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   return app;
 }
 
-/** Records a refused token with its node, as evidence for an onboarding that waits for that node's agent. */
+/** Records a refused token with its node. It is evidence for an onboarding that waits for that node's agent. */
 async function noted(
   { attempts, guard }: AgentRouteDependencies,
   c: Context<Env>,
@@ -144,7 +144,7 @@ export async function identify(
   return known;
 }
 
-/** `taken` is told the body's size before it is looked at. */
+/** Reads and parses a body. `taken` gets the body's size before it is parsed. */
 async function body<T>(
   c: Context<Env>,
   schema: z.ZodType<T>,
@@ -162,7 +162,7 @@ async function body<T>(
 }
 
 const MOST_ERRORS = 20;
-/** Limit of a message's length, because it may name every unknown member of a body. */
+/** The limit of a message's length, because a message may name every unknown field of a body. */
 const MOST_MESSAGE = 300;
 
 function valid<T>(parsed: z.ZodSafeParseResult<T>): T {
@@ -178,7 +178,7 @@ function valid<T>(parsed: z.ZodSafeParseResult<T>): T {
   );
 }
 
-/** A path as answers and logs show it: a part that is long enough for a token may be one, on whatever path it was sent to. */
+/** A path for answers and logs. A part that is long enough to be a token is hidden, whatever the path. */
 const shownPath = (path: string): string => path.replace(/[^/]{32,}/g, "{...}");
 
 function problem(

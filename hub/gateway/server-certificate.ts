@@ -2,10 +2,10 @@ import type { SecureContextOptions } from "node:tls";
 import type { CertificateAuthority } from "./certificate-authority.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/** A third of the certificate's life: a hub whose secret store is unavailable for days still renews in time. */
+/** A third of the certificate's life. If the secret store is unavailable for days, the hub still renews the certificate in time. */
 const RENEW_BEFORE_MS = 10 * DAY_MS;
 
-/** The listener's own certificate, renewed while the process runs: open connections stay, new ones get the new certificate. */
+/** The listener's own certificate, renewed while the process runs. Open connections keep theirs, and new connections get the new certificate. */
 export class ServerCertificate {
   readonly #ca: CertificateAuthority;
   readonly #names: readonly string[];
@@ -29,7 +29,7 @@ export class ServerCertificate {
     return this.#context;
   }
 
-  /** True if the certificate was due, or the CA has changed, and the certificate was replaced. */
+  /** True if the certificate was replaced, because it was due or because the CA has changed. */
   async renewWhenDue(server: { setSecureContext(context: SecureContextOptions): void }, now: Date): Promise<boolean> {
     const isYoung = this.#notAfter.getTime() - now.getTime() > RENEW_BEFORE_MS;
     if (isYoung && this.#issuerPem === this.#ca.issuerPem) return false;
@@ -49,7 +49,7 @@ interface Issued {
 }
 
 async function newContext(ca: CertificateAuthority, names: readonly string[]): Promise<Issued> {
-  // Read first: if the CA changes meanwhile, the next check sees it.
+  // The issuer is read first, so that a change of the CA during the renewal is found by the next check.
   const { issuerPem } = ca;
   const issued = await ca.issueServer(names);
   return {

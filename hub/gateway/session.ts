@@ -2,7 +2,7 @@ import type { NodeId } from "../../shared/ids.ts";
 import type { HubFrame } from "../../shared/protocol/frames.ts";
 import type { CloseReason } from "../../shared/protocol/version.ts";
 
-/** How frames reach the agent: a WebSocket, or a queue that a long poll empties. */
+/** The way in which frames reach the agent: a WebSocket, or a queue that a long poll empties. */
 export interface Channel {
   send(frame: HubFrame): void;
   close(reason: CloseReason): void;
@@ -10,7 +10,7 @@ export interface Channel {
   drop(): void;
 }
 
-/** One connected agent. Small on purpose: a hub holds thousands. */
+/** One connected agent. The object is small, because a hub holds thousands of them. */
 export interface Session {
   readonly nodeId: NodeId;
   readonly generation: number;
@@ -21,20 +21,20 @@ export interface Session {
   readonly address: string | null;
   readonly channel: Channel;
   heartbeatTtlMs: number;
-  /** Milliseconds of `performance.now()`. */
+  /** A time of `performance.now()`, in milliseconds. */
   heardAt: number;
-  /** Whether the agent's journal has settled its earlier deliveries. A task that is offered before that would look like a lost one. */
+  /** True if the agent's journal has settled its earlier deliveries. A task that is offered before that would look like a lost delivery. */
   settled: boolean;
-  /** How many statements about the hub's keys this agent was sent. */
+  /** The number of statements about the hub's keys that were sent to this agent. */
   trustTold: number;
   /** True if an earlier boot id came back after another one: the first frame then proves that a second host is alive. */
   bootReturned: boolean;
 }
 
-/** Allowance beyond two times to live: a long poll may be silent for this long while it waits. */
+/** Added to twice the heartbeat interval. A long poll may be silent for this long while it waits. */
 const SILENCE_MS = 45_000;
 
-/** The sessions of this hub: one for each node, the newest. */
+/** The sessions of this hub: for each node only the newest one. */
 export class Sessions {
   readonly #byNode = new Map<NodeId, Session>();
   readonly #contacts = new Set<Session>();
@@ -49,14 +49,14 @@ export class Sessions {
     return this.#byNode.get(nodeId);
   }
 
-  /** If two sessions of a node open at once, the one with the higher epoch stays, whichever is added first. */
+  /** If two sessions of a node open at once, the one with the higher epoch stays, in whatever order they are added. */
   add(session: Session): void {
     this.supersede(session.nodeId, session.epoch);
     if (this.#byNode.has(session.nodeId)) session.channel.close("superseded");
     else this.#byNode.set(session.nodeId, session);
   }
 
-  /** Ends the node's session here when its epoch is below `epoch`: a newer one exists, on this hub or another. */
+  /** Ends the node's session on this hub if its epoch is below `epoch`, because a newer session exists on some hub. */
   supersede(nodeId: NodeId, epoch: number): void {
     const old = this.#byNode.get(nodeId);
     if (old === undefined || old.epoch >= epoch) return;
@@ -64,7 +64,7 @@ export class Sessions {
     old.channel.close("superseded");
   }
 
-  /** False if the session had been superseded before. */
+  /** False if the session was already superseded. */
   remove(session: Session): boolean {
     if (this.#byNode.get(session.nodeId) !== session) return false;
     return this.#byNode.delete(session.nodeId);
@@ -82,7 +82,7 @@ export class Sessions {
     for (const session of this.all()) session.channel.close(reason);
   }
 
-  /** Drops connections that TCP considers open but that have been silent for too long, e.g. after a power cut. */
+  /** Drops connections that were silent for too long although TCP considers them open, e.g. after a power cut. */
   dropSilent(now: number): Session[] {
     const silent = this.all().filter((session) => now - session.heardAt > 2 * session.heartbeatTtlMs + SILENCE_MS);
     for (const session of silent) session.channel.drop();

@@ -13,10 +13,10 @@ import type { Channel, Session } from "./session.ts";
 
 const HELLO_WITHIN_MS = 10_000;
 const CLOSE_WITHIN_MS = 2_000;
-/** A reader that lets this much pile up is dropped: it will reconnect, and tasks wait in the database. */
+/** An agent that leaves this many bytes unread is disconnected. It will reconnect, and its tasks wait in the database. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
-/** One agent's WebSocket from the upgrade to the close. Frames are taken one after the other. */
+/** One agent's WebSocket, from the upgrade to the close. Frames are processed one after the other. */
 export class SocketChannel implements Channel {
   readonly #socket: WebSocket;
   readonly #gateway: Gateway;
@@ -25,9 +25,9 @@ export class SocketChannel implements Channel {
   #session: Session | null = null;
   #work: Promise<void> = Promise.resolve();
   readonly #guard: Guard;
-  /** What was read and not taken: an agent that says more than is taken is not read from meanwhile. */
+  /** Frames that were read and not processed yet. If an agent sends faster than the hub processes, the hub stops reading from its socket. */
   #waiting = { frames: 0, bytes: 0 };
-  /** Set once the hub has ended it: what is still on its way is not taken, and the agent says it again on its next session. */
+  /** True after the hub has closed the session. Later frames are dropped, and the agent repeats them on its next session. */
   #ended = false;
   readonly #gone = new AbortController();
 
@@ -54,7 +54,7 @@ export class SocketChannel implements Channel {
       this.#gone.abort();
       this.#queue(async () => {
         if (this.#session === null) return;
-        // The hub's own code comes back from an agent that runs; a connection that is dead, or was closed before, has another one.
+        // A running agent answers the hub's close with the hub's own code. A dead connection, or one that was closed earlier, has another code.
         const answered = this.#ended && code === CLOSE_CODES.superseded.code;
         await gateway.closed(this.#session, `${code} ${reason.toString()}`.trim(), answered);
       });
@@ -77,7 +77,7 @@ export class SocketChannel implements Channel {
   close(reason: CloseReason): void {
     this.#ended = true;
     this.#socket.close(CLOSE_CODES[reason].code, reason);
-    // An agent that does not answer the close is not waited for.
+    // The hub does not wait for an agent that does not answer the close.
     setTimeout(() => this.#socket.terminate(), CLOSE_WITHIN_MS).unref();
   }
 
@@ -99,13 +99,13 @@ export class SocketChannel implements Channel {
 
   #queue(step: () => Promise<void>): void {
     this.#work = this.#work.then(step).catch((error: unknown) => {
-      // e.g. the database is away: the agent reconnects and says again what was not acknowledged.
+      // For example, the database is unreachable. The agent reconnects and repeats the frames that were not acknowledged.
       this.#log.warn("an agent's frame could not be taken", { node_id: this.#identity.nodeId, error });
       this.#socket.close(1011, "try again");
     });
   }
 
-  /** Over its budget an agent is taken from more slowly, and loses nothing; one that goes on like that is sent away. */
+  /** Delays an agent that is over its budget; no frame is lost. The connection of an agent that stays over its budget is closed. */
   async #pause(waitMs: number): Promise<void> {
     if (waitMs === 0) return;
     if (this.#guard.nodes.isNoisy(this.#identity.nodeId)) return this.close("rate_limited");
@@ -146,13 +146,13 @@ export class SocketChannel implements Channel {
 const sizeOf = (data: RawData): number =>
   Array.isArray(data) ? data.reduce((sum, part) => sum + part.length, 0) : data.byteLength;
 
-/** Null for whatever is not a frame of the protocol: not JSON, unknown type, unknown member, wrong value. */
+/** Null for data that is not a frame of the protocol: invalid JSON, an unknown type, an unknown field, or an invalid value. */
 function parseFrame(data: RawData): AgentFrame | null {
   try {
     const parsed = parseJson(AgentFrame, data.toString());
     return parsed.success ? parsed.data : null;
   } catch {
-    // Not JSON.
+    // The data is not JSON.
     return null;
   }
 }

@@ -9,12 +9,12 @@ export interface UnprovenLimits {
 const IN_FORCE: UnprovenLimits = { perAddress: LIMITS.unprovenPerAddress, inAll: LIMITS.unprovenInAll };
 
 /**
- * Connections of which nobody has shown yet that a host of this hub is at the other end: half of a TLS handshake, a request that does not come, a
- * stranger's. When there are too many the oldest goes: whoever holds many for nothing loses them, and a host that comes meanwhile gets through.
+ * Connections that have not proven to come from a host of this hub, e.g. an incomplete TLS handshake, or a connection without a request. If there are
+ * too many, the oldest is closed. A client that holds many idle connections thus loses them, and a host that connects meanwhile still gets through.
  */
 export class UnprovenConnections {
   readonly #limits: UnprovenLimits;
-  /** In the order in which they came. */
+  /** All unproven connections, in the order in which they opened. */
   readonly #all = new Map<string, { readonly address: string; readonly socket: Socket }>();
   readonly #byAddress = new Map<string, Set<string>>();
 
@@ -38,7 +38,7 @@ export class UnprovenConnections {
     if (this.#all.size > this.#limits.inAll) this.#cut(this.#all.keys().next().value);
   }
 
-  /** What speaks over the connection is a host of this hub: it is not counted any more. */
+  /** Marks the connection as one of a host of this hub, so that it no longer counts. */
   proven(socket: Pick<Socket, "remoteAddress" | "remotePort">): void {
     const peer = peerOf(socket);
     if (peer !== null) this.#forget(peer);
@@ -66,6 +66,9 @@ export class UnprovenConnections {
   }
 }
 
-/** Of one listener no two connections have the same; the TLS socket has that of the one below it. Null once it is closed. */
+/**
+ * The key of a connection. No two connections of a listener share address and port, and the TLS socket has those of the socket below it. Null if the
+ * socket is closed.
+ */
 const peerOf = ({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string | null =>
   remoteAddress === undefined || remotePort === undefined ? null : `${remoteAddress} ${remotePort}`;

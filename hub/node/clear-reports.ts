@@ -5,8 +5,8 @@ import { removeSignals } from "../db/queries/readiness-signals.ts";
 import type { Tx } from "../db/tx.ts";
 
 /**
- * Takes away what others left of a node and nothing of Muster's is decided by: conditions of types that Muster does not know, the readiness signals, and
- * that it was noisy. What its agent and the hub say of it stays; where it is noisy still, the hub says so again.
+ * Removes reports about a node that Muster does not need for decisions: conditions of unknown types, readiness signals, and the condition that the
+ * node was noisy. Reports of the node's agent and of the hub stay. If the node is still noisy, the hub reports that again.
  */
 export async function clearReports(
   tx: Tx,

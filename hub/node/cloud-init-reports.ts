@@ -4,7 +4,9 @@ import type { ConditionOf, ForeignReadinessSignal } from "../../shared/readiness
 
 type Said = Pick<ConditionOf<"cloud-init">, "type" | "status" | "reason" | "message">;
 
-/** cloud-init's module `phone_home` posts this form in its last stage: the operating system is up, whatever the scripts before it did. */
+/**
+ * cloud-init's module `phone_home` posts this form in its last stage. It proves that the operating system is up, whatever the earlier scripts did.
+ */
 export const phoneHomeCondition = (form: URLSearchParams): Said => ({
   type: "os.booted",
   status: "True",
@@ -52,7 +54,7 @@ export function reportedSignal(
   };
 }
 
-/** A UUID of version 8 (RFC 9562) from the text's SHA-256. */
+/** A UUID of version 8 (RFC 9562), made from the SHA-256 of the text. */
 function idOf(text: string): string {
   const bytes = createHash("sha256").update(text).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;

@@ -24,10 +24,10 @@ const AT_ONCE = 500;
 const MOST_STEPS = 20;
 
 /**
- * Finds conditions whose life is over, reports each once, and wakes the workflows that wait on their nodes. Readers see from the clock that a condition is stale, so they do
- * not need the sweep. After a time in which no hub could receive reports, conditions that held before hold for the grace period, so that agents can repeat them first: no node
- * is barred because of the hub's own outage (decision F2). Conditions that were stale before stay stale. Each step is a transaction of its own, so after a hub's death, or
- * beside another hub's sweep, the next step continues where the last one ended.
+ * Finds conditions that have expired, reports each once, and wakes the workflows that wait on their nodes. Readers judge by the clock and do not need
+ * the sweep. After an outage of the hubs, conditions that were valid before it are extended by the grace period, so that agents can repeat their
+ * reports first. A node is thus not barred because of the hub's own outage (decision F2). Conditions that were already stale stay stale. Each step is
+ * a transaction of its own, so a step continues where the last one ended, on any hub.
  */
 export async function sweepConditions(inTx: InTx, graceMs: number, atOnce = AT_ONCE): Promise<number> {
   let told = 0;
@@ -76,7 +76,7 @@ interface ConditionSweepOptions {
   readonly inTx: InTx;
   readonly log: Log;
   readonly graceMs: number;
-  /** Whether hosts can reach this hub at all: if not, the hub knows nothing about silent hosts. */
+  /** Whether hosts can reach this hub. If not, the hub cannot know which hosts are silent. */
   readonly listens: () => boolean;
 }
 

@@ -8,9 +8,10 @@ import { forgetOldSignals, insertSignal } from "../db/queries/readiness-signals.
 import type { Tx } from "../db/tx.ts";
 
 /**
- * Accepts a readiness signal once per id, and applies it to the conditions only if it is of the node's present generation (architecture 11). A signal of
- * another generation is stored and not applied. The same holds for a type that this source may not report, e.g. one of a newer agent. A condition that was observed earlier
- * than the present one does not replace it, unless the present one is stale: an agent must not be ignored because its host's clock was set back.
+ * Accepts a readiness signal once per id, and applies its conditions only if the signal is of the node's present generation (architecture 11). A
+ * signal of another generation is stored and not applied. A type that this source may not report is not applied either, e.g. a type of a newer agent.
+ * An older observation does not replace a newer one, unless the newer one is stale. Otherwise an agent would be ignored after its host's clock was
+ * set back.
  */
 export async function applyReadinessSignal(
   tx: Tx,
@@ -37,7 +38,7 @@ export async function applyReadinessSignal(
   return "applied";
 }
 
-/** Only the hub itself decides whether the channel is open; reports of other sources do not count. */
+/** Only the hub itself decides whether the channel is open. Reports of other sources about it do not count. */
 export const writeConnected = (
   tx: Tx,
   node: { id: NodeId; generation: number },

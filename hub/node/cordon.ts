@@ -5,7 +5,7 @@ import { recordNodeEvent } from "../db/queries/node-events.ts";
 import { nodes } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
-/** Who set a cordon (decision N1): an operation for as long as it needs, or a person until a person lifts it. */
+/** The owner of a cordon (decision N1): an operation while it needs the cordon, or a person until a person lifts it. */
 export type CordonOwner = `operation:${string}` | `operator:${string}`;
 
 export const isOperations = (owner: string | null): boolean => owner?.startsWith("operation:") === true;
@@ -14,7 +14,10 @@ export const isOperations = (owner: string | null): boolean => owner?.startsWith
 export const cordonForOperation = (tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<void> =>
   write(tx, nodeId, { owner: `operation:${operationId}`, reason }, isNull(nodes.cordonReason));
 
-/** A person's cordon replaces an operation's, which then does not end with the operation, and an earlier person's. The same request again changes nothing. */
+/**
+ * Sets a person's cordon. It replaces an operation's cordon, and does not end with that operation. It also replaces another person's cordon. The same
+ * request again changes nothing.
+ */
 export const cordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: string): Promise<void> => {
   const owner = `operator:${name}` as const;
   const differs = sql`(${nodes.cordonOwner}, ${nodes.cordonReason}) is distinct from (${owner}::text, ${reason}::text)`;
@@ -25,7 +28,7 @@ export const cordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: 
 export const uncordonOfOperation = (tx: Tx, nodeId: NodeId, reason: string): Promise<void> =>
   lift(tx, nodeId, "operation", reason, like(nodes.cordonOwner, "operation:%"));
 
-/** Lifts a person's cordon, whoever that person was; callers have checked that it is not an operation's. */
+/** Lifts any person's cordon. The caller has checked that the cordon is not an operation's. */
 export const uncordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: string): Promise<void> =>
   lift(tx, nodeId, `operator:${name}`, reason, isNotNull(nodes.cordonReason));
 

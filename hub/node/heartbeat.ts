@@ -1,7 +1,10 @@
-/** How many heartbeats one hub accepts a second, over all its agents; with more agents the time to live grows. */
+/** How many heartbeats one hub accepts per second from all its agents. With more agents the heartbeat interval grows. */
 const HEARTBEATS_PER_SECOND = 50;
 
-/** How long an agent may be silent, in milliseconds; spread over [interval, 2 x interval) so that the fleet does not send in step. */
+/**
+ * How long an agent may be silent, in milliseconds. The value is spread over [interval, 2 x interval), so that agents do not all send at the same
+ * time.
+ */
 export function heartbeatTtlMs(agents: number, minimumMs: number, random: number): number {
   const interval = Math.max(minimumMs, (agents / HEARTBEATS_PER_SECOND) * 1000);
   return Math.round(interval * (1 + random));

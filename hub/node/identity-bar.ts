@@ -22,8 +22,8 @@ export interface CloneFound {
 }
 
 /**
- * Ends the identity for both hosts, because the hub cannot know which one is right. The node is quarantined if it was in service; an
- * onboarding under way continues without its agent, and fails by itself. Once for each generation; false if it was done before.
+ * Ends the identity for both hosts, because the hub cannot know which one is right. A node in service is quarantined. A running onboarding continues
+ * without its agent and fails by itself. Each generation is barred once; the result is false if it was barred before.
  */
 export async function barIdentity(tx: Tx, nodeId: NodeId, generation: number, found: CloneFound): Promise<boolean> {
   const node = await lockNode(tx, nodeId);
@@ -52,7 +52,7 @@ async function quarantine(tx: Tx, { id, status }: Node, message: string): Promis
   return (await moveNode(tx, id, { from: status, to: "quarantined", owner: "identity" }, message)).moved;
 }
 
-/** The node has enrolled again, with a token that only an operator or an onboarding could have issued. */
+/** Ends the bar after the node has enrolled again. Only an operator or an onboarding can have issued the token for that. */
 export async function healIdentity(tx: Tx, node: Node): Promise<void> {
   const bar = await healBar(tx, node.id, node.generation);
   if (bar === null) return;
@@ -66,7 +66,7 @@ export async function healIdentity(tx: Tx, node: Node): Promise<void> {
   });
 }
 
-/** Lifts the bar's own quarantine when its cause is gone: the agent that enrolled again is connected (decision N4). True if it was lifted. */
+/** Lifts the bar's own quarantine when the agent that enrolled again is connected (decision N4). True if the quarantine was lifted. */
 export async function liftIdentityQuarantine(tx: Tx, node: Node): Promise<boolean> {
   if (node.status !== "quarantined" || !(await endQuarantine(tx, node.id))) return false;
   const message = "The agent that enrolled anew is connected: the cause of the quarantine is gone";

@@ -11,8 +11,8 @@ import { cordonForOperation, uncordonOfOperation } from "./cordon.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * How operations move a node through `draining` and `removing` (state model 3.2, decision N3). Each step locks the record, reads its
- * status, and adopts a status that is further on already. `refused` gives the node's actual status (null: there is no node).
+ * How operations move a node through `draining` and `removing` (state model 3.2, decision N3). Each step locks the row, reads its status, and accepts
+ * a status that is already further on. `refused` contains the node's present status, or null if there is no node.
  */
 export type Step =
   | { readonly kind: "moved" | "adopted"; readonly status: NodeStatus }
@@ -55,8 +55,8 @@ export async function retire(tx: Tx, nodeId: NodeId, reason: string): Promise<St
 }
 
 /**
- * Gives up a drain. The node becomes offline until its agent reports, which makes it active. A node that was quarantined becomes quarantined again, because nothing has
- * proven it healthy. Only for the operation that owns the state; any other call changes nothing.
+ * Gives up a drain. The node becomes offline, and its agent's next report makes it active. A node that was quarantined before becomes quarantined
+ * again, because nothing has proven it healthy. Only the operation that owns the state may do this; other calls change nothing.
  */
 export async function leaveDraining(
   tx: Tx,
@@ -74,7 +74,7 @@ export async function leaveDraining(
   return true;
 }
 
-/** A retired node comes back into service; the sweep for silent agents decides whether it is offline. */
+/** Returns a retired node to service. The sweep for silent agents decides later whether the node is offline. */
 export async function activate(tx: Tx, nodeId: NodeId, reason: string): Promise<Step> {
   const node = await lockNode(tx, nodeId);
   if (node?.status === "active") return { kind: "adopted", status: node.status };
@@ -100,7 +100,7 @@ export async function enterRemoving(tx: Tx, nodeId: NodeId, operationId: string,
   }
 }
 
-/** The uninstall failed or was given up: identity and record stay as they were (lifecycle 5.8). */
+/** Gives up a removal whose uninstall failed or was cancelled. The node keeps its identity and its row (lifecycle 5.8). */
 export async function leaveRemoving(tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<boolean> {
   const node = await lockNode(tx, nodeId);
   if (node?.status !== "removing" || node.operationId !== operationId) return false;
@@ -109,8 +109,8 @@ export async function leaveRemoving(tx: Tx, nodeId: NodeId, operationId: string,
 }
 
 /**
- * Ends a node: its certificates and tokens become void, its sessions are closed, and its identity is never used again (state model 3.3). Its
- * machine can be used again: it may be onboarded as another node.
+ * Ends a node: its certificates and tokens become invalid, its sessions are closed, and its id is never used again (state model 3.3). Its machine is
+ * free and may be onboarded as another node.
  */
 export async function deleteNode(tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<Step> {
   const entered = await enterRemoving(tx, nodeId, operationId, reason);
@@ -122,7 +122,7 @@ export async function deleteNode(tx: Tx, nodeId: NodeId, operationId: string, re
   return { kind: "moved", status: "deleted" };
 }
 
-/** Takes over a state that an earlier operation left: the operation that holds the node owns the state. */
+/** Takes over a state from an earlier operation, because the operation that holds the node owns the state. */
 async function own(tx: Tx, nodeId: NodeId, operationId: string): Promise<void> {
   await tx
     .update(nodes)

@@ -3,14 +3,20 @@ import type { Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "./move-node.ts";
 
-/** A host of manual mode has no workflow: its own enrollment starts its service, and its agent's first healthy report completes it (state model 3.3). */
+/**
+ * A host of manual mode has no workflow. Its enrollment begins its service, and its agent's first healthy report completes the move to active (state
+ * model 3.3).
+ */
 export async function enrollManualNode(tx: Tx, node: Node): Promise<void> {
   if (node.status !== "bootstrap_issued") return;
   const move = { from: "bootstrap_issued", to: "enrolling", owner: "onboarding" } as const;
   await moveNode(tx, node.id, move, "The host enrolled with its bootstrap token");
 }
 
-/** Makes the node active when its agent reports that it is healthy and that its bootstrap succeeded. Until then the conditions say what is missing. */
+/**
+ * Makes the node active when its agent reports that it is healthy and that its bootstrap succeeded. Until then the node's conditions say what is
+ * missing.
+ */
 export async function admitManualNode(tx: Tx, node: Node, signal: ReadinessSignal): Promise<void> {
   if (node.onboardingMode !== "manual" || node.status !== "enrolling" || signal.generation !== node.generation) return;
   const healthy = signal.conditions.some((one) => one.type === "agent.healthy" && one.status === "True");

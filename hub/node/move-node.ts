@@ -13,8 +13,8 @@ export type MoveResult =
   | { readonly moved: false; readonly actual: NodeStatus | null };
 
 /**
- * The only writer of `nodes.status`. It is a compare-and-swap on the status: if another writer moved the node first, nothing is written and the
- * node's actual status is returned (null: no such node).
+ * The only code that writes `nodes.status`. It is a compare-and-swap: if another writer moved the node first, nothing is written and the node's
+ * present status is returned (null if there is no node).
  */
 export async function moveNode(tx: Tx, nodeId: NodeId, move: NodeMove, message: string): Promise<MoveResult> {
   const operationId = "operationId" in move ? move.operationId : null;
@@ -35,7 +35,7 @@ export async function moveNode(tx: Tx, nodeId: NodeId, move: NodeMove, message: 
     data: { node_id: nodeId, hostname: node.hostname, from: move.from, to: move.to, owner: move.owner },
   });
   await wakeWorkflows(tx, [waitKey.node(nodeId)]);
-  // The reconciler must judge the node's machine again, because it means something else in the new status.
+  // The reconciler must judge the node's machine again, because the same machine has another meaning in the new status.
   await tx
     .update(nodeMaasState)
     .set({ reconcileDueAt: sql`clock_timestamp()` })

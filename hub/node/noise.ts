@@ -5,10 +5,10 @@ import { readNode } from "../db/queries/nodes.ts";
 import type { Tx } from "../db/tx.ts";
 
 const NOISY = "agent.noisy";
-/** An event is not repeated within this time, however often the host becomes noisy again. */
+/** The event is not repeated within this time, even if the host becomes noisy again. */
 const EVENT_EVERY_MINUTES = 10;
 
-/** Records that a node's host sends more than its budget, or no longer does: as a condition, and with an event when it begins. */
+/** Records that a node's host sends more than its budget, or no longer does. It writes a condition, and an event at the beginning. */
 export async function writeNoise(
   tx: Tx,
   { nodeId, noisy, kind }: { readonly nodeId: NodeId; readonly noisy: boolean; readonly kind: string },

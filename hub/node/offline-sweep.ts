@@ -13,27 +13,33 @@ import { periodically } from "../timing/periodically.ts";
 import { writeConnected } from "./conditions.ts";
 import { moveNode } from "./move-node.ts";
 
-/** How long an agent may be silent beyond its time to live before it counts as unreachable: one lost heartbeat is not enough. */
+/** How long an agent may be silent beyond its heartbeat interval before it counts as unreachable. One lost heartbeat must not be enough. */
 const SILENCE_MS = 30_000;
 const EVERY_MS = 5_000;
-/** Nodes moved in one transaction. A contact of one of them waits until it ends, and so do all contacts of the same second. */
+/**
+ * The number of nodes moved in one transaction. Contacts of these nodes wait until the transaction ends, and so do all contacts written in the same
+ * second.
+ */
 const SLICE = 100;
 
-/** Returns which of the nodes that would become offline must not, because they are too many at once (decision F1). */
+/** Returns the nodes that must not become offline, because too many would at once (decision F1). */
 export type HoldBack = (tx: Tx, nodes: readonly SilentNode[], afterOutage: boolean) => Promise<ReadonlySet<NodeId>>;
 
 export interface SweepOptions {
   readonly inTx: InTx;
-  /** How long this hub has been running and able to sweep. A node whose time to live is more than half of this is not marked offline (decision F2). */
+  /**
+   * How long this hub has been running and able to sweep. A node whose heartbeat interval is more than half of this is not marked offline (decision
+   * F2).
+   */
   readonly upForMs: number;
   readonly silenceMs?: number;
   readonly holdBack: HoldBack;
-  /** This hub has not been running, or able to write contacts, for long: silence may be its own fault. */
+  /** True if this hub has not been running for long, or could not write contacts. The silence may then be the hub's own fault. */
   readonly afterOutage: boolean;
 }
 export interface OfflineSweepOptions extends Omit<SweepOptions, "upForMs" | "afterOutage"> {
   readonly log: Log;
-  /** Time after a hub start in which no node is moved (decision F2). */
+  /** The time after a hub's start in which no node is moved (decision F2). */
   readonly graceMs: number;
   readonly everyMs?: number;
 }
@@ -43,9 +49,9 @@ export interface SweepResult {
 }
 
 /**
- * Moves nodes that have been silent too long from active to offline, and nodes that report again back to active. Unreachable does not mean dead: only
- * the status and the condition change, and the first hello brings the nodes back too. The number that may be moved is decided over all of them. Then each is
- * checked again in the transaction that moves it, some at a time.
+ * Moves active nodes that were silent for too long to offline, and offline nodes that report again back to active. Unreachable does not mean dead:
+ * only the status and the condition change, and a hello also makes the node active again. The breaker decides for all nodes at once. Each node is
+ * then checked again in the transaction that moves it.
  */
 export async function sweepOffline(options: SweepOptions): Promise<SweepResult> {
   const { inTx, afterOutage, upForMs, silenceMs = SILENCE_MS } = options;
@@ -53,13 +59,13 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
     const found = await findSilentNodes(tx, { silenceMs, upForMs });
     return { silent: found, held: await options.holdBack(tx, found.filter(isActive), afterOutage) };
   });
-  // A node that is held back was recorded as silent when it became so; each sweep finds it again while it is held back.
+  // A held-back node was recorded as silent when its silence began. Each later sweep finds it again.
   const toWrite = silent.filter((node) => !(held.has(node.id) && node.session === "closed")).map((node) => node.id);
   let offline = 0;
   for (let at = 0; at < toWrite.length; at += SLICE) {
     offline += await inTx(async (tx) => {
       const still = await lockSilentNodes(tx, toWrite.slice(at, at + SLICE), { silenceMs, upForMs });
-      // A breaker that has opened since also holds nodes back; they still count.
+      // A breaker that opened since then also holds nodes back, and these nodes still count.
       const heldSince = await options.holdBack(tx, still.filter(isActive), false);
       return fallSilent(tx, still, new Set([...held, ...heldSince]));
     });
@@ -71,7 +77,7 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
 
 const isActive = (node: SilentNode): boolean => node.status === "active";
 
-/** Moves these nodes, which the transaction has locked, to offline. Returns how many became offline. */
+/** Moves nodes to offline that the transaction has locked. Returns how many became offline. */
 async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlySet<NodeId>): Promise<number> {
   let offline = 0;
   for (const node of silent) {
@@ -85,7 +91,7 @@ async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlyS
   return offline;
 }
 
-/** Makes some of the nodes active that report again; returns how many. */
+/** Makes some of the nodes active that report again. Returns how many. */
 async function bringBack(tx: Tx): Promise<number> {
   const returned = await lockReturnedNodes(tx, SLICE);
   for (const node of returned) {
@@ -97,8 +103,8 @@ async function bringBack(tx: Tx): Promise<number> {
 }
 
 /**
- * Sweeps every few seconds. The grace period starts again after a gap, i.e. when the database was unavailable or the process was paused. Contacts could not
- * be written meanwhile, and an outage of the hub must not count as an outage of its agents (decisions F1, F2).
+ * Sweeps every few seconds. After a gap, i.e. an unavailable database or a paused process, the grace period starts again. Contacts could not be
+ * written during the gap, and an outage of the hub must not count as an outage of its agents (decisions F1, F2).
  */
 export function startOfflineSweep(options: OfflineSweepOptions): { close(): Promise<void> } {
   const everyMs = options.everyMs ?? EVERY_MS;
@@ -108,7 +114,7 @@ export function startOfflineSweep(options: OfflineSweepOptions): { close(): Prom
     const now = performance.now();
     if (now - sweptAt > 3 * everyMs) upSince = now;
     const upForMs = now - upSince;
-    // During the grace period the sweep only shows that it can run: with no uptime, no node counts as silent.
+    // During the grace period the sweep only shows that it can run. Its uptime counts as zero, so no node counts as silent.
     const { offline } = await sweepOffline({
       ...options,
       upForMs: upForMs < options.graceMs ? 0 : upForMs,

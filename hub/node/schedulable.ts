@@ -5,7 +5,7 @@ export interface SchedulingFacts {
   readonly status: NodeStatus;
   readonly cordonReason: string | null;
   readonly generation: number;
-  /** A drain closed the host, and no later event has shown that it is open. */
+  /** True if a drain closed the host and nothing has shown since that the host is open. */
   readonly hostClosed: boolean;
 }
 export interface ConditionFacts {
@@ -13,11 +13,13 @@ export interface ConditionFacts {
   readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
   readonly generation: number;
-  /** The condition was not repeated within its life: it is unknown, whatever its last value. */
+  /** True if the condition was not repeated before it expired. Its status is then unknown, whatever the last report said. */
   readonly stale: boolean;
 }
 
-/** Whether work may be put on this node. Computed and never stored (architecture 3); `reasons` is empty exactly if it may. */
+/**
+ * Whether work may be placed on this node. The result is computed and never stored (architecture 3). `reasons` is empty only if work may be placed.
+ */
 export function schedulability(
   node: SchedulingFacts,
   conditions: readonly ConditionFacts[],
@@ -38,7 +40,7 @@ export function schedulability(
   return { schedulable: reasons.length === 0, reasons };
 }
 
-/** Why this condition keeps work off a node of this generation; null: it does not. A report of an earlier generation counts as missing. */
+/** Why this condition keeps work off a node of this generation; null if it does not. A report of an earlier generation counts as missing. */
 export function barredBy(
   type: string,
   bars: Bars,

@@ -14,8 +14,9 @@ export const MOVE_OWNERS = [
 export type MoveOwner = (typeof MOVE_OWNERS)[number];
 
 /**
- * THE table of coarse states (state model 3.2) with who may move (3.3). Absent means forbidden. `identity` bars two users of
- * one identity (decision I1); an operator may quarantine what is in service (decision N4), and retires a node whose host never came.
+ * All allowed changes of a node's status (state model 3.2), each with the owners that may make it (3.3). A missing entry means forbidden. `identity`
+ * bars two users of one identity (decision I1). An operator may quarantine a node in service (decision N4), and may retire a node whose host never
+ * enrolled.
  */
 export const NODE_TRANSITIONS = {
   bootstrap_issued: { enrolling: ["admin_api", "onboarding"], retired: ["operator"] },
@@ -39,17 +40,17 @@ export const NODE_TRANSITIONS = {
 
 type Table = typeof NODE_TRANSITIONS;
 type Items<L> = L extends readonly (infer O)[] ? O : never;
-/** A node enters draining and removing only together with the operation that owns the state (decision N3). */
+/** A node enters draining or removing only with the operation that owns the state (decision N3). */
 type Operation<T> = T extends "draining" | "removing" ? { readonly operationId: string } : unknown;
 
-/** A move that the table allows; any other move, or a move by a wrong owner, does not compile. */
+/** A move that the table allows. A forbidden move, or an owner that may not make it, does not compile. */
 export type NodeMove = {
   [F in NodeStatus]: {
     [T in keyof Table[F]]: { readonly from: F; readonly to: T; readonly owner: Items<Table[F][T]> } & Operation<T>;
   }[keyof Table[F]];
 }[NodeStatus];
 
-/** The table as a Mermaid state diagram; docs/node-states.md holds it and a test compares. */
+/** The table as a Mermaid state diagram. docs/node-states.md contains it, and a test compares both. */
 export function transitionsDiagram(): string {
   const edges = Object.entries(NODE_TRANSITIONS).flatMap(([from, targets]) =>
     Object.entries(targets).map(([to, owners]) => `  ${from} --> ${to}: ${owners.join(", ")}`),
