@@ -3,18 +3,19 @@ import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { BmcError, type BmcErrorCode, type BmcLogin, type BmcPort, type BmcPower } from "./port.ts";
 
 const TOOL = "ipmitool";
-/** Of one call; ipmitool gives up on a BMC that is silent after about half of it. */
+/** The time limit of one call. ipmitool gives up on a silent BMC after about half of it. */
 const DEADLINE_MS = 30_000;
 const MAX_OUTPUT = 64 * 1024;
 const TOLD = 200;
 
-/** SHA-256, and what every IPMI 2.0 BMC has. */
+/** The cipher suite with SHA-256, and the one that every IPMI 2.0 BMC has. */
 const CIPHERS = { first: "17", else: "3" } as const;
 
 /**
- * IPMI 2.0 by Debian's ipmitool (`lanplus`). The password goes by the environment, where only the hub's own user can read it, never by the arguments.
- * OPERATOR is what power and boot device need, and all that MAAS asks for by default. `-v` says why a session was refused; from `-vv` on it would print
- * keys. A BMC that refuses the better cipher suite is asked again with the other: that refusal comes before the login, so it is no second attempt at it.
+ * IPMI 2.0 by Debian's ipmitool (`lanplus`). The password is passed in the environment, which only the hub's own user can read, and never as an
+ * argument. The privilege level OPERATOR is enough for power and boot device, and MAAS uses it by default. `-v` prints why a session was refused;
+ * `-vv` would print keys. If a BMC refuses the better cipher suite, the call is repeated with the other one. That refusal comes before the login, so
+ * it does not count as a login attempt.
  */
 export function ipmiBmc(login: BmcLogin, { port, signal }: { port: number; signal: AbortSignal }): BmcPort {
   const run = async (words: readonly string[], cipher: string = CIPHERS.first): Promise<string> => {
@@ -64,12 +65,12 @@ export function ipmiBmc(login: BmcLogin, { port, signal }: { port: number; signa
 }
 
 const CIPHER_REFUSED = /open session response.*(algorithm|cipher)/i;
-/** Words of IPMI 2.0's RAKP status codes, and ipmitool's own for a password that does not fit. */
+/** Texts of IPMI 2.0's RAKP status codes, and ipmitool's own text for a password of the wrong length. */
 const LOGIN_REFUSED =
   /RAKP \d HMAC is invalid|RAKP.*(unauthorized|invalid role|inactive|illegal)|password.*(invalid|verification)|privilege/i;
 const NO_SESSION = /Unable to establish|Authentication Capabilities|timed? ?out|Could not open socket|Address lookup/i;
 
-/** What the tool says when it fails. Total. */
+/** The error code for ipmitool's output. Every output has one. */
 export function codeOf(told: string): Extract<BmcErrorCode, "no_answer" | "login_refused" | "action_failed"> {
   if (LOGIN_REFUSED.test(told)) return "login_refused";
   return NO_SESSION.test(told) ? "no_answer" : "action_failed";

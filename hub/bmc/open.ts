@@ -4,7 +4,7 @@ import { redfishBmc } from "./redfish.ts";
 
 interface BmcOptions {
   readonly caFile: string | null;
-  /** Where BMCs listen; others than the standards' are for tests. */
+  /** The ports of BMCs; only tests use ports other than the standard ones. */
   readonly ports?: { readonly ipmi: number; readonly redfish: number };
 }
 

@@ -5,7 +5,7 @@ import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { type Answer, httpCall, isSuccess, NoAnswer } from "../outbound/http-request.ts";
 import { BmcError, type BmcErrorCode, type BmcLogin, type BmcPort, type BmcPower } from "./port.ts";
 
-/** Of one request; a call is four at most. */
+/** The time limit of one request; a call needs at most four requests. */
 const DEADLINE_MS = 20_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 const TOLD = 200;
@@ -23,20 +23,20 @@ type System = z.output<typeof System> & { readonly path: string };
 export interface RedfishOptions {
   readonly port: number;
   readonly signal: AbortSignal;
-  /** File with the CA of the BMCs' certificates, in PEM; null: a BMC's certificate is not looked at, as MAAS does not either. */
+  /** The file with the CA of the BMCs' certificates, in PEM. Null: any certificate of a BMC is accepted, as MAAS does. */
   readonly caFile: string | null;
 }
 
 /**
- * Redfish (DSP0266) over HTTPS with basic authentication, which opens no session that would have to be closed. Nothing is followed: neither a redirect,
- * which would carry the login elsewhere, nor a link out of this BMC.
+ * Redfish (DSP0266) over HTTPS with basic authentication, which opens no session. The client follows no redirect, because a redirect would send the
+ * login elsewhere, and no link to another host.
  */
 export function redfishBmc(login: BmcLogin, options: RedfishOptions): BmcPort {
   const ask = asker(login, options);
   const system = async (): Promise<System> => {
     const { Members } = parsed(login, Systems, await ask("GET", SYSTEMS));
     const [sole, ...others] = Members;
-    // A chassis of several: nobody said which of them is the host.
+    // The chassis has several systems, and nothing says which one is the host.
     if (sole === undefined || others.length > 0)
       throw fault(login, "action_failed", `has ${Members.length} Redfish systems, and one is needed`);
     const path = sole["@odata.id"];

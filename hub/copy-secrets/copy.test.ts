@@ -80,7 +80,7 @@ describe("whatever the two stores hold", () => {
   });
 });
 
-/** Does not answer from this call on, of which it may have done what it was asked. */
+/** A store that stops answering at call number `at`. With `effect` it carries out that call before it fails. */
 function brokenAt(store: SecretStore, at: number, effect: boolean): SecretStore {
   let count = 0;
   const call = async <T>(path: string, act: () => Promise<T>): Promise<T> => {
@@ -121,7 +121,7 @@ describe.each(Object.entries(VAULTS))("secrets that are copied into and out of %
     expect(await outcomes(wanted, source, target)).toEqual(told);
     expect(await target.read("kv/large")).toEqual(document);
     await source.write("kv/b/c", { token: "2" });
-    // Removed by hand there, which leaves a version behind.
+    // An operator removes the secret by hand, which leaves a version in the target.
     await target.remove("kv/large");
     expect(await outcomes(wanted, source, target)).toEqual([
       "kv/a there_already",

@@ -20,7 +20,7 @@ const WAYS = [
   [VAULT, FILES],
 ] as const;
 
-/** Each outcome there or not. */
+/** Every combination of outcomes. */
 const everyCounts: readonly Counts[] = Array.from(
   { length: 2 ** OUTCOMES.length },
   (_none, bits) => Object.fromEntries(OUTCOMES.map((outcome, n) => [outcome, (bits >> n) & 1])) as Counts,

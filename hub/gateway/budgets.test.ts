@@ -35,10 +35,10 @@ describe("a budget", () => {
         expect(waitMs > 0).toBe(times >= rate.burst);
         expect(ask(rate, bucket, waitMs).waitMs).toBe(0);
         if (waitMs === 0) return;
-        // The first whole millisecond in which so many a minute make one.
+        // `waitMs` is the first whole millisecond after which one more is allowed.
         expect(waitMs * rate.perMinute).toBeGreaterThanOrEqual(60_000);
         expect((waitMs - 1) * rate.perMinute).toBeLessThan(60_000);
-        // Asked meanwhile it says the same, but for what a sum of fractions may lose.
+        // A question in between gets the same answer, except for rounding.
         const now = some % waitMs;
         const left = ask(rate, bucket, now).waitMs - (waitMs - now);
         expect(left === 0 || left === 1).toBe(true);
@@ -118,7 +118,10 @@ describe("a node's budgets", () => {
     expect(budgets.sweep()).toEqual([]);
   });
 
-  /** What `agent/agent.ts` sends at its worst: the shortest time to live in use, connections that break at once, a first boot that somebody waits for. */
+  /**
+   * The most that `agent/agent.ts` sends: the shortest heartbeat interval, connections that break at once, and a first boot that an onboarding waits
+   * for.
+   */
   it("are never met by an agent: one that reconnects all the time, and one that says all it has for an hour", () => {
     const { time, budgets } = clock();
     const spend = (kind: keyof typeof NODE_RATES, cost = 1) => expect(budgets.charge(NODE, kind, cost)).toBe(0);

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { until } from "../../test/support/until.ts";
 import { HandshakeQueue, isWhole } from "./handshake-queue.ts";
 
-/** A record of five bytes' content. */
+/** A TLS record with five bytes of content. */
 const RECORD = Buffer.from([22, 3, 1, 0, 5, 1, 2, 3, 4, 5]);
 const opened: Socket[] = [];
 const servers: Server[] = [];

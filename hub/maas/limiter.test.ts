@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RequestLimiter } from "./limiter.ts";
 
-/** Tasks that end when told to, and what runs of them. */
+/** Tasks that end when the test says, and the list of running ones. */
 function bench(limiter: RequestLimiter) {
   const running = new Map<string, () => void>();
   const done: Promise<void>[] = [];

@@ -46,14 +46,14 @@ const policy = (facts: Partial<PolicyFacts> = {}): PolicyFacts => ({
 });
 const judge = (n: Partial<NodeFacts>, m: Partial<MachineFacts> | null = {}, p: Partial<PolicyFacts> = {}) =>
   judgeDrift(node(n), m === null ? null : machine(m), policy(p));
-/** Rule, severity and action of each finding, or why there is none. */
+/** Rule, severity and action of each finding, or the reason why the node is not judged. */
 const said = (...facts: Parameters<typeof judge>): string[] | string => {
   const judgement = judge(...facts);
   if (judgement.kind === "not_judged") return judgement.why;
   return judgement.findings.map(({ rule, severity, action }) => `${rule} ${severity} ${action}`);
 };
 
-/** The text of the most urgent finding. */
+/** The message of the most urgent finding. */
 const text = (...facts: Parameters<typeof judge>): string | undefined => {
   const judgement = judge(...facts);
   return judgement.kind === "judged" ? judgement.findings[0]?.message : undefined;
@@ -91,12 +91,12 @@ describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
     const silent = { agentSeenAt: ago(61) };
     expect(said(silent, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
     expect(said({ agentSeenAt: null }, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
-    // Our token is another user's now: what the old one deployed is what it was.
+    // The token belongs to another user now. The machine's owner is unchanged, so it was not deployed anew.
     expect(said({ machineOwner: "old" }, { owner: "old" })).toEqual([]);
     expect(said({ machineOwner: null }, { owner: "bob" })).toEqual([]);
     expect(said({ ...silent, machineOwner: null }, { owner: "bob" })).toEqual([]);
     expect(said(silent)).toEqual([]);
-    // Heard of in the very moment of the change: that may have been the system before it.
+    // The agent was heard in the moment of the change, so that may have been the earlier system.
     expect(said({ agentSeenAt: ago(60) }, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
     expect(text(silent, { owner: null })).toContain("is deployed by nobody in MAAS instead of muster: it was released");
   });
@@ -120,7 +120,7 @@ describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
     const silent = { agentSeenAt: ago(61), agentConnected: false };
     expect(said(silent, { owner: "new" }, us)).toEqual([]);
     expect(said(silent, { owner: "bob" }, us)).toEqual(["redeployed_outside critical quarantine"]);
-    // Whoever has the old name now is another user.
+    // A user who now has the old name is a different user.
     expect(said({ ...silent, machineOwner: "new" }, { owner: "muster" }, us)).toEqual([
       "redeployed_outside critical quarantine",
     ]);
@@ -171,7 +171,7 @@ describe("hardware sync", () => {
     expect(said({ syncSeed: { asked: 900, set: null } })).toEqual([]);
     expect(said({}, { syncIntervalSeconds: null }, often)).toEqual([]);
     expect(said({}, {}, { ...often, requireHwSync: false })).toEqual([]);
-    // One that is to sync more seldom than MAAS has it is not late by MAAS's interval.
+    // A host whose profile requires a longer interval than MAAS's is not late by MAAS's interval.
     const seldom = { syncIntervalSeconds: 3_600 };
     expect(said({ syncSeed: { asked: 3_600, set: 3_600 } }, { lastSync: ago(2_000) }, seldom)).toEqual([]);
     expect(said({ syncSeed: { asked: 3_600, set: 3_600 } }, { lastSync: ago(5_401) }, seldom)).toEqual([
@@ -226,7 +226,7 @@ describe("a retired node's machine", () => {
       said({ ...retired, machineOwner: "old" }),
       said({ ...retired, machineOwner: "old" }, { owner: "old" }),
       said({ ...retired, machineOwner: null }, { owner: null }, { maasUser: null }),
-      // Something may have been deployed there since.
+      // Another system may have been deployed since then.
       said({ ...retired, agentSeenAt: ago(61) }),
       said({ ...retired, agentSeenAt: null }),
     ])
@@ -261,7 +261,7 @@ describe("the table", () => {
   });
   const anyMachine = fc.record({
     systemId: fc.constant("abc123"),
-    // Most rules are about a machine that is deployed.
+    // Most rules are about deployed machines, so that status is frequent.
     status: fc.oneof(fc.constant(6), fc.integer({ min: 0, max: 30 })),
     statusName: fc.constant("a status"),
     absent: fc.boolean(),
@@ -313,7 +313,7 @@ describe("the table", () => {
       { numRuns: 3_000 },
     );
   });
-  /** Each as it begins a sentence or a part of one. */
+  /** Each advice, as it begins a sentence or a part of one. */
   const NEXT =
     /[.;:,?] (and )?(activate|bring|drain|find out|look at|nothing is to be done|read|release|remove|unlock|wait) ?/i;
   it("property: each finding says what to do next, in a sentence", () => {

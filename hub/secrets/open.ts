@@ -6,7 +6,7 @@ import { openSealedFileStore } from "./sealed-file.ts";
 import { openVaultStore } from "./vault.ts";
 import type { VaultCredentials } from "./vault-login.ts";
 
-/** Which store, as the hub's settings choose it. */
+/** The secret store that the hub's settings choose. */
 export type SecretsSettings =
   | { readonly kind: "sealed_file"; readonly directory: string }
   | {
@@ -19,7 +19,7 @@ export type SecretsSettings =
       readonly credentials: VaultCredentials;
     };
 
-/** Asks nothing of a Vault yet: that one may be away. */
+/** Sends nothing to Vault yet, because Vault may be unreachable. */
 export async function openSecrets(
   settings: SecretsSettings,
   log: Log,

@@ -13,7 +13,7 @@ export const SECRET_ERRORS = [
 ] as const;
 export type SecretErrorCode = (typeof SECRET_ERRORS)[number];
 
-/** The store is unavailable and may come back by itself; every other error stays until somebody acts. */
+/** The store is unreachable and may recover by itself. Every other error stays until somebody acts. */
 const AWAY: ReadonlySet<SecretErrorCode> = new Set([
   "secret_store_unavailable",
   "secret_store_timeout",
@@ -54,8 +54,8 @@ export interface SecretStore {
   /** Like `read`, and also returns the version, which a later write can name as the one to replace. */
   readVersion(path: string): Promise<{ readonly data: SecretData; readonly version: SecretVersion }>;
   /**
-   * Replaces all fields at the path; durable when it returns. With `replaces` it is check-and-set: `secret_conflict`, and nothing is written, when the
-   * path holds something else by then. A path that is changed so is changed so by everybody.
+   * Replaces all fields at the path; the write is durable when the call returns. With `replaces` it is check-and-set: if the path holds something
+   * else, nothing is written and the error is `secret_conflict`. All writers of such a path must use `replaces`.
    */
   write(path: string, data: SecretData, replaces?: Replaces): Promise<void>;
   /** Deletes every version. Removing a path that does not exist is no error. */
@@ -74,7 +74,7 @@ export const SECRET_PATHS = {
   userData: (nodeId: string) => `kv/nodes/${nodeId}/user-data`,
   certificateAuthority: "kv/muster/certificate-authority",
   taskSigningKey: "kv/muster/task-signing-key",
-  /** Of generations after the first, by number (decision I6). */
+  /** The keys of generations after the first one, by number (decision I6). */
   laterCertificateAuthority: (generation: number) => `kv/muster/certificate-authority-${generation}`,
   laterTaskSigningKey: (generation: number) => `kv/muster/task-signing-key-${generation}`,
   webhookSecret: (webhookId: string) => `kv/muster/webhooks/${webhookId}`,

@@ -1,6 +1,6 @@
 import type { SecretData } from "./port.ts";
 
-/** A BMC's login as it is kept; one that names no driver is IPMI. */
+/** A BMC's login as it is stored. A login without a driver uses IPMI. */
 export const powerLogin = ({
   user,
   pass,

@@ -1,6 +1,6 @@
 import { type SecretData, SecretError, type SecretStore } from "./port.ts";
 
-/** What lies at the path; where nothing does, what `make` gives. Of several hubs that start at once, all get the first one's. */
+/** Reads the secret at the path, or creates it with `make` if there is none. If several hubs start at once, all get the secret of the first one. */
 export async function readOrCreate(
   secrets: SecretStore,
   path: string,
@@ -21,7 +21,7 @@ export async function readOrCreate(
   }
 }
 
-/** For what the database says was made: it is never made anew, as nobody outside would know what came of it. */
+/** Reads a secret that exists according to the database. It is never created again, because hosts would not know the new key. */
 export async function readMade(secrets: SecretStore, path: string): Promise<SecretData> {
   try {
     return await secrets.read(path);

@@ -13,8 +13,8 @@ const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && "code" in error && error.code === code;
 
 /**
- * The embedded secret store (decision P3): one AES-256-GCM file a path, the key beside them in a file of mode 0600. The path is bound into each
- * file, so files cannot be swapped. Keep key and files apart in backups.
+ * The embedded secret store (decision P3): one AES-256-GCM file for each path, and the key beside them in a file of mode 0600. Each file is bound to
+ * its path, so files cannot be exchanged. Keep the key and the files apart in backups.
  */
 export async function openSealedFileStore(options: { directory: string }): Promise<SecretStore> {
   const { directory } = options;
@@ -84,7 +84,7 @@ async function readSealed(path: string, file: string): Promise<Buffer> {
   }
 }
 
-/** The nonce, which is another with each write. */
+/** The nonce serves as the version, because each write has a new one. */
 const versionOf = (sealed: Buffer): SecretVersion => sealed.subarray(0, NONCE_BYTES).toString("hex") as SecretVersion;
 
 function seal(key: Buffer, path: string, data: SecretData): Buffer {
@@ -103,7 +103,7 @@ function unseal(key: Buffer, path: string, sealed: Buffer): SecretData {
     ]);
     return Stored.parse(JSON.parse(text.toString("utf8")));
   } catch {
-    // The cause is left out on purpose: a parser's message may quote what it read.
+    // The cause is left out on purpose, because a parser's message may quote the secret.
     throw new SecretError(
       "secret_corrupt",
       path,
@@ -117,7 +117,7 @@ const unusableKey =
   (detail: string, cause?: unknown): SecretError =>
     new SecretError("secret_store_unavailable", file, detail, cause);
 
-/** Null when there is none. */
+/** Null if there is no key. */
 async function readKey(file: string): Promise<Buffer | null> {
   const unusable = unusableKey(file);
   try {
@@ -134,7 +134,7 @@ async function readKey(file: string): Promise<Buffer | null> {
   }
 }
 
-/** Made once: of several hubs that start at once on one folder, the first link wins and the others read its key. */
+/** Reads the key, or creates it once. If several hubs start at once on one folder, the first link succeeds and the others read its key. */
 async function readOrMakeKey(directory: string): Promise<Buffer> {
   const file = join(directory, "key");
   const unusable = unusableKey(file);
@@ -150,25 +150,25 @@ async function readOrMakeKey(directory: string): Promise<Buffer> {
       if (!hasCode(error, "EEXIST"))
         throw unusable("The key of the secret store could not be made; check the disk and the folder's owner", error);
     } finally {
-      // Absent when the disk was full; a name that is left over does no harm.
+      // The file may not exist, e.g. after the disk was full. A temporary file that stays does no harm.
       await unlink(fresh).catch(() => undefined);
     }
   }
   throw unusable("The key of the secret store could not be made");
 }
 
-/** On disk when it returns; the old bytes, or none, when it throws. */
+/** The bytes are on disk when the call returns. If it throws, the file has its old content or does not exist. */
 async function writeDurably(directory: string, file: string, bytes: Buffer): Promise<void> {
   await withTemporary(file, bytes, (temporary) => rename(temporary, file));
   await syncFolder(directory);
 }
 
-/** A writer that died with the place of the next version in its hand is waited for no longer than this. */
+/** If a writer died while it held the name of the next version, others wait for it no longer than this. */
 const CLAIM_LAPSES_MS = 10_000;
 
 /**
- * Check-and-set among all hubs of one folder: the next version takes a name that only one writer can have, and then the place of the version
- * that it replaces.
+ * Check-and-set for all hubs of one folder. The writer first links the new version to a name that only one writer can take, and then renames it over
+ * the version that it replaces.
  */
 const replaceDurably =
   (path: string, replaces: Replaces) =>
@@ -201,7 +201,7 @@ async function dropLapsed(next: string): Promise<void> {
   if (claimed !== null && Date.now() - claimed.mtimeMs > CLAIM_LAPSES_MS) await unlink(next).catch(() => undefined);
 }
 
-/** Hands over a file of these bytes, on disk; its temporary name is gone afterwards. */
+/** Passes on a temporary file with these bytes, which are on disk. The temporary name is removed afterwards. */
 async function withTemporary(file: string, bytes: Buffer, use: (temporary: string) => Promise<void>): Promise<void> {
   const temporary = `${file}.${randomBytes(6).toString("hex")}.tmp`;
   const handle = await open(temporary, "wx", 0o600);
@@ -214,12 +214,12 @@ async function withTemporary(file: string, bytes: Buffer, use: (temporary: strin
     }
     await use(temporary);
   } finally {
-    // Gone already where it took the place of the file.
+    // After a rename the temporary name no longer exists.
     await unlink(temporary).catch(() => undefined);
   }
 }
 
-/** A new or removed name outlives a power cut only once its folder is on disk. */
+/** A new or removed name survives a power cut only after its folder was written to disk. */
 async function syncFolder(directory: string): Promise<void> {
   const folder = await open(directory, "r");
   await folder.sync().finally(() => folder.close());

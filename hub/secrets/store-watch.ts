@@ -3,7 +3,7 @@ import { SecretError, type SecretErrorCode, type SecretStore } from "./port.ts";
 
 export interface StoreState {
   readonly code: "ok" | SecretErrorCode;
-  /** What happened and what to do next; null when all is well. */
+  /** What happened and what to do next. Null if the store can be used. */
   readonly detail: string | null;
   readonly since: Date;
 }
@@ -14,7 +14,10 @@ export interface StoreWatch {
 
 const EVERY_MS = 10_000;
 
-/** Knows whether the secret store can be used, so that nobody who only asks for the hub's health waits for it. The first look is over when it returns. */
+/**
+ * Checks regularly whether the secret store can be used, so that health requests need not wait for the store. The first check has ended when the call
+ * returns.
+ */
 export async function startStoreWatch(secrets: SecretStore, log: Log, everyMs = EVERY_MS): Promise<StoreWatch> {
   let state: StoreState = { code: "ok", detail: null, since: new Date() };
   const look = async (): Promise<void> => {

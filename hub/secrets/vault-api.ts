@@ -5,23 +5,23 @@ import { httpCall, NoAnswer } from "../outbound/http-request.ts";
 import { SecretError } from "./port.ts";
 
 export interface VaultAddress {
-  /** Scheme, host and port. */
+  /** Scheme, host and port of Vault. */
   readonly url: string;
   readonly namespace: string | null;
-  /** CAs in PEM that Vault's certificate is checked against; null: the system's. */
+  /** The CAs in PEM that must have signed Vault's certificate. Null means the system's CAs. */
   readonly ca: string | null;
-  /** Longest that one call may take, from its connection to the last byte of its answer. */
+  /** The time limit of one call, from its connection to the last byte of its answer. */
   readonly deadlineMs: number;
 }
 
-/** What Vault answered. `errors` are for comparing alone: they may quote what was sent, so they go into no message. */
+/** Vault's answer. `errors` are used only for comparisons. They may quote what was sent, so they appear in no message. */
 export type VaultAnswer =
   | { readonly ok: true; readonly body: unknown }
   | { readonly ok: false; readonly status: number; readonly errors: readonly string[]; readonly body: unknown };
 
 export interface VaultRequest {
   readonly method: "GET" | "POST" | "DELETE";
-  /** Below `/v1/`; each segment is encoded here. */
+  /** The path below `/v1/`. Each segment is encoded here. */
   readonly path: string;
   /** Null for a login. */
   readonly token: Secret | null;
@@ -32,14 +32,15 @@ export type VaultApi = (request: VaultRequest) => Promise<VaultAnswer>;
 const Refused = z.object({ response: z.object({ statusCode: z.number(), body: z.unknown().optional() }) });
 const Errors = z.object({ errors: z.array(z.string()) });
 const isRedirect = (status: number): boolean => status >= 300 && status < 400;
-/** How OpenSSL and Node name what they do not trust, and what is no TLS at all. */
+/** The error names of OpenSSL and Node for a certificate that is not trusted, and for a connection that is not TLS. */
 const TLS_FAULT =
   /^(ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|EPROTO)/;
 
 /**
- * One call to Vault through node-vault: one attempt, a deadline, a closed set of errors. A Vault that is away, sealed or not to be trusted throws; any
- * other answer is returned. node-vault takes an address, a namespace, a token, a path prefix and leave not to check certificates from the environment, and
- * prints what it sends when DEBUG is set: each is set here. Its own transport follows redirects with the token, so ours stands in its place.
+ * Makes one call to Vault through node-vault, with one attempt, a deadline, and a closed set of errors. It throws if Vault is unreachable, sealed or
+ * not trusted, and returns any other answer. node-vault would take its address, namespace, token, path prefix and TLS check from the environment, and
+ * would log requests when DEBUG is set. All of these are therefore set explicitly. Its own transport follows redirects with the token, so the hub's
+ * transport replaces it.
  */
 export function createVaultApi(address: VaultAddress): VaultApi {
   const client = nodeVault({
@@ -63,7 +64,7 @@ export function createVaultApi(address: VaultAddress): VaultApi {
     } catch (error) {
       if (error instanceof NoAnswer) throw noAnswer(error, address, path);
       const refused = Refused.safeParse(error);
-      // Whatever else the library throws may carry what was sent, and is dropped.
+      // Other errors of the library may contain what was sent, so they are dropped.
       if (!refused.success)
         throw new SecretError("secret_store_unavailable", path, "The call to Vault could not be made");
       return refusal(refused.data.response.statusCode, refused.data.response.body, address, path);
@@ -124,7 +125,7 @@ const Options = z.object({
   json: z.unknown().optional(),
 });
 
-/** In the place of node-vault's: the hub's one way to make a request, without its redirects, proxies and global state. */
+/** Replaces node-vault's transport with the hub's HTTP client, which has no redirects, proxies or global state. */
 async function transport({ ca, deadlineMs }: VaultAddress, given: unknown): Promise<unknown> {
   const { method, uri, headers, json } = Options.parse(given);
   const body = json === undefined ? null : JSON.stringify(json);
@@ -142,7 +143,7 @@ async function transport({ ca, deadlineMs }: VaultAddress, given: unknown): Prom
     if (error instanceof NoAnswer && deadline.aborted) throw new Late(error.reason, error.sent);
     throw error;
   });
-  // The path is empty, for node-vault takes every answer of a path with `sys/health` in it for a good one.
+  // The path is empty, because node-vault treats every answer whose path contains `sys/health` as a success.
   return { statusCode: answer.status, body: parseJson(answer.body, answer.status), request: { path: "" } };
 }
 
@@ -151,7 +152,7 @@ function parseJson(text: string, status: number): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A refusal by something that stands before Vault is told by its status. The parser's words quote the text, so they are dropped.
+    // A status other than 200 is enough to judge a refusal by a proxy. The parser's message is dropped, because it quotes the text.
     if (status !== 200) return null;
     throw new NoAnswer("its answer is not JSON", true);
   }

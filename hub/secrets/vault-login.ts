@@ -7,21 +7,21 @@ import type { VaultApi } from "./vault-api.ts";
 import { FRUITLESS_MS, loginHoldMs } from "./vault-hold.ts";
 import { type Lease, type NextStep, nextStep, retryMs } from "./vault-lease.ts";
 
-/** How the hub proves to Vault who it is. Files are read at each login, so that a new secret needs no restart. */
+/** The hub's credentials for Vault. Files are read at each login, so that a new secret needs no restart. */
 export type VaultCredentials =
   | { readonly kind: "token"; readonly tokenFile: string }
   | {
       readonly kind: "approle";
-      /** Where the auth method is mounted, below `auth/`. */
+      /** The mount path of the auth method, below `auth/`. */
       readonly mount: string;
       readonly roleId: string;
       readonly secretIdFile: string;
     };
 
 export interface LeaseClock {
-  /** Milliseconds since some moment. */
+  /** Milliseconds since an arbitrary moment. */
   now(): number;
-  /** Calls `run` once after so long, unless the function that it gives back is called before. */
+  /** Calls `run` once after `ms`, unless the returned function is called before. */
   timer(ms: number, run: () => void): () => void;
 }
 export const systemClock: LeaseClock = {
@@ -35,11 +35,11 @@ export const systemClock: LeaseClock = {
 interface Session {
   readonly token: Secret;
   readonly lease: Lease;
-  /** Its policies let it look itself up, so that it can be asked whether it lives. */
+  /** True if the token's policies let it look itself up, so that a look-up tells whether it is still valid. */
   readonly looksItselfUp: boolean;
 }
 
-/** What a file holds, and since when: to touch a file says that what it holds may be good by now. */
+/** The content of a file, and the file's time. Touching the file means that its content may be valid now. */
 interface Credential {
   readonly secret: Secret;
   readonly writtenAt: number;
@@ -47,7 +47,7 @@ interface Credential {
 /** A login that Vault refused. */
 interface Refusal {
   readonly credential: Credential;
-  /** In a row. */
+  /** The number of refusals in a row. */
   readonly times: number;
   readonly at: number;
   readonly error: SecretError;
@@ -61,7 +61,7 @@ const LoggedIn = z.object({
     policies: z.array(z.string()).default([]),
   }),
 });
-/** Vault's own policy, by which a token may look itself up. */
+/** Vault's own policy, which lets a token look itself up. */
 const DEFAULT_POLICY = "default";
 const LookedUp = z.object({ data: z.object({ ttl: z.number(), renewable: z.boolean().default(false) }) });
 const Renewed = z.object({ auth: z.object({ lease_duration: z.number(), renewable: z.boolean() }) });
@@ -70,16 +70,16 @@ const LOOKUP = "auth/token/lookup-self";
 const RENEW = "auth/token/renew-self";
 const REVOKE = "auth/token/revoke-self";
 
-/** Keeps one token of Vault alive, and gets another when it is gone. */
+/** Keeps one Vault token valid, and gets another one if it is lost. */
 export class VaultLogin {
   readonly #api: VaultApi;
   readonly #credentials: VaultCredentials;
   readonly #clock: LeaseClock;
   readonly #log: Log;
   #session: Session | null = null;
-  /** The login under way: those who need a token at once share it. */
+  /** The login under way. All callers that need a token at the same time share it. */
   #pending: Promise<Session> | null = null;
-  /** What Vault refused last; everybody who needs a token is held back by it. */
+  /** The last refusal by Vault. While it holds, no caller sends the same credential again. */
   #refusal: Refusal | null = null;
   #fruitlessAt = Number.NEGATIVE_INFINITY;
   #cancel: () => void = () => undefined;
@@ -97,14 +97,14 @@ export class VaultLogin {
   }
 
   /**
-   * Asked after a 403, which Vault gives for a token that is gone as for a path that its policies forbid, and a token has the policies that its role had at
-   * the login. So a new one is got, and is worth one more call; null: there is none, the path is forbidden.
+   * Called after a 403, for which Vault has two reasons: the token is no longer valid, or its policies forbid the path. A token has the policies that
+   * its role had at the login, so a new token may help. Returns a new token for one more call, or null if the path is forbidden.
    */
   async another(forbidden: Secret): Promise<Secret | null> {
     const session = this.#session;
     if (session !== null && session.token !== forbidden) return session.token;
     if (session !== null && this.#clock.now() - this.#fruitlessAt < FRUITLESS_MS) {
-      // A token that ends meanwhile must not look like a path that is forbidden.
+      // A token that ended a moment ago must not look like a forbidden path.
       if (!session.looksItselfUp || (await this.#lives(forbidden))) return null;
       if (this.#session !== null && this.#session !== session) return this.#session.token;
     }
@@ -121,7 +121,7 @@ export class VaultLogin {
     return null;
   }
 
-  /** Asked when the token that `another` gave is forbidden the same: the one that has taken its place meanwhile, and else null. */
+  /** Called if the token of `another` is forbidden too. Returns the token that has replaced it since, or null. */
   yetAnother(forbidden: Secret): Secret | null {
     if (this.#session !== null && this.#session.token !== forbidden) return this.#session.token;
     this.#fruitlessAt = this.#clock.now();
@@ -132,7 +132,7 @@ export class VaultLogin {
     return (await this.#api({ method: "GET", path: LOOKUP, token })).ok;
   }
 
-  /** The token lives on: another process may start with it, and an AppRole's lapses by itself. */
+  /** Stops the renewal. The token stays valid: another process may use a token from a file, and an AppRole's token expires by itself. */
   close(): void {
     this.#closed = true;
     this.#cancel();
@@ -161,7 +161,10 @@ export class VaultLogin {
     return this.#pending;
   }
 
-  /** Of a role whose tokens live long, those that others took the place of would gather in Vault. A call that is still made with it goes on with the next. */
+  /**
+   * Revokes the previous token, because replaced tokens of a role with long leases would accumulate in Vault. A call that still uses it continues
+   * with the next token.
+   */
   #retire(): void {
     if (this.#session === null || this.#credentials.kind === "token") return;
     this.#api({ method: "POST", path: REVOKE, token: this.#session.token }).catch(() => undefined);
@@ -187,7 +190,7 @@ export class VaultLogin {
     throw answered;
   }
 
-  /** The error says that Vault refused the token; what it throws is another matter. */
+  /** Returns an error if Vault refused the token; throws for all other errors. */
   async #openToken(token: Secret, { tokenFile }: { tokenFile: string }): Promise<Session | SecretError> {
     const answer = await this.#api({ method: "GET", path: LOOKUP, token });
     if (!answer.ok)
@@ -231,7 +234,8 @@ export class VaultLogin {
       const done = step.how === "renew" ? this.#renew(granted) : this.#logIn();
       done.catch((error: unknown) => {
         this.#log.warn("the lease of the Vault token was not prolonged", { error });
-        // The token is good for the rest of its lease; once that has passed, the first 403 asks for another. One that took its place has a plan of its own.
+        // The token is valid for the rest of its lease. After that, the first 403 gets another token. If another token has replaced it, that one has
+        // its own schedule.
         if (session !== null && this.#session === session)
           this.#schedule({ ...step, afterMs: retryMs(granted) }, granted);
       });
@@ -242,7 +246,7 @@ export class VaultLogin {
     const session = this.#session;
     if (session === null) return;
     const answer = await this.#api({ method: "POST", path: RENEW, token: session.token });
-    // Another took its place meanwhile, and has a plan of its own.
+    // Another token has replaced this one and has its own schedule.
     if (this.#session !== session) return;
     if (!answer.ok) {
       this.#log.info("Vault renews the token no more; logging in again", { http_status: answer.status });
@@ -267,7 +271,7 @@ function understood<T>(schema: z.ZodType<T>, body: unknown, path: string): T {
 const isSame = (one: Credential, other: Credential): boolean =>
   one.writtenAt === other.writtenAt && one.secret.reveal() === other.secret.reveal();
 
-/** Of a file with one secret and, mostly, a line end. */
+/** Reads a file with one secret, usually followed by a line end. */
 async function readCredential(file: string, setting: string): Promise<Credential> {
   const [text, { mtimeMs: writtenAt }] = await Promise.all([readFile(file, "utf8"), stat(file)]).catch(
     (error: unknown) => {

@@ -148,7 +148,7 @@ describe("what Vault refuses, or cannot", () => {
 
   it("says of a request that is too large that it is", async () => {
     byToken();
-    // So much takes a busy machine its time.
+    // On a busy machine the call needs this long.
     const patient = open({ deadlineMs: 120_000 });
     const error = await errorOf(patient.write("kv/a", { v: "x".repeat(33 * 1024 * 1024) }));
     expect([error.code, error.message]).toEqual(["secret_store_misconfigured", expect.stringMatching(/of this size/)]);

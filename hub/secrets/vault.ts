@@ -8,10 +8,10 @@ import { type LeaseClock, systemClock, type VaultCredentials, VaultLogin } from 
 export interface VaultOptions {
   readonly address: VaultAddress;
   readonly credentials: VaultCredentials;
-  /** Where KV version 2 is mounted; it stands in the place of `kv` at the head of a secret's path. */
+  /** The mount path of KV version 2. It replaces `kv` at the beginning of a secret's path. */
   readonly mount: string;
   readonly log: Log;
-  /** By default the system's. */
+  /** The clock; by default the system's. */
   readonly clock?: LeaseClock;
 }
 export interface VaultStore extends SecretStore {
@@ -19,9 +19,11 @@ export interface VaultStore extends SecretStore {
   close(): void;
 }
 
-/** A version; one that was deleted or destroyed is told with a 404, which names it all the same. */
+/** A version of a secret. For a deleted or destroyed version Vault answers 404, but names the version. */
 const Versioned = z.object({ data: z.object({ data: z.unknown(), metadata: z.object({ version: z.int() }) }) });
-/** How Vault says that nothing was ever written, or that it was removed. Any other 404 is somebody else's, or about another engine. */
+/**
+ * Vault's answer if nothing was ever written at the path, or if it was removed. Any other 404 comes from elsewhere, e.g. from another secrets engine.
+ */
 const Absent = z.object({ errors: z.array(z.string()).max(0) });
 const Written = z.object({ data: z.object({ version: z.int() }) });
 const Values = z.record(z.string(), z.string());
@@ -29,14 +31,16 @@ const Mounted = z.object({
   data: z.object({ path: z.string(), options: z.object({ version: z.string().optional() }).nullish() }),
 });
 
-/** What lies at a path. Version 0: nothing was ever there. What is not present may have been: its version still counts. */
+/**
+ * The state of a path. Version 0 means that nothing was ever written. A secret that is not present may have existed, and its version still counts.
+ */
 interface StoreAnswer {
   readonly version: number;
   readonly present: boolean;
   readonly data: unknown;
 }
 
-/** Secrets in HashiCorp Vault, KV version 2 (decision P3). Nothing is asked before the first call. */
+/** Secrets in HashiCorp Vault, KV version 2 (decision P3). Nothing is sent before the first call. */
 export function openVaultStore(options: VaultOptions): VaultStore {
   const api = createVaultApi(options.address);
   const { clock = systemClock, credentials, log } = options;
@@ -74,7 +78,7 @@ class KvStore {
         `There is no such secret in Vault below ${this.#mount}; write it first`,
       );
     const values = Values.safeParse(data);
-    // What zod found is left out on purpose: it may quote what it read.
+    // zod's findings are left out on purpose, because they may quote the secret.
     if (!values.success)
       throw new SecretError(
         "secret_corrupt",
@@ -84,13 +88,13 @@ class KvStore {
     return { data: values.data, version: String(version) as SecretVersion };
   }
 
-  /** Always check-and-set: without a version of the caller's it is the newest one, since a mount may ask for one with each write. */
+  /** Every write is check-and-set, because a mount may require it. Without a version from the caller the newest version is used. */
   async write(path: string, data: SecretData, replaces?: Replaces): Promise<void> {
     const cas = await this.#expected(path, replaces);
     const body = { options: { cas }, data };
     const answer = await this.#ask("POST", this.#place("data", path), body);
     if (answer.ok && Written.safeParse(answer.body).success) return;
-    // Version 1 takes the same request, and would keep it as it is without a check.
+    // KV version 1 accepts the same request and would store it without a check.
     if (answer.ok || answer.status === 404) throw this.#noKv(path);
     if (answer.status === 400 && answer.errors.some((error) => error.includes("check-and-set parameter did not match")))
       throw new SecretError(
@@ -101,7 +105,7 @@ class KvStore {
     throw this.#refused(answer.status, path, "create and update");
   }
 
-  /** The metadata go, and every version with them: a version that is only deleted could be undeleted. */
+  /** Removes the metadata and with them every version. A version that is only deleted could be restored. */
   async remove(path: string): Promise<void> {
     const answer = await this.#ask("DELETE", this.#place("metadata", path));
     if (answer.ok) return;
@@ -109,7 +113,10 @@ class KvStore {
     throw this.#refused(answer.status, path, "delete");
   }
 
-  /** As Vault's own command line asks before it uses a path; Vault tells the mount that the path lies in, which may be a shorter one. */
+  /**
+   * Sends the same request as Vault's own command line before it uses a path. Vault answers with the mount that contains the path; its path may be
+   * shorter than the given one.
+   */
   async check(): Promise<void> {
     const place = `sys/internal/ui/mounts/${this.#mount}`;
     const answer = await this.#ask("GET", place);
@@ -134,14 +141,17 @@ class KvStore {
     return { version: 0, present: false, data: null };
   }
 
-  /** What was deleted, and not removed, still counts versions: nothing is there, and the next version is not the first. */
+  /** A secret that was deleted but not removed still has versions. The path is then empty, but the next version is not the first. */
   async #expected(path: string, replaces: Replaces | undefined): Promise<number> {
     if (replaces !== undefined && replaces !== "nothing") return Number(replaces);
     const { version, present } = await this.#look(path);
     return replaces === "nothing" && present ? 0 : version;
   }
 
-  /** A call that is refused had no effect, so it is made once more where another token may help, and again where that one was given back before it came. */
+  /**
+   * A refused call had no effect, so it may be repeated. It is repeated with another token, and a third time if that token was revoked before the
+   * call arrived.
+   */
   async #ask(method: "GET" | "POST" | "DELETE", place: string, body?: unknown): Promise<VaultAnswer> {
     const call = (token: Secret): Promise<VaultAnswer> => this.#api({ method, path: place, token, body });
     const token = await this.#login.token();

@@ -1,4 +1,4 @@
-/** The API's description for people: a list of operations made from /api/v1/openapi.json in the browser, without assets from elsewhere. */
+/** The API description for people: a list of operations that the browser builds from /api/v1/openapi.json, without assets from elsewhere. */
 export const docsPage = (nonce: string): string => `<!doctype html>
 <html lang="en">
 <head>

@@ -1,9 +1,9 @@
-// The hub's CA and order key, and a rotation of them: how far it has come, and its next step. Part of page.js.
+// The page's part for the hub's CA and task-signing key: the progress of a rotation, and its next step. Part of page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const AUTHORITY = "/api/v1/admin/authority";
 const KEYS = "the rotation of the hub's keys";
 
-/** Those that the hub would take now. It refuses to finish while hosts do not know the next keys, unless it is forced. */
+/** The steps of a rotation that the hub would accept now. While hosts lack the next keys, the hub refuses to finish unless it is forced. */
 const rotationButtons = ({ next, hosts, informed }) => {
   if (next === null)
     return [

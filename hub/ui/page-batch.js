@@ -1,7 +1,7 @@
-// Batches of onboardings. Part of page.js.
+// The page's part for batches of onboardings. Part of page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const BATCHES = "/api/v1/admin/onboarding-batches";
-/** Nothing of it moves by itself any more: then it is well only if no host waits for a person. */
+/** The state of a batch. A batch that is done is in order only if none of its hosts waits for a person. */
 const batchTag = ({ done, failed }) => {
   if (!done) return tag("running");
   return failed === 0 ? tag("completed") : tag("needs a person", "bad");

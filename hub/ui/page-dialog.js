@@ -1,4 +1,4 @@
-// What is asked before anything is done, and what came of it. Part of page.js.
+// The dialog that asks for a reason before an action, and shows the result. Part of page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: page.js uses them; the scripts are one
 const say = (id, ...content) => $(id).replaceChildren(...content);
 const quiet = () => {
@@ -6,7 +6,7 @@ const quiet = () => {
   say("done");
 };
 
-/** Nothing is done without a reason, which the hub keeps with who gave it. */
+/** Asks for the reason of an action. The hub stores the reason together with the operator's name. */
 function askReason({ title: effect, ariaLabel: what, textContent: verb, className, dataset: { path, body, secret } }) {
   $("dialog-title").textContent = what;
   $("dialog-effect").textContent = `${effect}.`;

@@ -1,4 +1,4 @@
-// How the page is built of elements, and brought up to date without losing what its reader is at. Part of page.js.
+// Functions that build the page's elements and update them without losing focus, selection or scroll position. Part of page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const $ = (id) => document.getElementById(id);
 const make = (name, content, className) => {
@@ -15,15 +15,15 @@ const kindOf = (status) => {
   return status.startsWith("failed") || status === "quarantined" || status === "offline" ? "bad" : "busy";
 };
 const tag = (status, kind = kindOf(status)) => make("span", words(status), `tag ${kind}`);
-/** In the reader's own time and way of writing. */
+/** A time in the reader's own time zone and format. */
 const time = (iso) => (iso ? new Date(iso).toLocaleString() : "never");
-/** A row is known again by where its first link leads, so that focus and selection stay with it while others come and go. */
+/** Marks a row by the target of its first link, so that focus and selection stay with the row while other rows come and go. */
 const keyed = (row) => {
   const first = row.querySelector("a")?.getAttribute("href");
   if (first) row.dataset.key ??= first;
   return row;
 };
-/** Each cell says its column's head, for a window too narrow to have columns. */
+/** Adds the column's heading to each cell, for a window too narrow for columns. */
 const headed = (heads) => (row) => {
   for (const [index, cell] of [...row.cells].entries()) cell.dataset.head = heads[index];
   return row;
@@ -61,9 +61,9 @@ const facts = (values) =>
     "dl",
     Object.entries(values).flatMap(([name, value]) => [make("dt", words(name)), make("dd", shown(name, value))]),
   );
-/** What cannot be taken back. */
+/** Actions that cannot be undone. */
 const FINAL = ["remove", "release", "restart_clean", "force", "accept_drift", "re-enroll", "finish"];
-/** What it does is in its attributes, so that a button which stays in the page while its row changes does what the row now says. */
+/** The button's action is in its attributes. If the button stays while its row changes, it then does what the row now shows. */
 const actionButton = (path, title, verb, host, more = {}) => {
   const button = make(
     "button",
@@ -97,7 +97,7 @@ function patchChildren(old, now) {
   }
   while (old.childNodes.length > next.length) old.lastChild.remove();
 }
-/** Makes `old` what `now` is and leaves alone what is the same: focus, selection and scrolling outlive the next look. */
+/** Changes `old` into `now` and leaves equal parts alone, so that focus, selection and scroll position survive an update. */
 function patch(old, now) {
   if (old.isEqualNode(now)) return;
   if (old.nodeType === Node.TEXT_NODE) {

@@ -1,5 +1,4 @@
-// Nodes that do not agree with their machines in MAAS, the breakers that hold back what would be done about too many of them, and how each site
-// is watched. Part of page.js.
+// The page's part for drift: nodes that differ from their machines in MAAS, breakers, and the watch of each site. Part of page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const DRIFT = "/api/v1/admin/reconciliation";
 const RESOLUTIONS = {
@@ -9,7 +8,7 @@ const RESOLUTIONS = {
 
 const resolveButton = (id, host, action) =>
   actionButton(`${DRIFT}/drift/${id}`, RESOLUTIONS[action], action, host, { verb: "resolve", body: { action } });
-/** The hub refuses it while the machine is not Deployed, so it is not offered before. */
+/** The hub refuses this action unless the machine is Deployed, so the page offers it only then. */
 const returnButton = (one, maas) =>
   one.status === "quarantined" && maas?.status === "Deployed"
     ? [resolveButton(one.id, one.hostname, "return_to_service")]
@@ -97,7 +96,7 @@ const SITE_HEADS = [
   "Last sweep",
 ];
 
-/** Sections of the overview; none of a breaker while none is open. */
+/** The sections of the overview about drift. Breakers appear only if one is open. */
 async function reconciliationSections() {
   const [status, drift] = await Promise.all([ask(`${DRIFT}/status`), ask(`${DRIFT}/drift?limit=${FIRST_LOOK}`)]);
   const names = new Map(status.sites.map((site) => [site.site_id, site.name]));

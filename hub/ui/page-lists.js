@@ -1,8 +1,8 @@
-// Lists that may be of any length: a page of them at a time, and a link to the next. Part of page.js.
+// Lists of any length, shown one page at a time with a link to the next one. Part of page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
-/** As many as are shown of a list at once. */
+/** The number of entries that a list shows at once. */
 const FIRST_LOOK = 100;
-/** What the address names, and how it is asked for and shown. */
+/** The lists by their names in the page's address, each with its request and its display. */
 const LISTS = {
   nodes: {
     title: "Nodes",
@@ -40,7 +40,7 @@ const LISTS = {
 };
 const listLink = (name, query, text) => link(`#/list/${name}?${new URLSearchParams(query)}`, text);
 
-/** Said where a list was cut: how much of it is shown, and where the rest is. */
+/** The note below a list that was cut off: how much is shown, and where the rest is. */
 const moreOf = (name, pages, query = {}) => {
   const cut = pages.filter((page) => page.next_cursor !== null);
   return cut.map(({ items, status, ...page }) => {

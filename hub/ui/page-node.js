@@ -1,7 +1,7 @@
-// A node: its row in the overview, what can be done with it, and all that is known of it. Part of page.js.
+// The page's part for nodes: the row in the overview, the actions, and the details. Part of page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: page.js uses them; the scripts are one
 const NODES = "/api/v1/admin/nodes";
-/** As many moves as the API tells of a node, and as many operations as are shown of it. */
+/** The number of status changes that the API returns for a node, and of operations that the page shows. */
 const NEWEST_MOVES = 50;
 const NEWEST_OPERATIONS = 10;
 const nodeRow = (one) =>
@@ -17,7 +17,7 @@ const nodeRow = (one) =>
 const nodeTable = (rows) =>
   table(["Host", "Status", "Schedulable", "SKU", "Address", "Agent", "Last contact"], rows.map(nodeRow));
 
-/** What can be done with a node by its status. */
+/** The actions for a node in each status. */
 const NODE_ACTIONS = {
   drain: { on: ["active", "offline", "quarantined"], title: "Take the node out of service: cordon, drain, retire" },
   cordon: {
@@ -37,7 +37,7 @@ const NODE_ACTIONS = {
     when: (one) => one.barred || one.status === "offline",
     title:
       "End all that the node's identity is worth, and show the one command with which its host enrolls anew; whichever host runs it gets the identity, so end the copy first",
-    // The answer holds a token, so the hub keeps it for nobody.
+    // The answer contains a token, so the hub does not store the answer.
     secret: true,
   },
   activate: { on: ["retired"], title: "Put the node into service again" },
@@ -56,7 +56,7 @@ const nodeActions = (one) =>
   Object.entries(NODE_ACTIONS)
     .filter(([, { on, when = () => true }]) => on.includes(one.status) && when(one))
     .map(([verb, { title, secret }]) => actionButton(`${NODES}/${one.id}`, title, verb, one.hostname, { secret }));
-/** Two hosts used its identity, and no agent of it is heard until it enrolls anew. */
+/** True if two hosts used the node's identity. The hub then accepts no agent of the node until it enrolls anew. */
 const isBarred = ({ type, status }) => type === "agent.identity" && status === "False";
 
 async function node(id) {

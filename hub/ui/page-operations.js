@@ -1,4 +1,4 @@
-// Onboardings and decommissions: in the lists, and each with what can be done with it. Part of page.js.
+// Onboardings and decommissions: their lists, their details, and their actions. Part of page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const FAILED = ["failed_manual_intervention", "failed_retryable"];
 const UNDER_WAY = ["running", "compensating", "pending"];
@@ -13,7 +13,7 @@ const VERBS = {
   mark_manual_intervention: "Freeze until a person resolves it",
 };
 
-/** An operation that stages move, whatever its kind: what the lists and the detail need to know of the kind. */
+/** The kinds of operations, each with what the lists and the detail view need to know. */
 const KINDS = {
   onboardings: { title: "Onboarding", path: "/api/v1/admin/onboardings", id: "onboarding_id" },
   decommissions: { title: "Decommission", path: "/api/v1/admin/decommissions", id: "decommission_id" },
@@ -40,7 +40,7 @@ const operationRow = (kind) => (one) =>
 const operations = (kind, rows) =>
   table(["Host", "Status", "Stage", "What it waits for, or why it failed", "Last moved"], rows.map(operationRow(kind)));
 
-/** A page of each status, as long as the limit says. */
+/** One page of each status, with the given limit. */
 const pagesOf = (kind, statuses, limit) =>
   Promise.all(
     statuses.map(async (status) => ({
@@ -74,7 +74,7 @@ const history = (events) =>
       ),
   );
 
-/** Verbs that can do something in the status; the recommended one first. The hub decides: it refuses what its table refuses. */
+/** The verbs that can have an effect in this status, the recommended one first. The hub decides and refuses the others. */
 const verbsOf = (one) => {
   if (ENDED.includes(one.status)) return [];
   if (!one.status.startsWith("failed")) return ["cancel", "mark_manual_intervention"];

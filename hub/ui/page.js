@@ -1,5 +1,5 @@
-// The operators' page, in the browser: everything is read from the public API every two seconds and goes in as text, never as markup. The
-// token is kept for the tab only.
+// The operators' page in the browser. It reads everything from the public API every two seconds, and inserts it as text, never as markup. The token
+// is kept only for the tab.
 const EVERY_MS = 2000;
 const DEADLINE_MS = 30_000;
 let token = sessionStorage.getItem("muster-token") ?? "";
@@ -88,7 +88,7 @@ const viewOf = (hash) => {
   return kind === "nodes" && id !== undefined ? node(id) : overview();
 };
 
-/** What the hub is, who asks, and what ails it as a whole. */
+/** Shows the hub's version, the present user, and problems of the hub as a whole. */
 function showHub({ version, agents, you, secret_store: store }) {
   const may = you.role === "viewer" ? ", who may look and not change" : "";
   $("about").textContent = `hub ${version}, agents connected here: ${agents}, you are ${you.name}${may}`;
@@ -98,9 +98,9 @@ function showHub({ version, agents, you, secret_store: store }) {
 }
 
 let timer;
-/** Of the newest look: one that was overtaken, or whose token was forgotten meanwhile, shows nothing. */
+/** The number of the newest update. An older update, or one whose token was forgotten since, shows nothing. */
 let look = 0;
-/** What the page shows, and since when. */
+/** The address of the view that the page shows, and the time of its data. */
 let shownHash = null;
 let shownAt = null;
 async function loop() {
@@ -141,7 +141,7 @@ function show(hash, view) {
   $("leave").hidden = false;
 }
 
-/** Nothing of an earlier view stays under another address. */
+/** Removes an earlier view, because it belongs to another address. */
 function clear() {
   $("view").replaceChildren();
   document.title = "Muster";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 const read = (file: string): string => readFileSync(new URL(file, import.meta.url), "utf8");
 const style = read("./page.css");
-/** In the order in which they are run as one. */
+/** The scripts in the order in which they run as one. */
 const PARTS = ["dom", "operations", "batch", "drift", "node", "authority", "lists", "dialog"].map(
   (part) => `./page-${part}.js`,
 );

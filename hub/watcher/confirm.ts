@@ -16,8 +16,8 @@ export interface Confirmed {
 const NOTHING: Confirmed = { gone: [], present: [], left: [] };
 
 /**
- * A machine that is missing from a list is not proven gone: a permission may have changed. It is gone if a direct read answers 404 while our user is an
- * administrator (decision M14). Machines that are known to be gone, or were never seen, are not read.
+ * A machine that is missing in a list is not proven to be gone, because a permission may have changed. It is gone if a direct read answers 404 while
+ * the hub's user is an administrator (decision M14). Machines that are known to be gone, or were never seen, are not read.
  */
 export async function confirmGone(
   db: Db,
@@ -37,12 +37,12 @@ export async function confirmGone(
     if (machine === "gone") gone.push(systemId);
     else if (machine !== "unreadable") present.push(machine);
   }
-  // MAAS also answers 404 if our user lost the right while we asked.
+  // MAAS also answers 404 if the hub's user lost the right during the reads.
   if (gone.length > 0 && !(await maas.whoami()).isSuperuser) return { ...NOTHING, present };
   return { gone, present, left: suspects.slice(MAX_CONFIRMATIONS) };
 }
 
-/** An unreadable answer is still an answer: the machine exists. */
+/** An unreadable answer still proves that the machine exists. */
 async function readIfReadable(maas: MaasPort, systemId: string): Promise<MaasMachine | "gone" | "unreadable"> {
   try {
     return (await maas.readMachine(systemId)) ?? "gone";

@@ -1,8 +1,8 @@
 import type { MaasEvent, MaasMachine } from "../maas/port.ts";
 
 /**
- * Machines whose last reading may be outdated although no event names them. MAAS reports that a power action begins, and never that power has
- * changed. If a host changes without MAAS, its BMC poll finds that minutes later and sends no event.
+ * Machines whose last reading may be outdated although no event names them. MAAS sends an event when a power action begins, and none when the power
+ * has changed. If a host's power changes without MAAS, its BMC poll finds that minutes later and sends no event.
  */
 
 /** A machine whose recorded state is in doubt. A changed `key` is a new reason and restarts the series of readings. */
@@ -11,10 +11,10 @@ export interface Doubtful {
   readonly key: string;
 }
 interface Doubt {
-  /** The power state that ends the doubt; null: the doubt ends only when its reason is gone. */
+  /** The power state that ends the doubt. Null if the doubt ends only when its reason is gone. */
   readonly wanted: string | null;
   readonly key: string;
-  /** When the machine was first read for this doubt; null: not yet. */
+  /** When the machine was first read for this doubt; null if not yet. */
   since: number | null;
   readAt: number;
 }
@@ -23,18 +23,18 @@ interface Doubt {
 export const DOUBT_MS = 1_800_000;
 const LONGEST_PAUSE_MS = 240_000;
 
-/** The pause before the next reading is as long as the doubt has lasted. So intervals grow, and there are about a dozen readings. */
+/** The pause before the next reading is as long as the doubt has lasted. The intervals thus grow, and there are about a dozen readings. */
 const pauseMs = (doubtedForMs: number): number => Math.min(doubtedForMs, LONGEST_PAUSE_MS);
 
 /** The power state that each power action is meant to reach. */
 const WANTED: Readonly<Record<string, string>> = { "User powering up node": "on", "User powering down node": "off" };
 
 export class Doubts {
-  /** By machine: doubts that an event began, and doubts from the recorded state. */
+  /** The doubts by machine: those that an event began, and those from the stored state. */
   readonly #told = new Map<string, Doubt>();
   readonly #recorded = new Map<string, Doubt>();
 
-  /** Takes the doubts of the recorded state; a doubt whose reason is gone is deleted. */
+  /** Takes the doubts of the stored state. A doubt whose reason is gone is deleted. */
   record(doubtful: readonly Doubtful[]): void {
     const ids = new Set(doubtful.map(({ systemId }) => systemId));
     for (const systemId of this.#recorded.keys()) if (!ids.has(systemId)) this.#recorded.delete(systemId);
@@ -50,7 +50,7 @@ export class Doubts {
     return [...new Set([...this.#told, ...this.#recorded].filter(isDue).map(([systemId]) => systemId))];
   }
 
-  /** Takes the result of a stored poll: its new events, oldest first, the machines that it requested at `now`, and the machines that it read. */
+  /** Takes the results of a stored poll: its new events, oldest first, the machines that it requested at `now`, and the machines that it read. */
   looked(
     events: readonly MaasEvent[],
     { asked, machines }: { readonly asked: readonly string[]; readonly machines: readonly MaasMachine[] },
@@ -62,7 +62,7 @@ export class Doubts {
     }
     for (const { systemId, powerState } of machines)
       if (this.#told.get(systemId)?.wanted === powerState) this.#told.delete(systemId);
-    // A machine that could not be read, or did not exist, is not requested with every poll either.
+    // A machine that could not be read, or did not exist, also counts as read, so that not every poll requests it.
     for (const systemId of [...asked, ...machines.map((machine) => machine.systemId)])
       for (const doubt of [this.#told.get(systemId), this.#recorded.get(systemId)]) {
         if (doubt === undefined) continue;

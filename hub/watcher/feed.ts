@@ -9,17 +9,17 @@ export interface Feed {
   readonly reset: boolean;
   readonly changed: readonly string[];
   readonly events: readonly MaasEvent[];
-  /** Why the feed could not be read, although MAAS can still be asked for its machines; otherwise null. */
+  /** Why the feed could not be read, if MAAS may still answer a request for machines; otherwise null. */
   readonly error: MaasError | null;
 }
 
-/** Limit of requests for events in one poll; the next poll reads the rest. */
+/** The limit of requests for events in one poll. The next poll reads the rest. */
 const MAX_FEED_REQUESTS = 20;
 
 /** After these errors MAAS will not answer a request for machines either. */
 const HOPELESS: readonly MaasError["code"][] = ["unauthorized", "unreachable"];
 
-/** If MAAS cannot give the feed, or it has an unknown shape, the machines are read without it (decision M8). */
+/** Reads the feed. If MAAS cannot deliver it, or its shape is unknown, the machines are read without it (decision M8). */
 export async function readFeedOf(
   maas: MaasPort,
   { eventCursor: cursor, eventMark: mark }: Pick<MaasSiteWatch, "eventCursor" | "eventMark">,

@@ -20,27 +20,27 @@ export interface LookDependencies {
   readonly sweepIntervalMs: number;
   /** How long a poll waits for a sweep that it has begun. */
   readonly sweepPatienceMs?: number;
-  /** How long after a list of machines, or of their ids, the next list of ids is requested. */
+  /** How long after a list of machines or ids the next list of ids is requested. */
   readonly rollCallMs?: number;
-  /** Called when a sweep has ended that ran in parallel with the polls: the next poll will store it. */
+  /** Called when a sweep has ended that ran in parallel with the polls. The next poll stores its result. */
   readonly onSweepEnded?: () => void;
 }
 
-/** What one hub remembers of a site from poll to poll. It only saves work: without it a poll reads more than it needs. */
+/** What one hub remembers about a site between polls. It only saves work: without it a poll reads more than necessary. */
 export interface LookMemory {
-  /** Content of the events of the overlap that were already processed, by event id. */
+  /** The content of already processed events in the overlap, by event id. */
   readonly seen: Map<number, string>;
-  /** Until this time, by `performance.now()`, a machine is not read only because a stage waits on it. */
+  /** Before this time, by `performance.now()`, no machine is read only because a stage waits on it. */
   waitedNotBefore: number;
-  /** The machines that stages waited on when the hub last read that. */
+  /** The machines that stages waited on when the hub last queried that. */
   waited: ReadonlySet<string>;
   looksSinceWaited: number;
-  /** A reading of all machines that has not ended, or that has left machines to be confirmed. */
+  /** A reading of all machines that has not ended, or that has machines left to confirm. */
   sweep: Sweep | null;
   /** No new sweep begins before this time, because the last one failed. */
   sweepNotBefore: number;
   sweepFailed: boolean;
-  /** Unreadable machines that the log has already reported. */
+  /** Unreadable machines that were already logged. */
   readonly unreadable: Set<string>;
   /** Machines that are read again without an event. */
   readonly doubts: Doubts;
@@ -68,13 +68,13 @@ export const emptyMemory = (): LookMemory => ({
 
 const SWEEP_PATIENCE_MS = 2_000;
 
-/** Another hub has taken the site over, so this hub does not store its readings. */
+/** Another hub has taken the site over, so this hub must not store its readings. */
 class SiteLost extends Error {}
 
 /**
- * One poll of a site: its new events, then in one request the machines that changed or that a stage newly waits on. If a sweep is due, the poll
- * reads all machines. A long sweep continues in parallel with the polls, and the first poll after its end stores it. Throws MaasError if nothing could be read.
- * Returns what was read, and what could not be; `lost`: another hub has the site, and nothing was stored.
+ * One poll of a site: it reads the new events, and then in one request the machines that changed or that a stage newly waits on. If a sweep is due,
+ * the poll reads all machines. A long sweep continues in parallel with the polls, and the first poll after its end stores it. Throws MaasError if
+ * nothing could be read. Returns what could be read and what could not. `lost` means that another hub has the site and nothing was stored.
  */
 export async function lookAtSite(
   deps: LookDependencies,
@@ -84,7 +84,7 @@ export async function lookAtSite(
   memory: LookMemory,
 ): Promise<LookResult | "lost"> {
   const feed = await readFeedOf(maas, watch, memory.seen);
-  // A list that is still being read may be from before the feed went back.
+  // The list that is still being read may be older than the reset of the feed.
   if (feed.reset) memory.sweep = null;
   const begins = memory.sweep === null && performance.now() >= memory.sweepNotBefore && isOwed(deps, watch, feed);
   if (begins) {
@@ -113,13 +113,13 @@ export async function lookAtSite(
   };
 }
 
-/** What a stored poll has read. */
+/** The results of a stored poll. */
 export interface LookResult {
-  /** `all`: every machine. */
+  /** `all` means that every machine was read. */
   readonly read: "some" | "all";
-  /** Machines that MAAS no longer lists and that were not yet read directly. */
+  /** Machines that MAAS no longer lists and that were not read directly yet. */
   readonly unconfirmed: readonly string[];
-  /** Why the feed or the list could not be read; null if both could, as far as they were requested. The caller stores it. */
+  /** The error of the feed or the list; null if everything that was requested could be read. The caller stores it. */
   readonly error: unknown;
 }
 
@@ -128,7 +128,7 @@ interface ReadSome {
   readonly list: MachineList;
   readonly missing: readonly string[];
   readonly readSince: string | null;
-  /** The machines that stages wait on, if that was read; `all`: each of them was read from MAAS. */
+  /** The machines that stages wait on, if they were queried. `all` means that each of them was read from MAAS. */
   readonly waited: { readonly ids: readonly string[]; readonly all: boolean } | null;
 }
 const NOTHING_READ: ReadSome = {
@@ -151,7 +151,7 @@ async function readSome(
   feed: Feed,
   memory: LookMemory,
 ): Promise<ReadSome> {
-  // Without events only a reading shows changes.
+  // Without events, only a reading shows changes.
   const waited = await askWaited(db, siteId, watch.wakeRequestedAt !== null || feed.error !== null, memory);
   const fresh = waited === null ? [] : waited.ids.filter((id) => waited.all || !memory.waited.has(id));
   if (waited !== null) {
@@ -174,7 +174,7 @@ async function askWaited(db: Db, siteId: SiteId, each: boolean, memory: LookMemo
   return { ids, all: each || memory.looksSinceWaited + 1 >= LOOKS_PER_WAITED_READ };
 }
 
-/** Machines that are missing from MAAS's list of ids. The list is requested if no list of machines was read for a while. */
+/** Machines that are missing in MAAS's list of ids. The list is requested if no list of machines was read for a while. */
 async function callTheRoll(
   { db, log, rollCallMs = ROLL_CALL_MS }: LookDependencies,
   siteId: SiteId,
@@ -188,7 +188,7 @@ async function callTheRoll(
   const end = memory.rollCall?.end ?? null;
   if (end === null) return memory.unanswered;
   memory.rollCall = null;
-  // Stored before the next request: if the poll fails after this, the answer must not be lost.
+  // Stored before the next request, so that the answer is kept if the poll fails after this.
   if ("missing" in end) memory.unanswered = end.missing;
   else log.warn("MAAS did not say which machines it has; the next sweep tells", { site_id: siteId, error: end.error });
   return memory.unanswered;
@@ -203,7 +203,7 @@ interface LookFindings {
   readonly memory: LookMemory;
 }
 
-/** One transaction: stores the readings and, last, checks that this hub still watches the site. False if it does not. */
+/** Stores the readings in one transaction. Its last step checks that this hub still watches the site; false if it does not. */
 async function keep(
   deps: LookDependencies,
   siteId: SiteId,
@@ -247,7 +247,7 @@ async function keep(
   }
 }
 
-/** If a machine is in several readings, returns only its first, which is the newest. */
+/** If several readings contain a machine, only the first and newest one is returned. */
 function onceEach(readings: readonly Seen[]): Seen[] {
   const taken = new Set<string>();
   return readings.map(({ machines, readSince }) => {
@@ -257,7 +257,7 @@ function onceEach(readings: readonly Seen[]): Seen[] {
   });
 }
 
-/** Called only after a poll was stored: a poll that failed, or that another hub replaced, must process the same events again. */
+/** Called only after a poll was stored. A poll that failed, or that another hub replaced, must process the same events again. */
 function remember(memory: LookMemory, feed: Feed, some: ReadSome, swept: SweptList | null): void {
   const { seen } = memory;
   // An id that MAAS uses a second time is a new event.

@@ -30,12 +30,12 @@ const asObserved = (machine: MaasMachine): ObservedMachine => ({
 /** The machines of one reading. */
 export interface Seen {
   readonly machines: readonly MaasMachine[];
-  /** When the reading began, by the database's clock; null: just now. */
+  /** When the reading began, by the database's clock. Null means just now. */
   readonly readSince: string | null;
 }
 
 /**
- * Stores readings and wakes the workflows that wait on a machine that changed. It is one transaction, and its number of statements does not grow with the fleet. It locks
+ * Stores readings and wakes the workflows that wait on a changed machine. It runs in one transaction with a fixed number of statements. It locks
  * machines, then nodes' bindings, then workflows. Each machine must be in at most one reading.
  */
 export async function keepObserved(
@@ -52,11 +52,11 @@ export async function keepObserved(
   const bound = await followBindings(tx, siteId, changed, seen);
   await wakeWorkflows(tx, [
     ...changed.map((systemId) => waitKey.machine(siteId, systemId)),
-    // A stage that waits for a node's agent must learn that the node's machine was taken away.
+    // A stage that waits for a node's agent must learn that the node's machine is gone.
     ...bound.map(waitKey.node),
   ]);
 }
 
-/** For a stage that read one machine directly: stores the reading for all other stages too. */
+/** Stores a stage's direct reading of one machine, for all other stages too. */
 export const observeMachine = (inTx: InTx, siteId: SiteId, machine: MaasMachine): Promise<void> =>
   inTx((tx) => keepObserved(tx, siteId, [{ machines: [machine], readSince: null }]));

@@ -5,11 +5,11 @@ import type { MaasPort } from "../maas/port.ts";
 import { within } from "../timing/pause.ts";
 
 /**
- * Finds deleted machines. MAAS deletes a machine's events with it, so no event reports this (lifecycle 6.4). A list of ids costs a hundredth of a list
- * of machines, and one request whatever the size of the fleet.
+ * Finds deleted machines. MAAS deletes a machine's events together with the machine, so no event reports the deletion (lifecycle 6.4). A list of ids
+ * costs a hundredth of a list of machines, and needs one request for any fleet.
  */
 export const ROLL_CALL_MS = 240_000;
-/** How long a poll waits for the answer; a later poll uses an answer that takes longer. */
+/** How long a poll waits for the answer. A slower answer is used by a later poll. */
 const PATIENCE_MS = 2_000;
 
 type End = { readonly missing: readonly string[] } | { readonly error: unknown };
@@ -41,7 +41,7 @@ export class RollCall {
   }
 }
 
-/** Machines that were known before the request and that MAAS does not list: each is still to be read directly. */
+/** Machines that were known before the request and that MAAS does not list. Each must still be read directly. */
 async function missingNow(db: Db, siteId: SiteId, maas: MaasPort): Promise<readonly string[]> {
   const known = await knownSystemIds(db, siteId);
   if (known.length === 0) return [];

@@ -4,8 +4,9 @@ import { sameAddress } from "../maas/power-address.ts";
 import { wordOf } from "./plan.ts";
 
 /**
- * The reasons against this being the known region under another address; empty: it is the known region. Its newest known event must be there with the same content. No
- * other region has that event, and no copy that was made before it. Each machine must be there with its BMC. A check that cannot be made counts as a difference.
+ * The differences between a region at another address and the known region. An empty list means that both are the same. The newest known event must
+ * exist there with the same content; other regions, and older copies, do not have it. Each machine must exist there with its BMC. A check that cannot
+ * be made counts as a difference.
  */
 export async function differencesFrom(known: KnownRegion, maas: MaasPort): Promise<string[]> {
   const { place, machines } = known;

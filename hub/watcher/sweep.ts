@@ -10,22 +10,22 @@ export interface SweptList {
   readonly unreadable: MachineList["unreadable"];
   /** When the reading began, by the database's clock. */
   readonly readSince: string;
-  /** Machines that were known before and that the list does not have. */
+  /** Machines that were known before and that are missing in the list. */
   readonly missing: readonly string[];
 }
 type SweepEnd = { readonly list: SweptList } | { readonly error: unknown };
 
 /**
- * One reading of all machines of a site. At a large region it takes minutes, while the site's polls continue. A poll's reading of a machine during that time is
- * newer than the list's.
+ * One reading of all machines of a site. In a large region it takes minutes, while the site's polls continue. A poll's reading of a machine during
+ * that time is newer than the list's.
  */
 export class Sweep {
-  /** When the request was made that this sweep answers. */
+  /** The time of the request that this sweep answers. */
   readonly requestedAt: Date | null;
   readonly beganAt = performance.now();
   readonly #ended: Promise<void>;
   #end: SweepEnd | null = null;
-  /** Missing machines that are still to be read directly; null until the list has been stored. */
+  /** Missing machines that must still be read directly. Null until the list was stored. */
   toConfirm: readonly string[] | null = null;
 
   private constructor(list: Promise<SweptList>, requestedAt: Date | null) {
@@ -40,7 +40,7 @@ export class Sweep {
     );
   }
 
-  /** Begins a sweep and waits this long for its end; later polls use a list that takes longer. */
+  /** Begins a sweep and waits for its end for the given time. Later polls use a list that takes longer. */
   static async begin(
     db: Db,
     siteId: SiteId,
@@ -74,7 +74,7 @@ async function readAll(db: Db, siteId: SiteId, maas: MaasPort): Promise<SweptLis
   return { machines, unreadable, readSince, missing: missingFrom(known, { machines, unreadable }) };
 }
 
-/** The requested machines that the answer lacks. An unreadable machine counts as answered. */
+/** The requested machines that are missing in the answer. An unreadable machine counts as present. */
 export function missingFrom(asked: readonly string[], { machines, unreadable }: MachineList): string[] {
   const answered = new Set<string | null>([
     ...machines.map((machine) => machine.systemId),

@@ -23,7 +23,7 @@ export interface WatcherOptions {
   readonly log: Log;
   readonly pollIntervalMs: number;
   readonly sweepIntervalMs: number;
-  /** How long after a list of machines the next list of their ids is requested; four minutes by default. */
+  /** How long after a list of machines the next list of ids is requested; four minutes by default. */
   readonly rollCallMs?: number;
   /** Called after each stored poll, while this hub watches the site. */
   readonly onLooked?: (look: SiteLookResult) => Promise<void>;
@@ -39,17 +39,17 @@ export interface Watcher {
   close(): Promise<void>;
 }
 
-/** Lease of a site's watch: after a hub's death another hub watches its sites after about this time. */
+/** The lease of a site's watch. After a hub's death another hub watches its sites after about this time. */
 const LEASE_SECONDS = 3;
-/** Three times a lease: renews leases, finds new sites and requests for a poll. */
+/** Three times in each lease: renews leases, and looks for new sites and requests for a poll. */
 const KEEP_EVERY_MS = 1_000;
 const LEAST_KEEP_MS = 100;
-/** Spreads hubs that wait for the same lease to expire. */
+/** A random delay, so that hubs which wait for the same lease do not try at the same moment. */
 const SPREAD_MS = 50;
 
 /**
- * One loop for each site that this hub watches. The loops are independent: a site that is down never slows another (lifecycle 6.3). Over all
- * hubs one loop polls a site. The other hubs read each second when its lease would expire, and try to take it at that moment.
+ * Runs one loop for each site that this hub watches. The loops are independent, so a site that is down never slows another one (lifecycle 6.3). Only
+ * one hub polls a site. The other hubs read each second when its lease expires, and try to take it then.
  */
 export function startWatcher(options: WatcherOptions): Watcher {
   const { db, hubId, log } = options;
@@ -58,7 +58,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
   const closing = new Set<Promise<void>>();
   const drop = (siteId: SiteId, loop: SiteLoop): void => {
     loops.delete(siteId);
-    // The signal ends a poll that hangs; the leases of the other sites do not wait for it.
+    // The signal ends a poll that hangs. Renewing the other sites' leases does not wait for it.
     const closed = loop.close().finally(() => closing.delete(closed));
     closing.add(closed);
   };
@@ -95,7 +95,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
   };
 }
 
-/** Polls one site as long as this hub holds its lease, which the watcher renews. */
+/** Polls one site while this hub holds its lease, which the watcher renews. */
 class SiteLoop {
   readonly #options: WatcherOptions;
   readonly #siteId: SiteId;
@@ -103,7 +103,7 @@ class SiteLoop {
   readonly #running: Promise<void>;
   #memory = emptyMemory();
   #fence: number | null = null;
-  /** A poll was requested after the last one began. */
+  /** True if a poll was requested after the last one began. */
   #woken = false;
   #rung: (() => void) | null = null;
 
@@ -118,7 +118,7 @@ class SiteLoop {
     this.#rung?.();
   }
 
-  /** For a request in the database: a poll under way answers it, or leaves it to be read again. */
+  /** Wakes the loop for a request in the database. A running poll answers the request, or leaves it for the next poll. */
   wakeIfAtRest(): void {
     if (this.#rung !== null) this.wake();
   }
@@ -134,7 +134,7 @@ class SiteLoop {
     while (!this.#stop.signal.aborted) {
       let pauseMs = pollIntervalMs;
       try {
-        // The state that the last poll stored; no row if another hub has the lease meanwhile.
+        // The state that the last poll stored. There is no row if another hub has the lease now.
         const watch = await holdWatch(db, this.#siteId, hubId, LEASE_SECONDS);
         if (watch !== null) pauseMs = await this.#look(watch);
       } catch (error) {
@@ -147,11 +147,11 @@ class SiteLoop {
     );
   }
 
-  /** Returns how long to wait after the poll. */
+  /** Polls once, and returns how long to wait afterwards. */
   async #look(watch: HeldWatch): Promise<number> {
     const { db, log, pollIntervalMs, clientFor } = this.#options;
     this.#woken = false;
-    // Another fence means that another hub has polled in between, so the remembered part of the feed may be older than the cursor.
+    // Another fence means that another hub has polled in between, so the remembered events may be older than the cursor.
     if (watch.fence !== this.#fence) this.#memory = emptyMemory();
     this.#fence = watch.fence;
     try {
@@ -167,7 +167,7 @@ class SiteLoop {
       return pollIntervalMs;
     } catch (error) {
       if (!(error instanceof MaasError) && !(error instanceof SecretError)) throw error;
-      // Closing aborts the poll; that is no fault of the site.
+      // Closing aborts the poll, which is not an error of the site.
       if (this.#stop.signal.aborted) return 0;
       const failures = await recordFailedLook(db, this.#siteId, watch.fence, error.code);
       log.warn("a look at a site failed", { site_id: this.#siteId, code: error.code, failures, error });

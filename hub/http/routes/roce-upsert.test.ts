@@ -54,7 +54,7 @@ describe("an upsert of RoCE rows", () => {
 
   it("refuses those too that wanted the address of a refused one, to the end of the chain", () => {
     const before = ["1", "3", "5", "7"].map((end, n) => kept(`h${n}`, "x", `10.0.0.${end}`));
-    // h2 wants what h3 keeps, h1 what h2 then keeps, h0 what h1 then keeps.
+    // h2 wants the address that h3 keeps, h1 the one that h2 then keeps, and h0 the one that h1 then keeps.
     const chain = [row("h0", "x", "10.0.0.3"), row("h1", "x", "10.0.0.5"), row("h2", "x", "10.0.0.7")];
     expect(outcomesOf(chain, before)).toEqual(["failed", "failed", "failed"]);
     expect(outcomesOf([...chain, row("h3", "x", "10.0.0.9")], before)).toEqual(Array(4).fill("updated"));
