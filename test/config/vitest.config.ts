@@ -5,14 +5,17 @@ import { LongestFirst } from "./longest-first.ts";
 const exclude = ["**/node_modules/**", "**/.muster/**"];
 
 /**
- * Unit tests stand beside the code; what needs a database, a process or several files stands in test/. A test has longer than one wait
- * of `until`, which says what was waited for in vain.
+ * Unit tests stand beside the code. Tests that need a database, a process or several files stand in test/. The timeout of a test is longer than one wait
+ * of `until`, so that the error names the condition that was not met.
+ *
+ * `isolate: false`: the files of a project share a worker's modules, which saves the time to load them for each file. No file may leave a changed module,
+ * environment variable or clock behind. Suites that start processes of their own (`packages`, `e2e`) keep a worker for each file.
  */
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,
-    // Most suites wait for about a third of their time: two cores are for three of them. Eight keep PostgreSQL at its connections.
-    maxWorkers: Math.min(availableParallelism() + 1, 8),
+    // Many suites wait for most of their time, so each core serves two workers. Eight workers keep PostgreSQL within its connections.
+    maxWorkers: Math.min(availableParallelism() * 2, 8),
     sequence: { sequencer: LongestFirst },
     globalSetup: ["./compile-cache.ts", "../support/database-server.ts"].map(
       (path) => new URL(path, import.meta.url).pathname,
@@ -22,7 +25,6 @@ export default defineConfig({
         test: {
           name: "unit",
           testTimeout: 180_000,
-          // They keep nothing beside their values, so one worker's modules serve all its files: a third of their time.
           isolate: false,
           include: [
             "{agent,hub,shared,cloud-init,packaging}/**/*.test.ts",
@@ -32,10 +34,20 @@ export default defineConfig({
           exclude,
         },
       },
-      { test: { name: "db", include: ["test/db/**/*.test.ts"], exclude, testTimeout: 180_000, hookTimeout: 120_000 } },
+      {
+        test: {
+          name: "db",
+          isolate: false,
+          include: ["test/db/**/*.test.ts"],
+          exclude,
+          testTimeout: 180_000,
+          hookTimeout: 120_000,
+        },
+      },
       {
         test: {
           name: "properties",
+          isolate: false,
           include: ["test/properties/**/*.test.ts"],
           exclude,
           testTimeout: 180_000,
@@ -45,6 +57,7 @@ export default defineConfig({
       {
         test: {
           name: "integration",
+          isolate: false,
           include: ["test/integration/**/*.test.ts"],
           exclude,
           testTimeout: 300_000,

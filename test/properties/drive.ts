@@ -120,8 +120,8 @@ export class Driver {
       if (interrupt === null) return row;
       await interrupt(await this.claim(id));
       await passAbsence(this.#db, id);
-      // The simulated region works in the same process.
-      await new Promise((resolve) => setTimeout(resolve, 2));
+      // The simulated region works in the same process, by timers.
+      await new Promise((resolve) => setImmediate(resolve));
     }
     throw new Error(`the workflow never ended\n${await this.story(id)}`);
   }
