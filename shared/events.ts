@@ -51,7 +51,7 @@ export const EVENTS = {
   },
   "node.onboarding.completed": {
     subject: "onboardings/{onboarding_id}",
-    meaning: "The host is in service; `reconciled` where what was observed was adopted.",
+    meaning: "The host is in service; the status `reconciled` means that the hub adopted the observed state.",
     data: OnboardingEnded,
   },
   "node.onboarding.failed": {
@@ -61,7 +61,7 @@ export const EVENTS = {
   },
   "node.onboarding.manual_intervention_required": {
     subject: "onboardings/{onboarding_id}",
-    meaning: "The onboarding failed and a person must look before it goes on.",
+    meaning: "The onboarding failed, and a person must act before it can continue.",
     data: OnboardingEnded,
   },
   "node.onboarding.cancelled": {
@@ -86,13 +86,13 @@ export const EVENTS = {
   },
   "node.decommission.manual_intervention_required": {
     subject: "decommissions/{decommission_id}",
-    meaning: "The drain, release or remove failed and a person must look before it goes on.",
+    meaning: "The drain, release or remove failed, and a person must act before it can continue.",
     data: DecommissionEnded,
   },
   "node.decommission.cancelled": {
     subject: "decommissions/{decommission_id}",
     meaning:
-      "The operation was cancelled; a drain or remove gave the node back, of a release what MAAS had accepted stays.",
+      "The operation was cancelled; a drain or remove restores the node, and a release that MAAS has accepted is not undone.",
     data: DecommissionEnded,
   },
   "node.status.changed": {
@@ -108,7 +108,7 @@ export const EVENTS = {
   },
   "node.cordon.changed": {
     subject: "nodes/{node_id}",
-    meaning: "New work is kept off a node, or no longer; by an operation or a person.",
+    meaning: "An operation or a person has cordoned a node, or has lifted its cordon.",
     data: z.strictObject({
       node_id: z.string(),
       hostname: z.string(),
@@ -120,7 +120,7 @@ export const EVENTS = {
   "node.condition.stale": {
     subject: "nodes/{node_id}",
     meaning:
-      "Nobody has said a node's condition again within its life, so it is unknown now; `was` is what was said last.",
+      "A node's condition has expired because nobody reported it again, so it is unknown; `was` is the last reported status.",
     data: z.strictObject({
       node_id: z.string(),
       hostname: z.string(),
@@ -132,7 +132,7 @@ export const EVENTS = {
   "node.drift.detected": {
     subject: "nodes/{node_id}",
     meaning:
-      "A node and its machine in MAAS do not agree; `action` is what Muster does about it, unless `held_back` says why not.",
+      "A node and its machine in MAAS differ; `action` is what Muster does about it, unless `held_back` gives a reason against it.",
     data: z.strictObject({
       ...drift,
       severity: DriftSeverity,
@@ -145,7 +145,7 @@ export const EVENTS = {
   },
   "node.drift.resolved": {
     subject: "nodes/{node_id}",
-    meaning: "The node's drift is over: `healed` by itself, or `acknowledged` or ended by a person.",
+    meaning: "The node's drift is over: `healed` without a person, or `acknowledged` or `returned_to_service` by a person.",
     data: z.strictObject({ ...drift, how: z.enum(["healed", "acknowledged", "returned_to_service"]) }),
   },
   "node.roce.incomplete": {
@@ -174,12 +174,12 @@ export const EVENTS = {
   },
   "node.identity.restored": {
     subject: "nodes/{node_id}",
-    meaning: "A node whose identity two hosts had used has enrolled anew.",
+    meaning: "A node has enrolled again after two hosts had used its identity.",
     data: z.strictObject({ node_id: z.string(), hostname: z.string(), evidence: z.enum(CLONE_EVIDENCE_CODES) }),
   },
   "site.breaker.tripped": {
     subject: "maas-sites/{site_id}",
-    meaning: "So many nodes of a site would be moved at once that none was; a person must look, and reset the breaker.",
+    meaning: "Too many nodes of a site would change status at once, so none did; a person must look and reset the breaker.",
     data: z.strictObject({
       site_id: z.string(),
       kind: BreakerKind,
@@ -192,13 +192,13 @@ export const EVENTS = {
   },
   "site.breaker.reset": {
     subject: "maas-sites/{site_id}",
-    meaning: "A person has reset a site's breaker; `accept_drift`: everything is let through for a while.",
+    meaning: "A person has reset a site's breaker; with `accept_drift` the breaker stops nothing for a while.",
     data: z.strictObject({ site_id: z.string(), kind: BreakerKind, by: z.string(), accept_drift: z.boolean() }),
   },
   "site.credential.warning": {
     subject: "maas-sites/{site_id}",
     meaning:
-      "A secret of the site does not work, or a BMC login of its own has not been needed for 30 days; told once until it is mended.",
+      "A secret of the site does not work, or the BMC login of one host was unused for 30 days; sent once until it is corrected.",
     data: z.strictObject({
       site_id: z.string(),
       credential: z.enum(CREDENTIALS),

@@ -179,10 +179,10 @@ const problem = {
 const refusedForNow = {
   [API_ERRORS.rate_limited.status]: {
     ...problem,
-    description: `The token has asked this hub too often (rate_limited): ${TOKEN_RATES.request.perMinute} requests a minute, ${TOKEN_RATES.write.perMinute} of them changes. Nothing was done`,
+    description: `The token has sent this hub too many requests (rate_limited): ${TOKEN_RATES.request.perMinute} requests a minute, ${TOKEN_RATES.write.perMinute} of them changes. Nothing was done`,
     headers: {
       "Retry-After": {
-        description: "Seconds until the next request is taken.",
+        description: "Seconds until the next request is accepted.",
         schema: { type: "integer", minimum: 1 },
       },
     },

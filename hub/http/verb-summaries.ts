@@ -2,10 +2,10 @@ import type { Verb } from "../workflows/engine/recovery.ts";
 
 export const VERB_SUMMARIES = {
   retry: "Run the failed stage again",
-  resume: "Go on from the last safe stage",
-  rerun: "Run from the top, adopting what is there",
-  restart_clean: "Undo, forget, and begin again",
-  cancel: "Stop, and undo where possible",
-  adopt: "Accept what is observed and go on",
-  mark_manual_intervention: "Freeze until a person resolves it",
+  resume: "Continue from the last safe stage",
+  rerun: "Run again from the first stage, adopting what exists",
+  restart_clean: "Undo the effects, delete the recorded facts, and start again",
+  cancel: "Stop, and undo what can be undone",
+  adopt: "Accept the observed state and continue",
+  mark_manual_intervention: "Freeze the operation until a person resolves it",
 } as const satisfies Record<Verb, string>;

@@ -14,7 +14,7 @@ const siteFields = {
     .min(1)
     .max(64)
     .regex(/^[a-z0-9][a-z0-9-]*$/, "must be lower-case letters, digits and hyphens"),
-  region_code: z.string().min(1).max(64).describe("The operator's own name of the region; nodes carry it"),
+  region_code: z.string().min(1).max(64).describe("The operator's own name of the region; each node has it as region_code"),
   /** Spellings with and without a trailing slash or /api/2.0 are equal (maas 1.1). */
   api_base_url: z
     .url({ protocol: /^https?$/ })
@@ -26,13 +26,13 @@ const siteFields = {
   pxe_iface: InterfaceName.describe("Interface of the rack controllers by which hosts boot over PXE"),
   pxe_vlan_vid: z.int().min(0).max(4094).describe("VLAN of the PXE network; 0 where it is untagged"),
   node_pxe_iface: InterfaceName.describe("Interface of the hosts that boots over PXE"),
-  deploy_user: LinuxUserName.describe("Account that a first boot makes, with the deploy password").default("hpcadmin"),
-  deploy_ssh_iface: InterfaceName.describe("Interface of the hosts whose address the node gets").default("eno8303"),
+  deploy_user: LinuxUserName.describe("Account that the first boot creates, with the deploy password").default("hpcadmin"),
+  deploy_ssh_iface: InterfaceName.describe("Interface of the hosts whose address becomes the node's address").default("eno8303"),
   upstream_dns_servers: z
     .array(IpAddress)
     .min(1)
     .max(8)
-    .describe("DNS servers to which MAAS hands on outside names; a probe warns where its upstream_dns lacks one")
+    .describe("DNS servers to which MAAS forwards external names; the probe warns if MAAS's upstream_dns lacks one")
     .default(["1.1.1.1", "8.8.8.8"]),
 };
 export const SiteCreate = z.strictObject(siteFields);
@@ -78,7 +78,7 @@ const MaasToken = z.string().regex(/^[^:\s]+:[^:\s]+:[^:\s]+$/, "must be consume
 const BmcDriver = z
   .enum(["ipmi", "redfish"])
   .describe(
-    "How the BMC is spoken to, by MAAS and by the hub; ipmi where nothing is said. MAAS creates no machine of unknown interfaces by redfish: such a host is booted from the network by its BMC and claimed when it appears in MAAS",
+    "Protocol by which MAAS and the hub control the BMC; the default is ipmi. With redfish MAAS creates no machine without known interfaces, so the hub boots such a host from the network by its BMC and claims it when it appears in MAAS",
   );
 
 /** Each part may be written alone; a part that is absent keeps its value (lifecycle 3.5). */
@@ -89,7 +89,7 @@ export const SiteCredentials = z
       .strictObject({ user: z.string().min(1).max(64), pass: z.string().min(1).max(256), driver: BmcDriver.optional() })
       .describe("BMC login of all hosts without a power-credential override")
       .optional(),
-    deploy_password: DeployPassword.describe("Of the deploy_user on hosts").optional(),
+    deploy_password: DeployPassword.describe("Password of the deploy_user on hosts").optional(),
   })
   .refine((parts) => Object.keys(parts).length > 0, "must name at least one secret");
 export type SiteCredentials = z.output<typeof SiteCredentials>;
@@ -152,19 +152,19 @@ const profileFields = {
   distro_series: z.string().min(1).max(64).default("ubuntu/noble"),
   architecture: z.string().min(1).max(64).default("amd64/generic"),
   /** Differences of racks or classes of hosts from the site (lifecycle 3.6); null means the site's value. */
-  pxe_iface: InterfaceName.nullable().describe("In place of the site's").default(null),
-  pxe_vlan_vid: siteFields.pxe_vlan_vid.nullable().describe("In place of the site's").default(null),
-  node_pxe_iface: InterfaceName.nullable().describe("In place of the site's").default(null),
+  pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
+  pxe_vlan_vid: siteFields.pxe_vlan_vid.nullable().describe("Replaces the value of the site").default(null),
+  node_pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
   /** Names or tags of MAAS's scripts, as its commission call takes them; an empty list leaves the choice to MAAS. */
   commissioning_scripts: z.array(ScriptName).max(32).default([]),
   /** Names or tags of test scripts; the single word `none` runs no test. */
   testing_scripts: z.array(ScriptName).max(32).default([]),
   strict_pxe_preflight: z
     .boolean()
-    .describe("A host whose PXE wiring looks wrong is refused; without it, tried nevertheless")
+    .describe("Refuse a host whose PXE wiring looks wrong; if false, the onboarding continues nevertheless")
     .default(true),
   enable_phase2_roce: z.boolean().describe("Give hosts the addresses of their RoCE rows").default(true),
-  roce_required: z.boolean().describe("Keep work off a node while a RoCE row of its host is not set").default(true),
+  roce_required: z.boolean().describe("Bar scheduling on a node while a RoCE row of its host is not set").default(true),
   require_hw_sync: z
     .boolean()
     .describe("A host becomes active only when its hardware sync arrives in MAAS")
@@ -173,42 +173,42 @@ const profileFields = {
     .int()
     .min(60)
     .max(86_400)
-    .describe("How often hosts sync; a setting of the region, which the probe compares with this")
+    .describe("Interval of hardware sync; the probe compares it with the setting of the region")
     .default(900),
   enable_deploy_retry_on_datasource_failure: z
     .boolean()
-    .describe("Deploy again by itself where a first boot found no datasource")
+    .describe("Deploy again automatically if a first boot found no datasource")
     .default(true),
-  max_deploy_retry_attempts: z.int().min(0).max(5).describe("How often it does").default(1),
+  max_deploy_retry_attempts: z.int().min(0).max(5).describe("Largest number of automatic deploys after a missing datasource").default(1),
   auto_claim_single_new_machine: z
     .boolean()
     .describe(
-      "Take the only New machine without a BMC address in MAAS for the host; where there are several, nobody chooses",
+      "Claim the only New machine without a BMC address in MAAS for the host; if there are several, none is claimed",
     )
     .default(false),
-  batch_max_parallel: z.int().min(1).max(1000).describe("Onboardings of the profile at work at once").default(10),
-  deploy_max_parallel: z.int().min(1).max(1000).describe("Deploys of the profile at once").default(10),
+  batch_max_parallel: z.int().min(1).max(1000).describe("Largest number of the profile's onboardings that run at once").default(10),
+  deploy_max_parallel: z.int().min(1).max(1000).describe("Largest number of the profile's deploys that run at once").default(10),
   site_bootstrap_bundle_ref: z
     .string()
     .max(512)
     .nullable()
-    .describe("Script that first boots fetch and run: https://...#sha256=<64 hex digits>")
+    .describe("Script that the first boot downloads and runs: https://...#sha256=<64 hex digits>")
     .default(null),
   /** Destructive (lifecycle 4.3). Never implied. */
   initialize_extra_disks: z
     .boolean()
-    .describe("DESTROYS DATA: first boots partition and format every free disk that is not the root's")
+    .describe("DESTROYS DATA: the first boot partitions and formats every free disk except the root disk")
     .default(false),
   erase_unexpected_signatures: z
     .boolean()
-    .describe("DESTROYS DATA, with initialize_extra_disks: disks that hold something unknown as well")
+    .describe("DESTROYS DATA, together with initialize_extra_disks: disks with unknown content are formatted too")
     .default(false),
   boot_disk_pattern: z
     .string()
     .min(1)
     .max(256)
     .describe(
-      "Regular expression of which one disk's model, name or id_path must hold something, case aside; the system goes there",
+      "Regular expression that matches model, name or id_path of one disk, ignoring case; the system is installed on this disk",
     )
     .default("boss|boot optimized|m\\.2"),
   enrollment_token_ttl_seconds: Seconds.default(7200),

@@ -49,7 +49,7 @@ async function readAttempts(tx: Tx) {
 export const agents = databaseSection({
   name: "agents",
   about:
-    "The newest session of each agent, counted by hub and version; and who came to the listener without a certificate",
+    "The newest session of each agent, counted by hub and version, and connections to the listener without a certificate",
   data: z.strictObject({ sessions: z.array(Sessions), connection_attempts: z.array(Attempt) }),
   read: async (tx) => {
     const sessions = await readSessions(tx);

@@ -19,7 +19,7 @@ const Statement = z.strictObject({
 
 export const authority = databaseSection({
   name: "authority",
-  about: "Rotations of the hub's CA and order key, the newest first, and how many hosts know of each",
+  about: "Rotations of the hub's CA and order key, newest first, and the number of hosts that know each",
   data: z.array(Statement),
   read: async (tx) => {
     const { rows } = await tx.execute<z.input<typeof Statement> & { of: number }>(sql`

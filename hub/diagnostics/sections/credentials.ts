@@ -23,7 +23,7 @@ const Credential = z.strictObject({
 
 export const credentials = databaseSection({
   name: "credentials",
-  about: "What came of using each secret of a site, the latest failures first; neither the secret nor where it lies",
+  about: "The result of the last use of each secret of a site, latest failures first; without the secret and its path",
   data: z.array(Credential),
   read: async (tx) => {
     const { rows } = await tx.execute<z.input<typeof Credential> & { of: number }>(sql`

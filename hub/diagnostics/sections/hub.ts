@@ -5,7 +5,7 @@ import { hubSection } from "../section.ts";
 
 export const hub = hubSection({
   name: "hub",
-  about: "The hub that was asked, and whether it can use its secret store",
+  about: "The hub that answers, and whether it can use its secret store",
   data: z.strictObject({
     hub_id: z.string(),
     version: z.string(),

@@ -53,7 +53,7 @@ async function readDrifts(tx: Tx) {
 
 export const reconciliation = databaseSection({
   name: "reconciliation",
-  about: "Nodes that do not agree with MAAS, and the breakers that hold back moves of too many at once",
+  about: "Nodes that differ from MAAS, and the breakers that stop status changes of too many nodes at once",
   data: z.strictObject({ sites: z.array(Bindings), drifts: z.array(Drift), breakers: z.array(Breaker) }),
   read: async (tx) => {
     const sites = await readBindings(tx);

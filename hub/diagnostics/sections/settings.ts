@@ -9,7 +9,7 @@ const Setting = z.strictObject({
 
 export const settings = hubSection({
   name: "settings",
-  about: "The settings in force; of a secret only whether it is set",
+  about: "The settings in force; a secret shows only whether it is set",
   data: z.array(Setting),
   read: (facts) => ({ data: [...facts.settings] }),
 });

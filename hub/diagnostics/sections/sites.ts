@@ -88,7 +88,7 @@ async function readMachines(tx: Tx) {
 
 export const sites = databaseSection({
   name: "sites",
-  about: "Sites with how their watch goes, those that fail first; and the machines that were seen there, by status",
+  about: "Sites with the state of their watchers, failing ones first, and the machines of each site by status",
   data: z.strictObject({ sites: z.array(Site), machines: z.array(Machines) }),
   read: async (tx) => {
     const { sites: all, leftOut } = await readSites(tx);

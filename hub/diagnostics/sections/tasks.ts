@@ -50,7 +50,7 @@ async function readFailures(tx: Tx) {
 export const tasks = databaseSection({
   name: "tasks",
   about:
-    "Orders to agents by type and state, and the latest that failed, also those that are tried again, or ran out of time; neither what they were given nor what they gave",
+    "Tasks by type and state, and the latest that failed (retried or not) or timed out; without inputs and results",
   data: z.strictObject({ counts: z.array(Count), failures: z.array(Failure) }),
   read: async (tx) => {
     const counts = await readCounts(tx);

@@ -165,7 +165,7 @@ async function readLeftOut(tx: Tx): Promise<LeftOut[]> {
 export const workflows = databaseSection({
   name: "workflows",
   about:
-    "Workflows counted by kind, status, stage and failure; of those that are not over the latest that failed, those at their stage for longest and those that wait for longest, each with its last events",
+    "Workflows counted by kind, status, stage and failure; of the unfinished ones the latest failed, the longest at their stage and the longest waiting, each with its last events",
   data: z.strictObject({ counts: z.array(Count), workflows: z.array(Workflow) }),
   read: async (tx) => {
     const counts = await readCounts(tx);

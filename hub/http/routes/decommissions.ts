@@ -192,7 +192,7 @@ const force = writeRoute({
   method: "POST",
   path: `${path}/{id}/force`,
   tag,
-  summary: "Go on without the word of an agent that cannot be reached, and end sessions that are left",
+  summary: "Continue without an agent that cannot be reached, and end the remaining login sessions",
   permission: "write",
   params: DecommissionParams,
   body: z.strictObject({ reason: Reason }),

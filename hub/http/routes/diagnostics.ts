@@ -7,7 +7,7 @@ const getDiagnostics = readRoute({
   path: "/api/v1/admin/diagnostics",
   tag: "health",
   summary:
-    "One document for whoever helps: what this hub, its database and its fleet are doing, without a secret; also while the database is away",
+    "One document for somebody who helps: the state of this hub, its database and its fleet, without secrets; also while the database is unavailable",
   permission: "read",
   withoutDatabase: true,
   status: 200,

@@ -21,7 +21,7 @@ const listEvents = readRoute({
   method: "GET",
   path: "/api/v1/admin/events",
   tag,
-  summary: "List domain events, oldest first; the cursor of the last one goes on after it, also later",
+  summary: "List domain events, oldest first; the cursor of the last one continues the list",
   permission: "read",
   query: PageQuery,
   status: 200,
@@ -40,7 +40,7 @@ const streamEvents = streamRoute({
   method: "GET",
   path: "/api/v1/admin/events/stream",
   tag,
-  summary: "Follow domain events as server-sent events; Last-Event-ID or a cursor goes on after an event",
+  summary: "Follow domain events as server-sent events; Last-Event-ID or a cursor continues after an event",
   permission: "read",
   query: z.strictObject({
     /** Where the stream begins without a cursor. */

@@ -30,7 +30,7 @@ const ready = readRoute({
   path: "/readyz",
   tag,
   summary:
-    "Does the database answer, with the schema of this version or a newer one? Tells the secret store's state, which makes no hub unready",
+    "Does the database answer, with the schema of this version or a newer one? Also reports the secret store's state, which does not make the hub unready",
   permission: "public",
   status: 200,
   response: z.strictObject({ status: z.literal("ok"), secret_store: StoreCode }),
@@ -49,7 +49,7 @@ const status = readRoute({
   method: "GET",
   path: "/api/v1/admin/status",
   tag,
-  summary: "What this hub is, how many agents it holds, and whether it can use its secret store",
+  summary: "Show this hub, the number of its agents, and whether it can use its secret store",
   permission: "read",
   status: 200,
   response: z.strictObject({
@@ -58,7 +58,7 @@ const status = readRoute({
     agents: z.int(),
     you: z
       .strictObject({ name: z.string(), role: z.enum(API_ROLES) })
-      .describe("Whose token it was asked with, and what that may do"),
+      .describe("Name and role of the token in the request"),
     secret_store: z.strictObject({
       code: StoreCode,
       detail: z.string().nullable().describe("What happened and what to do next; null when all is well"),
@@ -77,7 +77,7 @@ const wake = writeRoute({
   method: "POST",
   path: "/internal/v1/maas-sites/{id}/wake",
   tag: "maas-sites",
-  summary: "Have the site's watcher look at once",
+  summary: "Wake the site's watcher, which then polls at once",
   permission: "write",
   params: z.strictObject({ id: SiteId }),
   status: 202,

@@ -139,7 +139,7 @@ const updateMaasSite = writeRoute({
   path: `${SITES_PATH}/{id}`,
   tag: SITES_TAG,
   summary:
-    "Change a site, or disable and enable it; another api_base_url takes its MAAS token away and needs a site without nodes and work",
+    "Change, disable or enable a site; a new api_base_url deletes its MAAS token and is refused while the site has nodes or work",
   permission: "write",
   params: SiteParams,
   body: SitePatch,
@@ -235,7 +235,7 @@ const disableMaasSite = writeRoute({
   method: "DELETE",
   path: `${SITES_PATH}/{id}`,
   tag: SITES_TAG,
-  summary: "Disable a site: no new onboardings, those at work go on; updateMaasSite enables it again",
+  summary: "Disable a site: it takes no new onboardings, and running ones continue; updateMaasSite enables it again",
   permission: "write",
   params: SiteParams,
   status: 204,

@@ -75,7 +75,7 @@ const revokeNodeCertificates = writeRoute({
   ...operation,
   operationId: "revokeNodeCertificates",
   path: `${path}/revoke-certificates`,
-  summary: "End a node's identity: its agent is cut off until the node is enrolled or onboarded anew",
+  summary: "Void a node's identity: its agent is disconnected until the node is enrolled or onboarded again",
   response: NodeState,
   write: async ({ params, body }, tx) => {
     const node = await mustLockNode(tx, params.id);
@@ -121,7 +121,7 @@ const cordon = writeRoute({
   ...operation,
   operationId: "cordonNode",
   path: `${path}/cordon`,
-  summary: "Keep new work off a node, and leave what runs on it alone",
+  summary: "Keep new work off a node without a change of its running work",
   response: NodeCordon,
   write: async ({ params, body: { reason }, actor }, tx) => {
     const node = await mustLockNode(tx, params.id);
@@ -138,7 +138,7 @@ const uncordon = writeRoute({
   ...operation,
   operationId: "uncordonNode",
   path: `${path}/uncordon`,
-  summary: "Let work onto a node again that a person has cordoned",
+  summary: "Lift a person's cordon, so that the node takes new work again",
   response: NodeCordon,
   write: async ({ params, body: { reason }, actor }, tx) => {
     const node = await mustLockNode(tx, params.id);
@@ -164,7 +164,7 @@ const clearNodeReports = writeRoute({
   operationId: "clearNodeReports",
   path: `${path}/clear-reports`,
   summary:
-    "Remove what others left of a node: conditions of types that Muster does not know, readiness signals, agent.noisy",
+    "Remove reports about a node: conditions of types that Muster does not know, readiness signals, agent.noisy",
   response: ReportsCleared,
   write: async ({ params, body }, tx) => {
     const node = await mustLockNode(tx, params.id);

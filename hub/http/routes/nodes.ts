@@ -62,7 +62,7 @@ const listNodes = readRoute({
   method: "GET",
   path,
   tag,
-  summary: "List nodes by hostname; those that were deleted only where they are asked for",
+  summary: "List nodes by hostname; deleted nodes only on request",
   permission: "read",
   query: z.strictObject({
     ...pageQuery,
@@ -237,7 +237,7 @@ const cancel = writeRoute({
   method: "POST",
   path: "/api/v1/admin/tasks/{id}/cancel",
   tag: "tasks",
-  summary: "Cancel a task; one that an agent has is cancelling until the agent says how it went",
+  summary: "Cancel a task; a task that an agent has received is cancelling until the agent reports its result",
   permission: "write",
   params: z.strictObject({ id: TaskId }),
   status: 200,

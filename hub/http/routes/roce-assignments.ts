@@ -34,7 +34,7 @@ const upsertRoceAssignments = writeRoute({
   path,
   tag,
   summary:
-    "Write RoCE addresses; a row of the same host and interface is replaced, and a row at fault is told and keeps none of the others back",
+    "Write RoCE addresses; a row replaces an earlier one of the same host and interface, and a wrong row does not stop the others",
   permission: "write",
   params: SiteParams,
   body: RoceAssignmentUpsert,

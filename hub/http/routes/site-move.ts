@@ -24,7 +24,7 @@ const moveMaasSite = writeRoute({
   path: `${SITES_PATH}/{id}/move`,
   tag: SITES_TAG,
   summary:
-    "Follow the site's region to another address, with all nodes and work; refused unless its events and machines prove that it is the same one",
+    "Move a site to its region's new address, with all nodes and work; refused unless events and machines prove that it is the same region",
   permission: "write",
   params: SiteParams,
   body: SiteMove,
