@@ -145,7 +145,8 @@ export const EVENTS = {
   },
   "node.drift.resolved": {
     subject: "nodes/{node_id}",
-    meaning: "The node's drift is over: `healed` without a person, or `acknowledged` or `returned_to_service` by a person.",
+    meaning:
+      "The node's drift is over: `healed` without a person, or `acknowledged` or `returned_to_service` by a person.",
     data: z.strictObject({ ...drift, how: z.enum(["healed", "acknowledged", "returned_to_service"]) }),
   },
   "node.roce.incomplete": {
@@ -179,7 +180,8 @@ export const EVENTS = {
   },
   "site.breaker.tripped": {
     subject: "maas-sites/{site_id}",
-    meaning: "Too many nodes of a site would change status at once, so none did; a person must look and reset the breaker.",
+    meaning:
+      "Too many nodes of a site would change status at once, so none did; a person must look and reset the breaker.",
     data: z.strictObject({
       site_id: z.string(),
       kind: BreakerKind,

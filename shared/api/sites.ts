@@ -14,7 +14,7 @@ const siteFields = {
     .min(1)
     .max(64)
     .regex(/^[a-z0-9][a-z0-9-]*$/, "must be lower-case letters, digits and hyphens"),
-  region_code: z.string().min(1).max(64).describe("The operator's own name of the region; each node has it as region_code"),
+  region_code: z.string().min(1).max(64).describe("The operator's own name of the region; nodes have it too"),
   /** Spellings with and without a trailing slash or /api/2.0 are equal (maas 1.1). */
   api_base_url: z
     .url({ protocol: /^https?$/ })
@@ -26,8 +26,10 @@ const siteFields = {
   pxe_iface: InterfaceName.describe("Interface of the rack controllers by which hosts boot over PXE"),
   pxe_vlan_vid: z.int().min(0).max(4094).describe("VLAN of the PXE network; 0 where it is untagged"),
   node_pxe_iface: InterfaceName.describe("Interface of the hosts that boots over PXE"),
-  deploy_user: LinuxUserName.describe("Account that the first boot creates, with the deploy password").default("hpcadmin"),
-  deploy_ssh_iface: InterfaceName.describe("Interface of the hosts whose address becomes the node's address").default("eno8303"),
+  deploy_user: LinuxUserName.describe("Account that the first boot creates, with the deploy password").default(
+    "hpcadmin",
+  ),
+  deploy_ssh_iface: InterfaceName.describe("Interface of the hosts with the node's address").default("eno8303"),
   upstream_dns_servers: z
     .array(IpAddress)
     .min(1)
@@ -179,15 +181,15 @@ const profileFields = {
     .boolean()
     .describe("Deploy again automatically if a first boot found no datasource")
     .default(true),
-  max_deploy_retry_attempts: z.int().min(0).max(5).describe("Largest number of automatic deploys after a missing datasource").default(1),
+  max_deploy_retry_attempts: z.int().min(0).max(5).describe("Most automatic redeploys of a host").default(1),
   auto_claim_single_new_machine: z
     .boolean()
     .describe(
       "Claim the only New machine without a BMC address in MAAS for the host; if there are several, none is claimed",
     )
     .default(false),
-  batch_max_parallel: z.int().min(1).max(1000).describe("Largest number of the profile's onboardings that run at once").default(10),
-  deploy_max_parallel: z.int().min(1).max(1000).describe("Largest number of the profile's deploys that run at once").default(10),
+  batch_max_parallel: z.int().min(1).max(1000).describe("Most onboardings of the profile at once").default(10),
+  deploy_max_parallel: z.int().min(1).max(1000).describe("Most deploys of the profile at once").default(10),
   site_bootstrap_bundle_ref: z
     .string()
     .max(512)

@@ -56,7 +56,8 @@ const createBootstrapCommand = writeRoute({
   method: "POST",
   path: `${path}/{id}/bootstrap-command`,
   tag,
-  summary: "Get a new bootstrap command for a node of manual mode that has not enrolled; the previous command becomes void",
+  summary:
+    "Get a new bootstrap command for a node of manual mode that has not enrolled; the previous command becomes void",
   permission: "write",
   answersSecret: true,
   params: z.strictObject({ id: NodeId }),

@@ -163,8 +163,7 @@ const clearNodeReports = writeRoute({
   ...operation,
   operationId: "clearNodeReports",
   path: `${path}/clear-reports`,
-  summary:
-    "Remove reports about a node: conditions of types that Muster does not know, readiness signals, agent.noisy",
+  summary: "Remove reports about a node: conditions of types that Muster does not know, readiness signals, agent.noisy",
   response: ReportsCleared,
   write: async ({ params, body }, tx) => {
     const node = await mustLockNode(tx, params.id);

@@ -138,7 +138,8 @@ const reset = writeRoute({
   method: "POST",
   path: `${path}/breakers/{site_id}/reset`,
   tag,
-  summary: "Reset a site's breaker, so that its nodes may change status again; with accept_drift without a limit for 15 minutes",
+  summary:
+    "Reset a site's breaker, so that its nodes may change status again; with accept_drift without a limit for 15 minutes",
   permission: "write",
   params: z.strictObject({ site_id: SiteId }),
   body: BreakerReset,

@@ -122,7 +122,8 @@ const probeMaasSite = readRoute({
   method: "POST",
   path: `${SITES_PATH}/{id}/probe`,
   tag: SITES_TAG,
-  summary: "Check whether the site's MAAS is usable (422 with reasons if not), and report problems of its active profiles",
+  summary:
+    "Check whether the site's MAAS is usable (422 with reasons if not), and report problems of its active profiles",
   permission: "read",
   params: SiteParams,
   status: 200,
