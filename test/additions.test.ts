@@ -1,4 +1,4 @@
-/** Whatever is one file in a folder and one line in a list is in both: what was half added is named here. */
+/** Checks that every file of certain folders is also in the list for that folder, so that nothing is added only halfway. */
 import { readdirSync } from "node:fs";
 import { basename } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -16,7 +16,7 @@ import type { WorkflowServices } from "../hub/workflows/services.ts";
 import { TASKS } from "../shared/tasks/index.ts";
 import { DECOMMISSION_MODES, ONBOARDING_STAGES, STAGES_OF_MODE } from "../shared/workflow-status.ts";
 
-/** Modules of a folder, by the files' names without their ends. */
+/** Returns the modules of a folder with their file names without the extension. */
 async function modulesOf(folder: string, except: readonly string[] = []): Promise<[string, Record<string, unknown>][]> {
   const at = new URL(`../${folder}/`, import.meta.url);
   const files = readdirSync(at).filter((file) => /^[a-z0-9-]+[.]ts$/.test(file));
@@ -31,17 +31,17 @@ describe("a stage", async () => {
     ...(await modulesOf("hub/workflows/decommission/stages")),
   ].map(([file]) => file.replaceAll("-", "_"));
 
-  it("has a file of its name, and each file's stage is run by a workflow", () => {
+  it("has a file of its name, and a workflow runs the stage of each file", () => {
     expect([...stages].sort()).toEqual([...new Set(kinds.flatMap(({ stageNames }) => stageNames))].sort());
   });
 
-  it("is run in the order in which the API and the documents name it", () => {
+  it("runs in the order in which the API and the documents name it", () => {
     const named = { onboard: ONBOARDING_STAGES, ...STAGES_OF_MODE };
     expect(Object.fromEntries(kinds.map(({ kind, stageNames }) => [kind, stageNames]))).toEqual(named);
     expect(kinds.map(({ kind }) => kind).sort()).toEqual(["onboard", ...DECOMMISSION_MODES].sort());
   });
 
-  it("cannot be left out, added, repeated or put elsewhere: such lists do not compile", () => {
+  it("cannot be missing, extra, repeated or out of order, because such lists do not compile", () => {
     type Drain = DecommissionStages<(typeof STAGES_OF_MODE)["drain"]>;
     const whole: Drain = [disableNode, drainNode, retireGpuaasNode];
     // @ts-expect-error: a name without its stage
@@ -62,12 +62,12 @@ describe("a task type", async () => {
   const fileOf = (type: string): string => type.replace(/^node[.]/, "").replaceAll("_", "-");
   const types = Object.keys(TASKS).map(fileOf).sort();
 
-  it("is one file, and each file's type is in the catalogue", async () => {
+  it("is one file, and the type of each file is in the catalogue", async () => {
     const files = await modulesOf("shared/tasks", ["define-task", "index", "order"]);
     expect(files.map(([file]) => file).sort()).toEqual(types);
   });
 
-  it("has a handler in a file of the same name at the agent", async () => {
+  it("has a handler of the same file name in the agent", async () => {
     const files = await modulesOf("agent/tasks", ["cancelled", "index"]);
     expect(files.map(([file]) => file).sort()).toEqual(types);
     expect(Object.keys(handlersFor({} as never)).sort()).toEqual(Object.keys(TASKS).sort());
@@ -81,7 +81,7 @@ describe("a route", async () => {
     Object.values(exported).flatMap((value) => (Array.isArray(value) ? value.filter(isRoute) : [])),
   );
 
-  it("that a file offers is served", () => {
+  it("that a file exports is served", () => {
     expect(written.length).toBeGreaterThan(80);
     const served = new Set(ROUTES.map(({ operationId }) => operationId));
     expect(written.map(({ operationId }) => operationId).filter((id) => !served.has(id))).toEqual([]);
@@ -89,7 +89,7 @@ describe("a route", async () => {
 });
 
 describe("a table", async () => {
-  it("is known to the hub by the index of all tables", async () => {
+  it("is in the index of all tables", async () => {
     const isTable = (value: unknown): boolean =>
       value !== null && typeof value === "object" && Symbol.for("drizzle:IsDrizzleTable") in value;
     const files = await modulesOf("hub/db/schema", ["columns", "index"]);
@@ -101,7 +101,7 @@ describe("a table", async () => {
 });
 
 describe("a section of the diagnostics", () => {
-  it("is a file, and each file's section is taken", async () => {
+  it("is a file, and the diagnostics include the section of each file", async () => {
     const taken = new Set<unknown>(SECTIONS);
     const files = await modulesOf("hub/diagnostics/sections", ["index"]);
     const left = files.filter(([, exported]) => !Object.values(exported).some((value) => taken.has(value)));

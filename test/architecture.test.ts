@@ -1,4 +1,4 @@
-/** The repository's own rules, and proof that the tools which check them do bite. */
+/** Tests the structural rules of the repository, and proves that the tools report offences against them. */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { builtinModules } from "node:module";
@@ -19,8 +19,8 @@ afterAll(async () => {
 });
 
 /**
- * A table is written by one file of `hub/db/queries`, so that each rule on its rows stands in one place; retention removes old rows by its own list.
- * These tables have more writers still. The list may only become shorter.
+ * One file of `hub/db/queries` writes a table, so that all rules about its rows are in one place. Retention removes old rows by its own list. The
+ * tables in this list still have more writers. The list may only become shorter.
  */
 const MORE_WRITERS: Readonly<Record<string, readonly string[]>> = {
   nodeConditions: ["hub/db/queries/condition-watch.ts", "hub/db/queries/node-conditions.ts"],
@@ -69,7 +69,7 @@ const MORE_WRITERS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** By the query builder, or by SQL with the table's object or its own name. */
+/** Finds the names of the tables that a text writes, by the query builder or by SQL. */
 const writtenNames = (text: string): Set<string> =>
   new Set(
     [...text.matchAll(/(?:[.](?:insert|update|delete)[(]|(?:insert into|update|delete from) (?:[$][{])?)(\w+)/g)].map(
@@ -77,7 +77,7 @@ const writtenNames = (text: string): Set<string> =>
     ),
   );
 
-/** What was written several times before it got a home. */
+/** These things were once written in several places. Now one file alone may contain each of them. */
 const ONE_PLACE = [
   { what: "a problem's body", shape: /urn:muster:problem:/, home: "shared/api/errors.ts" },
   { what: "a problem's content type", shape: /"application[/]problem[+]json"/, home: "shared/api/errors.ts" },
@@ -113,7 +113,7 @@ describe("every source file", async () => {
     expect(lengths.filter(({ lines }) => lines > 400)).toEqual([]);
   });
 
-  it("and its folders are named in kebab-case", () => {
+  it("and its folders have names in kebab-case", () => {
     const kebab = /^[a-z0-9]+(-[a-z0-9]+)*([.](test|fixture|config|error|happy|security))*[.](ts|mjs|sh)$/;
     const folder = /^[a-z0-9]+(-[a-z0-9]+)*$/;
     const bad = files.filter(
@@ -126,12 +126,12 @@ describe("every source file", async () => {
     expect(bad).toEqual([]);
   });
 
-  it("is named for what it holds, not for being useful", () => {
+  it("has a name that says what it holds", () => {
     const vague = /(^|[-/.])(utils?|helpers?|common|misc|managers?)([-/.]|$)/;
     expect(files.filter((file) => vague.test(file))).toEqual([]);
   });
 
-  it("of the hub takes advisory locks by their list", async () => {
+  it("of the hub takes advisory locks only through their list", async () => {
     const offenders: string[] = [];
     for (const file of files.filter((name) => name.startsWith("hub/") && name !== "hub/db/advisory-locks.ts")) {
       if (/pg_(try_)?advisory/.test(await readFile(join(ROOT, file), "utf8"))) offenders.push(file);
@@ -139,7 +139,7 @@ describe("every source file", async () => {
     expect(offenders).toEqual([]);
   });
 
-  it("of the hub leaves the writing of a table to one file of its queries", async () => {
+  it("of the hub writes a table in one file of hub/db/queries", async () => {
     const hub = files.filter((name) => name.startsWith("hub/") && !name.endsWith(".test.ts"));
     const texts = await Promise.all(
       hub.map(async (file) => ({ file, text: await readFile(join(ROOT, file), "utf8") })),
@@ -180,7 +180,7 @@ describe("every source file", async () => {
     expect(found).toEqual([home]);
   });
 
-  it("has no default export unless a tool demands it", async () => {
+  it("has no default export unless a tool requires it", async () => {
     const offenders: string[] = [];
     for (const file of files.filter((name) => !name.startsWith("test/config/") && !name.startsWith("test/support/"))) {
       if (/^export default/m.test(await readFile(join(ROOT, file), "utf8"))) offenders.push(file);
@@ -189,7 +189,7 @@ describe("every source file", async () => {
   });
 });
 
-/** File by file: an import that must be reported, and the rule that must report it. */
+/** Each entry is a file, an import that must be reported, and the rule that must report it. */
 const PLANTED = [
   ["shared/clock.ts", 'import "node:fs";', "shared-is-pure"],
   ["shared/up.ts", 'import "../hub/log.ts";', "shared-is-pure"],
@@ -267,7 +267,7 @@ async function plant(): Promise<string> {
   return root;
 }
 
-/** What a pattern allows to stand at each place of its groups, one after another; lookaheads and classes stay as they are. */
+/** Expands the groups and alternatives of a pattern into separate patterns. Lookaheads and classes stay as they are. */
 function alternativesOf(pattern: string): string[] {
   const open = /(?<!\\)[(](?![?])/.exec(pattern);
   if (open === null) return [pattern];
@@ -317,7 +317,7 @@ describe("the import rules", async () => {
       [from.path, from.pathNot, to.path, to.pathNot]
         .flat()
         .flatMap(alternativesOf)
-        // What stands for a group of the other side's match.
+        // `$1` stands for a group that the other side of the rule matched.
         .map((pattern) => pattern.replace("$1", "[^/]+"))
         .filter((pattern) => !there.some((path) => new RegExp(pattern).test(path)))
         .map((pattern) => `${name}: ${pattern}`),

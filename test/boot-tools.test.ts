@@ -8,16 +8,16 @@ const folder = mkdtempSync(join(tmpdir(), "muster-tools-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
 
-/** Whether CI runs on a new machine shows only there, so at least the lists of what it installs must agree. */
+/** Only a new CI machine shows whether its packages are complete. This test at least compares the two lists of packages for the boots. */
 it.each([
   [".ci/run", /^boot_packages\(\) \{\n.*echo (.*); fi$/m],
   ["test/boot/README.md", /`apt-get install -y --no-install-recommends (.*)`/],
-])("%s installs every package that a boot runs something of", (path, list) => {
+])("%s installs every package whose tools a boot runs", (path, list) => {
   const packages = list.exec(read(path))?.[1]?.split(" ") ?? [];
   expect(packages).toEqual(expect.arrayContaining(Object.values(TOOLS)));
 });
 
-it("a boot is refused with what to install", () => {
+it("a boot without its tools fails and says what to install", () => {
   for (const tool of Object.keys(TOOLS).filter((one) => one !== "iptables")) writeFileSync(join(folder, tool), "");
   expect(() => requireTools(folder)).toThrow(/^A boot needs iptables, .*--no-install-recommends iptables$/);
   writeFileSync(join(folder, "iptables"), "");

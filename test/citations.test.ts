@@ -1,9 +1,9 @@
-/** Whatever cites something leads somewhere; and each form of citation is read, which planted ones prove. */
+/** All citations and links in the repository lead somewhere. Planted offences prove that each form of citation is checked. */
 import { describe, expect, it } from "vitest";
 import { citationOffences, decisionOffences, FORMS, linkOffences, type Text } from "./citations/citations.ts";
 import { repositoryOffences, repositoryTexts } from "./citations/repository.ts";
 
-/** Put together here, so that this file cites nothing itself. */
+/** Citations are assembled from parts, so that this file itself cites nothing. */
 const cite = (form: string, number: string): string => `${form} ${number}`;
 const DOCS = "docs";
 
@@ -34,7 +34,7 @@ describe("the repository", () => {
     },
   );
 
-  it("cites and links nothing that leads nowhere", () => {
+  it("has no citation and no link that leads nowhere", () => {
     expect(repositoryOffences(texts)).toEqual([]);
   });
 });
@@ -77,7 +77,7 @@ describe("a citation", () => {
     `${cite("state model", "3.2")}: ${cite("decision", "F1")})`,
     cite("maas", "2.11, trap 9"),
     "MAAS 3.5.12 and maas_machines 9",
-  ])("that leads somewhere is left alone: %s", (text) => {
+  ])("that leads somewhere is not reported: %s", (text) => {
     expect(offencesIn(text)).toEqual([]);
   });
 });
@@ -98,7 +98,7 @@ describe("a link", () => {
     expect(linked(text)).toEqual([expected]);
   });
 
-  it("to a file, a heading or another site is left alone", () => {
+  it("to a file, a heading or another site is not reported", () => {
     const text = "# A `b`, c\n[a](#a-b-c) [b](maas.md#211-network) [c](./spec/repair.md) [d](https://x.example/y.md)";
     expect(linked(text)).toEqual([]);
     expect(linked("## A\n## A\n[the second](#a-1)")).toEqual([]);
@@ -112,7 +112,7 @@ describe("a decision", () => {
   const decided = (path: string, page: string): string[] =>
     decisionOffences([...(list ? [list] : []), { path, text: page }]).map(({ what }) => what);
 
-  it("of all its parts is left alone", () => {
+  it("with all its parts is not reported", () => {
     expect(decided("docs/decisions/F1-breaker.md", text)).toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-/** What is declared for others to use is used: by production code, and not by tests alone. */
+/** Failure codes, MAAS calls, profile settings and move owners must be used by production code, not only by tests. */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -14,15 +14,15 @@ const CODE = globSync("{hub,shared,cloud-init}/**/*.ts", { cwd: ROOT })
 const isUsed = (use: RegExp, declared: RegExp): boolean =>
   CODE.some(({ path, text }) => !declared.test(path) && use.test(text));
 
-describe("by production code", () => {
-  it("each failure code is raised", () => {
+describe("production code uses", () => {
+  it("each failure code", () => {
     const codes = Object.values(FAILURES).flatMap((rule): readonly string[] => rule.codes);
     expect(codes).toContain("discovery_timeout");
     const unused = codes.filter((code) => !isUsed(new RegExp(`"${code}"`), /^shared[/]failures[.]ts$/));
     expect(unused).toEqual([]);
   });
 
-  it("each call of the MAAS port is made, by the probe, for the sync interval, or from outside the client", () => {
+  it("each call of the MAAS port, counting the client's own uses only in the probe and the sync interval", () => {
     const { text = "" } = CODE.find(({ path }) => path === "hub/maas/port.ts") ?? {};
     const port = text.slice(text.indexOf("export interface MaasPort {"), text.indexOf("\n}\n"));
     const calls = [...port.matchAll(/^ {2}(\w+)[(]/gm)].map(([, name = ""]) => name);
@@ -33,7 +33,7 @@ describe("by production code", () => {
     expect(unused).toEqual([]);
   });
 
-  it("each knob of a profile is read", () => {
+  it("each setting of a profile", () => {
     const knobs = Object.keys(ProfileCreate.shape);
     expect(knobs).toContain("boot_disk_pattern");
     const column = (knob: string): string => knob.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -42,7 +42,7 @@ describe("by production code", () => {
     expect(knobs.filter((knob) => !isUsed(readBy(knob), declared))).toEqual([]);
   });
 
-  it("each owner of a node's move makes one", () => {
+  it("each owner of a node's move", () => {
     const declared = /^hub[/]node[/]transitions[.]ts$/;
     const unused = MOVE_OWNERS.filter((owner) => !isUsed(new RegExp(`to: "\\w+", owner: "${owner}"`), declared));
     expect(unused).toEqual([]);

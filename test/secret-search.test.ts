@@ -24,18 +24,18 @@ describe("the search for secrets", () => {
       `in base64url after ${n}`,
       Buffer.from(`${"x".repeat(n)}${secret}`).toString("base64url"),
     ]),
-  ])("finds one %s", (_how, text) => {
+  ])("finds a secret %s", (_how, text) => {
     expect(search.leaksIn("here", text)).toMatchObject([{ secret: "a password", place: "here" }]);
   });
 
-  it("finds nothing elsewhere, and says what it does not see", () => {
+  it("finds nothing elsewhere, and misses a compressed secret", () => {
     const other = new SecretSearch().plant("another");
     expect(search.leaksIn("here", `${other} ${"Cnry password ".repeat(99)}`)).toEqual([]);
     expect(search.leaksIn("here", gzipSync(secret).toString("latin1"))).toEqual([]);
     expect(() => search.add("a pin", "1234")).toThrow("too short");
   });
 
-  it("never tells the secret itself", () => {
+  it("never repeats the secret itself", () => {
     expect(JSON.stringify(search.leaksIn("here", secret))).not.toContain(secret);
   });
 });

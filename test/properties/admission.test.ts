@@ -1,4 +1,4 @@
-/** Who of the hosts that wait may begin, over mixed queues of several profiles and sites, asked by several hubs at once (lifecycle 4.4). */
+/** Admission picks the right hosts from mixed queues of several profiles and sites while several hubs admit at once (lifecycle 4.4). */
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,10 +10,10 @@ import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
 const STATUSES = ["pending", "pending", "pending", "running", "compensating", "failed_retryable", "completed"] as const;
 interface Host {
   readonly id: string;
-  /** Index of the profile; each belongs to one site. */
+  /** The index of the host's profile. Each profile belongs to one site. */
   readonly profile: number;
   readonly status: (typeof STATUSES)[number];
-  /** When it was asked for, in minutes. */
+  /** The minute in which the onboarding was requested. */
   readonly minute: number;
 }
 const SITE_OF = [0, 0, 0, 1, 1];
@@ -21,8 +21,9 @@ const isBusy = (host: Host): boolean => host.status === "running" || host.status
 const byTurn = (a: Host, b: Host): number => a.minute - b.minute || (a.id < b.id ? -1 : Number(a.id > b.id));
 
 /**
- * The rule, one host at a time: it begins while its profile has fewer at work than the profile's limit, and its site fewer than the largest limit among
- * the profiles that have hosts at work or waiting there. One that may not yet is passed over.
+ * The admission rule, applied to one host at a time. A host begins while its profile has fewer busy hosts than the profile's limit. The host's site
+ * must also have fewer busy hosts than the largest limit among the profiles with busy or waiting hosts there. A host that may not begin yet is
+ * skipped.
  */
 function allowed(hosts: readonly Host[], limits: readonly number[]): Set<string> {
   const admitted = new Set<string>();
@@ -93,7 +94,7 @@ describe("admission", () => {
     minute: fc.nat(3),
   });
 
-  it("lets begin, whatever waits and runs, just those whom the site's and their profile's limits allow, each by one hub", async () => {
+  it("admits exactly the hosts that the limits of their site and profile allow, each by one hub", async () => {
     const queues = fc.tuple(
       fc.uniqueArray(host, { maxLength: 40, selector: (one) => one.id }),
       fc.tuple(...SITE_OF.map(() => fc.integer({ min: 1, max: 6 }))),
@@ -108,7 +109,7 @@ describe("admission", () => {
     );
   });
 
-  it("lets a wide profile's hosts begin behind the long queue of a narrow one", async () => {
+  it("admits the hosts of a wide profile although the long queue of a narrow profile is ahead of them", async () => {
     const [narrow, wide] = [waiting(0, 12, 0), waiting(1, 5, 1)];
     await stage([...narrow, ...wide], [1, 10, 1, 1, 1]);
     const begun = await byThreeHubs();
@@ -117,7 +118,7 @@ describe("admission", () => {
     expect(begun).toHaveLength(6);
   });
 
-  it("admits nobody where another hub is admitting, not even one who has come since and goes first", async () => {
+  it("admits nobody at a site where another hub is admitting, not even a new host with an earlier turn", async () => {
     const limits = [1, 1, 1, 1, 1];
     await stage(waiting(0, 2, 0), limits);
     await api.database.database.inTx(async (tx) => {
@@ -130,7 +131,7 @@ describe("admission", () => {
     expect(await admit()).toEqual([]);
   });
 
-  it("keeps every limit while hosts end and others begin, and comes to all of them, the narrow profile's before those behind it", async () => {
+  it("keeps every limit while hosts end and begin, and in the end admits every host of every profile", async () => {
     const limits = [1, 4, 2, 3, 1];
     const hosts = SITE_OF.flatMap((_, profile) => waiting(profile, 9, profile % 2));
     const wideForever = waiting(1, 60, 2);

@@ -14,7 +14,7 @@ import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-ri
 import { expectExplained, nextVerbOf } from "./converge.ts";
 import { Driver, plainly } from "./drive.ts";
 
-/** What can become of the agent's task that a drain or a remove owns, and how resume takes it up (state model 8). */
+/** The agent's task of a drain or a remove can be lost, expire or fail. These tests show how `resume` and `force` continue (state model 8). */
 let rig: OnboardingRig;
 let started = 0;
 beforeAll(async () => {
@@ -27,7 +27,7 @@ const ENDS = { drain: "retired", remove: "deleted" } as const;
 const STAGE = { drain: "drain_node", remove: "remove_gpuaas_node_record" } as const;
 
 const start = (mode: AgentMode) => decommission(rig, mode, `${mode}-${++started}`);
-/** `answers` decides whether the agent does what waits for it. */
+/** `answers` decides whether the simulated agent carries out its queued tasks. */
 const driver = (answers: () => boolean) =>
   new Driver(rig.test, workflowsOf(rig.services), async (id) => {
     if (answers()) await playDecommissionedAgent(rig, id);
@@ -39,11 +39,11 @@ const force = (id: WorkflowId) =>
     applyForce(tx, workflowsOf(rig.services), { workflowId: id, actor: "ann", role: "admin", reason: "gone for good" }),
   );
 
-/** Whether the engine has begun to try again. */
+/** The SQL condition says that the engine has already retried a stage of the workflow. */
 const isRetrying = (id: WorkflowId) =>
   sql`exists (select 1 from workflow_events e where e.workflow_id = ${id} and e.status = 'retrying')`;
 
-/** Drives until the task is queued and looked at once more, then lets `change` happen to it. */
+/** Drives the workflow until its task is queued and the stage has looked twice, then runs `change`. */
 async function untilQueued(mode: AgentMode, change: (id: WorkflowId, nodeId: NodeId) => Promise<void>) {
   const subject = await start(mode);
   let answers = false;
@@ -61,7 +61,7 @@ async function untilQueued(mode: AgentMode, change: (id: WorkflowId, nodeId: Nod
 }
 
 describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) => {
-  it("is queued once, however often the stage looks and resume is asked for", async () => {
+  it("is queued once, however often the stage looks or an operator resumes", async () => {
     const { subject, driven, at } = await untilQueued(mode, async (id) => {
       for (let clicks = 0; clicks < 3; clicks += 1) await driven.verb(id, "resume");
       expect(await tasksOf(id)).toHaveLength(1);
@@ -71,7 +71,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
     expect(await statusOf(subject.nodeId)).toBe(ENDS[mode]);
   });
 
-  it("is left alone while the agent holds a live lease", async () => {
+  it("is not touched while the agent holds a live lease", async () => {
     const { subject, driven, at } = await untilQueued(mode, async (id) => {
       await db()
         .update(tasks)
@@ -86,7 +86,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
     expect(await tasksOf(subject.id)).toHaveLength(1);
   });
 
-  it("is queued again when its lease is stale", async () => {
+  it("is queued again when its lease has expired", async () => {
     const { subject, driven, at } = await untilQueued(mode, async (id) => {
       await db()
         .update(tasks)
@@ -98,7 +98,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
     expect(await statusOf(subject.nodeId)).toBe(ENDS[mode]);
   });
 
-  it("is created anew when it was lost", async () => {
+  it("is created anew when its row is lost", async () => {
     const { subject, driven, at } = await untilQueued(mode, async (id) => {
       await db().delete(tasks).where(eq(tasks.workflowId, id));
     });
@@ -106,7 +106,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
     expect(await tasksOf(subject.id)).toHaveLength(1);
   });
 
-  it("is created anew by resume when it has expired or failed, and the failure says why", async () => {
+  it("is created anew by resume after it expired or failed, and the failure says why", async () => {
     for (const state of ["expired", "failed", "cancelled"] as const) {
       const { subject, driven, at } = await untilQueued(mode, async (id) => {
         await db()
@@ -114,7 +114,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
           .set({ state, finishedAt: sql`clock_timestamp()`, errorCode: "x", errorMessage: "the host said no" })
           .where(eq(tasks.workflowId, id));
       });
-      // The agent fails each of the engine's own tries as well.
+      // The agent also fails the tasks of the engine's own retries.
       const failing = new Driver(rig.test, driven.kinds, async (id) => {
         await db().execute(sql`
           update tasks set state = ${state}, finished_at = clock_timestamp(), error_message = 'the host said no'
@@ -139,7 +139,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
     }
   });
 
-  it("fails with the agent's absence when its time passed only where no agent had it or the agent is gone", async () => {
+  it("fails as agent_unreachable after its deadline only if no agent took it or the agent is gone", async () => {
     const expire = async (attempts: number, connected: boolean) => {
       const { subject, driven, at } = await untilQueued(mode, async (id, nodeId) => {
         await setConnected(rig, nodeId, connected);
@@ -148,7 +148,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
           .set({ state: "expired", attempts, finishedAt: sql`clock_timestamp()`, errorCode: "deadline_passed" })
           .where(eq(tasks.workflowId, id));
       });
-      // Nobody does the next ones either.
+      // No agent carries out the tasks of the engine's retries.
       const alone = new Driver(rig.test, driven.kinds, async (id) => {
         await db()
           .update(tasks)
@@ -162,7 +162,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
     expect(await expire(1, true)).toBe(mode === "drain" ? "drain_failed" : "uninstall_failed");
   });
 
-  it("fails with the agent's absence when nobody comes, and goes on by resume, or by force without it", async () => {
+  it("fails as agent_unreachable when no agent connects, and continues by resume or by force", async () => {
     for (const how of ["resume", "force"] as const) {
       const subject = await start(mode);
       await setConnected(rig, subject.nodeId, false);
@@ -184,14 +184,14 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
     }
   });
 
-  it("is not forced while a connected agent is at work", async () => {
+  it("is not forced while a connected agent works on it", async () => {
     const { subject, driven, at } = await untilQueued(mode, async (id) => {
       await expect(force(id)).rejects.toMatchObject({ code: "verb_not_allowed" });
     });
     expect((await driven.drive(subject.id, at)).status).toBe("completed");
   });
 
-  it("belongs to one operation at a time, also while that has failed", async () => {
+  it("belongs to one operation at a time, even after that operation failed", async () => {
     const subject = await start(mode);
     const again = rig.test.database.inTx((tx) =>
       startDecommission(
@@ -205,7 +205,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
   });
 });
 
-it("a remove that a connected agent refuses is forced once the node's certificates are revoked, as its next action says", async () => {
+it("a remove that a connected agent refuses is forced after its certificates are revoked, as the next action says", async () => {
   const subject = await start("remove");
   const refusing = new Driver(rig.test, workflowsOf(rig.services), async (id) => {
     await db()
@@ -219,7 +219,7 @@ it("a remove that a connected agent refuses is forced once the node's certificat
   await force(subject.id);
   expect((await refusing.drive(subject.id)).failureCode, "its word still counts").toBe("uninstall_failed");
   await rig.test.database.inTx((tx) => revokeCertificates(tx, subject.nodeId, "all", "it cannot be uninstalled"));
-  // As the gateway does on the revocation.
+  // The gateway ends the session when the certificates are revoked.
   await setConnected(rig, subject.nodeId, false);
   await force(subject.id);
   expect((await refusing.drive(subject.id)).status).toBe("completed");
@@ -227,7 +227,7 @@ it("a remove that a connected agent refuses is forced once the node's certificat
 });
 
 describe("a remove whose uninstall the hub has accepted", () => {
-  /** Accepted, and not yet finished by the hub. */
+  /** Drives a remove until the hub has accepted the uninstall's result but has not finished the workflow. */
   async function accepted() {
     const subject = await start("remove");
     const driven = driver(() => false);
@@ -236,7 +236,7 @@ describe("a remove whose uninstall the hub has accepted", () => {
     return { driven, ...subject };
   }
 
-  it.each(["cancel", "restart_clean"] as const)("goes on by resume after a %s that came too late", async (verb) => {
+  it.each(["cancel", "restart_clean"] as const)("continues by resume after a %s that came too late", async (verb) => {
     const { driven, id, nodeId } = await accepted();
     await driven.verb(id, verb);
     const end = await driven.drive(id);
@@ -248,7 +248,7 @@ describe("a remove whose uninstall the hub has accepted", () => {
     expect(await statusOf(nodeId)).toBe("deleted");
   });
 
-  it("is told as too late, not as what it had failed with before", async () => {
+  it("fails as uninstall_accepted after a late cancel, not with its earlier failure", async () => {
     const { driven, id } = await accepted();
     await driven.verb(id, "mark_manual_intervention");
     await driven.verb(id, "cancel");

@@ -15,7 +15,7 @@ import { until } from "../support/until.ts";
 import { Driver, plainly } from "./drive.ts";
 import { machineOf } from "./scenarios.ts";
 
-/** What a cancelled onboarding leaves of its node: nothing that nobody owns, and no way in for its agent. */
+/** A cancelled onboarding leaves no node without an owner, and no credential with which the agent could connect. */
 let rig: OnboardingRig;
 let withAgent: Driver;
 let withoutAgent: Driver;
@@ -46,7 +46,7 @@ const waysIn = async (nodeId: NodeId) => ({
 });
 const NONE = { tokens: 0, certificates: 0, userData: false };
 
-/** Does something once, when the row has come to the stage. */
+/** Runs `act` once, when the workflow has reached the stage. */
 const onceAt = (stage: OnboardingStage, act: () => Promise<unknown>): Parameters<Driver["drive"]>[1] => {
   let acted = false;
   return (row) => async (look) => {
@@ -67,7 +67,7 @@ async function cancelledAt(stage: OnboardingStage, n: number, driver: Driver) {
   if (machine === undefined) throw new Error("no machine was found");
   return { ...started, end, machine };
 }
-/** A cancel says what it leaves in MAAS, and what is to be done about it. */
+/** Expects that the cancelled workflow names the machine that stays deployed in MAAS, and says what to do about it. */
 function expectTold(
   { end, machine }: Pick<Awaited<ReturnType<typeof cancelledAt>>, "end" | "machine">,
   whose: string,
@@ -79,7 +79,7 @@ function expectTold(
   expect(end.failureMessage).toContain(`(${machine.systemId}) is still 'Deployed' in MAAS and ${whose}`);
   expect(end.nextAction).toMatch(/release/);
 }
-/** With all that the user owns, as MAAS does it. */
+/** Renames the MAAS user and the owner of all its machines, as MAAS does. */
 function renameUser(to: string): void {
   const { users, machines } = rig.maas.sim.region.state;
   const [user] = users;
@@ -109,7 +109,7 @@ async function onboardedOnceReleased(n: number, systemId: string): Promise<void>
 }
 
 describe("an onboarding that is cancelled after the deploy", () => {
-  it("leaves no node where the agent never enrolled, and the host deployed", async () => {
+  it("deletes the node if the agent never enrolled, and leaves the host deployed", async () => {
     const left = await cancelledAt("ensure_hardware_sync_configured", 1, withoutAgent);
     const { nodeId, machine } = left;
     expectTold(left, "our MAAS user's");
@@ -119,7 +119,7 @@ describe("an onboarding that is cancelled after the deploy", () => {
     await onboardedOnceReleased(1, machine.systemId);
   });
 
-  it("quarantines a node whose agent has enrolled, and it is drained and removed like any other", async () => {
+  it("quarantines a node whose agent has enrolled; the node is then drained and removed as usual", async () => {
     const { nodeId, machine } = await cancelledAt("wait_for_hardware_sync_healthy", 2, withAgent);
     expect(await nodeOf(nodeId)).toMatchObject({ status: "quarantined" });
     expect(await waysIn(nodeId)).toEqual(NONE);
@@ -133,17 +133,17 @@ describe("an onboarding that is cancelled after the deploy", () => {
   });
 });
 
-describe("an onboarding whose machine is another user's by its name", () => {
-  it("goes on where our MAAS user was renamed in the middle of the deploy", async () => {
+describe("an onboarding whose machine has another owner name in MAAS", () => {
+  it("continues when our MAAS user is renamed during the deploy", async () => {
     const { id } = await rig.start(6);
     const rename = onceAt("wait_for_deployed", async () => renameUser("renamed-once"));
     expect((await withAgent.drive(id, rename)).status, await withAgent.story(id)).toBe("completed");
   });
 
-  it("is cancelled under the new name as well: nothing of the deploy stays", async () => {
+  it("takes the whole deploy back when it is cancelled after our MAAS user was renamed", async () => {
     const { id } = await rig.start(7);
     let cancelled = false;
-    // Before the onboarding has seen that the deploy is over.
+    // The cancel comes before the onboarding has seen that the deploy is over.
     const impatient = new Driver(rig.test, withAgent.kinds, async () => {
       if (cancelled || (await readWorkflow(db(), id))?.stage !== "wait_for_deployed") return;
       cancelled = true;
@@ -159,7 +159,7 @@ describe("an onboarding whose machine is another user's by its name", () => {
     expect(machineOf(rig, end)).toMatchObject({ status: 4, owner: null });
   });
 
-  it("is somebody else's where it is, and a cancel says that the host was left to them", async () => {
+  it("fails when the machine belongs to another user, and its cancel says that the host stays with that user", async () => {
     const { id } = await rig.start(8);
     const taken = onceAt("ensure_hardware_sync_configured", async () => {
       const row = await readWorkflow(db(), id);
@@ -183,15 +183,15 @@ describe("an onboarding whose machine is another user's by its name", () => {
   });
 });
 
-describe("a node that was left enrolling", () => {
-  /** As an older hub left it: its onboarding is over, and its agent may be connected. */
+describe("a node left in enrolling", () => {
+  /** An older hub left this state: the onboarding is over, the node is still `enrolling`, and its agent may be connected. */
   async function leftEnrolling(n: number) {
     const left = await cancelledAt("wait_for_hardware_sync_healthy", n, withAgent);
     await db().update(nodes).set({ status: "enrolling" }).where(eq(nodes.id, left.nodeId));
     return left;
   }
 
-  it("is drained by way of quarantine once no onboarding holds it", async () => {
+  it("is quarantined and then drained once no onboarding holds it", async () => {
     const { nodeId } = await leftEnrolling(3);
     await setConnected(rig, nodeId, false);
     await forcedThrough(nodeId, "drain");
@@ -218,7 +218,7 @@ describe("a node that was left enrolling", () => {
     expect(end.status).toBe("completed");
   });
 
-  it("gets no new identity by an onboarding that comes too late for it", async () => {
+  it("gets no new identity from an onboarding when it was quarantined in the meantime", async () => {
     const { nodeId, hostname, machine } = await leftEnrolling(5);
     await (await rig.services.maas(rig.siteId)).release(machine.systemId, { comment: "by a person" });
     await until("the machine to be Ready", () => machine.status === 4 || undefined);

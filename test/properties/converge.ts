@@ -6,30 +6,35 @@ import { type Failure, type FailureClass, ruleOf } from "../../shared/failures.t
 import { type Driver, plainly } from "./drive.ts";
 import { countedOf, machineOf, type Scenario, type Stagecraft, type Subject, systemIdOf } from "./scenarios.ts";
 
-/** Something that goes wrong while a workflow is at one stage. */
+/** A fault that happens while a workflow is at one stage. */
 export interface Trouble {
-  /** Called once, before the stage's first look. False: there is nothing that could go wrong so. */
+  /** `runWithTrouble` calls `arm` once, before the first look of the stage. It returns false if the fault cannot happen at the stage. */
   arm(craft: Stagecraft, row: WorkflowRow): boolean;
-  /** Called when the stage was left or the row has ended. True: it went wrong. */
+  /** `runWithTrouble` calls `lift` when the workflow has left the stage or ended. It returns true if the fault did happen. */
   lift(craft: Stagecraft, row: WorkflowRow): boolean;
-  /** Classes that may end the run; an empty list: it must get through by itself. */
+  /** The run may end with these failure classes. With an empty list the run must complete by itself. */
   readonly endsIn: readonly FailureClass[];
 }
 
 export interface Told {
   readonly subject: Subject;
   readonly driver: Driver;
-  /** Whether the trouble was met at all. */
+  /** True if the fault happened during the run. */
   readonly met: boolean;
-  /** The row when it ended first; where nothing was met, as it was left. */
+  /** The row when it first ended, or when the test stopped because the fault did not happen. */
   readonly end: WorkflowRow;
 }
 
 /**
- * Starts a subject, lets the trouble happen at the stage, and drives until the row ends. When the stage is over and nothing was met, neither
- * will be: it is an undisturbed run, which each scenario has one of, and is left there.
+ * Starts a workflow, arms the fault at the stage, and drives until the row ends. If the stage ends without the fault, the row is abandoned, because
+ * another test covers the undisturbed run.
  */
-export async function suffer(craft: Stagecraft, scenario: Scenario, stage: string, trouble: Trouble): Promise<Told> {
+export async function runWithTrouble(
+  craft: Stagecraft,
+  scenario: Scenario,
+  stage: string,
+  trouble: Trouble,
+): Promise<Told> {
   const { subject, driver } = await craft.start(scenario);
   let phase = "before" as "before" | "during" | "after";
   let met = false;
@@ -52,7 +57,7 @@ export async function suffer(craft: Stagecraft, scenario: Scenario, stage: strin
   return { subject, driver, met, end };
 }
 
-/** Nobody works on it again, and it holds no place that others wait for. */
+/** Ends the row so that no hub works on it and it holds no subject that others wait for. */
 async function leave(craft: Stagecraft, { id, status, failureMessage }: WorkflowRow): Promise<void> {
   expect(status, failureMessage ?? "").toMatch(/^(running|completed)$/);
   const { db } = craft.rig.test.database;
@@ -63,7 +68,7 @@ async function leave(craft: Stagecraft, { id, status, failureMessage }: Workflow
     .where(eq(workflows.id, id));
 }
 
-/** A failed row says everything that an operator needs (lifecycle 4.12). */
+/** Expects that a failed row says everything that an operator needs (lifecycle 4.12). */
 export function expectExplained(craft: Stagecraft, row: WorkflowRow, endsIn: readonly FailureClass[]): void {
   expect(row.status).toMatch(/^failed_/);
   expect(endsIn, `${row.failureClass}/${row.failureCode}: ${row.failureMessage}`).toContain(row.failureClass);
@@ -80,7 +85,7 @@ export function expectExplained(craft: Stagecraft, row: WorkflowRow, endsIn: rea
 export const nextVerbOf = (row: WorkflowRow) =>
   ruleOf({ class: row.failureClass, code: row.failureCode, evidence: row.evidence } as Failure).nextVerb;
 
-/** What an operator does in the morning: the verb that the failure recommends, and a clean restart where that was not enough. */
+/** Acts as an operator would: first the verb that the failure recommends, then a clean restart if that verb did not help. */
 export async function recover(told: Told): Promise<WorkflowRow> {
   const { driver, subject } = told;
   let row = told.end;
@@ -91,7 +96,7 @@ export async function recover(told: Told): Promise<WorkflowRow> {
   return row;
 }
 
-/** The row got through, and MAAS was asked for nothing twice that was not taken back. */
+/** Expects that the row completed, and that MAAS counts no more commissions and lasting deploys than in an undisturbed run. */
 export async function expectConverged(
   craft: Stagecraft,
   scenario: Scenario,
@@ -103,14 +108,16 @@ export async function expectConverged(
   await scenario.expectEnd(craft.rig, subject);
   const { commission, deploy, release, abort } = countedOf(craft.rig, end);
   expect(commission, await driver.story(subject.id)).toBeLessThanOrEqual(scenario.outside.commission);
-  // A release by somebody else is not among what MAAS counted of us.
+  // MAAS counts only our own releases, not a release by another user.
   const kept = deploy - release - abort;
   const wanted = scenario.outside.deploy - scenario.outside.release - scenario.outside.abort;
   expect(kept, `deploys that were not taken back\n${await driver.story(subject.id)}`).toBeGreaterThanOrEqual(wanted);
   expect(kept, await driver.story(subject.id)).toBeLessThanOrEqual(released === "by us" ? wanted : wanted + 1);
 }
 
-/** Counts what the suite generated; printed at the end of each file. Each that was met has converged, or its test has failed. */
+/**
+ * Counts the generated cases and prints the totals at the end of each file. Every case whose fault happened has converged, or its test has failed.
+ */
 export class Tally {
   #met = 0;
   #notMet = 0;

@@ -18,13 +18,13 @@ afterAll(() => rig?.close());
 const db = () => rig.test.database.db;
 const start = (profileId?: ProfileId) => rig.start(++boxes, profileId);
 
-/** A driver whose world is told what the row is before each look. */
+/** Makes a driver that passes the current row to `play` before each look. */
 const driverWith = (play: (row: WorkflowRow) => Promise<unknown>): Driver =>
   new Driver(rig.test, workflowsOf(rig.services), async (id) => {
     const row = await readWorkflow(db(), id);
     if (row !== null) await play(row);
   });
-/** As if so much time had passed since the undoing of its stage began. */
+/** Moves the start of the stage's compensation into the past. */
 const ageUndoing = (id: WorkflowId, seconds: number) =>
   db()
     .update(workflows)
@@ -33,7 +33,7 @@ const ageUndoing = (id: WorkflowId, seconds: number) =>
         to_jsonb((${workflows.compensation} ->> 'startedAt')::timestamptz - make_interval(secs => ${seconds})))`,
     })
     .where(and(eq(workflows.id, id), sql`${workflows.compensation} ->> 'startedAt' is not null`));
-/** As if so much time had passed since the stage was entered. */
+/** Moves the entry into the stage, and its deadline, into the past. */
 const age = (id: WorkflowId, seconds: number) =>
   db()
     .update(workflows)
@@ -60,7 +60,7 @@ describe("a place among the parallel deploys of a profile", () => {
     return { free: () => db().delete(workflowSubjects).where(eq(workflowSubjects.subject, subject)) };
   }
 
-  it("is found by every host of a batch at once while there are enough", async () => {
+  it("is found at once by every host of a batch while places are left", async () => {
     const profileId = await rig.addProfile("roomy", { deploy_max_parallel: 4 });
     const hosts = [await start(profileId), await start(profileId), await start(profileId), await start(profileId)];
     const taken = await Promise.all(
@@ -74,7 +74,7 @@ describe("a place among the parallel deploys of a profile", () => {
       .where(like(workflowSubjects.subject, `deploy-slot:${profileId}/%`));
   });
 
-  it("is not taken by a run that has lost the row", async () => {
+  it("is not taken by a run that has lost its lease on the row", async () => {
     const { id } = await start(await onePlace("fenced"));
     const driver = driverWith(async () => undefined);
     let lost = false;
@@ -89,11 +89,11 @@ describe("a place among the parallel deploys of a profile", () => {
     expect(lost).toBe(true);
   });
 
-  it("is given back by whoever begins again from the top", async () => {
+  it("is given back by a workflow that restarts clean", async () => {
     const { id } = await start(await onePlace("restarted"));
     const driver = driverWith(async (row) => {
       await rig.playAgent(row.id);
-      // Whether the deploy call that nobody heard of went out shows in MAAS within half a minute.
+      // The outcome of a deploy call whose answer was lost shows in MAAS within half a minute.
       if (row.status === "compensating") await ageUndoing(row.id, 60);
     });
     let held = 0;
@@ -112,7 +112,7 @@ describe("a place among the parallel deploys of a profile", () => {
     expect(end.status, await driver.story(id)).toBe("completed");
   });
 
-  it("may be waited for longer than a deploy may take, and the deploy's time begins when it is free", async () => {
+  it("may be waited for longer than a deploy may take, and the deploy's own time starts when the place is free", async () => {
     const profileId = await onePlace("patient");
     const taken = await takenBySomebody(profileId);
     const { id } = await start(profileId);
@@ -129,7 +129,7 @@ describe("a place among the parallel deploys of a profile", () => {
     expect(end.status, await driver.story(id)).toBe("completed");
   });
 
-  it("that never becomes free is told as what it is, with the machine still Ready", async () => {
+  it("fails as deploy_place_timeout when no place becomes free, and leaves the machine Ready", async () => {
     const profileId = await onePlace("impatient");
     const taken = await takenBySomebody(profileId);
     const { id } = await start(profileId);

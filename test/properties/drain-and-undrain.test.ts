@@ -12,7 +12,10 @@ import { setConnected } from "../support/node-in-service.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { Driver } from "./drive.ts";
 
-/** Whom a host lets in must follow what its node is: a drain closes it, and what takes the drain back opens it, in that order. */
+/**
+ * A host admits logins according to its node's state. A drain closes the host. Cancelling the drain opens the host again, and the agent must do both
+ * in that order.
+ */
 let rig: OnboardingRig;
 let started = 0;
 beforeAll(async () => {
@@ -51,7 +54,7 @@ async function untilTask(driven: Driver, id: WorkflowId): Promise<void> {
   throw new Error(`no drain was queued\n${await driven.story(id)}`);
 }
 
-/** What the hub offers the node's agent next. */
+/** Returns the task that the hub offers the node's agent next. */
 async function offered(nodeId: NodeId): Promise<Task> {
   const [task] = await claimTasks(db(), [nodeId]);
   if (task === undefined) throw new Error("nothing is offered");
@@ -66,7 +69,7 @@ const UNMARK_FAILED = {
   errorMessage: "The file system is read-only",
   delaySeconds: 3_600,
 } as const;
-/** A pause before the next try is over at once. */
+/** Ends the pause before the next retry of the node's tasks. */
 const noPauses = (nodeId: NodeId) => db().update(tasks).set({ notBefore: sql`now()` }).where(eq(tasks.nodeId, nodeId));
 
 async function start() {
@@ -76,7 +79,7 @@ async function start() {
   return { driven, ...subject };
 }
 
-/** A drain that the agent had begun and that was cancelled; its undrain has failed once and waits for its next try. */
+/** Cancels a drain that the agent had begun. The undrain has failed once and waits for its retry. */
 async function withUndrainThatWaits() {
   const subject = await start();
   const { driven, id, nodeId } = subject;
@@ -90,8 +93,8 @@ async function withUndrainThatWaits() {
   return subject;
 }
 
-describe("an undrain that is not done yet", () => {
-  it("is given up when the node is drained anew, so that it never opens a retired host", async () => {
+describe("an undrain that waits for its retry", () => {
+  it("is dropped when the node is drained anew, so it never opens a retired host", async () => {
     const { driven, nodeId } = await withUndrainThatWaits();
     const again = await drainAgain(nodeId);
     await untilTask(driven, again);
@@ -102,7 +105,7 @@ describe("an undrain that is not done yet", () => {
     expect(await statusOf(nodeId)).toBe("retired");
   });
 
-  it("is queued anew when that drain is cancelled before its agent heard of it", async () => {
+  it("is queued anew when the new drain is cancelled before its agent heard of it", async () => {
     const { driven, nodeId } = await withUndrainThatWaits();
     const again = await drainAgain(nodeId);
     await untilTask(driven, again);
@@ -112,7 +115,7 @@ describe("an undrain that is not done yet", () => {
   });
 });
 
-it("a remove that is cancelled leaves its retired host closed", async () => {
+it("a cancelled remove leaves the retired host closed", async () => {
   const { driven, id, nodeId } = await start();
   await ends(await offered(nodeId), DRAINED);
   await driven.drive(id);
@@ -128,7 +131,7 @@ it("a remove that is cancelled leaves its retired host closed", async () => {
 describe("a forced drain", () => {
   const FORCED = { reason: "old", deadline_seconds: 0, force: true };
 
-  it("replaces the one that a connected agent is at: whoever is logged in is told to go at once", async () => {
+  it("replaces the drain that a connected agent works on, and tells users to log out at once", async () => {
     const { driven, id, nodeId } = await start();
     const patient = await offered(nodeId);
     expect(patient.input).toMatchObject({ force: false });
@@ -138,21 +141,22 @@ describe("a forced drain", () => {
     await ends(patient, CANCELLED);
     const forced = await offered(nodeId);
     expect(forced).toMatchObject({ type: "node.drain", input: FORCED });
-    // Looking again and again replaces it no more.
+    // Further looks do not replace the forced drain again.
     for (let looks = 0; looks < 3; looks += 1) await driven.step(id);
     await ends(forced, DRAINED);
     expect((await driven.drive(id)).status).toBe("completed");
     expect(await statusOf(nodeId)).toBe("retired");
   });
 
-  it("goes on without an agent that is away, and closes the host when that comes back", async () => {
+  it("completes while the agent is away, and closes the host when the agent comes back", async () => {
     const { driven, id, nodeId } = await start();
     const patient = await offered(nodeId);
     await setConnected(rig, nodeId, false);
     await force(id);
     expect((await driven.drive(id)).status).toBe("completed");
     expect(await statusOf(nodeId)).toBe("retired");
-    // The agent hears that the drain that it was at is over, which opens the host, and is given the forced one.
+    // The returning agent first hears that its old drain is over, which opens the host. After the end of the old drain, the hub offers the agent the
+    // forced drain.
     await ends(patient, CANCELLED);
     const forced = await offered(nodeId);
     expect(forced).toMatchObject({ type: "node.drain", input: FORCED });
@@ -161,7 +165,7 @@ describe("a forced drain", () => {
   });
 });
 
-it("a drain that takes over a node from an operation that is gone gives it back as that one found it", async () => {
+it("a drain that takes a node over from a lost operation restores the status that the lost operation had found", async () => {
   const { driven, id, nodeId } = await start();
   await driven.verb(id, "cancel");
   await driven.drive(id);
@@ -170,7 +174,7 @@ it("a drain that takes over a node from an operation that is gone gives it back 
   );
   const first = await drainAgain(nodeId);
   await untilTask(driven, first);
-  // What no path of the hub leaves behind: the operation is over, and nobody has settled its node.
+  // No path of the hub leaves this state: the operation is over, but its node still has the status `draining`.
   await db().update(workflows).set({ status: "cancelled" }).where(eq(workflows.id, first));
   await db().delete(workflowSubjects).where(eq(workflowSubjects.workflowId, first));
   expect(await statusOf(nodeId)).toBe("draining");

@@ -13,19 +13,19 @@ import type { Workflow } from "../../hub/workflows/engine/workflow.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import type { TestDatabase } from "../support/database.ts";
 
-/** One look of one hub; what it says is committed by `commit`, or lost with the hub. */
+/** A look of one hub at a workflow. `commit` stores the result of `run`. Without a commit the result is lost, as when the hub dies. */
 export interface Look {
   readonly row: ClaimedWorkflow;
   run(): Promise<{ commit(): Promise<boolean> }>;
 }
-/** How one look goes. */
+/** Decides how one look goes, for example that its hub dies before the commit. */
 export type Interrupt = (look: Look) => Promise<void>;
 
 export const plainly: Interrupt = async (look) => {
   expect(await (await look.run()).commit()).toBe(true);
 };
 
-/** What waits for MAAS or the secret store to be back has waited: its clock stands as much later as it meant to wait. */
+/** Simulates the wait of a workflow while MAAS or the secret store is away. The timestamps of the workflow move into the past by the planned wait. */
 const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
   db.execute(sql`
     with waits as (
@@ -41,16 +41,16 @@ const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
           ((compensation ->> 'startedAt')::timestamptz - waits.for) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end
     from waits where w.id = waits.id`);
 
-/** More looks than any workflow needs, faults and all. */
+/** No workflow needs more looks than this, even with faults. */
 const MOST_LOOKS = 2000;
 
-/** Drives rows through the engine's own steps, one look at a time, with time passing as fast as the test can. */
+/** Drives rows through the engine's own steps, one look at a time. Time passes as fast as the test can make it. */
 export class Driver {
   readonly kinds: readonly Workflow[];
   readonly #test: TestDatabase;
   readonly #play: (id: WorkflowId) => Promise<void>;
 
-  /** `play` does what the world outside would have done by now. */
+  /** `play` simulates what MAAS and the agent would have done by this time. */
   constructor(test: TestDatabase, kinds: readonly Workflow[], play: (id: WorkflowId) => Promise<void>) {
     this.#test = test;
     this.kinds = kinds;
@@ -68,7 +68,7 @@ export class Driver {
   }
 
   async claim(id: WorkflowId): Promise<Look> {
-    // Due and unheld, whatever the row waits for.
+    // Makes the row due and without a lease, whatever it waits for.
     await this.#db
       .update(workflows)
       .set({ wakeAt: sql`now()`, leaseOwner: null, leaseUntil: null })
@@ -97,21 +97,21 @@ export class Driver {
     };
   }
 
-  /** One look, as `drive` makes them. */
+  /** Makes one look without a fault, as `drive` does. */
   async step(id: WorkflowId): Promise<void> {
     const row = await readWorkflow(this.#db, id);
     if (row?.status === "pending") await this.#admit(id);
     await plainly(await this.claim(id));
   }
 
-  /** Drives the row until it ends; `at` decides how each look goes, and by null that there is none any more. */
+  /** Drives the row until it ends. `at` decides how each look goes. Driving stops when `at` returns null. */
   async drive(id: WorkflowId, at: (row: WorkflowRow) => Interrupt | null = () => plainly): Promise<WorkflowRow> {
     for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
       const row = await readWorkflow(this.#db, id);
       if (row === null) throw new Error("the row is gone");
       if (isEnded(row.status)) return row;
       if (row.status === "pending") {
-        // Read again, so that `at` is asked about the first stage's first look as about any other.
+        // The loop reads the row again, so `at` is also called for the first look of the first stage.
         await this.#admit(id);
         continue;
       }
@@ -120,7 +120,7 @@ export class Driver {
       if (interrupt === null) return row;
       await interrupt(await this.claim(id));
       await passAbsence(this.#db, id);
-      // The simulated region works in the same process, by timers.
+      // The simulated region runs in this process by timers, so the loop lets its timers fire.
       await new Promise((resolve) => setImmediate(resolve));
     }
     throw new Error(`the workflow never ended\n${await this.story(id)}`);
@@ -135,7 +135,7 @@ export class Driver {
     await this.#test.database.inTx((tx) => applyVerb(tx, this.kinds, { workflowId, verb, ...who }));
   }
 
-  /** Everything that happened to the row, for the message of a failed assertion. */
+  /** Returns everything that happened to the row, for the message of a failed assertion. */
   async story(id: WorkflowId): Promise<string> {
     const events = await listStageEvents(this.#db, id);
     return events.map((event) => `${event.stage} ${event.status}: ${event.message}`).join("\n");

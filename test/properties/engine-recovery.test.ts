@@ -10,7 +10,7 @@ import { insertToy, ToyFailure, type ToyStage, toyStage, toyWorkflow } from "../
 import { until } from "../support/until.ts";
 
 const engine = useToyEngine();
-/** A stage whose first run lasts until it may proceed, and ends so; later runs are done. */
+/** Makes a stage whose first run waits for `proceed` and returns `first`. Later runs of the stage return done. */
 function heldStage(name: string, first: Awaited<ReturnType<ToyStage["run"]>>) {
   const [entered, proceed] = [gate(), gate()];
   const undone: string[] = [];
@@ -33,11 +33,11 @@ function heldStage(name: string, first: Awaited<ReturnType<ToyStage["run"]>>) {
 
 const done: ToyStage["run"] = async () => ({ kind: "done", message: "done" });
 
-describe("failing, timing out and undoing", () => {
+describe("the engine after a failure, a timeout or a cancel", () => {
   const transient = failure("upstream_transient", "maas_bad_answer", "odd");
   const fatal = failure("deploy_cloud_init_failure", "deploy_failed", "no");
 
-  it("retries what a stage threw, then ends as its class says", async () => {
+  it("retries when a stage throws, then ends as the failure class says", async () => {
     let runs = 0;
     const workflow = toyWorkflow([
       toyStage("one", async () => {
@@ -54,7 +54,7 @@ describe("failing, timing out and undoing", () => {
     expect(await engine.events(id)).toEqual(["one started", "one retrying", "one retrying", "one failed"]);
   });
 
-  it("makes a refusal inside a stage's commit a failure of the stage, with nothing of it written", async () => {
+  it("turns a refusal inside a stage's commit into a failure of the stage, and writes nothing of the commit", async () => {
     const workflow = toyWorkflow([
       toyStage("one", async () => ({
         kind: "done",
@@ -76,7 +76,7 @@ describe("failing, timing out and undoing", () => {
     expect(Number(rows[0]?.n)).toBe(0);
   });
 
-  it("times a wait out, but adopts a late success", async () => {
+  it("times out a wait, but adopts a late success", async () => {
     const waiting = { kind: "wait", reason: "x", seconds: 0.01 } as const;
     let late = false;
     const timeout = { seconds: () => 0.05, failure: () => transient };
@@ -100,7 +100,7 @@ describe("failing, timing out and undoing", () => {
     expect(late).toBe(true);
   });
 
-  it("undoes in reverse order, waits meanwhile, and ends with the failure", async () => {
+  it("compensates in reverse order, can wait while doing so, and ends with the failure", async () => {
     const undone: string[] = [];
     let looks = 0;
     const undo = (name: string): Partial<ToyStage> => ({
@@ -127,7 +127,7 @@ describe("failing, timing out and undoing", () => {
     ]);
   });
 
-  it("makes what an undoing's own commit refuses a failure of the undoing: tried again, and over at its deadline", async () => {
+  it("retries a compensation whose own commit is refused, until the compensation's deadline", async () => {
     let tries = 0;
     const refusing = toyStage("one", async () => ({ kind: "failed", failure: fatal }), {
       overrides: { deploy_cloud_init_failure: { retry: "never" } },
@@ -153,7 +153,7 @@ describe("failing, timing out and undoing", () => {
     expect(await engine.events(id)).toContain("one retrying");
   });
 
-  it("lets a cancel during a call take effect at its commit: what was gathered is kept, then undone", async () => {
+  it("applies a cancel during a call at the call's commit: the result is kept and then compensated", async () => {
     const entered = gate();
     const proceed = gate();
     let seen: number | undefined;
@@ -184,7 +184,7 @@ describe("failing, timing out and undoing", () => {
     expect(seen).toBe(42);
   });
 
-  it("lets restart_clean and a freeze wait for the call under way too, and undoes what it did", async () => {
+  it("delays restart_clean and a freeze until the current call ends, then compensates its result", async () => {
     const one = heldStage("one", { kind: "done", message: "created", patch: { value: 42 } });
     const two = toyStage("two", async () => ({ kind: "wait", reason: "for ever", seconds: 60 }));
     const workflow = toyWorkflow([one.stage, two]);
@@ -203,7 +203,7 @@ describe("failing, timing out and undoing", () => {
     expect(await readWorkflow(engine.db(), id)).toMatchObject({ stopRequest: null });
   });
 
-  it("cancels what fails, or begins to be undone, in the run that the cancel waited for", async () => {
+  it("cancels a workflow that fails in the same run that the cancel waited for", async () => {
     for (const failed of [fatal, failure("hardware_mismatch", "boss_disk_missing", "no disk")]) {
       const ends: string[] = [];
       const one = heldStage("one", { kind: "failed", failure: failed, patch: { value: 7 } });
@@ -223,7 +223,7 @@ describe("failing, timing out and undoing", () => {
     }
   });
 
-  it("carries out what a dead hub did not live to, without running the stage again", async () => {
+  it("carries out a verb that a dead hub left pending, without running the stage again", async () => {
     let runs = 0;
     const one = toyStage("one", async () => {
       runs += 1;
@@ -242,7 +242,7 @@ describe("failing, timing out and undoing", () => {
     expect(runs).toBe(0);
   });
 
-  it("heeds a cancel that a hub of an older version has written", async () => {
+  it("obeys a cancel that a hub of an older version has written", async () => {
     const workflow = toyWorkflow([toyStage("one", async () => ({ kind: "wait", reason: "for ever", seconds: 60 }))]);
     const id = await insertToy(engine.db(), "one");
     await engine.db().update(workflows).set({ cancelRequestedAt: sql`now()` }).where(eq(workflows.id, id));
@@ -251,8 +251,8 @@ describe("failing, timing out and undoing", () => {
   });
 });
 
-describe("operator verbs", () => {
-  it("takes a failed workflow up again at its stage, once under a double click, with an audit row for each", async () => {
+describe("the engine on operator verbs", () => {
+  it("retries a failed workflow at its stage, once under a double click, with an audit row per click", async () => {
     let healed = false;
     const one = toyStage("one", async ({ reentered }) =>
       healed
@@ -280,7 +280,7 @@ describe("operator verbs", () => {
     expect(audits.map((row) => (row.details as { effect: string }).effect)).toEqual(["retry_stage", "already"]);
   });
 
-  it("undoes and begins again from nothing on restart_clean", async () => {
+  it("compensates everything and starts from the first stage on restart_clean", async () => {
     let attempts = 0;
     const one = toyStage("one", async () => ({ kind: "done", message: "made", patch: { value: 1 } }), {
       compensate: async (_context, cause) => ({ kind: "done", message: `undone by ${cause}` }),
@@ -299,7 +299,7 @@ describe("operator verbs", () => {
     expect((await listStageEvents(engine.db(), id)).map((event) => event.message)).toContain("undone by restart");
   });
 
-  it("ends as reconciled when the stage adopts what it finds", async () => {
+  it("ends as reconciled when the stage adopts an existing result", async () => {
     let there = false;
     const one = toyStage(
       "one",
@@ -320,7 +320,7 @@ describe("operator verbs", () => {
     await engine.reach(id, "reconciled");
   });
 
-  it("undoes what was done when it is cancelled or restarted while it waits for its place again", async () => {
+  it("compensates a workflow that is cancelled or restarted while it is pending again after a retry", async () => {
     const undone: string[] = [];
     const one = toyStage("one", async () => ({ kind: "done", message: "made", patch: { value: 1 } }), {
       compensate: async ({ state }, cause) => {
@@ -349,7 +349,7 @@ describe("operator verbs", () => {
     expect(undone.sort()).toEqual(["cancel 1", "restart 1"]);
   });
 
-  it("ends as reconciled also when it is told to adopt while it waits for its place again", async () => {
+  it("ends as reconciled when adopt is asked for while the workflow is pending again after a resume", async () => {
     let healed = false;
     const one = toyStage("one", async () =>
       healed
@@ -368,7 +368,7 @@ describe("operator verbs", () => {
     await engine.reach(id, "reconciled");
   });
 
-  it("refuses what the table refuses", async () => {
+  it("refuses the verbs that the verb table forbids", async () => {
     const workflow = toyWorkflow([toyStage("one", done)]);
     const id = await insertToy(engine.db(), "one");
     engine.run(workflow);

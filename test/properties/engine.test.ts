@@ -13,7 +13,7 @@ const engine = useToyEngine();
 const done: ToyStage["run"] = async () => ({ kind: "done", message: "done" });
 
 describe("the runner", () => {
-  it("moves a workflow through its stages, each commit with its events and hooks", async () => {
+  it("moves a workflow through its stages, and each commit writes its events and runs its hooks", async () => {
     const heard: string[] = [];
     const workflow = toyWorkflow(
       [
@@ -50,7 +50,7 @@ describe("the runner", () => {
     expect(runs.size).toBe(90);
   });
 
-  it("takes over what a dead hub held, once its lease has lapsed", async () => {
+  it("takes over the row of a dead hub once the lease has expired", async () => {
     const reentered: boolean[] = [];
     const workflow = toyWorkflow([
       toyStage("one", async (context) => {
@@ -67,7 +67,7 @@ describe("the runner", () => {
     expect(reentered).toEqual([true]);
   });
 
-  it("drops the result of a run whose row was moved meanwhile, and aborts its signal", async () => {
+  it("drops the result of a run whose row another hub took, and aborts its signal", async () => {
     const entered = gate();
     const aborted = gate();
     const workflow = toyWorkflow([
@@ -90,7 +90,7 @@ describe("the runner", () => {
     expect(await engine.events(id)).not.toContain("one succeeded");
   });
 
-  it("keeps a long run's lease alive", async () => {
+  it("renews the lease of a long run", async () => {
     let runs = 0;
     const entered = gate();
     const ended = gate();
@@ -115,7 +115,7 @@ describe("the runner", () => {
     expect(runs).toBe(1);
   });
 
-  it("gives its leases back when it stops, and the next hub goes on at once", async () => {
+  it("gives its leases back when it stops, so the next hub continues at once", async () => {
     const entered = gate();
     let runs = 0;
     const workflow = toyWorkflow([
@@ -142,7 +142,7 @@ describe("the runner", () => {
       toyStage("one", async () => {
         looks += 1;
         if (looks === 3) return { kind: "done", message: "seen" };
-        // The first wait subscribes; in the second look the thing happens just before the commit.
+        // The first wait subscribes to the wake-up. During the second look the wake-up comes just before the commit.
         if (looks === 2) await wakeWorkflows(engine.db(), ["thing"]);
         return { kind: "wait", reason: "the thing", seconds: 50, on: "thing" };
       }),
@@ -153,7 +153,7 @@ describe("the runner", () => {
     expect(looks).toBe(3);
   });
 
-  it("hears a wake-up at once", async () => {
+  it("wakes a waiting workflow at once", async () => {
     let ready = false;
     const workflow = toyWorkflow([
       toyStage("one", async () =>
@@ -161,7 +161,7 @@ describe("the runner", () => {
       ),
     ]);
     const id = await insertToy(engine.db(), "one");
-    // As if it had waited before: its first look is not followed by the early second one.
+    // The row seems to have waited before, so the runner does not add its early second look.
     await engine.db().update(workflows).set({ waitOn: "thing" }).where(eq(workflows.id, id));
     engine.run(workflow, { databaseUrl: engine.url(), pollMs: 3_600_000 });
     await until("the first look is over", async () => {
@@ -173,7 +173,7 @@ describe("the runner", () => {
     await engine.reach(id, "completed");
   });
 
-  it("leaves a stage that it does not know to a hub that does, and finds a renamed one", async () => {
+  it("leaves an unknown stage to a hub that knows it, and finds a renamed stage", async () => {
     const id = await insertToy(engine.db(), "old name");
     const stranger = await insertToy(engine.db(), "of a newer version");
     engine.run(toyWorkflow([toyStage("new name", done)], { renamed: { "old name": "new name" } }));

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FailureClass } from "../../shared/failures.ts";
 import type { FaultKind } from "../fakes/maas/http/faults.ts";
-import { expectConverged, expectExplained, recover, suffer, Tally, type Trouble } from "./converge.ts";
+import { expectConverged, expectExplained, recover, runWithTrouble, Tally, type Trouble } from "./converge.ts";
 import { countedOf, STAGE_CASES, type Stagecraft, setStage } from "./scenarios.ts";
 
 /**
- * Each request that a stage of any workflow makes to MAAS, answered wrongly once: at the first request of the stage, at the second, and
- * on until the stage makes no more. A new stage or a new request of an old one is a new case.
+ * Each request that a stage makes to MAAS is answered wrongly once. The fault hits the first request of the stage, then the second, until the stage
+ * makes no more requests. The tests for a new stage or a new request need no further code.
  */
 interface Answer {
   readonly kind: FaultKind;
@@ -17,8 +17,8 @@ interface Answer {
 const ANSWERS: Record<string, Answer> = {
   "503": { kind: "status", code: 503, body: "Service Unavailable", endsIn: [] },
   "409 with Retry-After": { kind: "conflict_html_retry_after", endsIn: [] },
-  // The state of the object refuses the call: where no stage can tell why, a person decides. A deploy whose events are refused counts as
-  // failed for good (lifecycle 4.6).
+  // MAAS refuses the call because of the object's state. If the stage cannot tell why MAAS refused, a person decides. A deploy whose events cannot be
+  // read counts as finally failed (lifecycle 4.6).
   "409 without Retry-After": {
     kind: "status",
     code: 409,
@@ -28,7 +28,7 @@ const ANSWERS: Record<string, Answer> = {
   "a BMC that does not answer": { kind: "bmc_500", endsIn: ["bmc_power_failure"] },
   "a body cut short": { kind: "truncated_body", endsIn: [] },
 };
-/** No stage asks MAAS more often than this; reached, the loop does not end. */
+/** No stage makes more requests to MAAS than this. A stage that reaches the limit loops for ever. */
 const MOST_REQUESTS = 40;
 
 let craft: Stagecraft;
@@ -58,7 +58,7 @@ describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
   it.each(Object.entries(ANSWERS))("converges whichever request is answered by %s", async (_name, answer) => {
     for (let request = 0; ; request += 1) {
       expect(request).toBeLessThan(MOST_REQUESTS);
-      const told = await suffer(craft, scenario, stage, once(answer, request));
+      const told = await runWithTrouble(craft, scenario, stage, once(answer, request));
       tally.count(told.met);
       if (!told.met) return;
       const failed = told.end.status.startsWith("failed_");

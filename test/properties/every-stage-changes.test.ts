@@ -7,7 +7,7 @@ import {
   expectExplained,
   nextVerbOf,
   recover,
-  suffer,
+  runWithTrouble,
   Tally,
   type Told,
   type Trouble,
@@ -23,7 +23,7 @@ import {
   setStage,
 } from "./scenarios.ts";
 
-/** What somebody else, or nobody, does for good while a workflow is at a stage: each stage of any workflow, each change. */
+/** Each stage of each workflow meets each lasting change that a person or an outage makes while the workflow is at that stage. */
 let craft: Stagecraft;
 const tally = new Tally();
 beforeAll(async () => {
@@ -34,10 +34,10 @@ afterAll(async () => {
   await craft?.close();
 });
 
-/** A deploy that has failed by then is told as what it is. */
+/** `deploy_cloud_init_failure` is allowed because the deploy may already have failed when the change is found. */
 const AMBIGUOUS = ["state_ambiguity", "deploy_cloud_init_failure"] as const satisfies readonly FailureClass[];
 
-/** A change of the machine; `change` returns what puts it right again, or null where it changes nothing. */
+/** Makes a fault from a change of the machine. `change` returns a function that restores the machine, or null if there is nothing to change. */
 const ofMachine = (change: (machine: Machine) => (() => void) | null): Trouble => {
   let right: (() => void) | null = null;
   return {
@@ -45,7 +45,7 @@ const ofMachine = (change: (machine: Machine) => (() => void) | null): Trouble =
     arm({ rig }, row) {
       const machine = machineOf(rig, row);
       if (machine === undefined) return false;
-      // Nothing of MAAS's own comes in between.
+      // The simulated region first finishes its pending transitions, so that none of them interferes with the change.
       rig.maas.sim.region.settle(machine);
       right = change(machine);
       return right !== null;
@@ -63,7 +63,7 @@ const force = (machine: Machine, status: (typeof STATUS)[keyof typeof STATUS], o
   region.forceStatus(machine, status);
 };
 
-/** To the status and owner of somebody else's making, and back. */
+/** Gives the machine the status and owner that another user would give it, and later restores both. */
 const jump = (status: (typeof STATUS)[keyof typeof STATUS], owner: (now: string | null) => string | null): Trouble =>
   ofMachine((machine) => {
     const before = { status: machine.status, owner: machine.owner, token: machine.token };
@@ -75,7 +75,7 @@ const jump = (status: (typeof STATUS)[keyof typeof STATUS], owner: (now: string 
     };
   });
 
-/** Only where MAAS holds it as ours; nobody puts it back. */
+/** Releases a machine that MAAS holds as ours. Nobody restores the machine. */
 const released = (): Trouble =>
   ofMachine((machine) => {
     if (machine.owner === null) return null;
@@ -91,7 +91,10 @@ const locked = (): Trouble =>
     };
   });
 
-/** Deleted from MAAS; re-created when the box boots from the network once more. Where nothing else helps, MAAS is restored from its backup. */
+/**
+ * Deletes the machine from MAAS. With `recreated`, the machine enlists again under a new id, as after a network boot. Where a scenario cannot use a
+ * new machine, the old record comes back as from a backup.
+ */
 const vanished = (recreated: boolean, scenario: Scenario): Trouble => {
   let restore = (): void => {};
   return {
@@ -170,11 +173,11 @@ describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
     ["the machine is deleted and enlists again", (scenario: Scenario) => vanished(true, scenario)],
   ] as const)("converges when %s", async (_name, make) => {
     const trouble = make(scenario);
-    await expectTroubleOver(scenario, await suffer(craft, scenario, stage, trouble), trouble);
+    await expectTroubleOver(scenario, await runWithTrouble(craft, scenario, stage, trouble), trouble);
   });
 
-  it("goes on by the one verb that is recommended once somebody has released the machine", async () => {
-    const { driver, subject, end, met } = await suffer(craft, scenario, stage, released());
+  it("continues by the one recommended verb after somebody released the machine", async () => {
+    const { driver, subject, end, met } = await runWithTrouble(craft, scenario, stage, released());
     tally.count(met);
     if (!met) return;
     if (end.status.startsWith("failed_")) await driver.verb(subject.id, nextVerbOf(end));
@@ -183,17 +186,17 @@ describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
     await scenario.expectEnd(craft.rig, subject);
   });
 
-  it("does nothing to a machine that somebody else has deployed, whatever is asked for", async () => {
+  it("does nothing to a machine that another user has deployed, whichever verb an operator uses", async () => {
     const trouble = jump(STATUS.deployed, () => "somebody");
     let before = null as Outside | null;
-    const told = await suffer(craft, scenario, stage, {
+    const told = await runWithTrouble(craft, scenario, stage, {
       endsIn: AMBIGUOUS,
       arm(stagecraft, row) {
         const armed = trouble.arm(stagecraft, row);
         before = countedOf(craft.rig, row);
         return armed;
       },
-      // Theirs until the operator has asked for everything.
+      // The machine stays with the other user until the operator has tried all verbs.
       lift: () => true,
     });
     if (told.met) {
@@ -212,7 +215,7 @@ describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
     await expectTroubleOver(scenario, told, trouble);
   });
 
-  it("is undone without having run, and begins again", async () => {
+  it("is compensated without having run, and begins again", async () => {
     const { subject, driver } = await craft.start(scenario);
     let asked = false;
     const end = await driver.drive(subject.id, (row) => async (look) => {

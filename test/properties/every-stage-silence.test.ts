@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { expectConverged, recover, suffer, Tally, type Trouble } from "./converge.ts";
+import { expectConverged, recover, runWithTrouble, Tally, type Trouble } from "./converge.ts";
 import { countedOf, STAGE_CASES, type Stagecraft, setStage } from "./scenarios.ts";
 
-/** Each request that a stage of any workflow makes to MAAS, without an answer once: lost on its way there, and carried out but lost on the way back. */
+/** Each request that a stage makes to MAAS stays unanswered once. Either the request is lost, or MAAS carries it out and its answer is lost. */
 const SILENCES = {
   "is never received": "timeout_before",
   "is accepted and not answered": "timeout_after_accept",
 } as const;
 const MOST_REQUESTS = 40;
-/** As short as a request of the simulated region never takes, and the suite is not all waiting. */
+/** This timeout is longer than any request to the simulated region, and short enough to keep the suite fast. */
 const PATIENCE = { quickMs: 300, slowMs: 300 };
 
 let craft: Stagecraft;
@@ -40,7 +40,7 @@ describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
   it.each(Object.entries(SILENCES))("converges whichever request %s", async (_name, kind) => {
     for (let request = 0; ; request += 1) {
       expect(request).toBeLessThan(MOST_REQUESTS);
-      const told = await suffer(craft, scenario, stage, once(kind, request));
+      const told = await runWithTrouble(craft, scenario, stage, once(kind, request));
       tally.count(told.met);
       if (!told.met) return;
       expect(told.end.status, await told.driver.story(told.subject.id)).toBe("completed");

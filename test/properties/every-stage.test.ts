@@ -9,8 +9,8 @@ import { type Driver, type Interrupt, plainly } from "./drive.ts";
 import { countedOf, SCENARIOS, STAGE_CASES, type Stagecraft, setStage } from "./scenarios.ts";
 
 /**
- * Every stage of every workflow, interrupted in every way that a kill or a lost lease can interrupt it. Adding a stage to a workflow adds
- * its cases. Each must converge to what an uninterrupted run ends in, with each outside effect once.
+ * Interrupts every stage of every workflow in every way in which a kill or a lost lease can. A new stage is tested without further code. Each case
+ * must end like an uninterrupted run, with each outside effect once.
  */
 let craft: Stagecraft;
 const tally = new Tally();
@@ -44,7 +44,7 @@ const INTERRUPTS: Record<string, (driver: Driver) => Interrupt> = {
 };
 
 describe("the suite", () => {
-  it("has a way to each stage of each kind of workflow", () => {
+  it("reaches each stage of each kind of workflow", () => {
     for (const { kind, stageNames } of workflowsOf({} as WorkflowServices)) {
       const reached = STAGE_CASES.filter(({ scenario }) => scenario.kind === kind).map(({ stage }) => stage);
       expect(reached.toSorted(), kind).toEqual([...stageNames].toSorted());
@@ -77,7 +77,7 @@ describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
     tally.count(true);
   });
 
-  it("is cancelled on entry, undoing what was done and nothing that was not", async () => {
+  it("is cancelled on entry, and compensates exactly what was done", async () => {
     const { subject, driver } = await craft.start(scenario);
     let asked = false;
     const end = await driver.drive(subject.id, (row) => async (look) => {
@@ -92,7 +92,7 @@ describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
     tally.count(true);
   });
 
-  it("runs out of time with its own failure, or adopts a late success, and goes on by the verb that is recommended", async () => {
+  it("fails with its own timeout or adopts a late success, and continues by the recommended verb", async () => {
     const { subject, driver } = await craft.start(scenario);
     let expired = false;
     const first = await driver.drive(subject.id, (row) => async (look) => {

@@ -14,10 +14,10 @@ import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboardi
 import { nextVerbOf } from "./converge.ts";
 import { Driver } from "./drive.ts";
 
-/** What an onboarding makes of the agent's word on the first boot's parts (lifecycle 9). */
+/** An onboarding judges the conditions that the agent reports about the parts of the first boot (lifecycle 9). */
 let rig: OnboardingRig;
 let driver: Driver;
-/** What the agent says each time that it speaks. */
+/** The agent reports these conditions with each signal. */
 let says: Readonly<Record<string, ConditionStatus>>;
 let observedAt: () => Date;
 beforeEach(async () => {
@@ -63,8 +63,8 @@ async function begin(): Promise<WorkflowId> {
   return onboarding_id;
 }
 
-describe("a first boot whose parts", () => {
-  it("all ended well makes the node active", async () => {
+describe("a first boot", () => {
+  it("makes the node active when all its parts ended well", async () => {
     says = { "bootstrap.site": "True", "bootstrap.muster": "True" };
     expect(await driver.drive(await begin())).toMatchObject({ status: "completed" });
   });
@@ -72,24 +72,27 @@ describe("a first boot whose parts", () => {
   it.each([
     ["bootstrap.site", "site_bootstrap_failed"],
     ["bootstrap.muster", "host_bootstrap_failed"],
-  ])("%s failed ends at once as %s, and goes on by its verb once it is mended", async (type, code) => {
-    says = { [type]: "False" };
-    const id = await begin();
-    const end = await driver.drive(id);
-    expect(end).toMatchObject({
-      status: "failed_manual_intervention",
-      failureClass: "post_deploy_connectivity_failure",
-      failureCode: code,
-      stage: "wait_for_agent_enrollment",
-    });
-    expect(end.failureMessage).toContain(`${type} is False`);
-    expect(nextVerbOf(end)).toBe("resume");
-    says = { [type]: "True" };
-    await driver.verb(id, "resume");
-    expect(await driver.drive(id)).toMatchObject({ status: "completed" });
-  });
+  ])(
+    "whose part %s failed ends at once as %s, and continues by the recommended verb once the part is mended",
+    async (type, code) => {
+      says = { [type]: "False" };
+      const id = await begin();
+      const end = await driver.drive(id);
+      expect(end).toMatchObject({
+        status: "failed_manual_intervention",
+        failureClass: "post_deploy_connectivity_failure",
+        failureCode: code,
+        stage: "wait_for_agent_enrollment",
+      });
+      expect(end.failureMessage).toContain(`${type} is False`);
+      expect(nextVerbOf(end)).toBe("resume");
+      says = { [type]: "True" };
+      await driver.verb(id, "resume");
+      expect(await driver.drive(id)).toMatchObject({ status: "completed" });
+    },
+  );
 
-  it("failed before somebody resumed are not held against the host until the agent says so again", async () => {
+  it("whose part failed before a resume does not fail again until the agent reports the failure anew", async () => {
     says = { "bootstrap.muster": "False" };
     const id = await begin();
     const end = await driver.drive(id);

@@ -4,7 +4,7 @@ import { ONBOARD } from "../../hub/workflows/onboarding/onboard.ts";
 import { type Driver, plainly } from "./drive.ts";
 import { countedOf, type Scenario, STAGE_CASES, type Stagecraft, type Subject, setStage } from "./scenarios.ts";
 
-/** Hosts at every stage at once, while MAAS is upgraded: nobody has to do anything (lifecycle 4.6 as the decisions correct it). */
+/** Hosts at every stage wait out an upgrade of MAAS without any operator (lifecycle 4.6, with the decisions' corrections). */
 const UPGRADE_SECONDS = 300;
 
 let craft: Stagecraft;
@@ -20,7 +20,7 @@ const secondsAway = (row: WorkflowRow): number => {
   return since === undefined ? 0 : (Date.now() - Date.parse(since)) / 1000;
 };
 
-/** Drains and removes ask the agent alone. */
+/** Drains and removes ask only the agent, so they are left out. */
 const ASKING = STAGE_CASES.filter(({ scenario }) => [ONBOARD, "release"].includes(scenario.kind));
 
 interface Host {
@@ -31,7 +31,7 @@ interface Host {
 }
 
 describe("hosts at every stage of every operation that asks MAAS", () => {
-  it("ride out five minutes without any answer of MAAS: nobody does anything, no try is counted, nothing is done twice", async () => {
+  it("survive five minutes without MAAS: no operator acts, no attempt is counted, nothing is done twice", async () => {
     const { rig } = craft;
     const hosts: Host[] = [];
     for (const { scenario, stage } of ASKING) {
@@ -49,12 +49,12 @@ describe("hosts at every stage of every operation that asks MAAS", () => {
       if (row.status !== "running") continue;
       waited.push(row.stage);
       expect(row.waitReason, told).toContain("MAAS to answer again (maas_unavailable): away since");
-      // One after the other, a minute apart at most: no host hammers a region that comes up.
+      // The looks back off to one a minute at most, so that the hosts do not overload a region that starts up.
       expect(absenceOf(row)?.looks ?? 0, told).toBeGreaterThanOrEqual(8);
       expect(absenceOf(row)?.looks ?? 0, told).toBeLessThanOrEqual(20);
       expect(row.attempt, told).toBe(1);
     }
-    // Whichever asks nothing of MAAS is left for the next one that does.
+    // A stage that makes no request to MAAS completes, and its workflow waits at the next stage that makes one.
     expect(new Set(waited).size).toBeGreaterThanOrEqual(15);
     rig.maas.sim.faults.clear();
     for (const { scenario, subject, driver, stage } of hosts) {

@@ -15,7 +15,7 @@ import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboardi
 import { until } from "../support/until.ts";
 import { Driver, plainly } from "./drive.ts";
 
-/** A host that was a node before, and a machine that is a node under another name. */
+/** Covers hosts that were nodes before, and machines that are nodes under another name. */
 let rig: OnboardingRig;
 let arriving: Driver;
 let leaving: Driver;
@@ -71,7 +71,7 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
         .from(nodeConditions)
         .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, "network.roce")))
     )[0];
-  /** As the API shows the node: in the list that schedulers read, and by itself. */
+  /** Returns the node as the API shows it, in the list for schedulers and in detail. */
   const shown = async (id: NodeId) => {
     const [row] = await listNodeRows(db(), { id }, { limit: 1, after: null });
     if (row === undefined) throw new Error("no such node");
@@ -86,7 +86,7 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
       .where(and(eq(domainEvents.type, "node.roce.incomplete"), eq(domainEvents.subject, `nodes/${nodeId}`)));
   const [first, second] = ROCE_NICS;
 
-  it("are those of the rows: what a row named before is taken away, what others made stays and is told", async () => {
+  it("follow the RoCE rows: addresses of old rows are removed, addresses that others made stay and are reported", async () => {
     const { nodeId, hostname, systemId } = await onboarded(7);
     expect(staticOf(systemId)).toEqual([`${first} 172.30.0.15`, `${second} 172.31.0.15`]);
     expect(await roceOf(nodeId)).toMatchObject({ status: "True", reason: "AllSet" });
@@ -108,7 +108,7 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
     expect(word?.message).toContain(`were left: ${second} 172.31.0.14`);
   });
 
-  it("are none where its profile does without RoCE by then", async () => {
+  it("are removed when the profile of the new onboarding has no RoCE", async () => {
     const { nodeId, systemId } = await onboarded(6);
     expect(staticOf(systemId)).toHaveLength(2);
     await removed(nodeId);
@@ -118,9 +118,9 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
     expect([staticOf(systemId), await roceOf(again.nodeId)]).toEqual([[], undefined]);
   });
 
-  /** What keeps the first row from being set, and how it is mended. */
+  /** Each entry prevents the first RoCE row from being set. The function returned by `make` mends it. */
   const TROUBLES = {
-    "an interface that the machine has not": {
+    "an interface that the machine lacks": {
       says: /^1 of 2 RoCE addresses are set\. Not set: ens99f9 172\.30\S+: the machine has no such interface/,
       make: async (hostname: string) => {
         const row = and(rowsOf(hostname), eq(maasRoceAssignments.interface, first));
@@ -129,7 +129,7 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
         return () => db().update(maasRoceAssignments).set({ interface: first }).where(named);
       },
     },
-    // MAAS says it as 404.
+    // MAAS answers with 404 if another machine has the address.
     "an address that another machine has": {
       says: new RegExp(`^1 of 2 RoCE addresses are set\\. Not set: ${first} 172\\.30\\S+: .*404.*already in use`),
       make: async (_hostname: string, n: number) => {
@@ -146,11 +146,11 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
   } as const;
 
   it.each([
-    [8, "an interface that the machine has not", true],
-    [9, "an interface that the machine has not", false],
+    [8, "an interface that the machine lacks", true],
+    [9, "an interface that the machine lacks", false],
     [10, "an address that another machine has", true],
   ] as const)(
-    "on host %i with %s are never a quiet part of them (required: %s), until they are set",
+    "on host %i with %s are reported as incomplete (required: %s) until all are set",
     async (n, what, required) => {
       const profileId = await rig.addProfile(`roce-${n}`, { roce_required: required });
       const { id, nodeId, hostname } = await rig.start(n, profileId);
@@ -189,7 +189,7 @@ describe("a host that was removed", () => {
   const releases = (systemId: string) => rig.maas.sim.region.state.counters[systemId]?.["release"] ?? 0;
   const told = async (id: WorkflowId) => (await listStageEvents(db(), id)).map(({ message }) => message).join("; ");
 
-  it("without a release is told which node left it deployed; that is released, and the host comes back as a node of its own", async () => {
+  it("without a release names the old node that left it deployed, and comes back as a new node after a release", async () => {
     const first = await onboarded(1);
     await removed(first.nodeId);
     expect(await bindingsOf(first.systemId)).toEqual([]);
@@ -205,7 +205,7 @@ describe("a host that was removed", () => {
     const begun = await release(first.nodeId);
     for (let look = 0; look < 2; look += 1) await leaving.step(begun.decommission_id);
     expect(releases(first.systemId)).toBe(1);
-    // The onboarding cannot take it while the release is at work, nor does anything to it.
+    // While the release runs, a second onboarding cannot take the machine and changes nothing on it.
     await arriving.verb(again.id, "rerun");
     const meanwhile = await arriving.drive(again.id);
     expect(meanwhile).toMatchObject({ failureCode: "conflicting_candidates" });
@@ -219,11 +219,11 @@ describe("a host that was removed", () => {
     expect(again.nodeId).not.toBe(first.nodeId);
     expect(await statusOf(again.nodeId)).toBe("active");
     expect(await bindingsOf(first.systemId)).toMatchObject([{ nodeId: again.nodeId }]);
-    // The old record releases nothing any more, neither what it has left nor what has come since.
+    // The deleted node cannot release the machine again, because a newer node has it.
     await expect(release(first.nodeId)).rejects.toMatchObject({ code: "conflict", message: /was released/ });
   });
 
-  it("leaves alone what has become of its machine since: another use, another node, an onboarding", async () => {
+  it("does not release a machine that has another use, another node or an onboarding since", async () => {
     const first = await onboarded(5);
     await removed(first.nodeId);
     const machine = rig.maas.sim.region.machine(first.systemId);
@@ -274,7 +274,7 @@ describe("a machine that is a node under another name", () => {
     ipmi_ip: bmcAddress(n),
   });
 
-  it("is refused when it is asked for by its BMC", async () => {
+  it("is refused when a request names its BMC", async () => {
     const { nodeId } = await onboarded(3);
     const request = named(3, "another-name");
     await expect(
@@ -282,9 +282,9 @@ describe("a machine that is a node under another name", () => {
     ).rejects.toMatchObject({ code: "conflict", errors: [{ pointer: "/ipmi_ip" }], context: { node_id: nodeId } });
   });
 
-  it("is not touched when only MAAS says that it is the one", async () => {
+  it("is not touched when only MAAS shows that it is the same machine", async () => {
     const { nodeId, systemId } = await onboarded(4);
-    // Its binding says another BMC, so the request could not be refused.
+    // The node's binding gets another BMC address, so that the hub accepts the request.
     await db().update(nodeMaasState).set({ ipmiIp: "10.9.9.9" }).where(eq(nodeMaasState.nodeId, nodeId));
     await releasedInMaas(systemId);
     const request = named(4, "yet-another-name");

@@ -17,7 +17,7 @@ import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-ri
 import { Driver } from "./drive.ts";
 import { machineOf } from "./scenarios.ts";
 
-/** What is used up on the way to a failure is not held against the host once an operator takes it up again. */
+/** Retries that a workflow used up before its failure do not count after an operator resumes it. */
 let rig: OnboardingRig;
 let boxes = 0;
 beforeAll(async () => {
@@ -27,7 +27,7 @@ afterAll(() => rig?.close());
 const db = () => rig.test.database.db;
 const start = (profileId?: ProfileId) => rig.start(++boxes, profileId);
 
-/** A driver whose world is told what the row is before each look. */
+/** Makes a driver that passes the current row to `play` before each look. */
 const driverWith = (play: (row: WorkflowRow) => Promise<unknown>): Driver =>
   new Driver(rig.test, workflowsOf(rig.services), async (id) => {
     const row = await readWorkflow(db(), id);
@@ -36,7 +36,7 @@ const driverWith = (play: (row: WorkflowRow) => Promise<unknown>): Driver =>
 
 const tasksOf = (id: WorkflowId) => db().select().from(tasks).where(eq(tasks.workflowId, id));
 const isQueued = (id: WorkflowId) => and(eq(tasks.workflowId, id), inArray(tasks.state, ["queued", "offered"]));
-/** As if so much time had passed since the stage was entered. */
+/** Moves the entry into the stage, and its deadline, into the past. */
 const age = (id: WorkflowId, seconds: number) =>
   db()
     .update(workflows)
@@ -48,7 +48,7 @@ const age = (id: WorkflowId, seconds: number) =>
 const endTime = (id: WorkflowId) =>
   db().update(workflows).set({ stageDeadline: sql`now() - interval '1 second'` }).where(eq(workflows.id, id));
 
-/** The agent does all that it is asked, but MAAS never hears of a sync. */
+/** The agent does all its tasks, but MAAS never records a hardware sync. */
 async function playWithoutSync(row: WorkflowRow): Promise<void> {
   const machine = machineOf(rig, row);
   const before = machine?.lastSync;
@@ -83,7 +83,7 @@ describe("a machine that failed its hardware tests", () => {
     expect([commissioned(machine), await testedAgain(id, driver)]).toEqual([2, true]);
   });
 
-  it("goes on where a person has overridden that in MAAS", async () => {
+  it("continues without new tests when a person has overridden the failure in MAAS", async () => {
     const { id, driver, machine } = await failTests();
     rig.maas.sim.region.forceStatus(machine, STATUS.ready);
     await driver.verb(id, "resume");
@@ -93,7 +93,7 @@ describe("a machine that failed its hardware tests", () => {
 });
 
 describe("a site whose MAAS refuses the token", () => {
-  it("is told by each onboarding that waits, though the watcher looked a moment ago", async () => {
+  it("fails each waiting onboarding as maas_token_rejected, although the watcher looked a moment ago", async () => {
     const { id } = await start();
     let refuses = false;
     const driver = driverWith(async (row) => {
@@ -126,7 +126,7 @@ describe("seeding hardware sync", () => {
       .set({ state: "failed", errorCode: "io_error", errorMessage: "the disk is full", finishedAt: sql`now()` })
       .where(isQueued(id));
 
-  it.each(["resume", "retry", "adopt", "rerun"] as const)("asks the agent anew after %s", async (verb) => {
+  it.each(["resume", "retry", "adopt", "rerun"] as const)("queues a new task for the agent after %s", async (verb) => {
     const { id } = await start();
     let full = true;
     const driver = driverWith(async (row) => {
@@ -142,7 +142,7 @@ describe("seeding hardware sync", () => {
     expect(await tasksOf(id)).toHaveLength(4);
   });
 
-  it("adopts a seed that the agent finished just before the time was up", async () => {
+  it("adopts a seed that the agent finished just before the timeout", async () => {
     const { id } = await start();
     let late = false;
     const driver = driverWith(async (row) => {
@@ -160,7 +160,7 @@ describe("seeding hardware sync", () => {
 });
 
 describe("waiting for the first sync", () => {
-  it("helps it on again after a retry", async () => {
+  it("seeds the sync again after a retry", async () => {
     const HEALTH = "wait_for_hardware_sync_healthy";
     const { id } = await start(await rig.addProfile("often", { hardware_sync_interval_seconds: 300 }));
     let looks = 0;
@@ -168,7 +168,7 @@ describe("waiting for the first sync", () => {
       await playWithoutSync(row);
       if (row.stage !== HEALTH || row.status !== "running" || row.waitReason === null) return;
       looks += 1;
-      // Time for two more seeds, a look at what became of them, and the end.
+      // The first two looks come late enough for another seed each. The third look comes after the stage's deadline.
       await (looks <= 2 ? age(row.id, 310) : endTime(row.id));
     });
     expect(await driver.drive(id)).toMatchObject({ stage: HEALTH, failureCode: "sync_unhealthy" });
@@ -181,7 +181,7 @@ describe("waiting for the first sync", () => {
 });
 
 describe("waiting for the agent", () => {
-  it("gives its token another life again after a resume, twice at most each time", async () => {
+  it("extends the enrollment token again after a resume, at most twice each time", async () => {
     const ENROLL = "wait_for_agent_enrollment";
     const { id, nodeId } = await start(await rig.addProfile("without-sync", { require_hw_sync: false }));
     const ofNode = eq(enrollmentTokens.nodeId, nodeId);

@@ -9,23 +9,23 @@ import { StageFailure } from "../../hub/workflows/stage-failure.ts";
 import { NodeId, SiteId, WorkflowId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
-/** Sites 0 and 1 are one region, without the hub knowing; site 2 is another one, which gave out the same system ids to other hosts. */
+/** Sites 0 and 1 are the same MAAS region, which the hub does not know. Site 2 is another region that uses the same system ids for other hosts. */
 const REGION_OF = [0, 0, 1] as const;
 const SYSTEM_IDS = ["abc123", "def456"] as const;
 const BMCS = [
   ["10.0.0.1", "10.0.0.2", "fd00::1"],
   ["10.9.0.1", "10.9.0.2", "fd09::1"],
 ] as const;
-/** As operators spell an address. */
+/** Operators spell one address in these ways. */
 const SPELT = [(bmc: string) => bmc, (bmc: string) => bmc.toUpperCase(), (bmc: string) => ` ${bmc} `];
 
 interface Asked {
   readonly site: number;
   readonly systemId: (typeof SYSTEM_IDS)[number];
-  /** Which of its region's BMCs the request names, rightly or not, and how. */
+  /** The index, within the region, of the BMC address that the request names. The request may name the wrong BMC. */
   readonly bmc: number;
   readonly spelt: number;
-  /** What becomes of one that got its machine, before the next ones ask. */
+  /** The fate of an onboarding that got its machine, before the next wave starts. */
   readonly end: "goes on" | "is a node" | "is cancelled" | "was a node";
 }
 
@@ -49,7 +49,7 @@ beforeAll(async () => {
 });
 afterAll(() => test?.drop());
 
-/** What MAAS says of its machines' BMCs: "" until somebody has told it. */
+/** Stores the BMC addresses of the machines as MAAS knows them. An address is empty until an onboarding has told MAAS. */
 class Regions {
   readonly #bmcs = new Map<string, string>();
   constructor(known: readonly boolean[]) {
@@ -94,7 +94,7 @@ class Onboarding {
     });
   }
 
-  /** Whether it got its machine, of whose BMC MAAS says `bmc`. */
+  /** Tells whether this onboarding got its machine. `bmc` is the machine's BMC address in MAAS. */
   async take(bmc: string): Promise<boolean> {
     const onboarding = { nodeId: this.nodeId, hostname: this.hostname, ipmiIp: bmcOf(this.asked) };
     const taker = { workflowId: this.id, onboarding, site: this.#site };
@@ -141,7 +141,7 @@ const world = fc.record({
   waves: fc.array(fc.array(asked, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 4 }),
 });
 
-it("is at most one host's, whatever sites ask for it at once, and another region's is never taken for it", async () => {
+it("a machine belongs to at most one host, whichever sites ask for it at once, and regions with equal ids are kept apart", async () => {
   await fc.assert(
     fc.asyncProperty(world, async ({ known, waves }) => {
       const { pool } = test.database;
@@ -151,7 +151,7 @@ it("is at most one host's, whatever sites ask for it at once, and another region
       for (const wave of waves) {
         const asking = wave.map((one) => new Onboarding(one));
         for (const one of asking) await one.start();
-        // All of a wave have read MAAS before any of them has taken its machine.
+        // All onboardings of a wave read MAAS before any of them takes its machine.
         const seen = asking.map((one) => regions.bmcOf(machineOf(one.asked)));
         const got = await Promise.all(asking.map((one, n) => one.take(seen[n] ?? "")));
         for (const machine of new Set(wave.map(machineOf))) {
@@ -159,7 +159,7 @@ it("is at most one host's, whatever sites ask for it at once, and another region
           const winners = here.filter((one) => got[asking.indexOf(one)]);
           const before = owners.get(machine);
           expect(winners.length + (before === undefined ? 0 : 1)).toBeLessThanOrEqual(1);
-          // Of machines whose BMC is known nobody is refused for another region's.
+          // If the BMC of a machine is known, no onboarding is refused because of a machine in another region.
           if (before === undefined && seen[asking.indexOf(here[0] as Onboarding)] !== "")
             expect(winners).toHaveLength(1);
           const [winner] = winners;

@@ -19,7 +19,7 @@ import { type RetiredHost, retiredHost, startRelease } from "../support/release-
 import { nextVerbOf } from "./converge.ts";
 import { Driver } from "./drive.ts";
 
-/** What can stand in the way of giving a retired node's machine back (lifecycle 5.4, 6.4), and what becomes of the node. */
+/** Covers what can prevent the release of a retired node's machine (lifecycle 5.4, 6.4), and what becomes of the node. */
 let rig: OnboardingRig;
 let driver: Driver;
 let boxes = 0;
@@ -51,7 +51,7 @@ const untilStage = async (id: WorkflowId, stage: string, looks: number): Promise
 };
 
 describe("the release of a retired node's machine", () => {
-  it("happens once, leaves the node retired and bound, and ends what the host carried", async () => {
+  it("happens once, leaves the node retired and bound, and revokes the host's certificates", async () => {
     const host = await anotherHost();
     const { id } = await startRelease(rig, host);
     expect((await driver.drive(id)).status).toBe("completed");
@@ -61,7 +61,7 @@ describe("the release of a retired node's machine", () => {
     const bindings = await db().select().from(nodeMaasState).where(eq(nodeMaasState.nodeId, host.nodeId));
     expect(bindings).toMatchObject([{ maasSystemId: host.machine.systemId }]);
     expect(await isGone(host.nodeId)).toBe(true);
-    // There is no agent to wait for any more.
+    // The remove does not wait, because the released host has no agent any more.
     const removal = await rig.test.database.inTx((tx) =>
       startDecommission(tx, host.nodeId, { mode: "remove", reason: "gone", agent_wait_seconds: 900 }, "ann"),
     );
@@ -70,7 +70,7 @@ describe("the release of a retired node's machine", () => {
   });
 
   it.each([
-    ["somebody else's", "machine_owned_by_other", ({ machine }: RetiredHost) => region().setOwner(machine, "somebody")],
+    ["another user's", "machine_owned_by_other", ({ machine }: RetiredHost) => region().setOwner(machine, "somebody")],
     [
       "locked",
       "machine_locked",
@@ -87,31 +87,34 @@ describe("the release of a retired node's machine", () => {
       },
     ],
     [
-      "bound to another node by now",
+      "no longer bound to the node",
       "node_state_conflict",
       ({ nodeId }: RetiredHost) => db().delete(nodeMaasState).where(eq(nodeMaasState.nodeId, nodeId)),
     ],
     [
-      "that of a node which is not retired any more",
+      "of a node that is no longer retired",
       "node_state_conflict",
       ({ nodeId }: RetiredHost) => db().update(nodes).set({ status: "active" }).where(eq(nodes.id, nodeId)),
     ],
-  ] as const)("does nothing to a machine that is %s, and a cancel leaves all as it was", async (_name, code, spoil) => {
-    const host = await anotherHost();
-    const { id } = await startRelease(rig, host);
-    await spoil(host);
-    const end = await driver.drive(id);
-    expect({ status: end.status, code: end.failureCode }).toEqual({ status: "failed_manual_intervention", code });
-    expect((end.nextAction ?? "").length).toBeGreaterThan(20);
-    expect(end.evidence).toMatchObject({ maas_system_id: host.machine.systemId });
-    expect(countsOf(host)).toMatchObject({ release: 0, power_off: 0 });
-    await driver.verb(id, "cancel");
-    expect((await driver.drive(id)).status).toBe("cancelled");
-    expect(countsOf(host)).toMatchObject({ release: 0, power_off: 0 });
-    expect(await isGone(host.nodeId)).toBe(false);
-  });
+  ] as const)(
+    "does nothing to a machine that is %s, and a cancel changes nothing either",
+    async (_name, code, spoil) => {
+      const host = await anotherHost();
+      const { id } = await startRelease(rig, host);
+      await spoil(host);
+      const end = await driver.drive(id);
+      expect({ status: end.status, code: end.failureCode }).toEqual({ status: "failed_manual_intervention", code });
+      expect((end.nextAction ?? "").length).toBeGreaterThan(20);
+      expect(end.evidence).toMatchObject({ maas_system_id: host.machine.systemId });
+      expect(countsOf(host)).toMatchObject({ release: 0, power_off: 0 });
+      await driver.verb(id, "cancel");
+      expect((await driver.drive(id)).status).toBe("cancelled");
+      expect(countsOf(host)).toMatchObject({ release: 0, power_off: 0 });
+      expect(await isGone(host.nodeId)).toBe(false);
+    },
+  );
 
-  it("waits for an erase that MAAS does by itself, and asks for none", async () => {
+  it("waits for a disk erase that MAAS does by itself, and requests none", async () => {
     region().state.config["enable_disk_erasing_on_release"] = true;
     const host = await anotherHost();
     const { id } = await startRelease(rig, host);
@@ -124,7 +127,7 @@ describe("the release of a retired node's machine", () => {
   it.each([
     ["release", STATUS.failed_releasing, "bmc_power_failure/power_action_failed"],
     ["erase", STATUS.failed_disk_erasing, "upstream_transient/erase_failed"],
-  ] as const)("tells a failed %s and asks again only when it was told", async (_what, status, failure) => {
+  ] as const)("reports a failed %s before it asks MAAS again", async (_what, status, failure) => {
     const host = await anotherHost();
     const { id } = await startRelease(rig, host);
     region().forceStatus(host.machine, status);
@@ -142,7 +145,7 @@ describe("the release of a retired node's machine", () => {
     expect(countsOf(host)).toMatchObject({ release: 1 });
   });
 
-  it("gives up on a BMC that never lets MAAS switch the machine off, after three tries", async () => {
+  it("gives up after three tries when the BMC never lets MAAS switch the machine off", async () => {
     const host = await anotherHost();
     host.box.bmcReachable = false;
     const { id } = await startRelease(rig, host);
@@ -157,7 +160,7 @@ describe("the release of a retired node's machine", () => {
     expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
   });
 
-  it("is not cancelled back once MAAS has taken it, and says so", async () => {
+  it("cannot be cancelled once MAAS has accepted it, and says so", async () => {
     const host = await anotherHost();
     const { id } = await startRelease(rig, host);
     await untilStage(id, "release_maas_node", 2);
@@ -175,7 +178,7 @@ describe("the release of a retired node's machine", () => {
     expect(await isGone(host.nodeId)).toBe(true);
   });
 
-  it("that nobody heard of is waited for before a cancel believes that nothing was released", async () => {
+  it("waits after a lost answer before a cancel concludes that nothing was released", async () => {
     for (const arrives of [true, false]) {
       const host = await anotherHost();
       const { id } = await startRelease(rig, host);
@@ -197,8 +200,8 @@ describe("the release of a retired node's machine", () => {
   });
 });
 
-describe("how long a retired node was left", () => {
-  it("counts from its retirement, or from a cancel of the last release, beside what its profile allows", async () => {
+describe("the age of a retirement", () => {
+  it("counts from the retirement or from the cancel of the last release, next to the limit of the profile", async () => {
     const host = await anotherHost();
     const told = async () => (await retirementsOf(db(), rig.siteId)).get(host.nodeId);
     expect(await told()).toMatchObject({ nodeId: host.nodeId, retiredReleaseAfterSeconds: 3600 });

@@ -21,16 +21,16 @@ import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-ri
 import { retiredHost, startRelease } from "../support/release-world.ts";
 import { Driver } from "./drive.ts";
 
-/** What a workflow is about, as the tests follow it. */
+/** The workflow under test, with its node and host. */
 export interface Subject {
   readonly id: WorkflowId;
   readonly nodeId: NodeId;
   readonly hostname: string;
-  /** The machine, where the workflow is about one that was there before it. */
+  /** The machine, if it existed before the workflow. */
   readonly systemId?: string;
 }
 
-/** What MAAS counted of a machine. */
+/** The requests that MAAS counted for a machine. */
 export interface Outside {
   readonly commission: number;
   readonly deploy: number;
@@ -39,23 +39,23 @@ export interface Outside {
   readonly powerOff: number;
 }
 
-/** One way through a workflow kind, with the stages that have something to do on it and on none before. */
+/** A scenario is one path through a workflow kind. The field `stages` has the stages that no earlier scenario covers. */
 export interface Scenario {
   readonly kind: string;
   readonly name: string;
   readonly stages: readonly string[];
-  /** What an undisturbed run makes MAAS count. */
+  /** The requests that MAAS counts in an undisturbed run. */
   readonly outside: Outside;
   start(rig: OnboardingRig, n: number): Promise<Subject>;
-  /** What the world outside would have done by now. */
+  /** Simulates what MAAS and the agent would have done by this time. */
   play(rig: OnboardingRig, id: WorkflowId): Promise<void>;
   expectEnd(rig: OnboardingRig, subject: Subject): Promise<void>;
-  /** Nothing can be done for it when its machine is deleted from MAAS, until that comes back. */
+  /** The workflow cannot continue while its machine is deleted from MAAS, and no other machine can replace it. */
   readonly cannotReplaceMachine?: true;
   expectCancelled(rig: OnboardingRig, subject: Subject, end: WorkflowRow): Promise<void>;
 }
 
-/** Machines of workflows that did not find theirs themselves. */
+/** System ids of machines that existed before their workflow. */
 const GIVEN_MACHINES = new Map<WorkflowId, string>();
 
 /** The id of the machine that the row holds, once it holds one. */
@@ -88,7 +88,7 @@ async function expectActive(rig: OnboardingRig, { nodeId, hostname }: Subject): 
   expect(rig.secrets.entries.has(`kv/nodes/${nodeId}/user-data`), "the first boot's copy is removed").toBe(false);
 }
 
-/** Nothing that the host carries lets its agent in any more, and a node that is left is not one that nobody owns. */
+/** Expects that no token or certificate of the host is valid, and that a remaining node is quarantined or still enrolling. */
 async function expectNoWayIn(rig: OnboardingRig, { nodeId }: Subject, end: WorkflowRow): Promise<void> {
   const { db } = rig.test.database;
   const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
@@ -108,7 +108,7 @@ async function expectNoWayIn(rig: OnboardingRig, { nodeId }: Subject, end: Workf
   expect(rig.secrets.entries.has(`kv/nodes/${nodeId}/user-data`)).toBe(false);
 }
 
-/** From the registry, so that a new stage is a new case. */
+/** Reads the stages from the registry, so that tests of a new stage need no further code. */
 function stagesOf(kind: string, except: readonly string[] = []): readonly string[] {
   const known = workflowsOf({} as WorkflowServices).find((one) => one.kind === kind);
   if (known === undefined) throw new Error(`no workflow of kind ${kind} is registered`);
@@ -152,7 +152,7 @@ async function expectNode(rig: OnboardingRig, { nodeId }: Subject, status: NodeS
   expect(certificate?.revokedAt !== null, "the certificate is revoked").toBe(status === "deleted");
 }
 
-/** What a cancel of the onboarding leaves is asserted by what MAAS has; here it is the node. */
+/** For an onboarding, the cancel is checked by the machine in MAAS. The cancel of a drain is checked by the node. */
 const draining: Scenario = {
   kind: "drain",
   name: "a drain",
@@ -161,7 +161,7 @@ const draining: Scenario = {
   start: (rig, n) => decommission(rig, "drain", `drained-${n}`),
   play: playDecommissionedAgent,
   expectEnd: (rig, subject) => expectNode(rig, subject, "retired"),
-  // Active again once its agent is heard of; one that was never draining is so still.
+  // A cancelled drain makes the node active or offline, depending on whether its agent is connected.
   expectCancelled: async (rig, { nodeId }) => {
     const [node] = await rig.test.database.db.select().from(nodes).where(eq(nodes.id, nodeId));
     expect(["active", "offline"]).toContain(node?.status);
@@ -179,7 +179,7 @@ const removing: Scenario = {
   expectCancelled: (rig, subject) => expectNode(rig, subject, "retired"),
 };
 
-/** The host is gone: nothing that it carried lets its agent in, and nothing waits for its agent. */
+/** Expects that none of the host's certificates is valid and that no task waits for its agent, if `gone` is true. */
 async function expectHostGone(rig: OnboardingRig, nodeId: NodeId, gone: boolean): Promise<void> {
   const { db } = rig.test.database;
   const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
@@ -223,7 +223,7 @@ const releasing: Scenario = {
   },
 };
 
-/** Whose machines somebody has switched on again by the time that they are free. */
+/** Workflows whose released machine somebody has switched on again. */
 const SWITCHED_ON = new Set<WorkflowId>();
 const withPowerOn: Scenario = {
   ...releasing,
@@ -239,7 +239,7 @@ const withPowerOn: Scenario = {
   },
 };
 
-/** Each workflow kind has its ways here: a kind or a stage without one fails `every-stage.test.ts`. */
+/** Each workflow kind has its scenarios here. `every-stage.test.ts` fails for a kind or a stage without a scenario. */
 export const SCENARIOS: readonly Scenario[] = [
   onboarding,
   withoutDatasource,
@@ -249,10 +249,10 @@ export const SCENARIOS: readonly Scenario[] = [
   withPowerOn,
 ];
 
-/** Every stage of every kind with the scenario that exercises it. */
+/** Pairs every stage of every kind with the scenario that exercises the stage. */
 export const STAGE_CASES = SCENARIOS.flatMap((scenario) => scenario.stages.map((stage) => ({ scenario, stage })));
 
-/** A database, a simulated region and a driver for each scenario; subjects are numbered across all of them. */
+/** Holds a database and a simulated region, and makes a driver for each workflow. Workflows are numbered across all scenarios. */
 export interface Stagecraft {
   readonly rig: OnboardingRig;
   start(scenario: Scenario): Promise<{ subject: Subject; driver: Driver }>;

@@ -12,18 +12,20 @@ import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-ri
 import { Driver, plainly } from "./drive.ts";
 import { countedOf, machineOf } from "./scenarios.ts";
 
-/** The table of lifecycle 4.6, row by row, as the decisions correct it: how often a stage is tried, what it ends in, what is undone. */
+/**
+ * Tests the table of lifecycle 4.6 row by row, with the decisions' corrections: the number of tries, the failure at the end, and the compensation.
+ */
 interface Row {
   readonly stage: OnboardingStage;
   readonly mode: string;
   readonly profile?: Partial<ProfileCreate>;
   readonly plan?: Plan;
-  /** From when the stage is entered, for good. */
+  /** The fault lasts from the entry into the stage until the workflow ends. */
   readonly fault?: Pick<Fault, "match" | "kind"> & Partial<Fault>;
   readonly before?: (machine: Machine | undefined, row: WorkflowRow) => unknown;
   readonly ends:
     | { readonly tries: number; readonly failure: string; readonly status: string; readonly machine: number | null }
-    /** It is no failure: the onboarding goes on to the end. */
+    /** The fault is no failure: the onboarding continues to the end. */
     | { readonly goesOn: true; readonly tries: number };
   readonly undone?: boolean;
   readonly agent?: boolean;
@@ -40,7 +42,7 @@ beforeAll(async () => {
 afterAll(() => rig?.close());
 const db = () => rig.services.db;
 
-/** What is away is no try. */
+/** An outage does not count as a try. */
 const transient = (machine: number | null) =>
   ({ tries: 1, failure: "upstream_transient/maas_unavailable", status: "failed_retryable", machine }) as const;
 const ROWS: readonly Row[] = [
@@ -271,7 +273,7 @@ describe("the policy of a stage", () => {
     if (one.undone) expect(deploy - release, "a failed deploy is taken back").toBe(0);
   });
 
-  it("wait_for_agent_enrollment: a token that ran out is given another life, twice at most, and the host is left deployed", async () => {
+  it("wait_for_agent_enrollment: an expired token is extended at most twice, and the host stays deployed", async () => {
     boxes += 1;
     const profileId = await rig.addProfile(`policy-${boxes}`, { require_hw_sync: false });
     const { id, nodeId } = await rig.start(boxes, profileId);

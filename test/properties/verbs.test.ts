@@ -11,7 +11,7 @@ import { STOP_VERBS, WORKFLOW_STATUSES } from "../../shared/workflow-status.ts";
 import { useToyEngine } from "../support/toy-engine.ts";
 import { insertToy, toyStage, toyWorkflow } from "../support/toy-workflow.ts";
 
-/** Every verb in every status, clicked twice at once as two hubs would hear it, on real rows (lifecycle 4.9, decision W1). */
+/** Sends every verb in every status twice at once, as by two hubs, on real rows (lifecycle 4.9, decision W1). */
 const engine = useToyEngine();
 const idle = toyStage("one", async () => ({ kind: "wait", reason: "for ever", seconds: 3600 }), {
   compensate: async () => ({ kind: "wait", reason: "being undone", seconds: 3600 }),
@@ -66,7 +66,7 @@ async function rowIn({ status, ran, adopting, frozen, undoing, leased, requested
 describe.each(cases)(
   "$verb of a workflow that is $status (ran $ran, adopting $adopting, frozen $frozen, undoing $undoing, leased $leased, requested $requested)",
   ({ verb, ...target }) => {
-    it("takes effect once under a double click, or is refused twice, and says in the audit which", async () => {
+    it("takes effect once under a double click or is refused twice, and the audit shows which", async () => {
       const id = await rowIn(target);
       const before = await readWorkflow(engine.db(), id);
       const clicks = await Promise.allSettled([engine.verb(workflow, id, verb), engine.verb(workflow, id, verb)]);

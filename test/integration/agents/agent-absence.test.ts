@@ -10,7 +10,7 @@ import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding
 import { startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
-/** An agent that does not come: each cause that the hub can see ends in its own code, with what was seen (lifecycle 4.7). */
+/** When an agent does not connect, each cause that the hub can see ends the onboarding with its own code and the evidence (lifecycle 4.7). */
 let rig: OnboardingRig;
 let runner: WorkflowRunner;
 let boxes = 0;
@@ -31,7 +31,7 @@ interface Told {
   readonly machine: Machine;
   readonly reasons: Set<string>;
 }
-/** Onboards the next box until it gives up on the agent; `keep` is called again and again while it waits. */
+/** Onboards the next box until the onboarding gives up on its agent. `keep` is called repeatedly while the onboarding waits. */
 async function giveUp(keep: (told: Told) => Promise<void> | void) {
   boxes += 1;
   const profileId = await rig.addProfile(`p${boxes}`, { hardware_sync_seed_timeout_seconds: 3 });
@@ -60,10 +60,10 @@ const sees =
   async ({ address }: Told) =>
     keepConnectionAttempts(rig.services.db, [{ address, kind, detail, tokenSha256: null, count: 1 }]);
 
-it("trusts another CA: the code says so, and so does the reason of the wait", async () => {
+it("an agent that trusts another CA: the error code and the wait reason say so", async () => {
   const end = await giveUp(async (told) => {
     await sees("certificate_untrusted", "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA")(told);
-    // The stage looks again before its time is up.
+    // The wake-up makes the stage look again before its timeout.
     await rig.services.inTx((tx) => wakeWorkflows(tx, [waitKey.node(told.nodeId)]));
   });
   expect(end).toMatchObject({
@@ -76,7 +76,7 @@ it("trusts another CA: the code says so, and so does the reason of the wait", as
   expect([...end.reasons].join("\n")).toContain("; its host does not trust the hub's certificate (unknown CA)");
 });
 
-it("is silent: nothing was seen from its addresses, and MAAS was told that the first boot failed", async () => {
+it("a silent agent: no connection was seen, and MAAS's event about the failed first boot is quoted", async () => {
   const end = await giveUp(({ machine }) => {
     rig.maas.sim.region.event(machine, "ERROR", "Node post-installation failure", "'cloudinit' modules for final");
   });
@@ -89,13 +89,13 @@ it("is silent: nothing was seen from its addresses, and MAAS was told that the f
   expect(end.failureMessage).toContain("MAAS was told that its first boot failed");
 });
 
-it("is refused: with the code of the refusal", async () => {
+it("a refused agent: the error names the code of the refusal", async () => {
   const end = await giveUp(sees("enrollment_refused", "token_used"));
   expect(end).toMatchObject({ failureClass: "agent_enrollment_failure", errorCode: "enrollment_refused" });
   expect(end.failureMessage).toContain("(token_used)");
 });
 
-it("has a clock that is wrong: nothing is seeded before it is set", async () => {
+it("an agent with a wrong clock: nothing is seeded before the clock is set", async () => {
   const end = await giveUp(async ({ id, nodeId }) => {
     const said = { status: "False" as const, reason: "ClockSkewed", message: "The host's clock is 3600 s behind" };
     await rig.services.db
@@ -113,7 +113,7 @@ it("has a clock that is wrong: nothing is seeded before it is set", async () => 
   expect([...end.reasons].join("\n")).toContain("The agent to be well; its clock is wrong");
 });
 
-it("fails from an address of nobody's that was seen: that says nothing of this host", async () => {
+it("an attempt from an unknown address says nothing about this host", async () => {
   const end = await giveUp(async () => {
     await keepConnectionAttempts(rig.services.db, [
       { address: "192.0.2.1", kind: "certificate_untrusted", detail: "x", tokenSha256: null, count: 1 },

@@ -44,7 +44,7 @@ const result = (taskId: string) =>
   until(`result of ${taskId}`, () => hub.said("task.result").find((frame) => frame.task_id === taskId));
 
 describe("agent and hub: identity", () => {
-  it("enrolls with a key of its own, connects, reports, and leaves no token behind", async () => {
+  it("enrolls with its own key, connects, reports, and leaves no token behind", async () => {
     configure();
     startAgent();
     await connected();
@@ -63,7 +63,7 @@ describe("agent and hub: identity", () => {
     expect(log()).not.toContain("PRIVATE KEY");
   });
 
-  it("asks again with the same key when the answer was lost, also after it was killed", async () => {
+  it("repeats the request with the same key after a lost answer, even after a kill", async () => {
     hub.loseEnrollments = 2;
     configure();
     const first = startAgent();
@@ -77,7 +77,7 @@ describe("agent and hub: identity", () => {
     expect(new Set(asked).size).toBe(1);
   });
 
-  it("gives its token to no hub of another CA", async () => {
+  it("sends its token to no hub of another CA", async () => {
     configure({ ca: (await TestAuthority.make()).caPem });
     startAgent();
     await logged("not of the CA");
@@ -85,7 +85,7 @@ describe("agent and hub: identity", () => {
     expect(host.has("etc/muster/enrollment-token")).toBe(true);
   });
 
-  it("says to look at the clock when the hub's certificate is out of date", async () => {
+  it("logs that the clock may be wrong when the hub's certificate is out of date", async () => {
     await hub.close();
     hub = await ScriptedHub.start(nodeId, { serverNotAfter: new Date(Date.now() - 1_000) });
     configure();
@@ -93,7 +93,7 @@ describe("agent and hub: identity", () => {
     await logged("Check this host's clock");
   });
 
-  it("goes on after a refusal, and says which", async () => {
+  it("logs a refusal's code and tries again", async () => {
     hub.refuseEnrollments = { status: 401, code: "token_expired" };
     configure();
     startAgent();
@@ -102,7 +102,7 @@ describe("agent and hub: identity", () => {
     await connected();
   });
 
-  it("enrolls anew for a new generation, with a new key", async () => {
+  it("enrolls again with a new key for a new generation", async () => {
     configure();
     const first = startAgent();
     await connected();
@@ -117,7 +117,7 @@ describe("agent and hub: identity", () => {
     expect(host.read(`${STATE}/key.pem`)).not.toBe(key);
   });
 
-  it("renews a certificate that expired while the host was off, and comes back with it", async () => {
+  it("renews a certificate that expired while the host was off, and connects with it", async () => {
     hub.certificateLifeMs = 3_000;
     configure();
     const first = startAgent();
@@ -126,7 +126,7 @@ describe("agent and hub: identity", () => {
     const { validToDate } = new X509Certificate(host.read(`${STATE}/certificate.pem`));
     await until("the certificate to expire", () => (Date.now() > validToDate.getTime() ? true : undefined));
     hub.certificateLifeMs = 24 * 3_600_000;
-    // Such a short life is renewed at once, so it may have come back already.
+    // A certificate of three seconds is renewed at once, so the agent may already have reconnected.
     const { renewals, hellos } = hub;
     const before = hellos.length;
     startAgent();
@@ -135,7 +135,7 @@ describe("agent and hub: identity", () => {
     expect(hub.enrollments).toHaveLength(1);
   });
 
-  it("renews one that is expired by the hub's clock alone", async () => {
+  it("renews a certificate that is expired only by the hub's clock", async () => {
     hub.certificateLifeMs = -1_000;
     configure();
     startAgent();
@@ -146,8 +146,8 @@ describe("agent and hub: identity", () => {
     expect(hub.enrollments).toHaveLength(1);
   });
 
-  it("goes over to its renewed certificate, with another key, as soon as it has it", async () => {
-    // Its life began an hour ago, so more than half of it has passed.
+  it("reconnects with its renewed certificate and a new key as soon as it has them", async () => {
+    // The hub backdates a certificate by one hour. More than half of a life of an hour and ten minutes has therefore passed.
     hub.certificateLifeMs = 600_000;
     configure();
     startAgent();
@@ -159,7 +159,7 @@ describe("agent and hub: identity", () => {
     expect(hub.serials[1]).not.toBe(hub.serials[0]);
   });
 
-  it("starts again with what it has when its identity file is damaged", async () => {
+  it("enrolls again when its identity file is damaged", async () => {
     configure();
     const first = startAgent();
     await connected();
@@ -171,7 +171,7 @@ describe("agent and hub: identity", () => {
     expect(hub.enrollments).toHaveLength(2);
   });
 
-  it("ends with status 78 when its configuration cannot be used, and 0 when it is stopped", async () => {
+  it("exits with status 78 on an unusable configuration, and with 0 when it is stopped", async () => {
     configure();
     host.write("etc/muster/agent.json", "{}");
     expect(await startAgent().gone).toEqual({ code: 78, signal: null });
@@ -184,7 +184,7 @@ describe("agent and hub: identity", () => {
 });
 
 describe("agent and hub: channel", () => {
-  it("comes back after every kind of close", async () => {
+  it("reconnects after every kind of close", async () => {
     configure();
     startAgent();
     let times = 0;
@@ -196,7 +196,7 @@ describe("agent and hub: channel", () => {
     await connected(++times);
   });
 
-  it("survives frames that make no sense, and carries out what comes after", async () => {
+  it("survives meaningless frames and carries out the next order", async () => {
     configure();
     startAgent();
     await connected();
@@ -208,7 +208,7 @@ describe("agent and hub: channel", () => {
     expect(hub.hellos).toHaveLength(1);
   });
 
-  it("comes back after a frame that is too large", async () => {
+  it("reconnects after a frame that is too large", async () => {
     configure();
     startAgent();
     await connected();
@@ -226,7 +226,7 @@ describe("agent and hub: channel", () => {
     await until("a welcomed hello", () => (log().split('"connected"').length > 2 ? true : undefined));
   });
 
-  it("takes the long poll where no WebSocket gets through, with tasks and all", async () => {
+  it("uses the long poll when no WebSocket is possible, also for tasks", async () => {
     hub.blockSockets = true;
     configure();
     startAgent();
@@ -239,7 +239,7 @@ describe("agent and hub: channel", () => {
     hub.blockSockets = false;
   });
 
-  it("reports a clock that is off, and judges orders by the hub's", async () => {
+  it("reports a wrong clock, and judges orders by the hub's clock", async () => {
     hub.clockSkewMs = -7_200_000;
     configure();
     startAgent();
@@ -257,7 +257,7 @@ describe("agent and hub: channel", () => {
 });
 
 describe("agent and hub: tasks", () => {
-  it("resends a result until it is acknowledged, over reconnects and restarts", async () => {
+  it("resends a result until it is acknowledged, across reconnects and restarts", async () => {
     hub.acknowledgeResults = false;
     configure();
     const first = startAgent();
@@ -278,7 +278,7 @@ describe("agent and hub: tasks", () => {
     expect(new Set(replies).size).toBe(1);
   });
 
-  it("reports a task as interrupted when the agent was killed in its midst, and does not run it again", async () => {
+  it("reports a task as interrupted after the agent was killed during it, and does not run it again", async () => {
     host.write("sessions", ANN);
     configure();
     const first = startAgent();
@@ -290,7 +290,8 @@ describe("agent and hub: tasks", () => {
     await first.gone;
     startAgent();
     expect((await result(order.task_id)).reply).toMatchObject({ ok: false, error: "interrupted" });
-    // Until the journal knows that the hub has the result, the same delivery is answered with the result; from then on it is a replay.
+    // Until the hub has confirmed the result, the agent answers the same delivery with the result. After the confirmation, the agent refuses the
+    // delivery as a replay.
     const ran = hub.said("task.progress").length;
     const refused = await until(
       "it is refused",
@@ -304,7 +305,7 @@ describe("agent and hub: tasks", () => {
     expect(hub.said("task.progress")).toHaveLength(ran);
   });
 
-  it("says what was interrupted when it is stopped in order", async () => {
+  it("reports a running task as interrupted when it is stopped", async () => {
     hub.heartbeatTtlMs = 60_000;
     host.write("sessions", ANN);
     configure();
@@ -318,7 +319,7 @@ describe("agent and hub: tasks", () => {
     expect(await agent.gone).toMatchObject({ code: 0 });
   });
 
-  it("cancels on request, and lets logins in again", async () => {
+  it("cancels a drain on request and admits logins again", async () => {
     hub.heartbeatTtlMs = 60_000;
     host.write("sessions", ANN);
     configure();
@@ -334,9 +335,9 @@ describe("agent and hub: tasks", () => {
     expect(host.has("etc/nologin")).toBe(false);
   });
 
-  it("uninstalls itself when its node is deleted and the acceptance was lost, but not when its identity is revoked", async () => {
+  it("uninstalls itself when its node is deleted and the acknowledgement was lost, but not when its certificates are revoked", async () => {
     hub.acknowledgeResults = false;
-    // No connection ends but by the hub's word.
+    // The long heartbeat keeps the connection open until the hub closes it.
     hub.heartbeatTtlMs = 60_000;
     configure();
     const agent = startAgent();
@@ -344,7 +345,7 @@ describe("agent and hub: tasks", () => {
     const order = hub.signer.sign(nodeId, uninstall);
     hub.send({ type: "task.offer", order });
     expect((await result(order.task_id)).reply).toMatchObject({ ok: true });
-    // An operator cancels the remove, and revokes the certificates for a reason of their own.
+    // An operator cancels the remove and revokes the certificates for another reason.
     hub.refuseRenewals = { status: 403, code: "certificate_rejected" };
     hub.closeSocket(4003);
     await logged("could not be made good");

@@ -39,7 +39,7 @@ const sessionState = (nodeId: NodeId, state: "open" | "closed") =>
     return session?.state === state ? session : undefined;
   });
 
-describe("the upgrade is refused, and nothing changes, for", () => {
+describe("the hub refuses the upgrade and changes nothing for", () => {
   const expectRefused = async (identity: Parameters<typeof open>[0], problem: string) => {
     const before = await rig.snapshot();
     await expect(open(identity)).rejects.toThrow(problem);
@@ -72,7 +72,7 @@ describe("the upgrade is refused, and nothing changes, for", () => {
     await expectRefused(await rig.expired(await rig.enrolled(), 1), "HTTP 403 certificate_rejected");
   });
 
-  it("a certificate of the hub's CA with another key than the hub signed, as whoever stole an old CA can make", async () => {
+  it("a certificate of the hub's CA with a key that the hub did not sign, as the thief of an old CA can make", async () => {
     const identity = await rig.enrolled();
     await rig.db
       .update(nodeCertificates)
@@ -81,19 +81,19 @@ describe("the upgrade is refused, and nothing changes, for", () => {
     await expectRefused(identity, "HTTP 403 certificate_rejected");
   });
 
-  it("the system of before a reimage", async () => {
+  it("the certificate of the system before a reimage", async () => {
     const identity = await rig.enrolled();
     await rig.issueToken(identity.nodeId, { generation: 2 });
     await expectRefused(identity, "HTTP 403 certificate_rejected");
   });
 
-  it("a path that is no node's", async () => {
+  it("a path that names no node", async () => {
     await expectRefused({ ...(await rig.enrolled()), nodeId: randomUUID() as NodeId }, "HTTP 403 certificate_rejected");
     await expectRefused({ ...(await rig.enrolled()), nodeId: "x/../y" as NodeId }, "HTTP 404 not_found");
   });
 });
 
-describe("before the welcome, the hub closes and changes nothing for", () => {
+describe("before the welcome, the hub closes the connection and changes nothing for", () => {
   const expectClosed = async (identity: Identity, frame: unknown, code: number) => {
     const before = await rig.snapshot();
     const agent = await open(identity);
@@ -102,7 +102,7 @@ describe("before the welcome, the hub closes and changes nothing for", () => {
     expect(await rig.snapshot()).toEqual(before);
   };
 
-  it("a protocol version that it does not speak", async () => {
+  it("a protocol version that the hub does not speak", async () => {
     const identity = await rig.enrolled();
     await expectClosed(identity, helloOf(identity, { protocol_version: 99 }), CLOSE_CODES.protocol_unsupported.code);
   });
@@ -113,7 +113,7 @@ describe("before the welcome, the hub closes and changes nothing for", () => {
     await expectClosed(identity, helloOf(identity, { generation: 7 }), CLOSE_CODES.bad_frame.code);
   });
 
-  it("a first frame that is no hello", async () => {
+  it("a first frame other than hello", async () => {
     await expectClosed(await rig.enrolled(), { type: "heartbeat", seq: 1 }, CLOSE_CODES.bad_frame.code);
   });
 
@@ -136,7 +136,7 @@ describe("before the welcome, the hub closes and changes nothing for", () => {
 });
 
 describe("a session", () => {
-  it("raises the epoch with each connect and tells the heartbeat's time to live", async () => {
+  it("raises the epoch with each connect and sends the heartbeat's time to live", async () => {
     const identity = await rig.enrolled();
     const first = await open(identity);
     first.send(helloOf(identity));
@@ -152,7 +152,7 @@ describe("a session", () => {
     expect(await sessionOf(identity.nodeId)).toMatchObject({ sessionEpoch: 2, state: "open", channel: "websocket" });
   });
 
-  it("gives way to a newer one, whose state its end does not touch", async () => {
+  it("is superseded by a newer session, and its end does not change the newer session's state", async () => {
     const identity = await rig.enrolled();
     const older = await connect(identity);
     await connect(identity);
@@ -161,7 +161,7 @@ describe("a session", () => {
     expect(await conditionOf(identity.nodeId, "agent.connected")).toMatchObject({ status: "True" });
   });
 
-  it("gives way to a newer one on another hub", async () => {
+  it("is superseded by a newer session on another hub", async () => {
     const identity = await rig.enrolled();
     const second = await rig.secondHub();
     const older = await connect(identity);
@@ -170,7 +170,7 @@ describe("a session", () => {
     expect(await sessionOf(identity.nodeId)).toMatchObject({ sessionEpoch: 2, state: "open" });
   });
 
-  it("ends when its certificate is revoked, on whichever hub it is", async () => {
+  it("ends when its certificate is revoked, on any hub", async () => {
     const identity = await rig.enrolled();
     const second = await rig.secondHub();
     const agent = await connect(identity, { port: second.port });
@@ -178,14 +178,14 @@ describe("a session", () => {
     expect((await agent.closing()).code).toBe(CLOSE_CODES.identity_revoked.code);
   });
 
-  it("ends when the node is provisioned anew, though nobody tells the hub", async () => {
+  it("ends when the node is provisioned anew, without a message to the hub", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
     await rig.issueToken(identity.nodeId, { generation: 2 });
     expect((await agent.closing()).code).toBe(CLOSE_CODES.identity_revoked.code);
   });
 
-  it("ends at a bad frame, of which nothing is kept", async () => {
+  it("ends at a bad frame, and nothing of the frame is stored", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
     agent.sendRaw(JSON.stringify({ type: "inventory", inventory: { hostname: 7 } }));
@@ -193,7 +193,7 @@ describe("a session", () => {
     expect(await rig.db.select().from(nodeInventories).where(eq(nodeInventories.nodeId, identity.nodeId))).toEqual([]);
   });
 
-  it("writes contacts, and the time to live that the agent was told last", async () => {
+  it("stores the time of contact and the time to live that was sent last", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
     await rig.db.update(agentSessions).set({ heartbeatTtlMs: 1 }).where(eq(agentSessions.nodeId, identity.nodeId));
@@ -207,7 +207,7 @@ describe("a session", () => {
     expect(node?.lastAgentContactAt).not.toBeNull();
   });
 
-  it("is read from no faster than its frames are taken, and loses none", async () => {
+  it("reads frames no faster than it handles them, and loses none", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
     const seqs = Array.from({ length: 900 }, (_, seq) => seq);
@@ -217,7 +217,7 @@ describe("a session", () => {
     expect(acks.slice(0, seqs.length)).toEqual(seqs);
   });
 
-  it("of a hub that stops is closed with its own code and says nothing of the agent", async () => {
+  it("closes with its own code when the hub stops, and leaves the agent's state unknown", async () => {
     const [identity, hesitant] = [await rig.enrolled(), await rig.enrolled()];
     const agent = await connect(identity);
     const withoutHello = await open(hesitant);
@@ -264,7 +264,7 @@ describe("readiness", () => {
     expect(before).toMatchObject({ status: "False", reason: "DiskFull", generation: 1, source: "agent" });
     await say(agent, first);
     expect(await conditionOf(identity.nodeId, "agent.healthy")).toEqual(before);
-    // By its id alone, not by when it was observed: one that says something newer under a known id is not taken either.
+    // The hub recognizes a repeated signal by its id alone. It ignores a known id even with a newer time of observation.
     const [condition] = first.conditions;
     await say(agent, { ...first, conditions: [{ ...condition, observed_at: new Date().toISOString() } as never] });
     expect(await conditionOf(identity.nodeId, "agent.healthy")).toEqual(before);
@@ -278,7 +278,7 @@ describe("readiness", () => {
     expect(await waiting.isDue()).toBe(true);
   });
 
-  it("of an older provisioning is kept and not applied", async () => {
+  it("of an older generation is stored and not applied", async () => {
     const identity = await rig.enrolled("active", 2);
     const agent = await connect(identity);
     const old = signal({ generation: 1 });
@@ -287,7 +287,7 @@ describe("readiness", () => {
     expect(JSON.stringify(await rig.snapshot())).toContain(old.signal_id);
   });
 
-  it("that was observed earlier does not replace a later one; a clock that is ahead gains nothing", async () => {
+  it("observed earlier does not replace a later one, and a clock that runs ahead gains nothing", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
     await say(agent, signal({}, { observed_at: new Date(Date.now() + 3_600_000).toISOString() }));
@@ -297,14 +297,14 @@ describe("readiness", () => {
     expect(await conditionOf(identity.nodeId, "agent.healthy")).toMatchObject({ status: "False" });
   });
 
-  it("cannot speak for the hub on the connection", async () => {
+  it("cannot set the condition that the hub owns", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
     await say(agent, signal({}, { type: "agent.connected", status: "False" }));
     expect(await conditionOf(identity.nodeId, "agent.connected")).toMatchObject({ status: "True", source: "hub" });
   });
 
-  it("may hold text that a database cannot: it is repaired, not resent for ever", async () => {
+  it("with text that a database cannot store is repaired instead of resent for ever", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
     await say(agent, signal({}, { message: "a\u0000b\ud800c" }));
@@ -330,7 +330,7 @@ describe("the long poll", () => {
     expect(answer.json).toEqual({ frames: [expect.objectContaining({ type: "heartbeat.ack", seq: 5 })] });
   });
 
-  it("ends when a newer session comes", async () => {
+  it("ends when a newer session starts", async () => {
     const identity = await rig.enrolled();
     const session_epoch = await openPoll(identity);
     const waiting = rig.ask("GET", `${paths(identity)}/tasks/wait?session_epoch=${session_epoch}&timeout_ms=30000`, {

@@ -17,7 +17,7 @@ import { type Answer, GatewayRig } from "../../support/gateway-rig.ts";
 import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
-/** Hosts fetch the agent with curl, and so does this test: certificate, header and all. */
+/** The test fetches the agent with curl, with the CA file and the header, as hosts do. */
 let rig: GatewayRig;
 let folder: string;
 const member = (name: string, bytes: Buffer): Buffer =>
@@ -27,7 +27,7 @@ const member = (name: string, bytes: Buffer): Buffer =>
     bytes,
     Buffer.alloc(bytes.length % 2, "\n"),
   ]);
-/** A Debian package in so far as the hub looks at one. */
+/** Builds the parts of a Debian package that the hub checks. */
 const packageOf = (bytes: number): Buffer =>
   Buffer.concat([
     Buffer.from("!<arch>\n"),
@@ -73,7 +73,7 @@ async function fetchAs(token: string | null, sha256: string) {
   return { status: Number(stdout), body, code };
 }
 
-it("gives a host with a token the package of the checksum it was told, the newest and one of before an upgrade", async () => {
+it("serves a package by its checksum to a host with a token, the newest and an older one", async () => {
   put("muster-agent_0.9.9_amd64.deb", bytesOf.old);
   put("muster-agent_0.10.0_amd64.deb", bytesOf.new);
   put("muster-agent_0.10.0_arm64.deb", bytesOf.arm);
@@ -88,7 +88,7 @@ it("gives a host with a token the package of the checksum it was told, the newes
     expect(answer.status).toBe(200);
     expect(answer.body.equals(bytes)).toBe(true);
   }
-  // Asking for it does not use the token up.
+  // The download does not use the token up.
   const [row] = await rig.db
     .select()
     .from(enrollmentTokens)
@@ -96,7 +96,7 @@ it("gives a host with a token the package of the checksum it was told, the newes
   expect(row?.usedAt).toBeNull();
 });
 
-it("refuses whoever has no token that is good now", async () => {
+it("refuses a request without a valid token", async () => {
   put("muster-agent_0.10.0_amd64.deb", bytesOf.new);
   const sum = sumOf(bytesOf.new);
   const nodeId = await rig.addNode();
@@ -109,7 +109,7 @@ it("refuses whoever has no token that is good now", async () => {
   }
 });
 
-it("gives nothing out but packages, by their checksum alone", async () => {
+it("serves only packages, and only by checksum", async () => {
   put("muster-agent_0.10.0_amd64.deb", bytesOf.new);
   const token = await rig.issueToken(await rig.addNode());
   for (const path of [
@@ -122,7 +122,7 @@ it("gives nothing out but packages, by their checksum alone", async () => {
   }
 });
 
-it("no longer knows a package whose bytes were changed, under the checksum that hosts were told", async () => {
+it("does not serve a package under its old checksum after its bytes changed", async () => {
   put("muster-agent_0.10.0_amd64.deb", bytesOf.new);
   const token = await rig.issueToken(await rig.addNode());
   const sum = sumOf(bytesOf.new);
@@ -131,7 +131,7 @@ it("no longer knows a package whose bytes were changed, under the checksum that 
   expect(await fetchAs(token, sum)).toMatchObject({ status: 404 });
 });
 
-it("tells hosts no package that is still being copied: the one before it, until the last byte is there", async () => {
+it("offers the previous package until the last byte of a new one is copied", async () => {
   const own = mkdtempSync(join(tmpdir(), "muster-agent-copying-"));
   try {
     const packages = new AgentPackages(own, quietLog);
@@ -149,7 +149,7 @@ it("tells hosts no package that is still being copied: the one before it, until 
   }
 });
 
-it("takes a package that dpkg-deb built", async () => {
+it("accepts a package that dpkg-deb built", async () => {
   const own = mkdtempSync(join(tmpdir(), "muster-agent-built-"));
   try {
     mkdirSync(join(own, "pack/DEBIAN"), { recursive: true });
@@ -162,7 +162,7 @@ it("takes a package that dpkg-deb built", async () => {
   }
 });
 
-/** Files of the folder that this process, which the hub runs in, holds open. */
+/** Lists the files of the package folder that this process holds open. The hub runs in this process. */
 const openFiles = (): string[] =>
   readdirSync("/proc/self/fd").flatMap((fd) => {
     try {
@@ -173,7 +173,7 @@ const openFiles = (): string[] =>
     }
   });
 
-it("answers HEAD as GET, without a body and without a file that stays open", async () => {
+it("answers HEAD as GET without a body, and leaves no file open", async () => {
   put("muster-agent_0.10.0_amd64.deb", bytesOf.new);
   const token = await rig.issueToken(await rig.addNode());
   const path = new URL(agentPackageUrl("https://hub", sumOf(bytesOf.new))).pathname;
@@ -184,7 +184,7 @@ it("answers HEAD as GET, without a body and without a file that stays open", asy
   expect(openFiles()).toEqual([]);
 });
 
-it("cuts off whoever reads too slowly, and closes the file", async () => {
+it("cuts off a client that reads too slowly, and closes the file", async () => {
   const large = packageOf(64 * 2 ** 20);
   put("muster-agent_0.11.0_amd64.deb", large);
   const token = await rig.issueToken(await rig.addNode());
@@ -196,7 +196,7 @@ it("cuts off whoever reads too slowly, and closes the file", async () => {
       resolve,
     ).once("error", reject);
   });
-  // Nothing is read of the answer, whose bytes are more than the buffers in between hold.
+  // The client reads nothing. The answer is larger than all buffers between hub and client.
   const ended = new Promise((resolve) => {
     response.once("error", resolve).once("end", () => resolve(null));
   });
@@ -205,7 +205,7 @@ it("cuts off whoever reads too slowly, and closes the file", async () => {
   expect(await ended).toMatchObject({ code: "ECONNRESET" });
 });
 
-it("gives it as often as a first boot that breaks off needs it, and not to whoever downloads without end", async () => {
+it("serves a package often enough for a first boot that is retried, and limits endless downloads", async () => {
   put("muster-agent_0.9.9_amd64.deb", bytesOf.old);
   const nodeId = await rig.addNode();
   const headers = { authorization: `Bearer ${await rig.issueToken(nodeId)}` };
@@ -215,7 +215,7 @@ it("gives it as often as a first boot that breaks off needs it, and not to whoev
   for (let n = 0; n < burst; n += 1) statuses.push((await rig.ask("HEAD", path, { headers })).status);
   expect(new Set(statuses)).toEqual(new Set([200]));
   const late: Answer[] = [];
-  // The bootstrap script is of the same budget; some may have come back meanwhile.
+  // The bootstrap script shares the budget, and some of the budget may have refilled.
   for (let n = 0; n < burst; n += 1)
     late.push(await rig.ask("GET", n % 2 === 0 ? path : BOOTSTRAP_SCRIPT_PATH, { headers }));
   const refused = late.filter(({ status }) => status === 429);

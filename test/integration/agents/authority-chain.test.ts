@@ -31,7 +31,7 @@ async function state(hub: HubAuthority, kind: TrustKind) {
   await hub.refresh();
   return statement;
 }
-/** The store as a backup without the paths of that ending would bring it back. */
+/** Copies the secret store without the paths that end with `without`, as a restore from an older backup would. */
 function restored(without: string): MemorySecrets {
   const store = new MemorySecrets();
   for (const [path, data] of secrets.entries) if (!path.endsWith(without)) store.entries.set(path, data);
@@ -40,7 +40,7 @@ function restored(without: string): MemorySecrets {
 
 describe("the chain of the hub's keys", () => {
   it.each(["certificate-authority", "task-signing-key", "certificate-authority-2", "task-signing-key-2"])(
-    "keeps a hub from making %s anew, where the secret store is an older one",
+    "keeps a hub from creating %s anew when the secret store is an older backup",
     async (path) => {
       const hub = await open();
       await state(hub, "announce");
@@ -55,19 +55,19 @@ describe("the chain of the hub's keys", () => {
     },
   );
 
-  it("takes no other keys for those that it names", async () => {
+  it("accepts no other keys in place of those that it names", async () => {
     const hub = await open();
     await state(hub, "announce");
     const [others, strange] = [restored("-2"), restored("-2")];
     for (const store of [others, strange]) {
-      // What an earlier version made in a store that had been put back.
+      // An earlier version of the hub created these keys in a store that was restored from a backup.
       await openTaskSigner(store, 2);
       store.entries.set(
         "kv/muster/certificate-authority-2",
         secrets.entries.get("kv/muster/certificate-authority-2") ?? {},
       );
     }
-    // Nothing is put into force that no hub could sign by.
+    // The hub refuses to finish a rotation whose keys its secret store does not have.
     const waiting = await open({ secrets: others });
     await expect(waiting.haveNext()).rejects.toMatchObject({ code: "secret_corrupt" });
     expect((await waiting.lookAtNext()).keys?.generation).toBe(2);
@@ -80,7 +80,7 @@ describe("the chain of the hub's keys", () => {
     expect(waiting.generation).toBe(1);
   });
 
-  it("is added to by what was looked at alone, whatever other hubs did meanwhile", async () => {
+  it("refuses a statement that was prepared from an older state of the chain", async () => {
     const [one, other] = [await open(), await open()];
     await state(one, "announce");
     const looked = await one.haveNext();
@@ -94,7 +94,7 @@ describe("the chain of the hub's keys", () => {
     expect(await state(one, "finish")).toMatchObject({ generation: 3, sequence: 4 });
   });
 
-  it("has room for the end of each rotation that it lets begin", async () => {
+  it("has room for the end of each rotation that it allows to begin", async () => {
     const signer = await openTaskSigner(secrets);
     const { ca } = await open();
     const key = { ca_pem: ca.caPem, order_key: signer.publicKey };
@@ -119,7 +119,7 @@ describe("the chain of the hub's keys", () => {
     expect(await state(await open(), "abort")).toMatchObject({ sequence: MOST_STATEMENTS });
   });
 
-  it("is known to the hosts that are enrolled now, and to none by what was said before it was provisioned anew", async () => {
+  it("counts a host as informed only if it reported the chain in its current generation", async () => {
     const { db, inTx } = database.database;
     const hub = await open();
     await state(hub, "announce");
@@ -154,7 +154,7 @@ describe("the chain of the hub's keys", () => {
     expect(await counts()).toEqual({ hosts: 2, informed: 1, shown: 1 });
   });
 
-  it("is as old as the question for it: a hub whose answer was late signs nothing by it", async () => {
+  it("is as old as the start of its query: a hub with a slow answer signs nothing", async () => {
     const hub = await open({ staleMs: 300 });
     const order = () => hub.signer.sign({} as never);
     const { pool } = database.database;

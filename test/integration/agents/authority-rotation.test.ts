@@ -18,7 +18,7 @@ import { until } from "../../support/until.ts";
 const PATH = "/api/v1/admin/authority";
 const SETTLE_MS = 500;
 let api: ApiHarness;
-/** Of two hubs that share a database and a secret store, each with its own look at them. */
+/** The two hubs share a database and a secret store. Each hub refreshes its own view of both. */
 let hubs: readonly [HubAuthority, HubAuthority];
 let rig: GatewayRig;
 let secondPort: number;
@@ -48,7 +48,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** A host with what its first boot gave it, rendered now; its agent is not started yet. */
+/** Makes a host with the files of its first boot, rendered now. Its agent is not started yet. */
 async function host() {
   const nodeId = await rig.addNode("active");
   const folder = hosts.add();
@@ -62,7 +62,7 @@ const knows = (nodeId: NodeId, sequence: number) =>
   until(`the host to know statement ${sequence}`, async () =>
     (await sessionOf(nodeId))?.trustSequence === sequence ? true : undefined,
   );
-/** An order of the key in force is carried out, so the host is connected and believes it. */
+/** The host carries out an order signed with the current key, so it is connected and trusts that key. */
 async function obeys(nodeId: NodeId): Promise<void> {
   const { task } = await rig.inTx((tx) =>
     enqueueTask(tx, {
@@ -79,7 +79,7 @@ async function obeys(nodeId: NodeId): Promise<void> {
   });
   expect(ended).toMatchObject({ state: "succeeded", errorCode: null });
 }
-/** Whether a hub shows a certificate that whoever knows this CA alone believes. */
+/** Tells whether the hub shows a certificate that a client with only this CA trusts. */
 const isShown = (caPem: string, port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connectTls({ host: "127.0.0.1", port, ca: caPem, servername: "localhost" }, () => end(true));
@@ -97,7 +97,7 @@ const settled = (sequence: number) =>
   until("hosts to be told", () => (hubs[0].chain.length === sequence ? true : undefined));
 
 describe("a rotation of CA and order key", () => {
-  it("goes past running hosts, and brings back those that were off from before its start until after its end", async () => {
+  it("does not disturb running hosts, and readmits hosts that were off during all of it", async () => {
     const [running, off, late] = [await host(), await host(), await host()];
     running.start();
     const away = off.start();
@@ -127,7 +127,7 @@ describe("a rotation of CA and order key", () => {
     await knows(running.nodeId, 2);
     await obeys(running.nodeId);
 
-    // Its certificate is of the old CA, and all that it believes is the old CA and key; the third has its first boot only now.
+    // The host that was off has only a certificate of the old CA and trusts only the old CA and key. The third host boots for the first time.
     off.start();
     late.start();
     for (const one of [off, late]) {
@@ -139,14 +139,14 @@ describe("a rotation of CA and order key", () => {
     expect(kept).toMatchObject({ sequence: 2, next: null, current: { ca_pem: newCa } });
     expect((await api.ask("GET", PATH)).body).toMatchObject({ generation: 2, hosts: 3, informed: 3, next: null });
 
-    // A host that begins now is given the new keys alone, and finds its place in the chain.
+    // A new host gets only the new keys, and finds its place in the chain.
     const fresh = await host();
     fresh.start();
     await knows(fresh.nodeId, 2);
     await obeys(fresh.nodeId);
   }, 180_000);
 
-  it("is told to hosts later than hubs go by it, so that no order is of a key that they have forgotten", async () => {
+  it("is announced to hosts later than hubs apply it, so no order carries a key that hosts have dropped", async () => {
     const options = { db: rig.db, secrets: api.secrets };
     const kindsOf = ({ chain }: HubAuthority) => chain.map(({ kind }) => kind);
     const early = await HubAuthority.open({ ...options, settleMs: 3_600_000 });
@@ -155,7 +155,7 @@ describe("a rotation of CA and order key", () => {
     expect([late.generation, kindsOf(late)]).toEqual([2, ["announce", "finish"]]);
   });
 
-  it("is never missed by a hub that signs: one that could not look for a while signs nothing until it has", async () => {
+  it("is never missed: a hub that could not refresh for a while signs nothing until it has", async () => {
     const order = {
       task_id: randomUUID() as TaskId,
       node_id: randomUUID() as NodeId,
@@ -180,7 +180,7 @@ describe("a rotation of CA and order key", () => {
     }
   });
 
-  it("that is aborted is forgotten by the hosts, and its generation never comes back", async () => {
+  it("is forgotten by the hosts after an abort, and its generation number is not used again", async () => {
     const one = await host();
     one.start();
     expect(await rotate("")).toMatchObject({ body: { generation: 3 } });
@@ -193,7 +193,7 @@ describe("a rotation of CA and order key", () => {
     await obeys(one.nodeId);
   }, 120_000);
 
-  it("whose start was cut off after its keys were made is started again with the same ones", async () => {
+  it("that broke off after its keys were made starts again with the same keys", async () => {
     const prepared = await hubs[0].prepareNext();
     expect(await hubs[1].prepareNext()).toEqual(prepared);
     expect(prepared.keys?.generation).toBe(4);
@@ -203,7 +203,7 @@ describe("a rotation of CA and order key", () => {
     await rotate("/abort");
   });
 
-  it("is audited, told as an event, taken along by copy-secrets, and public to hosts alone by its signatures", async () => {
+  it("is audited, published as an event, copied by copy-secrets, and public only as signed statements", async () => {
     const { rows } = await rig.db.execute<{ action: string }>(
       sql`select distinct action from audit_logs where target = 'authority' order by action`,
     );

@@ -17,7 +17,7 @@ afterAll(async () => {
   await rig?.stop();
 });
 
-/** A real agent on a host that has this identity, and no token. */
+/** Starts a real agent on a host that has this identity and no token. */
 function start({ nodeId, generation, certPem, keyPem }: Identity): { log(): string } {
   const host = hosts.add();
   prepareHost(host, hubOf(rig), { nodeId, generation });
@@ -40,7 +40,7 @@ const chain = (nodeId: NodeId) =>
     .where(and(eq(nodeCertificates.nodeId, nodeId), isNull(nodeCertificates.replacedAt)));
 
 describe("an agent's certificate", () => {
-  it("that expired while the host was off, not longer ago than a week, is renewed by its own key", async () => {
+  it("is renewed with its own key if it expired at most a week ago while the host was off", async () => {
     const identity = await rig.expired(await rig.enrolled(), 6 * 24);
     start(identity);
     await session(identity.nodeId, 1);
@@ -49,15 +49,15 @@ describe("an agent's certificate", () => {
     expect(only?.notAfter.getTime()).toBeGreaterThan(Date.now());
   });
 
-  it("that expired longer ago is not, and the host's own log says what to do", async () => {
+  it("is not renewed if it expired longer ago, and the host's log says what to do", async () => {
     const identity = await rig.expired(await rig.enrolled(), 8 * 24);
     const agent = start(identity);
     await until("the agent's own word", () => (agent.log().includes("re-enroll-node") ? true : undefined));
     expect(agent.log()).toContain("too long ago to be renewed");
   });
 
-  it("is renewed in time, and the agent is never gone while it goes over to the new one", async () => {
-    // Ends in six hours, so three quarters of its life have passed.
+  it("is renewed in time, and the node stays connected during the change", async () => {
+    // The certificate ends in six hours, so three quarters of its life have passed.
     const identity = await rig.expired(await rig.enrolled(), -6);
     const watched: (string | undefined)[] = [];
     start(identity);

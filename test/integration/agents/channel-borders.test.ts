@@ -58,7 +58,7 @@ const progressOf = (progress: string): string =>
 const BEAT = { type: "heartbeat", seq: 1 };
 
 describe("a long poll", () => {
-  it("of a session that never was, or that an older epoch names, is stale, and changes nothing", async () => {
+  it("with an unknown or an older epoch is stale and changes nothing", async () => {
     const identity = await rig.enrolled();
     const first = await openPoll(identity);
     const second = await openPoll(identity);
@@ -73,7 +73,7 @@ describe("a long poll", () => {
     expect((await deliver(identity, second, [BEAT])).status).toBe(200);
   });
 
-  it("on another hub than its session's is stale there", async () => {
+  it("on another hub than its session's hub is stale", async () => {
     const identity = await rig.enrolled();
     const second = await rig.secondHub();
     const epoch = await openPoll(identity);
@@ -81,7 +81,7 @@ describe("a long poll", () => {
     expect((await deliver(identity, epoch, [BEAT])).status).toBe(200);
   });
 
-  it("answers with nothing when its time is up", async () => {
+  it("returns nothing at its timeout", async () => {
     const identity = await rig.enrolled();
     const epoch = await openPoll(identity);
     const answer = await wait(identity, `session_epoch=${epoch}&timeout_ms=1`);
@@ -89,7 +89,7 @@ describe("a long poll", () => {
     expect(JSON.stringify(answer.json)).not.toContain("task.offer");
   });
 
-  it("takes readiness, acknowledges it, and applies it once", async () => {
+  it("accepts a readiness signal, acknowledges it, and applies it once", async () => {
     const identity = await rig.enrolled();
     const epoch = await openPoll(identity);
     const signal = booted();
@@ -100,7 +100,7 @@ describe("a long poll", () => {
     expect(await rig.snapshot()).toEqual(before);
   });
 
-  it("ends at a second hello, and of what came after it nothing is kept", async () => {
+  it("ends at a second hello, and stores nothing that came after it", async () => {
     const identity = await rig.enrolled();
     const epoch = await openPoll(identity);
     const signal = booted();
@@ -111,7 +111,7 @@ describe("a long poll", () => {
     expect(JSON.stringify(await rig.snapshot())).not.toContain(signal.signal_id);
   });
 
-  it("ends when its certificate is revoked, and its node is not connected any more", async () => {
+  it("ends when its certificate is revoked, and its node is no longer connected", async () => {
     const identity = await rig.enrolled();
     const epoch = await openPoll(identity);
     expect(await connectedOf(identity.nodeId)).toMatchObject({ status: "True" });
@@ -123,7 +123,7 @@ describe("a long poll", () => {
     expect(await deliver(identity, epoch, [BEAT])).toMatchObject({ status: 403, code: "certificate_rejected" });
   });
 
-  it("supersedes a WebSocket, just as that does a poll", async () => {
+  it("supersedes a WebSocket, as a WebSocket supersedes a poll", async () => {
     const identity = await rig.enrolled();
     const agent = await SocketAgent.connect(rig, identity);
     await openPoll(identity);
@@ -131,7 +131,7 @@ describe("a long poll", () => {
     expect(await sessionOf(identity.nodeId)).toMatchObject({ channel: "long_poll", state: "open", sessionEpoch: 2 });
   });
 
-  it("refuses what is no request of it, and changes nothing", async () => {
+  it("refuses invalid requests and changes nothing", async () => {
     const identity = await rig.enrolled();
     const epoch = await openPoll(identity);
     const before = await rig.snapshot();
@@ -155,7 +155,7 @@ describe("a long poll", () => {
 });
 
 describe("a WebSocket", () => {
-  it("opens no session for a good hello that follows one that was refused", async () => {
+  it("opens no session for a valid hello after a refused one", async () => {
     const identity = await rig.enrolled();
     const agent = await SocketAgent.open(rig, identity);
     agent.send(helloOf(identity, { protocol_version: 99 }));
@@ -166,7 +166,7 @@ describe("a WebSocket", () => {
     await next.close();
   });
 
-  it("takes nothing after the frame at which it is closed", async () => {
+  it("handles no frame after the one that closes it", async () => {
     const identity = await rig.enrolled();
     const agent = await SocketAgent.connect(rig, identity);
     const signal = booted();
@@ -189,7 +189,7 @@ describe("a WebSocket", () => {
     ["at a progress of many values", () => progressOf(`[${"0,".repeat(600)}0]`), CLOSE_CODES.bad_frame.code],
     ["at a long progress", () => progressOf(`"${"x".repeat(20_000)}"`), CLOSE_CODES.bad_frame.code],
     ["at a frame of an unknown type", () => '{"type":"shell","command":"true"}', CLOSE_CODES.bad_frame.code],
-  ])("that was welcome is closed %s, and its node is not connected any more", async (_what, frame, code) => {
+  ])("closes after the welcome %s, and its node is no longer connected", async (_what, frame, code) => {
     const identity = await rig.enrolled();
     const agent = await SocketAgent.connect(rig, identity);
     agent.sendRaw(frame(identity));
@@ -200,7 +200,7 @@ describe("a WebSocket", () => {
 });
 
 describe("two hosts with one identity", () => {
-  it("are barred when a replaced certificate comes for long with requests that nobody can read, which cost the host no renewal", async () => {
+  it("are barred after long use of a replaced certificate with unreadable requests, which cost the real host no renewal", async () => {
     const first = await rig.enrolled();
     const second = await rig.renew(first, await makeKey());
     const agent = await SocketAgent.connect(rig, second);
@@ -215,7 +215,7 @@ describe("two hosts with one identity", () => {
     expect((await agent.closing()).code).toBe(CLOSE_CODES.identity_revoked.code);
   });
 
-  it("are barred in one transaction with what is noted of them: a hub that dies between loses neither", async () => {
+  it("are barred in the same transaction as the evidence, so a hub that dies in between loses neither", async () => {
     await rig.db.execute(
       sql.raw(`
       create sequence bars_tried;

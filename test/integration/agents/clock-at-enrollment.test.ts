@@ -7,7 +7,7 @@ import { AgentHosts, hubOf, prepareHost } from "../../support/agent-hosts.ts";
 import { GatewayRig } from "../../support/gateway-rig.ts";
 import { until } from "../../support/until.ts";
 
-/** Gives a process a clock of its own, which can be set while it runs (Debian package faketime). */
+/** The library gives a process its own clock, which can be set while the process runs (Debian package faketime). */
 const PRELOAD = [
   `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/faketime/libfaketime.so.1`,
 ].find(existsSync);
@@ -23,11 +23,11 @@ afterAll(async () => {
   await rig?.stop();
 });
 
-/** A host at its first boot, whose clock is off. */
+/** Starts the first boot of a host with a wrong clock. */
 async function boot(offset: string): Promise<{ nodeId: NodeId; log(): string; setClock(): void }> {
   const nodeId = await rig.addNode();
   const host = hosts.add();
-  // A part that still runs: the agent looks at the host again every two seconds.
+  // This boot part is still running, so the agent reads the host's state again every two seconds.
   const part = { part: "50-roce-routing", owner: "muster", started_at: new Date().toISOString(), ended_at: null };
   host.write(
     "var/lib/muster/bootstrap/50-roce-routing.status",
@@ -61,17 +61,20 @@ describe.skipIf(PRELOAD === undefined)("a host whose clock is wrong before it en
     ["an hour behind", "-3600", /clock is 3[56]\d\d s behind the hub's/],
     ["an hour ahead", "+3600", /clock is 3[56]\d\d s ahead of the hub's/],
     ["two days ahead, so that its new certificate seems to have expired", "+172800", /clock is 172\d\d\d s ahead/],
-  ])("enrolls all the same when it is %s, says so, and is well once it is set", async (_what, offset, said) => {
-    const host = await boot(offset);
-    expect(await health(host.nodeId, "False")).toMatchObject({
-      reason: "ClockSkewed",
-      message: expect.stringMatching(said),
-    });
-    host.setClock();
-    await health(host.nodeId, "True");
-  });
+  ])(
+    "enrolls with a clock that is %s, reports it, and becomes healthy once the clock is set",
+    async (_what, offset, said) => {
+      const host = await boot(offset);
+      expect(await health(host.nodeId, "False")).toMatchObject({
+        reason: "ClockSkewed",
+        message: expect.stringMatching(said),
+      });
+      host.setClock();
+      await health(host.nodeId, "True");
+    },
+  );
 
-  it("says why it cannot when it is days behind, and enrolls once it is set", async () => {
+  it("logs why it cannot enroll with a clock days behind, and enrolls once the clock is set", async () => {
     const host = await boot("-259200");
     await until("the agent's own word", () =>
       host.log().includes("not valid yet. Check this host's clock") ? true : undefined,

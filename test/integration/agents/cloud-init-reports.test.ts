@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-/** A node in its first generation, with a report token that an operator has got. */
+/** Creates a node in its first generation with a report token. */
 async function reporting(): Promise<{ nodeId: NodeId; token: string }> {
   const nodeId = await rig.addNode("enrolling");
   await rig.db.update(nodes).set({ generation: 1 }).where(eq(nodes.id, nodeId));
@@ -59,7 +59,7 @@ const signalsOf = (nodeId: NodeId) =>
     .orderBy(readinessSignals.receivedAt);
 
 describe("cloud-init's reports", () => {
-  it("of phone_home make os.booted true, once, and wake whoever waits for the node", async () => {
+  it("by phone_home set os.booted once, and wake the workflow that waits for the node", async () => {
     const { nodeId, token } = await reporting();
     const waiting = await rig.waitingWorkflow(`node:${nodeId}`);
     expect(await phoneHome(token)).toMatchObject({ status: 204, text: "" });
@@ -72,7 +72,7 @@ describe("cloud-init's reports", () => {
     expect(await signalsOf(nodeId)).toHaveLength(1);
   });
 
-  it("of the last event say how cloud-init ended, of each boot anew; others are taken and say nothing", async () => {
+  it("of the last event say how each boot's cloud-init ended; other events change nothing", async () => {
     const { nodeId, token } = await reporting();
     const before = await rig.snapshot();
     for (const other of [finish({ name: "modules-config" }), finish({ event_type: "start" }), {}, [], null, 7])
@@ -89,7 +89,7 @@ describe("cloud-init's reports", () => {
     expect(await condition(nodeId, "cloud_init.done")).toMatchObject({ status: "True", reason: "Succeeded" });
   });
 
-  it("of a provisioning that has ended are kept and not applied", async () => {
+  it("of an older generation are stored and not applied", async () => {
     const { nodeId, token } = await reporting();
     await rig.db.update(nodes).set({ generation: 2 }).where(eq(nodes.id, nodeId));
     expect((await phoneHome(token)).status).toBe(204);
@@ -99,7 +99,7 @@ describe("cloud-init's reports", () => {
     expect(await condition(nodeId, "os.booted")).toMatchObject({ generation: 2, status: "True" });
   });
 
-  it("are refused with a token that was replaced, is a deleted node's, an enrollment's, or nobody's", async () => {
+  it("are refused with a replaced token, a deleted node's token, an enrollment token, or an unknown token", async () => {
     const { nodeId, token } = await reporting();
     const enrollment = await rig.issueToken(nodeId);
     const newer = await tokenOf(nodeId, 1);
@@ -114,7 +114,7 @@ describe("cloud-init's reports", () => {
     expect((await phoneHome(newer)).status).toBe(204);
   });
 
-  it("are kept up to a bound: the newest of a node, and every other source's", async () => {
+  it("are stored up to a limit per node, without pushing out signals of other sources", async () => {
     const { nodeId, token } = await reporting();
     const old = { nodeId, generation: 1, conditions: [], applied: true };
     await rig.db.insert(readinessSignals).values([
@@ -135,13 +135,13 @@ describe("cloud-init's reports", () => {
     expect(await condition(nodeId, "os.booted")).toMatchObject({ status: "True" });
   });
 
-  it("open nothing else: a report token does not enroll", async () => {
+  it("grant nothing else: a report token does not enroll", async () => {
     const { nodeId, token } = await reporting();
     const answer = await rig.enroll(await rig.enrollRequest(nodeId, token, await makeKey()));
     expect(answer).toMatchObject({ status: 401, code: "token_unknown" });
   });
 
-  it("are refused when they are no JSON, nest without end, or are too large; nothing is written", async () => {
+  it("are refused when they are no JSON, too deeply nested or too large, and nothing is written", async () => {
     const { token } = await reporting();
     const before = await rig.snapshot();
     const raw = (text: string) => rig.ask("POST", `/internal/v1/cloud-init/${token}`, { raw: text });
@@ -152,7 +152,7 @@ describe("cloud-init's reports", () => {
     expect(await rig.snapshot()).toEqual(before);
   });
 
-  it("leave their token in no log and no answer, not even when the hub fails or the address is wrong", async () => {
+  it("leave their token in no log and no answer, even when the hub fails or the path is wrong", async () => {
     const seen: string[] = [];
     const own = await GatewayRig.start({ log: createLog("debug", (line) => seen.push(line)) });
     await own.stopAfter(async () => {
@@ -175,7 +175,7 @@ describe("cloud-init's reports", () => {
 const python = spawnSync("/usr/bin/python3", ["-c", "import cloudinit.reporting.handlers, requests"]).status === 0;
 if (!python) process.stderr.write("SKIPPED: cloud-init's own client is not installed (Debian package cloud-init)\n");
 
-/** cloud-init's own module and handler, told where to post as its configuration tells them. */
+/** Runs cloud-init's own module and handler, configured to post to the hub. */
 const CLIENT = `
 import logging, sys
 from types import SimpleNamespace
@@ -197,7 +197,7 @@ reporting.flush_events()
 `;
 
 describe("cloud-init itself", () => {
-  it.skipIf(!python)("posts what the hub takes, where its trust store knows the hub's certificate", async () => {
+  it.skipIf(!python)("posts reports that the hub accepts, if its trust store has the hub's CA", async () => {
     const { nodeId, token } = await reporting();
     const folder = mkdtempSync(join(tmpdir(), "muster-cloud-init-"));
     try {
@@ -209,7 +209,7 @@ describe("cloud-init itself", () => {
             error === null ? resolve(stderr) : reject(error),
           );
         });
-      // The hub's certificate is its own CA's, which no system knows by itself, and cloud-init has no setting of its own for one.
+      // The hub's certificate comes from its own CA, which no system trusts by default. cloud-init has no setting for a CA.
       await post({});
       expect(await signalsOf(nodeId)).toEqual([]);
       await post({ REQUESTS_CA_BUNDLE: join(folder, "ca.pem") });

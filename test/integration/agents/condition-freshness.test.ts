@@ -47,7 +47,7 @@ async function say(agent: SocketAgent, type: string, more: Partial<ReportedCondi
       : undefined,
   );
 }
-/** Seconds until the condition is stale, by the database's clock; null: never, undefined: nobody said it. */
+/** Returns the seconds until the condition is stale, by the database's clock: null if it never is, undefined if nobody reported the condition. */
 async function lifeLeft(nodeId: NodeId, type: string): Promise<number | null | undefined> {
   const [row] = await rig.db
     .select({ left: sql<number | null>`extract(epoch from ${nodeConditions.expiresAt} - now())::float8` })
@@ -55,7 +55,7 @@ async function lifeLeft(nodeId: NodeId, type: string): Promise<number | null | u
     .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, type)));
   return row?.left;
 }
-/** As if all that was said of the node had been said so many seconds earlier. */
+/** Moves the times of all conditions of the node into the past. */
 const age = (nodeId: NodeId, seconds: number, { db } = rig) =>
   db
     .update(nodeConditions)
@@ -67,11 +67,11 @@ const age = (nodeId: NodeId, seconds: number, { db } = rig) =>
 const now = async (nodeId: NodeId, type: string, { db } = rig) =>
   (await readConditions(db, nodeId, 1)).find((one) => one.type === type);
 
-describe("a word on a condition", () => {
-  it("holds for its type's life from when it came, by the database's clock, and each repeat begins that anew", async () => {
+describe("a reported condition", () => {
+  it("holds for the life of its type from its arrival, by the database's clock, and each repeat starts that anew", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
-    // A host whose clock is an hour behind is no staler for it.
+    // A host whose clock is an hour behind gets the same life for its condition.
     await say(agent, "agent.healthy", { observed_at: new Date(Date.now() - 3_600_000).toISOString() });
     expect(await lifeLeft(identity.nodeId, "agent.healthy")).toBeGreaterThan(LIFE - 60);
     expect(await lifeLeft(identity.nodeId, "agent.healthy")).toBeLessThanOrEqual(LIFE);
@@ -80,7 +80,7 @@ describe("a word on a condition", () => {
     expect(await lifeLeft(identity.nodeId, "agent.healthy")).toBeGreaterThan(LIFE - 60);
   });
 
-  it("on what happened, or on what the hub watches itself, holds until another replaces it", async () => {
+  it("about a past event, or one that the hub observes itself, holds until it is replaced", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
     for (const type of ["os.booted", "bootstrap.muster"]) await say(agent, type);
@@ -88,7 +88,7 @@ describe("a word on a condition", () => {
       expect(await lifeLeft(identity.nodeId, type)).toBeNull();
   });
 
-  it("that nobody repeats is stale: unknown, whatever was said, until it is said again", async () => {
+  it("becomes stale and Unknown when nobody repeats it, until it is reported again", async () => {
     const identity = await rig.enrolled();
     const { nodeId } = identity;
     const agent = await connect(identity);
@@ -103,7 +103,7 @@ describe("a word on a condition", () => {
     expect(await now(nodeId, "agent.healthy")).toMatchObject({ status: "True", reason: "Fine", stale: false });
   });
 
-  it("of a host whose clock was set back counts again at the latest once the one before it is stale", async () => {
+  it("from a host whose clock was set back counts once the condition before it is stale", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
     const hourAgo = { status: "False", observed_at: new Date(Date.now() - 3_600_000).toISOString() } as const;
@@ -115,17 +115,20 @@ describe("a word on a condition", () => {
     expect(await now(identity.nodeId, "agent.healthy")).toMatchObject({ status: "False", stale: false });
   });
 
-  it.each(["agent.unheard_of", "fabric.ready", "cloud_init.done"])("on %s is not an agent's to say", async (type) => {
-    const identity = await rig.enrolled();
-    const agent = await connect(identity);
-    await say(agent, type);
-    expect(await lifeLeft(identity.nodeId, type)).toBeUndefined();
-  });
+  it.each(["agent.unheard_of", "fabric.ready", "cloud_init.done"])(
+    "of type %s is not accepted from an agent",
+    async (type) => {
+      const identity = await rig.enrolled();
+      const agent = await connect(identity);
+      await say(agent, type);
+      expect(await lifeLeft(identity.nodeId, type)).toBeUndefined();
+    },
+  );
 });
 
-describe("the look for stale conditions", () => {
+describe("the sweep of stale conditions", () => {
   const GRACE_MS = 300_000;
-  // Only the test's own nodes are counted.
+  // The counts below must include only the test's own nodes.
   beforeEach(() => rig.db.delete(nodeConditions));
   const sweep = () => sweepConditions(rig.inTx, GRACE_MS);
   const ago = (seconds: number) => sql`now() - make_interval(secs => ${seconds})`;
@@ -147,7 +150,7 @@ describe("the look for stale conditions", () => {
     return identity.nodeId;
   }
 
-  it("wakes who waits on the node, and tells it once, in the history and as an event", async () => {
+  it("wakes the workflow that waits for the node, and writes one node event and one domain event", async () => {
     const nodeId = await healthy();
     await sweep();
     const waiting = await rig.waitingWorkflow(`node:${nodeId}`);
@@ -163,7 +166,7 @@ describe("the look for stale conditions", () => {
     expect(await history(nodeId)).toMatchObject([{ owner: "hub", details: { condition: "agent.healthy" } }]);
   });
 
-  it("by two hubs at once tells it once", async () => {
+  it("writes one event even if two hubs sweep at once", async () => {
     const nodeId = await healthy();
     await sweep();
     await lookedAgo(20);
@@ -173,11 +176,11 @@ describe("the look for stale conditions", () => {
     expect(await told(nodeId)).toHaveLength(1);
   });
 
-  it("bars nobody for a time in which no hub was there: agents have the grace to say it again (decision F2)", async () => {
+  it("gives agents a grace after a time without any hub (decision F2)", async () => {
     const [good, hung] = [await healthy(), await healthy()];
     await sweep();
     await lookedAgo(3_600);
-    // The one fell silent with the hubs, the other long before.
+    // The agent of `good` fell silent together with the hubs, the agent of `hung` long before.
     await age(good, LIFE + 1_800);
     await age(hung, LIFE + 7_200);
     expect(await sweep()).toBe(0);
@@ -190,7 +193,7 @@ describe("the look for stale conditions", () => {
     expect(await now(good, "agent.healthy")).toMatchObject({ status: "Unknown" });
   });
 
-  /** Many nodes of which each has a word that ends then, and a transaction's own id for each event that tells it. */
+  /** Creates nodes with one condition each, which expires after 600 seconds. */
   async function fleet(size: number): Promise<void> {
     await rig.db.execute(sql`
       with made as (insert into nodes (id, hostname, sku, gpus_total, region_code, status, onboarding_mode, generation)
@@ -200,7 +203,7 @@ describe("the look for stale conditions", () => {
   }
   const later = (seconds: number) =>
     rig.db.update(nodeConditions).set({ expiresAt: sql`expires_at - make_interval(secs => ${seconds})` });
-  /** How many events each transaction has written since. */
+  /** Counts the events that each transaction has written after `since`. */
   const writtenAtOnce = async (since: bigint): Promise<number[]> => {
     const { rows } = await rig.db.execute<{ n: number }>(
       sql`select count(*)::int as n from domain_events where seq > ${since} and type = 'node.condition.stale' group by xmin::text`,
@@ -214,16 +217,16 @@ describe("the look for stale conditions", () => {
     return BigInt(rows[0]?.seq ?? 0);
   };
 
-  it("of a fleet that has fallen silent is made of bounded transactions, with a grace for all of it after an outage, and goes on in the next look", async () => {
+  it("handles a silent fleet in bounded transactions over several sweeps, with a grace after an outage", async () => {
     await sweep();
     await fleet(230);
     const atOnce = 10;
-    // A week without any hub.
+    // A week passes without any hub.
     await lookedAgo(604_800);
     await later(604_800 - 300);
     const before = await newest();
     expect(await sweepConditions(rig.inTx, GRACE_MS, atOnce)).toBe(0);
-    // The first look has given some of them their grace, and told of none.
+    // The first sweep has extended 200 conditions by the grace, and has written no event.
     const given = await rig.db
       .select({ n: count() })
       .from(nodeConditions)
@@ -235,7 +238,7 @@ describe("the look for stale conditions", () => {
       .from(nodeConditions)
       .where(lt(nodeConditions.expiresAt, sql`now() + interval '250 seconds'`));
     expect(left).toEqual({ n: 0 });
-    // Nobody says it again, and hubs look on all the time.
+    // No agent repeats its condition, and the hubs have swept without a pause.
     await later(GRACE_MS / 1000 + 5);
     await rig.db.update(conditionWatch).set({ lookedUntil: ago(60) });
     let told = 0;
@@ -251,7 +254,7 @@ describe("the look for stale conditions", () => {
     expect(sizes.at(-1)).toBeLessThanOrEqual(2 * atOnce);
   });
 
-  it("gives a pause that is none, e.g. one hub's restart beside another, no grace", async () => {
+  it("gives no grace after a short pause, such as the restart of one of two hubs", async () => {
     const nodeId = await healthy();
     await sweep();
     await lookedAgo(20);
@@ -260,7 +263,7 @@ describe("the look for stale conditions", () => {
     expect(await now(nodeId, "agent.healthy")).toMatchObject({ status: "Unknown" });
   });
 
-  it("says nothing of what an earlier provisioning said, nor of a deleted node", async () => {
+  it("writes no event for conditions of an earlier generation or of a deleted node", async () => {
     const [reimaged, gone] = [await healthy(), await healthy()];
     await sweep();
     await lookedAgo(20);
@@ -292,17 +295,17 @@ describe("an agent that hangs while its connection stays", () => {
   const hears = (what: string, nodeId: NodeId, stale: boolean) =>
     until(what, async () => ((await now(nodeId, "agent.healthy", beating))?.stale === stale ? true : undefined));
 
-  it("is unknown although it is heard of, and good again once it speaks", async () => {
+  it("is Unknown although it is connected, and healthy again once it reports", async () => {
     const nodeId = await beating.addNode();
     const hosts = new AgentHosts();
     const host = hosts.add();
-    // A part that still runs: the agent looks at the host again every two seconds.
+    // This boot part is still running, so the agent reads the host's state again every two seconds.
     host.write(PART, status(null));
     prepareHost(host, hubOf(beating), { nodeId, token: await beating.issueToken(nodeId) });
     hosts.start(host);
     try {
       await hears("the agent's word on its health", nodeId, false);
-      // Nobody ever writes into this file: whoever reads it hangs, as on a disk that does not answer.
+      // A reader of this named pipe hangs until somebody writes, as with a disk that does not answer.
       execFileSync("mkfifo", [host.path("never")]);
       renameSync(host.path("never"), host.path(PART));
       const disk = await until("the agent to hang", () => {

@@ -39,8 +39,8 @@ const seen = (kind: AttemptKind, count = 1) =>
 const distrust = (port: number) =>
   execa("curl", ["-sS", "--cacert", join(folder, "other.pem"), `https://127.0.0.1:${port}/healthz`], { reject: false });
 
-describe("what the agent listener sees of clients without a certificate", () => {
-  it.skipIf(!curl)("holds a client that does not trust its CA, on whichever hub it was", async () => {
+describe("the record of clients without a certificate at the agent listener", () => {
+  it.skipIf(!curl)("contains a client that does not trust the CA, from every hub", async () => {
     const second = await rig.secondHub();
     expect((await distrust(rig.listener.port)).exitCode).toBe(60);
     await distrust(second.port);
@@ -52,7 +52,7 @@ describe("what the agent listener sees of clients without a certificate", () => 
     });
   });
 
-  it("holds one that goes away without a word in the handshake, as Node's does that does not trust it", async () => {
+  it("contains a client that closes during the handshake without an alert, as Node does when it has no trust", async () => {
     const refused = new Promise((_resolve, reject) => {
       connect({ host: "127.0.0.1", port: rig.listener.port, ca: otherCa }).once("error", reject);
     });
@@ -60,7 +60,7 @@ describe("what the agent listener sees of clients without a certificate", () => 
     expect(await seen("handshake_failed")).toMatchObject({ address: "127.0.0.1" });
   });
 
-  it("holds a token that is not taken, with whose it is where it is known", async () => {
+  it("contains a refused token, with its node if the token is known", async () => {
     const nodeId = await rig.addNode();
     const expired = await rig.issueToken(nodeId, { ttlSeconds: -1 });
     await rig.enroll(await rig.enrollRequest(nodeId, expired, await makeKey()));
@@ -76,7 +76,7 @@ describe("what the agent listener sees of clients without a certificate", () => 
     expect(JSON.stringify(await rig.db.select().from(connectionAttempts))).not.toContain(expired);
   });
 
-  it("holds that somebody was answered, but nothing of an agent with its certificate", async () => {
+  it("contains an answered request, but none from an agent with its certificate", async () => {
     const identity = await rig.enrolled();
     const before = await seen("asked");
     await rig.ask("GET", `/internal/v1/nodes/${identity.nodeId}/tasks/wait?session_epoch=1`, { as: identity });
@@ -85,7 +85,7 @@ describe("what the agent listener sees of clients without a certificate", () => 
   });
 });
 
-describe("what is kept of it", () => {
+describe("the stored connection attempts", () => {
   const note = (address: string, more: object = {}) => ({
     address,
     kind: "asked" as const,
@@ -95,7 +95,7 @@ describe("what is kept of it", () => {
     ...more,
   });
 
-  it("has a bound, whoever knocks", async () => {
+  it("have a limit over all addresses", async () => {
     for (let batch = 0; batch < 6; batch += 1)
       await keepConnectionAttempts(
         rig.db,
@@ -104,7 +104,7 @@ describe("what is kept of it", () => {
     expect(await rig.db.$count(connectionAttempts)).toBeLessThanOrEqual(5_000);
   });
 
-  it("is counted anew after a pause, as the address may be another host's", async () => {
+  it("are counted anew after a pause, because another host may have the address", async () => {
     await keepConnectionAttempts(rig.db, [note("10.0.0.1", { count: 300 })]);
     await rig.db.update(connectionAttempts).set({ lastAt: sql`now() - interval '2 hours'` });
     await keepConnectionAttempts(rig.db, [note("10.0.0.1"), note("10.0.0.1", { tokenSha256: "f", count: 2 })]);

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-/** Answers the request with that error, as a problem, and leaves every row as it was. */
+/** Expects a problem answer with this code, and no change of any row. */
 async function expectRefused(code: ApiErrorCode, ask: () => Promise<Answer>): Promise<Problem> {
   const before = await rig.snapshot();
   const answer = await ask();
@@ -34,7 +34,7 @@ async function freshRequest(more: { ttlSeconds?: number; boundMacs?: string[] } 
 type Names = { type: "url" | "dns"; value: string }[];
 const RSA = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256", modulusLength: 2048 } as const;
 
-/** A certificate request with these extensions of names, properly signed by a key of this kind. */
+/** Makes a certificate request with these name extensions, signed with a key of this kind. */
 async function csrOf(
   extensions: readonly Names[],
   kind: { name: string; namedCurve?: string } | typeof RSA = KEY_ALGORITHM,
@@ -52,7 +52,7 @@ async function csrOf(
 }
 
 describe("enrollment", () => {
-  it("gives a certificate that names the node and is good for the client's side of TLS only", async () => {
+  it("issues a certificate that names the node and is valid only for TLS clients", async () => {
     const { nodeId, request } = await freshRequest();
     const answer = await rig.enroll(request);
     expect(answer.status).toBe(200);
@@ -71,7 +71,7 @@ describe("enrollment", () => {
     expect(events.map((event) => event.type)).toEqual(["enrolled"]);
   });
 
-  it("keeps no token and no key in any row", async () => {
+  it("stores no token and no key in any row", async () => {
     const { request, key } = await freshRequest();
     await rig.enroll(request);
     const rows = JSON.stringify(await rig.snapshot());
@@ -79,7 +79,7 @@ describe("enrollment", () => {
     expect(rows).not.toContain(key.keyPem.split("\n")[1]);
   });
 
-  it("answers the same key again, since its answer may have been lost", async () => {
+  it("answers the same key again, because the first answer may have been lost", async () => {
     const { request, nodeId } = await freshRequest();
     const first = EnrollResponse.parse((await rig.enroll(request)).json);
     const again = EnrollResponse.parse((await rig.enroll(request)).json);
@@ -87,7 +87,7 @@ describe("enrollment", () => {
     expect(again.certificate_pem).toBe(first.certificate_pem);
   });
 
-  it("answers the same key again though the token has expired since: it was used in time", async () => {
+  it("answers the same key again after the token has expired, because it was used in time", async () => {
     const { request, nodeId } = await freshRequest();
     expect((await rig.enroll(request)).status).toBe(200);
     await rig.db
@@ -103,7 +103,7 @@ describe("enrollment", () => {
     expect(answers.map((answer) => answer.status)).toEqual([200, 200]);
   });
 
-  it("lets exactly one of two hosts win that use one token at once", async () => {
+  it("accepts exactly one of several hosts that use one token at once", async () => {
     for (let round = 0; round < 5; round += 1) {
       const { nodeId, request } = await freshRequest();
       const rivals = await Promise.all(
@@ -121,19 +121,19 @@ describe("enrollment", () => {
     }
   });
 
-  it("takes a host with one of the MAC addresses that the token is bound to", async () => {
+  it("accepts a host with one of the MAC addresses that the token is bound to", async () => {
     const { request } = await freshRequest({ boundMacs: ["02:00:00:00:00:99", "02:00:00:00:00:01"] });
     expect((await rig.enroll(request)).status).toBe(200);
   });
 });
 
-describe("enrollment refuses, and changes nothing, for", () => {
+describe("enrollment refuses and changes nothing for", () => {
   it("an unknown token", async () => {
     const { request } = await freshRequest();
     await expectRefused("token_unknown", () => rig.enroll({ ...request, token: "x".repeat(43) }));
   });
 
-  it("a token that a newer one has replaced", async () => {
+  it("a token that a newer token has replaced", async () => {
     const { nodeId, request } = await freshRequest();
     await rig.issueToken(nodeId);
     await expectRefused("token_unknown", () => rig.enroll(request));
@@ -187,13 +187,13 @@ describe("enrollment refuses, and changes nothing, for", () => {
     await expectRefused("csr_name_mismatch", () => rig.enroll({ ...request, csr_pem }));
   });
 
-  it("a certificate request that is none", async () => {
+  it("a certificate request that cannot be parsed", async () => {
     const { request } = await freshRequest();
     const csr_pem = `-----BEGIN CERTIFICATE REQUEST-----\n${"A".repeat(100)}\n-----END CERTIFICATE REQUEST-----`;
     await expectRefused("csr_invalid", () => rig.enroll({ ...request, csr_pem }));
   });
 
-  it("a certificate request that names the node and something else, or nothing", async () => {
+  it("a certificate request with more names than the node's, or none", async () => {
     const { nodeId, request } = await freshRequest();
     const own = { type: "url", value: nodeUri(nodeId) } as const;
     const other = { type: "url", value: nodeUri(await rig.addNode()) } as const;
@@ -235,7 +235,7 @@ describe("enrollment refuses, and changes nothing, for", () => {
     await expectRefused("protocol_unsupported", () => rig.enroll({ ...request, protocol_version: 99 }));
   });
 
-  it("a field that is missing, wrong or unknown, and names it", async () => {
+  it("a missing, wrong or unknown field, which the answer names", async () => {
     const { request } = await freshRequest();
     const { boot_id: _left, ...without } = request;
     const missing = await expectRefused("validation_failed", () => rig.enroll(without));
@@ -245,7 +245,7 @@ describe("enrollment refuses, and changes nothing, for", () => {
     await expectRefused("validation_failed", () => rig.enroll({ ...request, node_id: "../../etc" }));
   });
 
-  it("a body that is not JSON, or nested too deeply", async () => {
+  it("a body that is not JSON or is nested too deeply", async () => {
     const path = "/internal/v1/nodes/enroll";
     await expectRefused("malformed_json", () => rig.ask("POST", path, { raw: "{" }));
     await expectRefused("validation_failed", () =>
@@ -253,7 +253,7 @@ describe("enrollment refuses, and changes nothing, for", () => {
     );
   });
 
-  it("a body larger than the largest enrollment, declared or not, of whatever it is made", async () => {
+  it("a body larger than the largest valid enrollment, with or without a declared length", async () => {
     const path = "/internal/v1/nodes/enroll";
     const { request } = await freshRequest();
     const macs = Array.from({ length: 256 }, (_, n) => `02:00:00:00:00:${n.toString(16).padStart(2, "0")}`);
@@ -272,13 +272,13 @@ describe("enrollment refuses, and changes nothing, for", () => {
     await expectRefused("validation_failed", () => rig.enroll({ ...request, protocol_version: 2 ** 31 }));
   });
 
-  it("a path that is not there", async () => {
+  it("an unknown path", async () => {
     await expectRefused("not_found", () => rig.ask("GET", "/internal/v1/nothing"));
   });
 });
 
 describe("renewal", () => {
-  it("gives a new certificate to the holder of one that is accepted, for another key too", async () => {
+  it("issues a new certificate to the holder of a valid one, also for a new key", async () => {
     const identity = await rig.enrolled();
     const csr_pem = await (await makeKey()).csr(nodeUri(identity.nodeId));
     const path = `/internal/v1/nodes/${identity.nodeId}/certificate`;
@@ -288,12 +288,12 @@ describe("renewal", () => {
     expect(kept).toHaveLength(2);
   });
 
-  it("is refused without a certificate, with another node's, a revoked one, and one of an earlier provisioning", async () => {
+  it("is refused without a certificate, and with one of another node, revoked, or of an earlier generation", async () => {
     const [identity, other] = [await rig.enrolled(), await rig.enrolled()];
     const csr_pem = await (await makeKey()).csr(nodeUri(identity.nodeId));
     const path = `/internal/v1/nodes/${identity.nodeId}/certificate`;
     await expectRefused("certificate_required", () => rig.ask("POST", path, { body: { csr_pem } }));
-    // Who asks comes before what is asked: a body is taken of nobody else.
+    // The hub checks the certificate before it reads the body, so it reads a body only from the node itself.
     const large = { csr_pem: "x".repeat(20_000) };
     await expectRefused("certificate_required", () => rig.ask("POST", path, { body: large }));
     await expectRefused("body_too_large", () => rig.ask("POST", path, { as: identity, body: large }));
@@ -311,7 +311,7 @@ describe("renewal", () => {
     expect(refused.detail).toContain("lost");
   });
 
-  it("is refused when the certificate is revoked after it was accepted and before the new one is kept", async () => {
+  it("is refused when the certificate is revoked after the check and before the new one is stored", async () => {
     const identity = await rig.enrolled();
     const path = `/internal/v1/nodes/${identity.nodeId}/certificate`;
     const body = { csr_pem: await (await makeKey()).csr(nodeUri(identity.nodeId)) };
@@ -334,7 +334,7 @@ describe("renewal", () => {
     expect(valid).toEqual([]);
   });
 
-  it("is refused for a request that names another node, is none, or holds an unknown field", async () => {
+  it("is refused for a request with another node's name, an invalid request, or an unknown field", async () => {
     const [identity, other] = [await rig.enrolled(), await rig.enrolled()];
     const ask = (body: unknown) => () =>
       rig.ask("POST", `/internal/v1/nodes/${identity.nodeId}/certificate`, { as: identity, body });
@@ -344,7 +344,7 @@ describe("renewal", () => {
     await expectRefused("validation_failed", ask({ csr_pem: await key.csr(nodeUri(identity.nodeId)), node_id: "x" }));
   });
 
-  it("tells the holder of a node's certificate, however old and revoked, that the node was deleted", async () => {
+  it("tells the holder of any certificate of a deleted node that the node was deleted", async () => {
     const identity = await rig.enrolled();
     const path = `/internal/v1/nodes/${identity.nodeId}/certificate`;
     const body = { csr_pem: await (await makeKey()).csr(nodeUri(identity.nodeId)) };
@@ -355,7 +355,7 @@ describe("renewal", () => {
     await expectRefused("node_deleted", () => rig.ask("POST", path, { as: old, body }));
   });
 
-  it("is given for a certificate that expired within a week, and no later", async () => {
+  it("is granted for a certificate that expired within a week, and not later", async () => {
     const identity = await rig.enrolled();
     const path = `/internal/v1/nodes/${identity.nodeId}/certificate`;
     const body = { csr_pem: await (await makeKey()).csr(nodeUri(identity.nodeId)) };
@@ -365,7 +365,7 @@ describe("renewal", () => {
     await expectRefused("certificate_rejected", () => rig.ask("POST", path, { as: tooLate, body }));
   });
 
-  it("is over for older generations once the newest has enrolled", async () => {
+  it("is over for certificates of older generations once the newest has enrolled", async () => {
     const identity = await rig.enrolled();
     await rig.enrollNode(identity.nodeId, 2);
     const older = await rig.db

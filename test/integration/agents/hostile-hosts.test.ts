@@ -20,8 +20,8 @@ import { helloOf, SocketAgent } from "../../support/socket-agent.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * Hosts that do their worst, beside good agents. The numbers are small, so that it takes moments; what holds for them holds for those in force. What
- * is counted by requests that wait for each answer comes back too slowly to matter on a slow machine.
+ * Hostile hosts act beside good agents. The limits are smaller than in production, so that the tests are fast. The budgets that sequential requests
+ * use up refill too slowly to matter on a slow machine.
  */
 const RATES = {
   ...NODE_RATES,
@@ -48,14 +48,14 @@ beforeAll(async () => {
     },
   });
   while (good.length < GOOD) {
-    // Fewer at once than an address may have unproven.
+    // The agents connect in groups smaller than the limit of unproven connections per address.
     const next = Array.from({ length: UNPROVEN / 2 }, async () => SocketAgent.connect(rig, await rig.enrolled()));
     good.push(...(await Promise.all(next)));
   }
 });
 afterAll(() => rig?.stop());
 
-/** Whatever goes on: none was lost, each is answered, and the hub's health is told. */
+/** Expects that all good agents are connected and get answers, and that the hub is healthy. */
 async function expectGoodAgents(): Promise<void> {
   await Promise.all(good.map((agent) => agent.settled()));
   expect(good.filter((agent) => agent.closed !== null)).toEqual([]);
@@ -85,7 +85,7 @@ const noisyOf = async (nodeId: NodeId) =>
   )[0];
 
 describe("a stranger", () => {
-  it("who sends large bodies and deep ones is refused, and nobody notices", async () => {
+  it("who sends large or deep bodies is refused, and good agents are not disturbed", async () => {
     const large = `{"a":"\\u0000","b":[${"0,".repeat(500_000)}0]}`;
     const deep = "[".repeat(8_000) + "]".repeat(8_000);
     const answers = Promise.all(
@@ -95,7 +95,7 @@ describe("a stranger", () => {
     expect(new Set((await answers).map(({ code }) => code))).toEqual(new Set(["body_too_large", "validation_failed"]));
   });
 
-  it("who tries tokens is told when to come back, and a good host at his address enrolls all the same", async () => {
+  it("who tries tokens is rate-limited, and a good host at the same address still enrolls", async () => {
     const nodeId = await rig.addNode();
     const bad = await rig.enrollRequest(nodeId, "x".repeat(43), await makeKey());
     const tried: Answer[] = [];
@@ -109,7 +109,7 @@ describe("a stranger", () => {
     await expectGoodAgents();
   });
 
-  it("who opens connections and says nothing holds no more than a few, and keeps no host out", async () => {
+  it("who opens silent connections holds only a few of them and keeps no host out", async () => {
     const opened: Socket[] = [];
     try {
       for (let n = 0; n < 3 * UNPROVEN; n += 1) {
@@ -131,7 +131,7 @@ describe("a stranger", () => {
   });
 });
 
-/** What a TLS client says first, caught on its way. */
+/** Captures the first message of a TLS client. */
 async function clientHello(): Promise<Buffer> {
   const server = createServer();
   server.listen(0, "127.0.0.1");
@@ -146,8 +146,8 @@ async function clientHello(): Promise<Buffer> {
   return hello;
 }
 
-describe("a stranger who begins handshakes by the hundreds, all at once", () => {
-  it("waits behind himself, while a host of another address comes in between", async () => {
+describe("a stranger who begins hundreds of handshakes at once", () => {
+  it("waits in its own queue, while a host of another address gets its turn", async () => {
     const { port, close } = await rig.secondHub({ limits: {} });
     const hello = await clientHello();
     const opened: Socket[] = [];
@@ -174,8 +174,8 @@ describe("a stranger who begins handshakes by the hundreds, all at once", () => 
   });
 });
 
-describe("a stranger who asks for what needs no proof without end", () => {
-  it("is told when to come back", async () => {
+describe("a stranger who repeats requests that need no proof", () => {
+  it("is rate-limited", async () => {
     const open = { burst: 10, perMinute: 6 };
     const { port, close } = await rig.secondHub({ limits: { addresses: { ...ADDRESS_RATES, open } } });
     const asked: Answer[] = [];
@@ -190,7 +190,7 @@ describe("a stranger who asks for what needs no proof without end", () => {
 });
 
 describe("an enrolled host", () => {
-  it("that floods signals of made-up types is slowed down, told of, sent away, and forgotten once it stops", async () => {
+  it("that floods unknown signals is slowed down, reported, disconnected, and forgiven once it stops", async () => {
     const identity = await rig.enrolled();
     const hostile = await SocketAgent.connect(rig, identity);
     for (let n = 0; n < 400; n += 1) hostile.send({ type: "readiness", signal: signalOf(`x.type_${n}`) } as never);
@@ -211,7 +211,7 @@ describe("an enrolled host", () => {
     await back.close();
   });
 
-  it("that floods progress of no task is sent away", async () => {
+  it("that floods progress of unknown tasks is disconnected", async () => {
     const hostile = await SocketAgent.connect(rig, await rig.enrolled());
     for (let n = 0; n < 400; n += 1)
       hostile.send({
@@ -234,7 +234,7 @@ describe("an enrolled host", () => {
     return refused.length;
   };
 
-  it("that renews all the time gets few certificates, by renewal as by its token", async () => {
+  it("that renews all the time gets few certificates, by renewal and by its token", async () => {
     const key = await makeKey();
     const nodeId = await rig.addNode("active");
     const request = await rig.enrollRequest(nodeId, await rig.issueToken(nodeId), key);
@@ -252,7 +252,7 @@ describe("an enrolled host", () => {
     await expectGoodAgents();
   });
 
-  it("that opens session after session, by WebSocket and by long poll, is told when to come back", async () => {
+  it("that opens sessions without end, by WebSocket and long poll, is rate-limited", async () => {
     const identity = await rig.enrolled();
     const base = `/internal/v1/nodes/${identity.nodeId}`;
     const opened: Answer[] = [];
@@ -263,7 +263,7 @@ describe("an enrolled host", () => {
     await expectGoodAgents();
   });
 
-  it("that polls without end is told when to come back, and so is one that sends too much by polls", async () => {
+  it("that polls or sends frames without end is rate-limited", async () => {
     const identity = await rig.enrolled();
     const base = `/internal/v1/nodes/${identity.nodeId}`;
     const { json } = await rig.ask("POST", `${base}/sessions`, { as: identity, body: { hello: helloOf(identity) } });
@@ -284,7 +284,7 @@ describe("an enrolled host", () => {
     await expectGoodAgents();
   });
 
-  it("that asks for what is not its own, or is no host's any more, is a stranger with that", async () => {
+  it("that asks for others' paths, or with a replaced certificate, is limited like a stranger", async () => {
     const identity = await rig.enrolled();
     const { nodeId } = identity;
     const other = await rig.addNode();
@@ -293,7 +293,7 @@ describe("an enrolled host", () => {
       ["127.0.0.76", "/nowhere", 404],
       ["127.0.0.77", `/internal/v1/nodes/${other}/tasks/wait?session_epoch=1`, 403],
     ] as const) {
-      // One connection, which its own requests have proven.
+      // All requests use one connection, which an earlier request has proven.
       const proven = new Agent({ keepAlive: true, maxSockets: 1, localAddress: from });
       const ask = (what: string) => rig.ask("GET", what, { as: identity, agent: proven });
       try {
@@ -321,7 +321,7 @@ describe("an enrolled host", () => {
     await expectGoodAgents();
   });
 
-  it("keeps of what it brings about no more events and certificates than are kept of a node", async () => {
+  it("keeps no more of its events and certificates than the limits per node", async () => {
     const identity = await rig.enrolled();
     const { nodeId } = identity;
     const insert = (type: string, count: number, owner = "agent") =>
@@ -339,7 +339,7 @@ describe("an enrolled host", () => {
     expect(answer.status).toBe(200);
     const kept = KEPT_OF_A_NODE.hostEvents;
     expect(await eventsOf("certificate_renewed")).toHaveLength(kept.certificate_renewed);
-    // What it makes up of one kind pushes out none of another: boots are what a returning one is known by.
+    // Each type of event has its own limit. Session events identify a returning boot, so other types must not push them out.
     expect(await eventsOf("session_opened")).toHaveLength(450);
     expect(await eventsOf("created")).toHaveLength(1);
     expect(await rowsOf("node_certificates", nodeId)).toBe(KEPT_OF_A_NODE.certificates);
@@ -349,7 +349,7 @@ describe("an enrolled host", () => {
     expect(await eventsOf("session_opened")).toHaveLength(kept.session_opened);
   });
 
-  it("keeps no more of its silences than are kept of a node, and every move that others made", async () => {
+  it("keeps only a limited number of its silence events, but every status change by others", async () => {
     const { nodeId } = await rig.enrolled();
     const insert = (type: string, owner: string, count: number) =>
       rig.db.execute(sql`insert into node_events (node_id, type, owner, message)

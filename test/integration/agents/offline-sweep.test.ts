@@ -56,7 +56,7 @@ describe("a silent node", () => {
     return identity;
   };
 
-  it("is offline past its time to live and the allowance, not before, and active at the next hello", async () => {
+  it("becomes offline after its time to live plus the allowance, and active at the next hello", async () => {
     const identity = await lost();
     await silence(identity.nodeId, 35_000);
     await sweep();
@@ -78,7 +78,7 @@ describe("a silent node", () => {
     ]);
   });
 
-  it("is not offline before the hub has been up for twice its time to live (decision F2)", async () => {
+  it("is not offline before the hub has been up for twice the node's time to live (decision F2)", async () => {
     const identity = await lost();
     await silence(identity.nodeId, 3_600_000);
     await sweep(19_000);
@@ -87,9 +87,9 @@ describe("a silent node", () => {
     expect(await statusOf(identity.nodeId)).toBe("offline");
   });
 
-  it("whose session its dead hub left open has it closed; one that is not in service keeps its status", async () => {
+  it("gets the open session of its dead hub closed, and keeps its status unless it is in service", async () => {
     const identity = await rig.enrolled("enrolling");
-    // Nothing but its hello: a frame's contact would be written within a second, over the silence.
+    // The agent sends only its hello. The contact of another frame would be stored within a second and end the simulated silence.
     const agent = await connect(identity);
     await silence(identity.nodeId, 3_600_000);
     await sweep();
@@ -99,9 +99,9 @@ describe("a silent node", () => {
     expect(await sessionState(identity.nodeId, "open")).toMatchObject({ closeReason: null });
   });
 
-  it("is active again when its open session is heard of, without a new hello", async () => {
+  it("is active again when its open session is heard from, without a new hello", async () => {
     const identity = await rig.enrolled();
-    // Nothing but its hello: a frame's contact would be written within a second, over the silence.
+    // The agent sends only its hello. The contact of another frame would be stored within a second and end the simulated silence.
     const agent = await connect(identity);
     await silence(identity.nodeId, 3_600_000);
     await sweep();
@@ -124,7 +124,7 @@ describe("a silent node", () => {
     await running.close();
   });
 
-  it("is left alone by a sweep whose hub has just started", async () => {
+  it("is not moved by the sweep of a hub that has just started", async () => {
     const identity = await lost();
     await silence(identity.nodeId, 3_600_000);
     let sweeps = 0;
@@ -141,7 +141,7 @@ describe("a fleet that falls silent", () => {
   const TTL_MS = 120_000;
   const SITE = "00000000-0000-4000-8000-000000000001" as SiteId;
   const idOf = (n: number): NodeId => `00000000-0000-4000-8000-${n.toString().padStart(12, "0")}` as NodeId;
-  /** Nodes whose agents were heard of an hour ago. */
+  /** Creates nodes whose agents were last heard from an hour ago. */
   const seed = async (siteId: SiteId | null): Promise<void> => {
     await rig.db.execute(sql`truncate nodes, agent_sessions cascade`);
     await rig.db.execute(sql`
@@ -156,7 +156,7 @@ describe("a fleet that falls silent", () => {
   const count = async (status: "active" | "offline") => rig.db.$count(nodes, eq(nodes.status, status));
   const sweep = (inTx: typeof rig.inTx, afterOutage = false) =>
     sweepOffline({ inTx, upForMs: 600_000, silenceMs: 30_000, holdBack, afterOutage });
-  /** As the gateway writes it, except that a wait for a row's lock is an error. */
+  /** Stores contacts as the gateway does, except that a wait for a row's lock is an error. */
   const contact = (...nodeIds: NodeId[]) =>
     rig.inTx(async (tx) => {
       await tx.execute(sql`set local lock_timeout = '2s'`);
@@ -166,7 +166,7 @@ describe("a fleet that falls silent", () => {
       );
     });
 
-  it("becomes offline some nodes at a time, and the contact of one that comes back meanwhile gets through", async () => {
+  it("becomes offline in batches, and the contact of a returning node is stored between them", async () => {
     await seed(null);
     const offlineAfter: number[] = [];
     const watched: typeof rig.inTx = async (fn, options) => {
@@ -185,13 +185,13 @@ describe("a fleet that falls silent", () => {
     expect(await count("offline")).toBe(NODES - 1);
   });
 
-  it("is active again when it is heard of", async () => {
+  it("is active again when its agents report", async () => {
     await contact(...Array.from({ length: NODES }, (_, n) => idOf(n + 1)));
     expect(await sweep(rig.inTx)).toMatchObject({ offline: 0, returned: NODES - 1 });
     expect(await count("active")).toBe(NODES);
   });
 
-  it("is counted as a whole by the breaker after the hub's own outage, and nothing of it is moved", async () => {
+  it("is held back as a whole by the breaker after an outage of the hub", async () => {
     await insertSite(rig.db, { id: SITE });
     await seed(SITE);
     expect(await sweep(rig.inTx, true)).toEqual({ offline: 0, returned: 0 });

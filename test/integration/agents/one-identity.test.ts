@@ -57,7 +57,7 @@ const live = (id: NodeId) =>
     .where(
       and(eq(nodeCertificates.nodeId, id), isNull(nodeCertificates.revokedAt), isNull(nodeCertificates.replacedAt)),
     );
-/** A replaced certificate was seen for the first time so long ago. */
+/** Moves the first use of a replaced certificate into the past. */
 const seenBefore = (id: NodeId, seconds: number) =>
   rig.db
     .update(nodeCertificates)
@@ -87,7 +87,7 @@ async function barred(): Promise<Identity> {
 }
 const path = (id: NodeId) => `/api/v1/admin/nodes/${id}/re-enroll`;
 const liftPath = (id: NodeId) => `/api/v1/admin/nodes/${id}/lift-quarantine`;
-/** By the command that an operator asks for; its agent is not connected yet. */
+/** Re-enrolls the node with the command from the API. The new agent is not connected yet. */
 async function enrolledAnew(nodeId: NodeId, reason = "copy found and ended"): Promise<Identity> {
   const answer = await api.ask("POST", path(nodeId), { reason });
   expect(answer.status).toBe(201);
@@ -99,7 +99,7 @@ async function enrolledAnew(nodeId: NodeId, reason = "copy found and ended"): Pr
 }
 
 describe("a renewal", () => {
-  it("ends what it replaces once it is used, and not before: its answer may have been lost", async () => {
+  it("ends the old certificate at the first use of the new one, because the answer may have been lost", async () => {
     const first = await rig.enrolled();
     const key = await makeKey();
     const lost = await rig.renew(first, key);
@@ -115,7 +115,7 @@ describe("a renewal", () => {
     expect(await alarms(first.nodeId)).toEqual([]);
   });
 
-  it("with which another one begins is used by that: the one before it is over", async () => {
+  it("that starts from an unused certificate counts as its use and ends the one before it", async () => {
     const first = await rig.enrolled();
     const session = await connect(first);
     const second = await rig.renew(first, await makeKey());
@@ -125,7 +125,7 @@ describe("a renewal", () => {
     expect(await live(first.nodeId)).toHaveLength(1);
   });
 
-  it("is not ended by a request with the certificate before it that came first and is looked at last", async () => {
+  it("survives a delayed request with the certificate before it", async () => {
     const first = await rig.enrolled();
     const second = await rig.renew(first, await makeKey());
     const serial = serialOf(new X509Certificate(first.certPem).serialNumber);
@@ -134,7 +134,7 @@ describe("a renewal", () => {
     await connect(second);
   });
 
-  it("of an agent that keeps its key is asked for again as well, and at most one is left unused", async () => {
+  it("is repeatable for an agent that keeps its old certificate, with at most one unused certificate", async () => {
     const first = await rig.enrolled();
     const [one, two] = [await makeKey(), await makeKey()];
     const given = await rig.renew(first, one);
@@ -147,7 +147,7 @@ describe("a renewal", () => {
 });
 
 describe("a session", () => {
-  it("ends with its certificate, and the agent is not gone by that", async () => {
+  it("ends when its certificate expires, and the node stays connected", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
     await rig.db
@@ -156,12 +156,12 @@ describe("a session", () => {
       .where(eq(nodeCertificates.nodeId, identity.nodeId));
     expect((await agent.closing()).code).toBe(CLOSE_CODES.certificate_expired.code);
     const again = await connect(identity);
-    // Whatever the end of the first wrote is written by the time that the second is heard.
+    // The end of the first session is stored before the second session gets its answer.
     await again.settled();
     expect(await conditionOf(identity.nodeId, "agent.connected")).toMatchObject({ status: "True" });
   });
 
-  it("that the agent ends to come back leaves it connected", async () => {
+  it("that the agent closes in order to reconnect leaves the node connected", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
     const before = await conditionOf(identity.nodeId, "agent.connected");
@@ -178,8 +178,8 @@ describe("a session", () => {
   });
 });
 
-describe("two users of one identity are found out and barred", () => {
-  it("when a thief renews with a key of his own and connects beside the host", async () => {
+describe("two users of one identity are detected and barred", () => {
+  it("when a thief renews with a new key and connects beside the host", async () => {
     const identity = await rig.enrolled();
     const host = await connect(identity);
     const stolen = await rig.renew(identity, await makeKey());
@@ -193,7 +193,7 @@ describe("two users of one identity are found out and barred", () => {
     expect((await rig.renew(stolen, await makeKey())).answer.text).toContain("re-enroll-node");
   });
 
-  it("when a thief acts as the host in all but the key, as soon as the host asks for its next certificate", async () => {
+  it("when a thief imitates the host with another key, at the host's next renewal", async () => {
     const identity = await rig.enrolled();
     const stolen = await rig.renew(identity, await makeKey());
     await connect(stolen);
@@ -201,7 +201,7 @@ describe("two users of one identity are found out and barred", () => {
     await expectBarred(identity.nodeId, "second_key");
   });
 
-  it("when a replaced certificate is presented for longer than any request is on its way", async () => {
+  it("when a replaced certificate is still used a minute later", async () => {
     const identity = await rig.enrolled();
     await connect(await rig.renew(identity, await makeKey()));
     expect(await refusal(identity)).toContain("certificate_replaced");
@@ -212,7 +212,7 @@ describe("two users of one identity are found out and barred", () => {
     await expectBarred(identity.nodeId, "replaced_certificate");
   });
 
-  it("when two boots take turns, though neither meets the other", async () => {
+  it("when two boots connect in turn without meeting", async () => {
     const identity = await rig.enrolled();
     for (const boot of ["a", "b"]) await (await connect(identity, boot)).close();
     const returned = await connect(identity, "a");
@@ -221,7 +221,7 @@ describe("two users of one identity are found out and barred", () => {
     await expectBarred(identity.nodeId, "boots_alternate");
   });
 
-  it("when two boots are connected at once, on different hubs", async () => {
+  it("when two boots are connected at once on different hubs", async () => {
     const identity = await rig.enrolled();
     const second = await rig.secondHub();
     await connect(identity, "a");
@@ -230,7 +230,7 @@ describe("two users of one identity are found out and barred", () => {
     await second.close();
   });
 
-  it("when two sessions of one boot live at two addresses at once: shown, barred, and healed by re-enrollment", async () => {
+  it("when one boot has sessions at two addresses at once, until the node is enrolled again", async () => {
     const identity = await rig.enrolled();
     const host = await connect(identity, "boot-1", { from: "127.0.0.1" });
     const copy = await connect(identity, "boot-1", { from: "127.0.0.2" });
@@ -256,7 +256,7 @@ describe("two users of one identity are found out and barred", () => {
     expect(await refusal(identity)).toContain("HTTP 403");
   });
 
-  it("when live sessions of one boot and address displace each other for the second time", async () => {
+  it("when live sessions of one boot and address displace each other twice", async () => {
     const identity = await rig.enrolled();
     const first = await connect(identity);
     const second = await connect(identity);
@@ -272,8 +272,8 @@ describe("two users of one identity are found out and barred", () => {
   });
 });
 
-describe("one host is not taken for two", () => {
-  it("when it reboots, its connection hangs on, and it goes from hub to hub and from one way to the other", async () => {
+describe("one host is not mistaken for two", () => {
+  it("when it reboots, its old connection hangs, and it changes hub and channel", async () => {
     const identity = await rig.enrolled();
     const second = await rig.secondHub();
     for (const boot of ["a", "b", "c"])
@@ -291,7 +291,7 @@ describe("one host is not taken for two", () => {
     expect(await statusOf(identity.nodeId)).toBe("active");
   });
 
-  it("when one of its hubs hears IPv4 by a socket of IPv6, and names the same address otherwise", async () => {
+  it("when one hub reports its IPv4 address in IPv6 notation", async () => {
     const { port } = await rig.secondHub({ host: "::ffff:127.0.0.1" });
     const identity = await rig.enrolled();
     const sessionOf = async () =>
@@ -304,7 +304,7 @@ describe("one host is not taken for two", () => {
     expect(await alarms(identity.nodeId)).toEqual([]);
   });
 
-  it("when its hello of the boot before is read late", async () => {
+  it("when a hello of an earlier boot is read late", async () => {
     const identity = await rig.enrolled();
     await (await connect(identity, "a")).close();
     await (await connect(identity, "b")).close();
@@ -317,7 +317,7 @@ describe("one host is not taken for two", () => {
 });
 
 describe("a barred node", () => {
-  it("is enrolled anew by an operator's command alone, and active once that agent is connected", async () => {
+  it("is enrolled again only by an operator's command, and active once the new agent connects", async () => {
     const { nodeId } = await barred();
     const anew = await enrolledAnew(nodeId);
     expect(await statusOf(nodeId)).toBe("quarantined");
@@ -332,7 +332,7 @@ describe("a barred node", () => {
     expect(events.map((event) => event.subject)).toContain(`nodes/${nodeId}`);
   });
 
-  it("that a person has quarantined as well stays so when the bar's cause is gone, whichever word came first", async () => {
+  it("that a person also quarantined stays quarantined after re-enrollment, in either order", async () => {
     const quarantine = (id: NodeId) => api.ask("POST", `/api/v1/admin/nodes/${id}/quarantine`, { reason: "looking" });
     const later = (await barred()).nodeId;
     expect((await quarantine(later)).status).toBe(200);
@@ -351,7 +351,7 @@ describe("a barred node", () => {
     }
   });
 
-  it("whose quarantine a person has lifted is a person's to quarantine: no later connection lifts that", async () => {
+  it("whose quarantine a person lifted and set again is not returned to service by a connection", async () => {
     const { nodeId } = await barred();
     const anew = await enrolledAnew(nodeId);
     expect((await api.ask("POST", liftPath(nodeId), { reason: "it is the right one" })).status).toBe(200);
@@ -360,7 +360,7 @@ describe("a barred node", () => {
     expect(await statusOf(nodeId)).toBe("quarantined");
   });
 
-  it("gets no certificate by the token that it had", async () => {
+  it("gets no certificate with its old tokens", async () => {
     const nodeId = await rig.addNode("active");
     const token = await rig.issueToken(nodeId);
     const key = await makeKey();
@@ -369,14 +369,14 @@ describe("a barred node", () => {
     const identity = { nodeId, generation: 1, certPem, keyPem: key.keyPem };
     await connect(await rig.renew(identity, await makeKey()));
     expect(await rig.enroll(request)).toMatchObject({ code: "token_used" });
-    // Of the same provisioning, and used by nobody.
+    // The node also has a token of the same generation that nobody has used.
     const unused = await rig.enrollRequest(nodeId, await rig.issueToken(nodeId), await makeKey());
     await rig.renew(identity, await makeKey());
     expect(await rig.enroll(request)).toMatchObject({ code: "certificate_rejected" });
     expect(await rig.enroll(unused)).toMatchObject({ code: "token_unknown" });
   });
 
-  it("is barred again where the identity that it enrolled anew with has two users as well", async () => {
+  it("is barred again when its new identity has two users as well", async () => {
     const { nodeId } = await barred();
     const anew = await enrolledAnew(nodeId);
     await connect(await rig.renew(anew, await makeKey()));
@@ -387,7 +387,7 @@ describe("a barred node", () => {
     expect(await alarms(nodeId)).toHaveLength(2);
   });
 
-  it("is not enrolled anew while it is not in service, and a stranger's id is not found", async () => {
+  it("is not enrolled again while it is not in service, and an unknown node is not found", async () => {
     const nodeId = await rig.addNode("enrolling");
     expect((await api.ask("POST", path(nodeId), { reason: "r" })).problem.detail).toContain("restart-clean");
     const unknown = path("00000000-0000-4000-8000-000000000000" as NodeId);

@@ -7,9 +7,9 @@ import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
 const SITES = "/api/v1/admin/maas-sites";
-/** A token that nobody has. */
+/** The hub has never issued this token. */
 const TRIED = "guessed-token-that-nobody-has-0123456789";
-/** A path with something plausible in each place. */
+/** Fills each place of the path with a valid but unknown id. */
 const filled = (path: string): string => path.replace(/\{\w+\}/g, "00000000-0000-4000-8000-000000000000");
 
 describe("the borders of the admin API", () => {
@@ -19,8 +19,8 @@ describe("the borders of the admin API", () => {
   });
   afterAll(() => api.close());
 
-  // The first of all: an address is told of once a minute.
-  it("tells of tokens that it does not know, an address once a minute, in log and audit, and never what was sent", async () => {
+  // This test runs first, because failed logins of one address are reported only once a minute.
+  it("reports unknown tokens once a minute per address, in log and audit, without the tokens themselves", async () => {
     const { pool } = api.database.database;
     const audited = async () =>
       (await pool.query("select target, details, actor from audit_logs where action = 'loginFailed'")).rows;
@@ -43,7 +43,7 @@ describe("the borders of the admin API", () => {
       warn: (_what: string, about: object = {}) => void burst.push((about as { attempts: number }).attempts),
     } as Log;
     const bursts = new FailedLogins({ inTx: api.database.database.inTx, log: counting }, undefined, 100);
-    // One host has a whole /64 of addresses.
+    // One IPv6 host owns a whole /64, so its addresses count as one.
     for (let n = 1; n <= 20; n += 1)
       bursts.note({ address: `2001:db8:0:1::${n}`, operationId: "listNodes", requestId: "r" });
     await until("those after the first to be told, though none follows", () =>
@@ -64,7 +64,7 @@ describe("the borders of the admin API", () => {
   });
 
   it.each(ROUTES.filter((route) => route.permission !== "public").map((route) => [route.operationId, route] as const))(
-    "%s is refused without a token, with a wrong one, and writes nothing",
+    "%s refuses a request without a valid token and writes nothing",
     async (_, route) => {
       const before = await api.counts();
       for (const headers of [
@@ -87,7 +87,7 @@ describe("the borders of the admin API", () => {
   );
 
   it.each(ROUTES.filter((route) => route.permission === "write").map((route) => [route.operationId, route] as const))(
-    "%s is refused to a viewer",
+    "%s refuses a viewer",
     async (_, route) => {
       const answer = await api.ask(route.method, filled(route.path), route.body === undefined ? undefined : {}, {
         authorization: `Bearer ${api.viewer}`,
@@ -100,7 +100,7 @@ describe("the borders of the admin API", () => {
     ROUTES.filter((route) => route.method === "POST" && route.permission === "write").map(
       (route) => [route.operationId, route] as const,
     ),
-  )("%s takes an Idempotency-Key where its description offers one, and nowhere else", async (_, route) => {
+  )("%s accepts an Idempotency-Key exactly when its description offers one", async (_, route) => {
     const { body: document } = await api.ask("GET", "/api/v1/openapi.json");
     const described = document.paths[route.path].post as { parameters: { name: string }[] };
     const offered = described.parameters.some(({ name }) => name === "Idempotency-Key");
@@ -113,7 +113,7 @@ describe("the borders of the admin API", () => {
     expect(refused(plain)).toBe(offered ? 0 : 1);
   });
 
-  it("says whose token it was asked with, and what that may do", async () => {
+  it("returns the name and role of the request's token", async () => {
     const you = async (token: string) =>
       (await api.ask("GET", "/api/v1/admin/status", undefined, { authorization: `Bearer ${token}` })).body.you;
     expect(await you(api.admin)).toEqual({ name: "admin", role: "admin" });
@@ -121,7 +121,7 @@ describe("the borders of the admin API", () => {
   });
 
   it.each(ROUTES.filter((route) => route.body !== undefined).map((route) => [route.operationId, route] as const))(
-    "%s names an unknown field and refuses what is no JSON",
+    "%s names an unknown field and refuses a body that is not JSON",
     async (_, route) => {
       const path = route.path.includes("/skus/{id}") ? "/api/v1/admin/skus/x" : filled(route.path);
       const unknown = await api.ask(route.method, path, { surprise: 1 });
@@ -135,7 +135,7 @@ describe("the borders of the admin API", () => {
     },
   );
 
-  it("changes a resource only for who names its present version, by every PATCH that there is (decision P4)", async () => {
+  it("changes a resource only with its current version, in every PATCH route (decision P4)", async () => {
     const { siteId, profileId, skuId } = await seedApi(api, "patched");
     const site = `${SITES}/${siteId}`;
     const login = { selector_type: "hostname", selector_value: "h", user: "u", pass: "p" };
@@ -168,7 +168,7 @@ describe("the borders of the admin API", () => {
     }
   });
 
-  it("names each wrong field by its pointer, unknown ones too", async () => {
+  it("names each wrong or unknown field by its pointer", async () => {
     const answer = await api.ask("POST", SITES, {
       ...SITE_BODY,
       pxe_vlan_vid: 5000,
@@ -183,14 +183,14 @@ describe("the borders of the admin API", () => {
     ]);
   });
 
-  it("answers unknown paths and wrong methods as problems", async () => {
+  it("answers unknown paths and wrong methods with problems", async () => {
     expect((await api.ask("GET", "/api/v1/admin/nothing")).problem.code).toBe("not_found");
     const wrong = await api.ask("PUT", SITES);
     expect(wrong.problem.code).toBe("method_not_allowed");
     expect(wrong.headers.get("allow")).toContain("POST");
   });
 
-  it("refuses a body that is too large and a cursor that no list gave", async () => {
+  it("refuses a body that is too large and an invalid cursor", async () => {
     expect((await api.ask("POST", SITES, JSON.stringify({ name: "x".repeat(3_000_000) }))).problem.code).toBe(
       "body_too_large",
     );
@@ -206,7 +206,7 @@ describe("the borders of the admin API", () => {
     expect((await api.ask("GET", `${SITES}?limit=0`)).problem.errors?.[0]?.pointer).toBe("/limit");
   });
 
-  it("gives each answer a request id and takes a sane one", async () => {
+  it("returns a request id with each answer, and accepts a valid one from the client", async () => {
     expect((await api.ask("GET", "/healthz", undefined, { "x-request-id": "abc-1" })).headers.get("x-request-id")).toBe(
       "abc-1",
     );
@@ -215,7 +215,7 @@ describe("the borders of the admin API", () => {
     ).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it("answers a repeated Idempotency-Key from memory, and refuses the key for another request", async () => {
+  it("replays the answer to a repeated Idempotency-Key, and refuses the key for another request", async () => {
     const key = { "idempotency-key": "once" };
     const first = await api.ask("POST", SITES, siteBody("idem"), key);
     const again = await api.ask("POST", SITES, siteBody("idem"), key);
@@ -224,9 +224,9 @@ describe("the borders of the admin API", () => {
     expect((await api.ask("POST", SITES, siteBody("other"), key)).problem.code).toBe("idempotency_key_reused");
   });
 
-  it("lets one of several requests with one Idempotency-Key act, whose answer is the others' too", async () => {
+  it("carries out one of several concurrent requests with one Idempotency-Key, and gives all of them its answer", async () => {
     const { inTx, pool } = api.database.database;
-    // None of them may make its site before all are at it.
+    // The table lock keeps each request from creating its site until all requests have arrived.
     const { answers } = await inTx(async (tx) => {
       await tx.execute("lock table maas_sites in share mode");
       const asked = [1, 2, 3].map(() => api.ask("POST", SITES, siteBody("race"), { "idempotency-key": "race" }));
@@ -240,7 +240,7 @@ describe("the borders of the admin API", () => {
     expect(ids).toEqual(Array(3).fill([201, ids[0]?.[1]]));
   });
 
-  it("audits who did what, and no secret", async () => {
+  it("audits the actor and the action, but no secret", async () => {
     const { siteId } = await seedApi(api, "audited");
     await api.ask("POST", `${SITES}/${siteId}/credentials`, {
       maas_token: "a:b:canarysecret1",
@@ -259,22 +259,17 @@ describe("the borders of the admin API", () => {
     expect(JSON.stringify(rows)).not.toContain("canarysecret");
   });
 
-  it.each(["/", "/docs"])(
-    "serves %s under a policy that lets no outside code in, with a nonce of its own each time",
-    async (path) => {
-      const pages = await Promise.all([api.page(path), api.page(path)]);
-      for (const page of pages) {
-        expect(page.status).toBe(200);
-        const policy = page.headers.get("content-security-policy") ?? "";
-        expect(policy).toMatch(/default-src 'none'/);
-        const nonce = /script-src 'nonce-([^']+)'/.exec(policy)?.[1] ?? "";
-        expect(page.text).toContain(`nonce="${nonce}">`);
-        expect(page.text.match(/<(script|style)/g)?.length).toBe(page.text.split(`nonce="${nonce}"`).length - 1);
-        expect(page.text).not.toMatch(/(src|href)=["']?(\w+:|\/\/)/);
-      }
-      expect(pages[0]?.headers.get("content-security-policy")).not.toBe(
-        pages[1]?.headers.get("content-security-policy"),
-      );
-    },
-  );
+  it.each(["/", "/docs"])("serves %s with a policy against outside code and a new nonce each time", async (path) => {
+    const pages = await Promise.all([api.page(path), api.page(path)]);
+    for (const page of pages) {
+      expect(page.status).toBe(200);
+      const policy = page.headers.get("content-security-policy") ?? "";
+      expect(policy).toMatch(/default-src 'none'/);
+      const nonce = /script-src 'nonce-([^']+)'/.exec(policy)?.[1] ?? "";
+      expect(page.text).toContain(`nonce="${nonce}">`);
+      expect(page.text.match(/<(script|style)/g)?.length).toBe(page.text.split(`nonce="${nonce}"`).length - 1);
+      expect(page.text).not.toMatch(/(src|href)=["']?(\w+:|\/\/)/);
+    }
+    expect(pages[0]?.headers.get("content-security-policy")).not.toBe(pages[1]?.headers.get("content-security-policy"));
+  });
 });

@@ -9,7 +9,7 @@ import { type PostgresProxy, startPostgresProxy } from "../../support/postgres-p
 
 const sku = (id: string) => ({ id, description: "d", gpu_vendor: "amd", gpu_model: "m", gpus_total: 8 });
 
-describe("the API while its database has trouble", () => {
+describe("the API during database trouble", () => {
   let proxy: PostgresProxy;
   let api: ApiHarness;
 
@@ -32,7 +32,7 @@ describe("the API while its database has trouble", () => {
     return rows.map((row) => row.id);
   };
 
-  it("says that a write did not happen, or that it may have, and replays the latter by its key", async () => {
+  it("says whether a failed write may have happened, and replays such a write by its key", async () => {
     proxy.decide = (moment) => (moment === "statement" ? "lost_before" : "pass");
     const refused = await api.ask("POST", "/api/v1/admin/skus", sku("never"));
     expect(refused.problem).toMatchObject({ status: 503, code: "unavailable" });
@@ -49,7 +49,7 @@ describe("the API while its database has trouble", () => {
     expect(await skus()).toEqual(["known"]);
   });
 
-  it("is ready with this version's schema or a newer one, and not with an older one or none that answers", async () => {
+  it("is ready with this version's schema or a newer one, but not with an older schema or without an answer", async () => {
     const { db } = api.database.database;
     const ready = async (): Promise<number> => (await api.ask("GET", "/readyz")).status;
     expect(await ready()).toBe(200);

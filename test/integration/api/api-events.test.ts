@@ -6,7 +6,7 @@ import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 const EVENTS = "/api/v1/admin/events";
 type Event = { subject: string; cursor: string; specversion: string; type: string; data: unknown };
 
-describe("domain events by API", () => {
+describe("domain events over the API", () => {
   let api: ApiHarness;
   beforeAll(async () => {
     api = await startApi();
@@ -24,7 +24,7 @@ describe("domain events by API", () => {
   const read = async (query = ""): Promise<Event[]> => (await api.ask("GET", `${EVENTS}${query}`)).body.items;
   const subjects = (events: readonly Event[]) => events.map((event) => event.subject);
 
-  /** A transaction that has written its event and is not committed before `commit` is called. */
+  /** Starts a transaction that writes its event and stays open until `commit` or `rollBack`. */
   async function unfinished(subject: string) {
     const [written, allowed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const done = api.database.database.inTx(async (tx) => {
@@ -45,7 +45,7 @@ describe("domain events by API", () => {
     };
   }
 
-  it("shows them as CloudEvents, oldest first, and goes on after the last one that was seen, also much later", async () => {
+  it("are CloudEvents, oldest first, and a cursor continues after the last one read, even much later", async () => {
     for (const subject of ["nodes/1", "nodes/2", "nodes/3"]) await write(subject);
     const all = await read();
     expect(subjects(all)).toEqual(["nodes/1", "nodes/2", "nodes/3"]);
@@ -58,7 +58,7 @@ describe("domain events by API", () => {
     expect(subjects(await read(`?cursor=${end}`))).toEqual(["nodes/4"]);
   });
 
-  it("shows nothing past an event whose transaction still runs, and so loses none", async () => {
+  it("stop before an event whose transaction is still open, so no reader misses it", async () => {
     await write("nodes/1");
     const slow = await unfinished("nodes/2");
     await write("nodes/3");
@@ -68,14 +68,14 @@ describe("domain events by API", () => {
     expect(subjects(await read(`?cursor=${seen[0]?.cursor}`))).toEqual(["nodes/2", "nodes/3"]);
   });
 
-  it("waits for none that was rolled back", async () => {
+  it("skip an event that was rolled back", async () => {
     const failing = await unfinished("nodes/1");
     await write("nodes/2");
     await failing.rollBack();
     expect(subjects(await read())).toEqual(["nodes/2"]);
   });
 
-  it("gives each of many that are written at once exactly once, to a reader who reads meanwhile", async () => {
+  it("reach a concurrent reader exactly once each when many are written at once", async () => {
     const names = Array.from({ length: 60 }, (_, index) => `nodes/${index}`);
     let writing = true;
     const writers = Promise.all(names.map(write)).finally(() => {

@@ -6,7 +6,7 @@ const SITES = "/api/v1/admin/maas-sites";
 const NOBODY = "00000000-0000-4000-8000-000000000000";
 const cursorOf = (text: string): string => Buffer.from(text).toString("base64url");
 
-describe("input that is JSON and still cannot be taken", () => {
+describe("the API with input that is valid JSON but unacceptable", () => {
   let api: ApiHarness;
   let siteId: string;
   beforeAll(async () => {
@@ -25,7 +25,7 @@ describe("input that is JSON and still cannot be taken", () => {
   it.each([
     ["NUL", "a\u0000b"],
     ["half a surrogate pair", "a\ud800b"],
-  ])("names the field that holds %s, for no column keeps it as it was sent", async (_, text) => {
+  ])("names the field with %s, because no column stores it unchanged", async (_, text) => {
     const sku = { id: "sku-x", gpu_vendor: "amd", gpus_total: 1 };
     const login = { selector_type: "hostname", selector_value: "c1", user: "root" };
     const reason = { reason: text };
@@ -41,7 +41,7 @@ describe("input that is JSON and still cannot be taken", () => {
       expect(await refused("POST", path, body)).toEqual({ status: 400, pointers: [pointer] });
   });
 
-  it("lets nothing into a first boot's names that a shell, YAML or a resolver might act on", async () => {
+  it("refuses names of a first boot that a shell, YAML or a resolver might interpret", async () => {
     const { profileId, skuId } = await seedApi(api, "names");
     const selectors = { site_id: siteId, profile_id: profileId, sku_id: skuId, ipmi_ip: "10.9.9.9" };
     const credentials = `${SITES}/${siteId}/credentials`;
@@ -68,7 +68,7 @@ describe("input that is JSON and still cannot be taken", () => {
         status: 400,
         pointers: ["/hostname"],
       });
-      // An address, so that no name, and nothing else, comes into a resolver's configuration.
+      // A DNS server must be an IP address, so that no other text gets into a resolver's configuration.
       for (const [field, value] of [
         ["deploy_user", text],
         ["upstream_dns_servers", [text]],
@@ -111,7 +111,7 @@ describe("input that is JSON and still cannot be taken", () => {
       expect(await refused("GET", `${path}?cursor=${cursorOf(text)}`)).toEqual({ status: 400, pointers: ["/cursor"] });
   });
 
-  it("is not shaken by depth, by __proto__, nor by a name that a pointer must escape", async () => {
+  it("refuses input that is too deep, has __proto__, or has a name that a pointer must escape", async () => {
     const nested = `${"[".repeat(500_000)}${"]".repeat(500_000)}`;
     expect(await refused("POST", SITES, nested)).toEqual({ status: 400, pointers: [""] });
     const site = JSON.stringify({ ...SITE_BODY, name: "x" }).slice(1);
@@ -124,13 +124,13 @@ describe("input that is JSON and still cannot be taken", () => {
     expect((await refused("POST", SITES, { ...SITE_BODY, name: "x", ...many })).pointers).toHaveLength(50);
   });
 
-  it("refuses a parameter that is given twice, and paths that are no text", async () => {
+  it("refuses a repeated parameter and paths that are no text", async () => {
     expect(await refused("GET", `${SITES}?limit=1&limit=2`)).toEqual({ status: 400, pointers: ["/limit"] });
     for (const id of ["%00", "%zz"])
       expect(await refused("GET", `${SITES}/${id}`)).toEqual({ status: 400, pointers: ["/id"] });
   });
 
-  it("takes a login only where it is kept secret, never in a site's address", async () => {
+  it("refuses a login inside a site's address, because the address is no secret", async () => {
     for (const api_base_url of ["http://ann:hunter2@maas.example/MAAS", "https://ann@maas.example"])
       expect(await refused("POST", SITES, { ...SITE_BODY, name: "x", api_base_url })).toEqual({
         status: 400,
@@ -138,7 +138,7 @@ describe("input that is JSON and still cannot be taken", () => {
       });
   });
 
-  it("takes JSON by its exact type and a token whatever the scheme's case", async () => {
+  it("accepts JSON only by its exact type, and a token with any case of the scheme", async () => {
     const patch = JSON.stringify(siteBody("typed"));
     expect((await refused("POST", SITES, patch, { "content-type": "application/json-patch+json" })).status).toBe(415);
     expect((await refused("POST", SITES, patch, { "content-type": "application/jsonp" })).status).toBe(415);
@@ -150,7 +150,7 @@ describe("input that is JSON and still cannot be taken", () => {
     expect(shown.headers.get("cache-control")).toBe("no-store");
   });
 
-  it("leaves no secret behind for an override that did not come to be, also when two ask with one key", async () => {
+  it("leaves no secret behind for an override that was not created, even with two requests under one key", async () => {
     const overrides = `${SITES}/${siteId}/power-credential-overrides`;
     const body = { selector_type: "hostname", selector_value: "c2", user: "root", pass: "pw" };
     const written: string[] = [];

@@ -4,14 +4,14 @@ import { type ApiHarness, GOOD_PROBE, seedApi, siteBody, startApi } from "../../
 
 const SITES = "/api/v1/admin/maas-sites";
 
-describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
+describe("the API of sites, profiles, SKUs, RoCE rows and power overrides", () => {
   let api: ApiHarness;
   beforeAll(async () => {
     api = await startApi();
   });
   afterAll(() => api.close());
 
-  it("makes a site with a default profile, and refuses its name a second time", async () => {
+  it("creates a site with a default profile, and refuses the same name again", async () => {
     const created = await api.ask("POST", SITES, siteBody("first"));
     expect(created.status).toBe(201);
     expect(created.body).toMatchObject({
@@ -33,7 +33,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     });
   });
 
-  it("changes a site only for who has read its present version", async () => {
+  it("changes a site only with its current version", async () => {
     const { siteId } = await seedApi(api, "versions");
     const etag = (await api.ask("GET", `${SITES}/${siteId}`)).headers.get("etag") ?? "";
     expect((await api.ask("PATCH", `${SITES}/${siteId}`, { region_code: "r2" })).problem.code).toBe(
@@ -51,7 +51,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     expect((await api.ask("DELETE", `${SITES}/${siteId}`)).status).toBe(204);
   });
 
-  it("lists page by page, each once", async () => {
+  it("lists sites page by page, each once", async () => {
     for (const name of ["page-a", "page-b", "page-c"]) await api.ask("POST", SITES, siteBody(name));
     const names: string[] = [];
     let cursor: string | null = "";
@@ -68,7 +68,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     expect(names).toEqual(expect.arrayContaining(["page-a", "page-b", "page-c"]));
   });
 
-  it("tries a MAAS token before it keeps it; a refused one changes nothing", async () => {
+  it("tries a MAAS token before it stores it, and a refused token changes nothing", async () => {
     const { siteId } = await seedApi(api, "creds");
     api.probeAnswer = {
       ...GOOD_PROBE,
@@ -102,7 +102,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     ).toBe("/maas_token");
   });
 
-  it("keeps a token's life above the slowest deploy, also when only one of the two is changed", async () => {
+  it("keeps a token's life longer than the slowest deploy, even if only one of the two changes", async () => {
     const { siteId, profileId } = await seedApi(api, "ttl");
     const profiles = `${SITES}/${siteId}/profiles`;
     expect(
@@ -135,7 +135,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     expect((await api.ask("DELETE", `${profiles}/${profileId}`)).status).toBe(204);
   });
 
-  it("changes a SKU for who has read its present version, and enables it again", async () => {
+  it("changes a SKU only with its current version, and enables it again", async () => {
     await seedApi(api, "changing");
     const sku = "/api/v1/admin/skus/sku-changing";
     expect((await api.ask("DELETE", sku)).status).toBe(204);
@@ -150,7 +150,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     expect((await api.ask("PATCH", "/api/v1/admin/skus/none", { gpus_total: 2 }, etag)).problem.code).toBe("not_found");
   });
 
-  it("writes every RoCE row that is well, and tells what became of each", async () => {
+  it("writes every valid RoCE row and reports the outcome of each row", async () => {
     const { siteId } = await seedApi(api, "roce");
     const rows = `${SITES}/${siteId}/roce-assignments`;
     const row = (hostname: string, nic: string, ipv4_cidr: string) => ({ hostname, interface: nic, ipv4_cidr });
@@ -208,7 +208,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     expect((await api.ask("DELETE", `${rows}/${after[1].id}`)).problem.code).toBe("not_found");
   });
 
-  it("writes thousands of RoCE rows, from two clients at once, in a handful of statements", async () => {
+  it("writes thousands of RoCE rows from two clients at once in a few statements", async () => {
     const { siteId } = await seedApi(api, "fleet");
     const rows = `${SITES}/${siteId}/roce-assignments`;
     const items = Array.from({ length: 4000 }, (_, n) => ({
@@ -231,7 +231,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     expect(kept[0]?.n).toBe(4000);
   });
 
-  it("gives one host a BMC login of its own, whose secret lies in the store alone", async () => {
+  it("gives one host its own BMC login, whose secret is only in the secret store", async () => {
     const { siteId } = await seedApi(api, "power");
     const overrides = `${SITES}/${siteId}/power-credential-overrides`;
     const body = { selector_type: "ipmi_ip", selector_value: "10.176.16.128", user: "root", pass: "hunter2hunter2" };
@@ -249,7 +249,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     ).toBe("/selector_value");
   });
 
-  it("rotates, disables and enables an override for who has read its present version; deleting it keeps its row", async () => {
+  it("rotates, disables and enables an override only with its current version, and keeps its row after a delete", async () => {
     const { siteId } = await seedApi(api, "rotating");
     const overrides = `${SITES}/${siteId}/power-credential-overrides`;
     const { id } = (
@@ -285,7 +285,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     expect(both.map((answer) => answer.status).toSorted()).toEqual([200, 412]);
   });
 
-  it("shows a login that fails, with its site's and with its own list, until it is written anew", async () => {
+  it("shows a failing login at its site and in its list until the login is written anew", async () => {
     const { siteId } = await seedApi(api, "failing");
     const overrides = `${SITES}/${siteId}/power-credential-overrides`;
     const login = { selector_type: "hostname", selector_value: "c07u31", user: "a", pass: "one" };
@@ -306,7 +306,7 @@ describe("sites, profiles, SKUs, RoCE rows and power overrides", () => {
     expect(await warnings()).toEqual([]);
   });
 
-  it("rings a site's watcher", async () => {
+  it("wakes a site's watcher", async () => {
     const { siteId } = await seedApi(api, "wake");
     expect((await api.ask("POST", `/internal/v1/maas-sites/${siteId}/wake`)).status).toBe(202);
     const { rows } = await api.database.database.pool.query(

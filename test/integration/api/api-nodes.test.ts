@@ -31,7 +31,7 @@ const INVENTORY: Inventory = {
   gpus: [],
 };
 
-describe("nodes and their tasks by API", () => {
+describe("the API of nodes and their tasks", () => {
   let api: ApiHarness;
   let siteId: SiteId;
   beforeAll(async () => {
@@ -44,7 +44,7 @@ describe("nodes and their tasks by API", () => {
   const check = (id: NodeId, headers = {}) =>
     api.ask("POST", `${NODES}/${id}/tasks`, { type: "node.heartbeat_check", input: { nonce: "n" } }, headers);
 
-  it("shows a node with its conditions, inventory, what MAAS says of its machine, and its history", async () => {
+  it("shows a node with its conditions, inventory, machine in MAAS, and history", async () => {
     const id = await addNode("c01u01");
     const { db, inTx } = api.database.database;
     await inTx((tx) => moveNode(tx, id, { from: "enrolling", to: "active", owner: "onboarding" }, "ready"));
@@ -73,7 +73,7 @@ describe("nodes and their tasks by API", () => {
     expect((await api.ask("GET", `${NODES}/${id}`)).body.maas.status).toBe("absent");
   });
 
-  it("lists by hostname, page by page, and by status, site and hostname", async () => {
+  it("lists nodes by hostname, page by page, and filters by status, site and hostname", async () => {
     for (const hostname of ["c02u03", "c02u01", "c02u02"]) await addNode(hostname);
     const seen: string[] = [];
     let cursor: string | null = "";
@@ -93,7 +93,7 @@ describe("nodes and their tasks by API", () => {
     expect((await api.ask("GET", `${NODES}?site_id=x`)).problem.errors?.[0]?.pointer).toBe("/site_id");
   });
 
-  it("queues a check once for one key, shows it, and cancels it however often it is asked", async () => {
+  it("queues a check once per key, shows it, and cancels it once under repeated requests", async () => {
     const id = await addNode("c03u01");
     const [first, again] = [await check(id, { "idempotency-key": "k" }), await check(id, { "idempotency-key": "k" })];
     expect(first.status).toBe(202);
@@ -107,7 +107,7 @@ describe("nodes and their tasks by API", () => {
     expect((await api.ask("GET", task)).body.state).toBe("cancelled");
   });
 
-  it("activates a retired node, and calls it schedulable only once its host is open again", async () => {
+  it("activates a retired node, and calls it schedulable only after its host is open again", async () => {
     const id = await addNode("c05u01");
     const { db, inTx } = api.database.database;
     const retireIt = () =>
@@ -116,7 +116,7 @@ describe("nodes and their tasks by API", () => {
         await retire(tx, id, "old");
       });
     await inTx((tx) => moveNode(tx, id, { from: "enrolling", to: "active", owner: "onboarding" }, "ready"));
-    // One request id for all of them, as a script of an operator may send.
+    // All requests have the same request id, as an operator's script may send.
     const activate = () =>
       api.ask("POST", `${NODES}/${id}/activate`, { reason: "needed" }, { "x-request-id": "job-7" });
     const undrains = () =>
@@ -134,7 +134,7 @@ describe("nodes and their tasks by API", () => {
     const reasons = async () => (await api.ask("GET", `${NODES}/${id}`)).body.unschedulable_reasons;
 
     await retireIt();
-    // What a forced drain has left for an agent that is away.
+    // Such a task is left by a forced drain for an absent agent.
     await inTx((tx) =>
       enqueueTask(tx, {
         nodeId: id,
@@ -164,7 +164,7 @@ describe("nodes and their tasks by API", () => {
     expect(await undrains(), "each drain is taken back by an undrain of its own").toHaveLength(3);
   });
 
-  it("audits what a node was before an operation, and what it is to be after it", async () => {
+  it("audits the state of a node before an operation and its expected state afterwards", async () => {
     const id = await addNode("c07u01");
     const { db, inTx } = api.database.database;
     await inTx((tx) => moveNode(tx, id, { from: "enrolling", to: "active", owner: "onboarding" }, "ready"));
@@ -201,7 +201,7 @@ describe("nodes and their tasks by API", () => {
     expect(told("activateNode")).toEqual({ prior: { status: "retired" }, expected: { status: "active" } });
   });
 
-  it("queues one task a request, also where two requests name the same id", async () => {
+  it("queues one task per request, even if two requests have the same request id", async () => {
     const id = await addNode("c06u01");
     const [first, second] = [
       await check(id, { "x-request-id": "job-8" }),
@@ -210,7 +210,7 @@ describe("nodes and their tasks by API", () => {
     expect(second.body.id).not.toBe(first.body.id);
   });
 
-  it("takes of tasks only what the catalogue lets an operator queue, and names what is wrong", async () => {
+  it("accepts only tasks that the catalogue lets an operator queue, and names the wrong field", async () => {
     const id = await addNode("c04u01");
     const before = await api.counts();
     const refused = async (body: unknown) =>

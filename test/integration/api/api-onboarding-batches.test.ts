@@ -6,7 +6,7 @@ const BATCHES = "/api/v1/admin/onboarding-batches";
 const NOBODY = "00000000-0000-4000-8000-000000000000";
 const reason = "the wrong rack";
 
-describe("batches by API", () => {
+describe("the API of batches", () => {
   let api: ApiHarness;
   let selectors: { site_id: string; profile_id: string; sku_id: string };
   let row = 0;
@@ -31,7 +31,7 @@ describe("batches by API", () => {
       ])
     ).rows;
 
-  it("makes one batch of one key, however often it is asked", async () => {
+  it("creates one batch per key under repeated requests", async () => {
     const nodes = hosts(3);
     const key = { "idempotency-key": "night-shift-1" };
     const [first, second] = [await create(nodes, key), await create(nodes, key)];
@@ -41,7 +41,7 @@ describe("batches by API", () => {
     expect(shown.body).toMatchObject({ total: 3, counts: { pending: 3 }, failures: [], done: false, ended_at: null });
   });
 
-  it("lists them page by page, newest first", async () => {
+  it("lists batches page by page, newest first", async () => {
     await create(hosts(1));
     await create(hosts(2));
     const first = await api.ask("GET", `${BATCHES}?limit=2&site_id=${selectors.site_id}`);
@@ -52,7 +52,7 @@ describe("batches by API", () => {
     expect((await api.ask("GET", `${BATCHES}?cursor=bm9uc2Vuc2U`)).problem.errors?.[0]?.pointer).toBe("/cursor");
   });
 
-  it("is cancelled once, audited with its reason, and has nothing to take up afterwards", async () => {
+  it("cancels a batch once, audits the reason, and leaves nothing to recover", async () => {
     const { batch_id } = (await create(hosts(2))).body;
     const path = `${BATCHES}/${batch_id}`;
     expect((await api.ask("POST", `${path}/cancel`, {})).problem.errors?.[0]?.pointer).toBe("/reason");
@@ -66,13 +66,13 @@ describe("batches by API", () => {
     expect((await audits("workflow.cancel")).map((one) => one.reason)).toEqual([reason, reason]);
   });
 
-  it("says of a batch that is not there that it is not there", async () => {
+  it("answers not_found for an unknown batch", async () => {
     expect((await api.ask("GET", `${BATCHES}/${NOBODY}`)).problem.code).toBe("not_found");
     for (const verb of ["cancel", "recover"])
       expect((await api.ask("POST", `${BATCHES}/${NOBODY}/${verb}`, { reason })).problem.code).toBe("not_found");
   });
 
-  it("is cancelled although somebody locks its rows in another order", async () => {
+  it("cancels a batch although another transaction locks its rows in the opposite order", async () => {
     const { batch_id, onboardings } = (await create(hosts(2))).body;
     const ids = onboardings.map((one: { onboarding_id: string }) => one.onboarding_id).toSorted();
     const other = await api.database.database.pool.connect();
@@ -87,7 +87,7 @@ describe("batches by API", () => {
         );
         return waiting.rows.length > 0 ? true : undefined;
       });
-      // PostgreSQL gives up the one that has waited longest, on a slow machine perhaps this one; the cancel goes through either way.
+      // PostgreSQL ends one of the two transactions of a deadlock, on a slow machine perhaps this one. The cancel succeeds in both cases.
       await lock(ids[0]).catch(() => undefined);
       await other.query("commit");
       expect(await cancelled).toMatchObject({ status: 200, body: { applied: 2, skipped: 0 } });

@@ -5,7 +5,7 @@ import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts
 const ONBOARDINGS = "/api/v1/admin/onboardings";
 const SITES = "/api/v1/admin/maas-sites";
 
-describe("onboardings by API", () => {
+describe("the API of onboardings", () => {
   let api: ApiHarness;
   let selectors: { site_id: string; profile_id: string; sku_id: string };
   beforeAll(async () => {
@@ -22,7 +22,7 @@ describe("onboardings by API", () => {
     return answer.problem;
   };
 
-  it("accepts a host, shows it, and refuses the same host or BMC again, naming the holder", async () => {
+  it("accepts a host, shows it, and refuses the same host or BMC again, naming the existing onboarding", async () => {
     const host = { ...selectors, hostname: "c07u43", ipmi_ip: "10.176.16.128" };
     const created = await api.ask("POST", ONBOARDINGS, host);
     expect(created.status).toBe(202);
@@ -56,7 +56,7 @@ describe("onboardings by API", () => {
     expect((await refused({ ...host, site_id: other.siteId, profile_id: other.profileId })).code).toBe("site_disabled");
   });
 
-  it("takes a batch whole or not at all, with the rows at fault", async () => {
+  it("accepts a batch completely or not at all, and names the wrong rows", async () => {
     const nodes = [
       { hostname: "c08u01", ipmi_ip: "10.176.17.1" },
       { hostname: "c08u02", ipmi_ip: "10.176.17.2" },
@@ -79,7 +79,7 @@ describe("onboardings by API", () => {
     expect(summary.body).toMatchObject({ total: 2, counts: { pending: 2 }, done: false });
   });
 
-  it("cancels once however often it is asked, frees the host, and audits the reason", async () => {
+  it("cancels once under repeated requests, frees the host, and audits the reason", async () => {
     const created = await api.ask("POST", ONBOARDINGS, { ...selectors, hostname: "c09u01", ipmi_ip: "10.176.18.1" });
     const cancel = `${ONBOARDINGS}/${created.body.onboarding_id}/cancel`;
     expect((await api.ask("POST", cancel, {})).problem.errors?.[0]?.pointer).toBe("/reason");
@@ -127,7 +127,7 @@ describe("onboardings by API", () => {
     ).toBe(true);
   });
 
-  it("says of a node or task that is not there that it is not there", async () => {
+  it("answers not_found for an unknown node or task", async () => {
     const nobody = "00000000-0000-4000-8000-000000000000";
     for (const path of [
       `/api/v1/admin/nodes/${nobody}`,

@@ -3,7 +3,7 @@ import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts
 
 const SITES = "/api/v1/admin/maas-sites";
 
-/** Lifecycle 3.7: who has no reason to choose takes the site's default profile, so that one can always be used. */
+/** Requests without a profile use the site's default profile, so that profile must always be usable (lifecycle 3.7). */
 describe("a site's default profile", () => {
   let api: ApiHarness;
   beforeAll(async () => {
@@ -16,7 +16,7 @@ describe("a site's default profile", () => {
   });
   const patch = async (path: string, body: unknown) => api.ask("PATCH", path, body, await etagOf(path));
 
-  it("is not disabled, by whichever route", async () => {
+  it("cannot be disabled by any route", async () => {
     const { siteId, profileId } = await seedApi(api, "kept");
     const profile = `${SITES}/${siteId}/profiles/${profileId}`;
     const policy = `${SITES}/${siteId}/policy`;
@@ -30,7 +30,7 @@ describe("a site's default profile", () => {
     expect((await patch(policy, { status: "active", batch_max_parallel: 3 })).body.batch_max_parallel).toBe(3);
   });
 
-  it("is not made of a disabled one", async () => {
+  it("cannot be set to a disabled profile", async () => {
     const { siteId, profileId } = await seedApi(api, "chosen");
     const site = `${SITES}/${siteId}`;
     const { id } = (await api.ask("POST", `${site}/profiles`, { name: "gpu" })).body;
@@ -45,7 +45,7 @@ describe("a site's default profile", () => {
     expect((await patch(`${site}/profiles/${profileId}`, { status: "disabled" })).body.status).toBe("disabled");
   });
 
-  it("is refused with a boot disk pattern by which no search would end, made or changed, and by the policy", async () => {
+  it("refuses a boot disk pattern whose search would not end, in a create, a change and the policy route", async () => {
     const { siteId, profileId } = await seedApi(api, "endless");
     const site = `${SITES}/${siteId}`;
     const fields = { boot_disk_pattern: "^(boss|m\\.2 ?)+(a+)+$" };
@@ -65,7 +65,7 @@ describe("a site's default profile", () => {
     expect(honest.body.boot_disk_pattern).toBe("^(boss|m\\.2).*480");
   });
 
-  it("is active whoever chooses it and disables it at once", async () => {
+  it("stays active when one request chooses it and another disables it at once", async () => {
     const { siteId } = await seedApi(api, "raced");
     const site = `${SITES}/${siteId}`;
     for (let round = 0; round < 8; round += 1) {

@@ -12,7 +12,7 @@ import { addNode as addSiteNode } from "../../support/site-nodes.ts";
 
 const NODES = "/api/v1/admin/nodes";
 
-describe("readiness of external systems by API", () => {
+describe("readiness of external systems over the API", () => {
   let api: ApiHarness;
   let siteId: SiteId;
   beforeAll(async () => {
@@ -54,7 +54,7 @@ describe("readiness of external systems by API", () => {
       expect(rows).toEqual([{ action: "postReadinessSignal" }, { action: "postReadinessSignal" }]);
     });
 
-    it("may bring names of its own, so many and no more, until somebody clears them", async () => {
+    it("may use its own condition types up to a limit, until an operator clears them", async () => {
       const id = await addNode();
       const own = (from: number, count: number) => ({
         ...signal(),
@@ -70,7 +70,7 @@ describe("readiness of external systems by API", () => {
       expect(refused.problem).toMatchObject({ status: 409, code: "conflict" });
       expect(refused.problem.detail).toContain("clear-reports");
       expect(await api.counts()).toEqual(before);
-      // Types that are there, and Muster's own, have room.
+      // Existing types and Muster's own types are not limited.
       expect(await post(id, own(0, 1))).toMatchObject({ status: 202 });
       expect(await post(id, signal())).toMatchObject({ status: 202 });
       await api.database.database.inTx((tx) => writeNoise(tx, { nodeId: id, noisy: true, kind: "readiness" }));
@@ -91,7 +91,7 @@ describe("readiness of external systems by API", () => {
       expect(await post(id, own(1_000, 1))).toMatchObject({ status: 202 });
     });
 
-    it("is kept among the newest of its source, and those of others are not in its way", async () => {
+    it("is stored among the newest of its source, without removing those of other sources", async () => {
       const id = await addNode();
       const other = await addNode();
       expect((await post(other, signal())).status).toBe(202);
@@ -116,7 +116,7 @@ describe("readiness of external systems by API", () => {
       expect(left.rowCount).toBe(1);
     });
 
-    it("of a thousand names that an older hub took is in no list, and fills no answer", async () => {
+    it("with a thousand types that an older hub accepted does not fill lists and answers", async () => {
       const id = await addNode();
       await post(id, signal());
       await api.database.database.db.execute(sql`
@@ -132,7 +132,7 @@ describe("readiness of external systems by API", () => {
       expect(cleared.body).toMatchObject({ conditions: 1_000 });
     });
 
-    it("is answered from memory under the same Idempotency-Key", async () => {
+    it("is answered from the stored answer under the same Idempotency-Key", async () => {
       const id = await addNode();
       const key = { "idempotency-key": randomUUID() };
       const body = signal();
@@ -142,7 +142,7 @@ describe("readiness of external systems by API", () => {
       expect(again.headers.get("idempotency-replayed")).toBe("true");
     });
 
-    it.each([1, 3])("of generation %i, which is not the node's, is kept and answered as such", async (generation) => {
+    it.each([1, 3])("of generation %i, which is not the node's, is stored but not applied", async (generation) => {
       const id = await addNode(2);
       const other = signal({ generation });
       expect(await post(id, other)).toMatchObject({ status: 202, body: { outcome: "kept", node_generation: 2 } });
@@ -155,7 +155,7 @@ describe("readiness of external systems by API", () => {
     });
 
     it.each(["agent.healthy", "agent.connected", "bootstrap.muster"])(
-      "does not speak for the agent: %s is refused",
+      "cannot set a condition that belongs to the agent: %s is refused",
       async (type) => {
         const answer = await post(await addNode(), signal({}, { type }));
         expect(answer).toMatchObject({ status: 400, problem: { code: "validation_failed" } });
@@ -163,7 +163,7 @@ describe("readiness of external systems by API", () => {
       },
     );
 
-    it("is shown as unknown once it is stale, with what it was, and keeps work off its node", async () => {
+    it("is shown as Unknown with its old status once it is stale, and keeps work off its node", async () => {
       const id = await addNode();
       const said = { nodeId: id, status: "True", reason: "Healthy", message: "All is well", generation: 2 } as const;
       const at = { source: "agent", observedAt: sql`now() - interval '1 hour'` };
@@ -181,7 +181,7 @@ describe("readiness of external systems by API", () => {
       expect((await api.ask("GET", `${NODES}/${id}`)).body.unschedulable_reasons).toContain("agent.healthy is stale");
     });
 
-    it("names a node that is there, and an id that is no other node's", async () => {
+    it("must name an existing node and an id that no other node has used", async () => {
       expect((await post(randomUUID(), signal())).problem.code).toBe("not_found");
       const [one, other] = [await addNode(), await addNode()];
       const body = signal();
@@ -197,7 +197,7 @@ describe("readiness of external systems by API", () => {
     const rowsOf = (id: NodeId) =>
       api.database.database.db.select().from(reportTokens).where(eq(reportTokens.nodeId, id));
 
-    it("is of the node's present generation, shown once, kept as a hash, and replaced by the next", async () => {
+    it("is for the node's current generation, shown once, stored as a hash, and replaced by the next token", async () => {
       const id = await addNode(2);
       const first = await issue(id);
       const { token } = first.body;
@@ -214,14 +214,14 @@ describe("readiness of external systems by API", () => {
       expect(JSON.stringify([kept, rows, await api.ask("GET", `${NODES}/${id}`)])).not.toContain(token);
     });
 
-    it("is kept for no repeated request, and is for a node that is there", async () => {
+    it("cannot be requested with an Idempotency-Key or for an unknown node", async () => {
       const id = await addNode();
       expect((await issue(id, { "idempotency-key": "k1" })).problem.code).toBe("validation_failed");
       expect(await rowsOf(id)).toEqual([]);
       expect((await issue(randomUUID())).problem.code).toBe("not_found");
     });
 
-    it("goes with its node", async () => {
+    it("is deleted with its node", async () => {
       const id = await addNode();
       await issue(id);
       await api.database.database.db.delete(nodes).where(eq(nodes.id, id));

@@ -29,7 +29,7 @@ const DRIFT: DriftDetails = {
   held_back: null,
 };
 
-describe("reconciliation by API", () => {
+describe("the API of reconciliation", () => {
   let api: ApiHarness;
   let siteId: SiteId;
   beforeAll(async () => {
@@ -56,7 +56,7 @@ describe("reconciliation by API", () => {
   };
   let drifted: NodeId;
 
-  it("counts the nodes of each site by what is known of them", async () => {
+  it("counts the nodes of each site by their drift", async () => {
     const judged = { lastReconciledAt: new Date() };
     await addNode("c1", judged);
     await addNode("c2", {});
@@ -71,7 +71,7 @@ describe("reconciliation by API", () => {
     expect((await api.ask("GET", `${PATH}/status?site_id=${randomUUID()}`)).body).toMatchObject({ sites: [], ok: 0 });
   });
 
-  it("lists what has drifted, by node, site, rule and severity", async () => {
+  it("lists drifted nodes by node, site, rule and severity", async () => {
     const list = async (query: string) =>
       (await api.ask("GET", `${PATH}/drift${query}`)).body.items.map((one: { hostname: string }) => one.hostname);
     expect(await list("")).toEqual(["c3"]);
@@ -86,7 +86,7 @@ describe("reconciliation by API", () => {
     });
   });
 
-  it("returns no node to service whose machine is something else, and audits who acknowledged what", async () => {
+  it("returns no node to service whose machine is not deployed, and audits an acknowledgement", async () => {
     const refused = await resolve(drifted, { action: "return_to_service", reason: "it is well" });
     expect(refused.status).toBe(409);
     expect(refused.problem.detail).toContain("its machine c3 is 'status 4' in MAAS. Ask again once it is Deployed");
@@ -127,7 +127,7 @@ describe("reconciliation by API", () => {
     expect((await resolve(randomUUID(), { action: "acknowledge", reason: "x" })).status).toBe(404);
   });
 
-  it("asks a site's watcher for a sweep, unless the site is disabled", async () => {
+  it("requests a sweep of a site, unless the site is disabled", async () => {
     const { db } = api.database.database;
     expect((await api.ask("POST", `${PATH}/run`, { site_id: siteId })).status).toBe(202);
     const [watch] = await db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, siteId));

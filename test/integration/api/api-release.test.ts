@@ -10,7 +10,7 @@ import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts
 
 const REASON = { reason: "no longer needed" };
 
-describe("the release of a node's machine by API", () => {
+describe("the release of a node's machine over the API", () => {
   let api: ApiHarness;
   let siteId: SiteId;
   let profileId: ProfileId;
@@ -26,7 +26,7 @@ describe("the release of a node's machine by API", () => {
   const verb = (decommission: string, what: string) =>
     api.ask("POST", `/api/v1/admin/decommissions/${decommission}/${what}`, REASON);
 
-  /** A node that is in service, with its machine unless it has none. */
+  /** Creates a node in service. The node has a machine unless `bound` is false. */
   async function node(hostname: string, onboardingMode: "maas" | "manual" = "maas", bound = true): Promise<NodeId> {
     const id = NodeId.parse(randomUUID());
     await api.database.database.inTx(async (tx) => {
@@ -74,7 +74,7 @@ describe("the release of a node's machine by API", () => {
     });
   });
 
-  it("begins for what a removed node has left deployed, once, and audits that the node stays deleted", async () => {
+  it("begins once for a machine that a removed node has left deployed, and audits that the node stays deleted", async () => {
     const [left, none] = [await retired("c04u01"), await retired("c04u02", "maas", false)];
     for (const id of [left, none])
       await api.database.database.inTx((tx) => deleteNode(tx, id, randomUUID(), "removed before"));
@@ -92,7 +92,7 @@ describe("the release of a node's machine by API", () => {
     });
   });
 
-  it("is refused for a node that is not retired, or has no machine in MAAS, and nothing is written", async () => {
+  it("is refused for a node that is not retired or has no machine in MAAS, and nothing is written", async () => {
     const inService = await node("c02u01");
     const manual = await retired("c02u02", "manual", false);
     const unbound = await retired("c02u03", "maas", false);
@@ -109,7 +109,7 @@ describe("the release of a node's machine by API", () => {
     expect(await api.counts()).toEqual(before);
   });
 
-  it("keeps the node from being activated while it is under way and once the host is gone, and not after a cancel that came first", async () => {
+  it("prevents activating the node while it runs or after the machine is released, but not after an earlier cancel", async () => {
     const [kept, gone] = [await retired("c03u01"), await retired("c03u02")];
     const begin = async (id: NodeId) => (await ask(id, "release")).body.decommission_id as string;
     const first = await begin(kept);

@@ -22,7 +22,7 @@ describe("the admin token", () => {
   });
   const holderOf = (token: string) => findApiToken(test.database.db, createHash("sha256").update(token).digest("hex"));
 
-  it("is made once, for its owner alone; kept over restarts; and made anew when its file is lost or is not its", async () => {
+  it("is created once, readable only by its owner, kept over restarts, and created anew if its file is lost or wrong", async () => {
     const file = join(folder, "admin-token");
     const start = async () => {
       await ensureAdminToken(test.database.inTx, file);
@@ -47,7 +47,7 @@ describe("the admin token", () => {
 });
 
 describe("the admin server", () => {
-  it("ends an answer under way before it closes, and takes no request after it", async () => {
+  it("finishes a running answer before it closes, and accepts no request afterwards", async () => {
     const [asked, allowed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const fetchOne = async (): Promise<Response> => {
       asked.resolve();
@@ -64,7 +64,7 @@ describe("the admin server", () => {
     await expect(fetch(`http://127.0.0.1:${server.port}/`)).rejects.toThrow();
   });
 
-  it("refuses headers that are too large, and rejects when its port is taken", async () => {
+  it("refuses headers that are too large, and fails to start when its port is taken", async () => {
     const app = { fetch: () => new Response("ok") };
     const server = await startAdminServer(app, { host: "127.0.0.1", port: 0 });
     const first = await new Promise<string>((resolve, reject) => {

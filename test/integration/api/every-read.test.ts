@@ -8,7 +8,7 @@ import { seedTroubledFleet } from "../../support/troubled-fleet.ts";
 
 const READS = ROUTES.filter((route) => route.method === "GET" && route.stream === undefined);
 
-/** A path with its ids filled in is one of the route's; its list's next pages are as well. */
+/** Tells whether a requested path belongs to the route, with ids filled in and an optional query. */
 const isOf = (path: string, asked: string): boolean =>
   new RegExp(`^${path.replace(/\{\w+\}/g, "[^/?]+")}([?]|$)`).test(asked);
 
@@ -24,7 +24,7 @@ const DRIFT: DriftDetails = {
   held_back: null,
 };
 
-/** The fleet that the diagnostics are shown is less than the API itself would have written; what it lacks is added. */
+/** Adds the fields that the API would have written and the fleet of the diagnostics tests lacks. */
 async function mend(api: ApiHarness): Promise<void> {
   const { pool } = api.database.database;
   const { rows } = await pool.query<{ id: string }>(
@@ -58,15 +58,18 @@ describe("every route that reads", () => {
   });
   afterAll(() => api.close());
 
-  it("is asked for something that is there", () => {
+  it("is requested for something that exists", () => {
     expect(READS.filter(({ path }) => !answers.some((one) => isOf(path, one.path))).map(({ path }) => path)).toEqual(
       [],
     );
   });
 
-  it.each(READS.map((route) => [route.operationId, route] as const))("%s answers with what it promises", (_, route) => {
-    const own = answers.filter((one) => isOf(route.path, one.path));
-    expect(own.filter(({ status }) => status !== route.status)).toEqual([]);
-    for (const { text } of own) route.response.parse(JSON.parse(text.slice(text.indexOf("\n{") + 1)));
-  });
+  it.each(READS.map((route) => [route.operationId, route] as const))(
+    "%s answers as its schema promises",
+    (_, route) => {
+      const own = answers.filter((one) => isOf(route.path, one.path));
+      expect(own.filter(({ status }) => status !== route.status)).toEqual([]);
+      for (const { text } of own) route.response.parse(JSON.parse(text.slice(text.indexOf("\n{") + 1)));
+    },
+  );
 });

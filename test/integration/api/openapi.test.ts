@@ -8,18 +8,18 @@ import { ROUTES } from "../../../hub/http/routes/index.ts";
 
 const COMMITTED = new URL("../../../docs/openapi.json", import.meta.url);
 
-describe("the events' description", () => {
-  it("is the committed docs/asyncapi.json and the table of docs/events.md; `npm run asyncapi` writes both anew", () => {
+describe("the description of the events", () => {
+  it("matches the committed docs/asyncapi.json and the table of docs/events.md; `npm run asyncapi` writes both", () => {
     const read = (name: string) => readFileSync(new URL(`../../../docs/${name}`, import.meta.url), "utf8");
     expect(JSON.parse(read("asyncapi.json"))).toEqual(JSON.parse(JSON.stringify(asyncApiDocument())));
     expect(read("events.md")).toContain(eventTable());
   });
 });
 
-describe("the API's description", () => {
+describe("the description of the API", () => {
   const document = openApiDocument(ROUTES);
 
-  it("is the committed docs/openapi.json; `npm run openapi` writes it anew", () => {
+  it("matches the committed docs/openapi.json; `npm run openapi` writes it", () => {
     expect(JSON.parse(readFileSync(COMMITTED, "utf8"))).toEqual(JSON.parse(JSON.stringify(document)));
   });
 
@@ -38,7 +38,7 @@ describe("the API's description", () => {
     }
   });
 
-  it("tells of the token's budget at each route that needs a token, and at no other", () => {
+  it("mentions the token's budget at each route that needs a token, and at no other", () => {
     const all = Object.values(document["paths"] as Record<string, Record<string, Record<string, unknown>>>);
     for (const operation of all.flatMap((path) => Object.values(path))) {
       const { 429: refused } = operation["responses"] as Record<string, unknown>;
@@ -68,7 +68,7 @@ describe("the API's description", () => {
     }
   });
 
-  it("refers only to schemas that it has, and says nothing twice", () => {
+  it("refers only to existing schemas, and repeats none", () => {
     const text = JSON.stringify(document);
     const schemas = (document["components"] as { schemas: Record<string, object> }).schemas;
     const referred = new Set([...text.matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1]));
@@ -80,7 +80,7 @@ describe("the API's description", () => {
     expect(text).not.toContain("$defs");
   });
 
-  it("says of each named schema what it is, in itself", () => {
+  it("describes each named schema in itself, without a reference", () => {
     const schemas = (document["components"] as { schemas: Record<string, Record<string, unknown>> }).schemas;
     for (const [name, schema] of Object.entries(schemas)) {
       expect(schema["$ref"], name).toBeUndefined();
@@ -96,7 +96,7 @@ describe("the API's description", () => {
     });
   });
 
-  it("tells of each id that goes by a name a list that knows it, and can be asked for that name", () => {
+  it("names, for each id that can be given by name, a list that can be filtered by that name", () => {
     const said: unknown[] = [];
     JSON.parse(JSON.stringify(document), (key, value) => {
       if (key === "x-named-by") said.push(value);

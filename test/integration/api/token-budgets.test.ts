@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { commandLine } from "../../support/command-line.ts";
 
-/** Small, so that it takes moments; what holds for these numbers holds for those in force. */
+/** The budgets are small so that the test is fast. The rules are the same for the real budgets. */
 const RATES = { request: { burst: 20, perMinute: 10 }, write: { burst: 3, perMinute: 60 } };
 const NODES = "/api/v1/admin/nodes";
 const cwd = mkdtempSync(join(tmpdir(), "muster-budgets-"));
@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 const viewer = () => ({ authorization: `Bearer ${api.viewer}` });
-/** Asks until the token's budget is used up. */
+/** Sends requests until the token's budget is used up. */
 const useUp = async (headers = {}) => {
   const turns = Array.from({ length: 2 * RATES.request.burst });
   const asked = await Promise.all(turns.map(() => api.ask("GET", NODES, undefined, headers)));
@@ -29,8 +29,8 @@ const useUp = async (headers = {}) => {
 };
 const sku = (id: string) => api.ask("POST", "/api/v1/admin/skus", { id, gpu_vendor: "amd", gpus_total: 8 });
 
-describe("a token with which a script asks without end", () => {
-  it("has a budget of its own for changes, and one that is refused changes nothing", async () => {
+describe("a token with endless requests", () => {
+  it("has a separate budget for changes, and a refused request changes nothing", async () => {
     const made: number[] = [];
     for (let n = 0; n < 8; n += 1) made.push((await sku(`s${n}`)).status);
     expect(made.slice(0, RATES.write.burst)).toEqual(Array(RATES.write.burst).fill(201));
@@ -39,7 +39,7 @@ describe("a token with which a script asks without end", () => {
     expect(rows[0].n).toBe(made.filter((status) => status === 201).length);
   });
 
-  it("is told when to come back, while other tokens and what needs none are answered", async () => {
+  it("is rate-limited, while other tokens and public routes are answered", async () => {
     const refused = await useUp();
     expect(refused.length).toBeGreaterThanOrEqual(RATES.request.burst);
     for (const { status, problem, headers } of refused) {
@@ -52,7 +52,7 @@ describe("a token with which a script asks without end", () => {
     expect((await api.ask("GET", NODES, undefined, { authorization: "Bearer unknown" })).status).toBe(401);
   });
 
-  it("is waited for by the command line, once", async () => {
+  it("makes the command line wait and retry once", async () => {
     await useUp(viewer());
     const listed = await commandLine({ api, url, cwd })(["list-nodes"], { MUSTER_TOKEN: api.viewer });
     expect(listed).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/asking again in \d+ s/) });

@@ -32,8 +32,8 @@ const asked = async (args: readonly string[]) => {
   return JSON.parse(answer.stdout);
 };
 
-describe("the command line, told names", () => {
-  it("finds a site, and its profiles by the site, in the path, in flags and in a whole body", async () => {
+describe("the command line with names", () => {
+  it("finds a site, and the profiles of the site, in the path, in flags and in a whole body", async () => {
     expect((await asked(["get-maas-site", "dc1"])).id).toBe(seed.siteId);
     expect((await asked(["get-maas-site-profile", "dc1", "default"])).id).toBe(seed.profileId);
     const other = await asked(["get-maas-site-profile", otherSite, "default"]);
@@ -54,7 +54,7 @@ describe("the command line, told names", () => {
     expect((await asked(["list-onboardings", "--site-id", "dc2"])).items).toEqual([]);
   });
 
-  it("finds a node by its hostname, but for nodes that were deleted and have given it up", async () => {
+  it("finds a node by its hostname, ignoring deleted nodes with that hostname", async () => {
     await addNode("c07u41", seed.siteId, "deleted");
     const id = await addNode("c07u41", seed.siteId);
     expect((await asked(["get-node", "c07u41"])).id).toBe(id);
@@ -65,7 +65,7 @@ describe("the command line, told names", () => {
     expect((await asked(["list-decommissions", "--node-id", "c07u41"])).items).toMatchObject([{ decommission_id }]);
   });
 
-  it("takes of an onboarding's host the onboarding that is not over", async () => {
+  it("finds the unfinished onboarding of a hostname", async () => {
     const selectors = ["--site-id", "dc1", "--profile-id", "default", "--sku-id", seed.skuId];
     const host = ["--hostname", "again", "--ipmi-ip", "10.0.2.1"];
     const create = () => asked(["create-onboarding", ...selectors, ...host]);
@@ -80,7 +80,7 @@ describe("the command line, told names", () => {
     expect((await asked(["get-onboarding", "again"])).onboarding_id).toBe(second.onboarding_id);
   });
 
-  it("refuses a name that fits several, names them with their ids, and does nothing", async () => {
+  it("refuses an ambiguous name, lists the ids, and does nothing", async () => {
     const ids = [await addNode("twin", seed.siteId), await addNode("twin", otherSite)];
     const before = await api.counts();
     const refused = await muster(["drain-node", "twin", "--reason", "which one?"]);
@@ -98,19 +98,19 @@ describe("the command line, told names", () => {
     { args: ["get-maas-site-profile", "dc1", "fast"], status: 2, says: "<profile_id>: name fast is in no item" },
     { args: ["get-node", "No_Name"], status: 1, says: "validation_failed (400)" },
     { args: ["get-node", randomUUID()], status: 1, says: "not_found (404)" },
-  ])("says of $args that nothing has that name", async ({ args, status, says }) => {
+  ])("reports for $args that nothing has that name", async ({ args, status, says }) => {
     const { exitCode, stdout, stderr } = await muster(args);
     expect({ exitCode, stdout }).toEqual({ exitCode: status, stdout: "" });
     expect(stderr).toContain(says);
   });
 
-  it("takes a name that looks like an id for an id", async () => {
+  it("treats a name that looks like an id as an id", async () => {
     const name = randomUUID();
     await addNode(name, seed.siteId);
     expect((await muster(["get-node", name])).stderr).toMatch(/^not_found \(404\)/);
   });
 
-  it("says in the help where a name may stand", async () => {
+  it("shows in the help where a name is allowed", async () => {
     expect((await muster(["help", "drain-node"])).stdout).toMatch(/^ {2}<id> {2}id \| hostname$/m);
     expect((await muster(["help", "create-onboarding"])).stdout).toMatch(/^ {2}--site-id {2}id \| name, needed$/m);
   });

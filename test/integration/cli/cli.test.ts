@@ -31,7 +31,7 @@ const file = (name: string, content: string): string => {
 };
 
 describe("the command line", () => {
-  it("lists a command for every operation of the hub, and tells what each takes", async () => {
+  it("has a command for every operation of the hub, and its help names the fields", async () => {
     const { stdout } = await muster(["help"]);
     const { body } = await api.ask("GET", "/api/v1/openapi.json");
     const operations = Object.values(body.paths).flatMap((methods) => Object.values(methods as object));
@@ -43,7 +43,7 @@ describe("the command line", () => {
     expect(change.stdout).toMatch(/--initialize-extra-disks {2}boolean\n +DESTROYS DATA/);
   });
 
-  it("changes what is there now, or only the version that it is given", async () => {
+  it("changes the current version, or only the version in --if-match", async () => {
     const change = ["update-maas-site-policy", seed.siteId, "--max-deploy-retry-attempts", "3"];
     expect(await muster([...change, "--output", "json"])).toMatchObject({ exitCode: 0, stderr: "" });
     const stale = await muster([...change, "--if-match", '"1"']);
@@ -53,7 +53,7 @@ describe("the command line", () => {
     expect(JSON.parse(policy.stdout).max_deploy_retry_attempts).toBe(3);
   });
 
-  it("onboards a host, shows it, and carries a verb out with its reason", async () => {
+  it("onboards a host, shows it, and runs a verb with its reason", async () => {
     const { siteId, profileId, skuId } = seed;
     const host = ["--hostname", "gpu-1", "--ipmi-ip", "10.0.0.1"];
     const selectors = ["--site-id", siteId, "--profile-id", profileId, "--sku-id", skuId];
@@ -84,7 +84,7 @@ describe("the command line", () => {
     expect(written.stdout).not.toContain("secret-that-is-not-shown");
   });
 
-  it("goes through all pages of a list", async () => {
+  it("reads all pages of a list", async () => {
     for (const name of ["dc2", "dc3", "dc4"]) await api.ask("POST", "/api/v1/admin/maas-sites", siteBody(name));
     const page = await muster(["list-maas-sites", "--limit", "2"]);
     expect(page.stdout).toMatch(/More: --cursor /);
@@ -92,7 +92,7 @@ describe("the command line", () => {
     expect(JSON.parse(all.stdout).items).toHaveLength(4);
   });
 
-  it("shows of every row what became of it, and why, and ends with 1 where one of them failed", async () => {
+  it("shows the outcome and reason of every row, and exits with 1 if a row failed", async () => {
     const rows = [
       { hostname: "gpu-9", interface: "ens1np0", ipv4_cidr: "172.30.0.1/31" },
       { hostname: "gpu-9", interface: "ens2np0", ipv4_cidr: "nonsense" },
@@ -116,7 +116,7 @@ describe("the command line", () => {
     expect(status.stdout).toMatch(/^name +site_id +status +ok +drifted/m);
   });
 
-  it("ends with 1 where a verb of a batch was not carried out for one of the hosts that it was meant for", async () => {
+  it("exits with 1 if a batch verb failed for a host that it was meant for", async () => {
     const { siteId, profileId, skuId } = seed;
     const nodes = ["7", "8", "9"].map((n) => ({ hostname: `batch-${n}`, ipmi_ip: `10.0.7.${n}` }));
     const body = { site_id: siteId, profile_id: profileId, sku_id: skuId, nodes };
@@ -140,7 +140,7 @@ describe("the command line", () => {
     expect(await muster(["cancel-onboarding-batch", batch, "--reason", "enough"])).toMatchObject({ exitCode: 0 });
   });
 
-  it("says what a flag takes, also where it is a record or a list of them", async () => {
+  it("describes in the help what a flag takes, even a record or a list of records", async () => {
     const credentials = await muster(["help", "write-maas-site-credentials"]);
     expect(credentials.stdout).toContain('--power  {"user": string, "pass": string, "driver": ipmi | redfish}');
     const batch = await muster(["help", "create-onboarding-batch"]);
@@ -152,7 +152,7 @@ describe("the command line", () => {
     );
   });
 
-  it("gives the token to the hub alone, whatever address a field holds", async () => {
+  it("sends the token only to the hub, whatever address a field has", async () => {
     const heard: string[] = [];
     const stranger = createServer((request, response) => {
       heard.push(`${request.method} ${request.url}`);
@@ -171,7 +171,7 @@ describe("the command line", () => {
     expect(heard).toEqual([]);
   });
 
-  it("carries out what answers a secret, which no key repeats", async () => {
+  it("runs operations that return a secret, without an Idempotency-Key", async () => {
     const words = [
       "--hostname",
       "by-hand",
@@ -189,7 +189,7 @@ describe("the command line", () => {
       expect(await muster([command, node]), command).toMatchObject({ exitCode: 0, stderr: "" });
   });
 
-  it("says that something is done where the hub has no more to say", async () => {
+  it("prints Done if the hub's answer is empty", async () => {
     await api.ask("POST", "/api/v1/admin/skus", { id: "gone", gpu_vendor: "none", gpus_total: 0 });
     expect(await muster(["disable-sku", "gone"])).toEqual({ exitCode: 0, stdout: "Done.", stderr: "" });
   });
@@ -208,13 +208,13 @@ describe("the command line", () => {
     { args: ["create-onboarding", "--json", "{"], status: 2, says: /--json takes JSON/ },
     { args: ["list-onboardings", "--token-file", "none"], status: 2, says: /none could not be read/ },
     { args: ["list-onboardings", "--status", "asleep"], status: 1, says: /^validation_failed \(400\): .*status/ },
-  ])("says of $args what is wrong", async ({ args, status, says }) => {
+  ])("reports for $args what is wrong", async ({ args, status, says }) => {
     const { exitCode, stdout, stderr } = await muster(args);
     expect({ exitCode, stdout }).toEqual({ exitCode: status, stdout: "" });
     expect(stderr).toMatch(says);
   });
 
-  it("writes the diagnostics to one file of their owner's, and says what is not in it", async () => {
+  it("writes the diagnostics into one private file, and says what is missing in it", async () => {
     const written = await muster(["diagnostics", "--output", "hub.json"], { MUSTER_TOKEN: api.viewer });
     expect(written).toMatchObject({ exitCode: 0, stderr: "" });
     expect(written.stdout).toMatch(
@@ -243,7 +243,7 @@ describe("the command line", () => {
     { args: ["--output", "json"], status: 2, says: /--output names a file here/ },
     { args: ["--colour"], status: 2, says: /Unknown option '--colour'/ },
     { args: ["now"], status: 2, says: /takes no arguments/ },
-  ])("says of the diagnostics with $args what is wrong", async ({ args, status, says }) => {
+  ])("reports for diagnostics $args what is wrong", async ({ args, status, says }) => {
     file("token", "a file of somebody's");
     const { exitCode, stdout, stderr } = await muster(["diagnostics", ...args]);
     expect({ exitCode, stdout }).toEqual({ exitCode: status, stdout: "" });
@@ -251,7 +251,7 @@ describe("the command line", () => {
     expect(readFileSync(join(folder, "token"), "utf8")).toBe("a file of somebody's");
   });
 
-  it("tells a hub that is away from one that refuses", async () => {
+  it("distinguishes an unreachable hub from one that refuses", async () => {
     const away = await muster(["list-nodes"], { MUSTER_URL: "http://127.0.0.1:1" });
     expect(away.exitCode).toBe(3);
     expect(away.stderr).toMatch(/^The hub at http:\/\/127\.0\.0\.1:1 could not be reached .*MUSTER_URL/);
@@ -262,7 +262,7 @@ describe("the command line", () => {
     expect(nobody.stderr).toMatch(/^unauthenticated \(401\)/);
   });
 
-  it("lets nothing that an answer quotes steer the terminal", async () => {
+  it("removes terminal control characters from quoted answers", async () => {
     const description = "\u001b[2J\u001b]0;owned\u0007";
     await api.ask("POST", "/api/v1/admin/skus", { id: "steer", gpu_vendor: "amd", gpus_total: 1, description });
     const { stdout } = await muster(["get-sku", "steer"]);

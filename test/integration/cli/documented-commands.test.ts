@@ -1,4 +1,7 @@
-/** Whatever README, docs and help tell a reader to type or to send is typed and sent here, as it stands there; what is not is said by name, and why. */
+/**
+ * Runs every command and sends every body that the README, the docs and the help show. Commands that are not run are listed in this file with the
+ * reason.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +17,7 @@ import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { COMMANDS, found, REPOSITORY, readOf } from "../../support/documents.ts";
 import { GatewayRig } from "../../support/gateway-rig.ts";
 
-/** What is run by somebody else, by how it begins, and what stands there of it. */
+/** Another file runs these commands. The key is the beginning of the command. `has` is the text of the call in that file. */
 const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: string }>> = {
   "npm ci && npm run demo": { file: ".ci/run", has: "npm ci && timeout 300 npm run demo" },
   "npm ci && npm test": { file: ".ci/run", has: "step test npm test" },
@@ -36,15 +39,15 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
   },
   'path "kv/metadata/*"': { file: "test/support/vault-under-test.ts", has: '/metadata/*`]: ["delete"]' },
 };
-/** What nothing runs, by how it begins, and why. */
+/** No test runs these commands. The key is the beginning of the command, and the value is the reason. */
 const NOWHERE: Readonly<Record<string, string>> = {
   "systemd-run --pipe --wait":
     "needs the hub's package in a system that systemd has booted; the boots install the agent alone",
   "vault server -dev": "Vault is in no registry that the tests use",
-  "VAULT_ADDR=http://127.0.0.1:8200": "the same: for whoever has a Vault",
-  "vault kv": "the same",
+  "VAULT_ADDR=http://127.0.0.1:8200": "needs a running Vault, which the tests do not have",
+  "vault kv": "needs a running Vault, which the tests do not have",
 };
-/** Who runs the other scripts of package.json that the documents name, and what stands there of it; else why nothing does. */
+/** The documents name these other scripts of package.json. The value is the file that runs the script, or the reason why no test runs it. */
 const SCRIPTS: Readonly<Record<string, { readonly file: string; readonly has: string } | string>> = {
   muster: { file: "test/integration/cli/documented-commands.test.ts", has: "hub/cli/main.ts" },
   hub: { file: "test/integration/sites/copy-secrets.test.ts", has: "hub/main.ts" },
@@ -112,7 +115,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** A shell in which `npm run muster` and `muster` are the command line of this repository, and the hub is the test's. */
+/** Runs the command in a shell in which `npm run muster` and `muster` call the command line of this repository with the hub of this test. */
 const typed = (command: string) =>
   execa(
     "bash",
@@ -151,7 +154,7 @@ async function mustRun(command: string): Promise<string> {
   return stdout;
 }
 
-/** What stands between two commands of the documents and is told there by words. */
+/** Carries out the steps that the documents describe in words between two commands. */
 async function prepare(command: string): Promise<void> {
   const { pool } = api.database.database;
   if (command.includes("phone-home"))
@@ -177,8 +180,8 @@ async function prepare(command: string): Promise<void> {
   );
 }
 
-describe("what the documents tell a reader to type", () => {
-  it("is all run, here or by whom it is said, or it is said why not", () => {
+describe("the commands in the documents", () => {
+  it("all run here or in another file, or have a reason not to run", () => {
     expect(COMMANDS.length).toBeGreaterThan(20);
     const known = /^(npm run (-s )?muster -- |curl |\(umask |jq |T=)/;
     expect(COMMANDS.filter((one) => isTyped(one) && !known.test(one.command))).toEqual([]);
@@ -199,15 +202,15 @@ describe("what the documents tell a reader to type", () => {
   );
 });
 
-describe("what the documents tell a reader to send", () => {
+describe("the bodies in the documents", () => {
   const power = { user: "root", pass: "pw" };
   const host = { hostname: "c07u49", sku_id: "h100", region_code: "eu-1" };
-  /** The site and the webhook that the commands have made. */
+  /** Returns the id of the site or webhook that the commands have created. */
   const first = async (list: string) => (await api.ask("GET", `/api/v1/admin/${list}`)).body.items[0].id;
   const replay = async (body: object) =>
     api.ask("POST", `/api/v1/admin/webhooks/${await first("webhooks")}/replay`, body);
   const cursor = async () => (await api.ask("GET", "/api/v1/admin/events?limit=1")).body.items[0].cursor;
-  /** By how it stands in a sentence; a part of a body is sent with what the sentence names beside it. */
+  /** The key is a body as the documents show it, the value sends that body. A partial body is completed with the fields that the sentence names. */
   const SENT: Readonly<Record<string, (json: Record<string, unknown>) => Promise<{ status: number; body: unknown }>>> =
     {
       '{"dead": true}': replay,
@@ -225,7 +228,7 @@ describe("what the documents tell a reader to send", () => {
     };
   const bodies = found(/`(\{?"\w+": ?[^`]*)`/g).map(({ file, match: [, body = ""] }) => ({ file, body }));
 
-  it("is all sent", () => {
+  it("are all sent", () => {
     expect(bodies.map(({ body }) => body).toSorted()).toEqual(Object.keys(SENT).toSorted());
   });
 
@@ -235,10 +238,10 @@ describe("what the documents tell a reader to send", () => {
   });
 });
 
-describe("what help tells a reader to type", () => {
+describe("the commands in the help", () => {
   const operations = operationsOf(openApiDocument(ROUTES));
 
-  it("of the command line", async () => {
+  it("of the command line work", async () => {
     const help = await mustRun("muster --help");
     const usage = [...help.matchAll(/^(?:Usage:| {6}) (muster .*?)(?: {3}.*)?$/gm)].map(([, line]) => line);
     expect(usage).toEqual([
@@ -256,7 +259,7 @@ describe("what help tells a reader to type", () => {
     expect(await mustRun("muster help list-nodes")).toBe(await mustRun("muster list-nodes --help"));
   });
 
-  it("of each command is its own line and no other", () => {
+  it("of each command are its own line and no other", () => {
     const others = /muster |npm run |curl /;
     for (const operation of operations) {
       const [line = "", ...rest] = helpText(operation).split("\n");
@@ -265,14 +268,14 @@ describe("what help tells a reader to type", () => {
     }
   });
 
-  it("of the hub", () => {
+  it("of the hub run in another test", () => {
     const commands = [...USAGE.matchAll(/npm run .*/g)].map(([command]) => command);
     expect(commands.map((command) => beginning(ELSEWHERE, command)?.file)).toEqual([
       "test/integration/sites/copy-secrets.test.ts",
     ]);
   });
 
-  it("by a command's name alone is one", () => {
+  it("that are named without arguments exist", () => {
     const named = found(/`muster ([a-z-]+)`/g).map(({ match: [, name = ""] }) => name);
     expect(named).toContain("clear-node-reports");
     const known = [...operations.map(({ command }) => command), "diagnostics", "help"];
@@ -280,15 +283,15 @@ describe("what help tells a reader to type", () => {
   });
 });
 
-describe("what the documents name in passing", () => {
-  it("as a script is one, and is run, or it is said why not", () => {
+describe("names in the documents", () => {
+  it("of scripts exist, and each script runs somewhere or has a reason not to", () => {
     const named = new Set(found(/npm run (?:-s )?([a-z][a-z:]*)/g).map(({ match: [, name = ""] }) => name));
     expect([...named].filter((name) => !(name in manifest.scripts))).toEqual([]);
     expect([...named].toSorted()).toEqual(Object.keys(SCRIPTS).toSorted());
     for (const by of Object.values(SCRIPTS)) if (typeof by !== "string") expect(readOf(by.file)).toContain(by.has);
   });
 
-  it("as an operation is one", () => {
+  it("of operations exist", () => {
     const { paths } = openApiDocument(ROUTES) as { paths: Record<string, Record<string, unknown>> };
     const shapes = Object.entries(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace(/\{\w+\}/g, "{}")}`),

@@ -15,7 +15,7 @@ interface Seen {
   readonly type: string;
 }
 
-/** Reads the stream as a browser's EventSource does, remembering the last id. */
+/** Reads the stream as a browser's EventSource does, and remembers the last id. */
 class Reader {
   readonly seen: Seen[] = [];
   lastId: string | undefined;
@@ -87,7 +87,7 @@ describe("the stream of domain events", () => {
   const reader = (hub = 0) => new Reader(hubs[hub] ?? "", api.viewer);
   const subjectsOf = (one: Reader) => one.seen.map((event) => event.subject);
 
-  it("shows what happens from now on, as it happens", async () => {
+  it("sends new events as they happen", async () => {
     await write("nodes/before");
     const live = reader();
     const response = await live.open();
@@ -98,7 +98,7 @@ describe("the stream of domain events", () => {
     live.close();
   });
 
-  it("loses and doubles none over 40 interruptions, two hubs and 1000 events of many writers", async () => {
+  it("loses and repeats no event over 40 interruptions, two hubs, 1000 events and many writers", async () => {
     const names = Array.from({ length: 1000 }, (_, index) => `nodes/${index}`);
     const reading = reader();
     await reading.open();
@@ -125,7 +125,7 @@ describe("the stream of domain events", () => {
     reading.close();
   });
 
-  it("shows only the types and the subject that were asked for", async () => {
+  it("sends only the requested types and subject", async () => {
     const none = reader();
     await none.open("?types=node.onboarding.*");
     const one = reader();
@@ -139,7 +139,7 @@ describe("the stream of domain events", () => {
     none.close();
   });
 
-  it("refuses a type that does not exist, a cursor that is none, and who has no token", async () => {
+  it("refuses an unknown type, an invalid cursor, and a request without a token", async () => {
     const ask = (query: string) => api.ask("GET", `/api/v1/admin/events/stream${query}`);
     expect((await ask("?types=node.exploded")).problem.code).toBe("validation_failed");
     expect((await ask("?cursor=nonsense")).problem.code).toBe("validation_failed");
@@ -147,7 +147,7 @@ describe("the stream of domain events", () => {
     expect(without.status).toBe(401);
   });
 
-  it("holds no place for HEAD requests, whose answer has no body that could end", async () => {
+  it("takes no place for HEAD requests, whose answer has no body", async () => {
     const url = `${hubs[0]}/api/v1/admin/events/stream`;
     const headers = { authorization: `Bearer ${api.viewer}` };
     for (let asked = 0; asked < 101; asked += 1) {
@@ -161,7 +161,7 @@ describe("the stream of domain events", () => {
     one.close();
   });
 
-  it("is refused to a token that has all of its places, whoever asks at once, and not to another", async () => {
+  it("is refused for a token that already has its maximum of streams, but not for another token", async () => {
     const readers = Array.from({ length: MOST_STREAMS_OF_ONE + 5 }, () => new Reader(hubs[0] ?? "", api.viewer));
     try {
       const answers = await Promise.all(readers.map((reader) => reader.open()));
@@ -180,7 +180,7 @@ describe("the stream of domain events", () => {
     again.close();
   });
 
-  it("gives its place back when it ends, whether or not its reader still reads", async () => {
+  it("gives its place back when it ends, even if nobody reads it", async () => {
     await write("nodes/unread");
     const { db } = api.database.database;
     const feed = new EventFeed(db, quietLog);
@@ -199,7 +199,7 @@ describe("the stream of domain events", () => {
     feed.close();
   });
 
-  it("says that it lives, and moves the cursor on, while only others' events happen", async () => {
+  it("sends heartbeats with a new cursor while only other events happen", async () => {
     const { db } = api.database.database;
     const feed = new EventFeed(db, quietLog);
     const times = { heartbeatMs: 50, longestMs: 60_000 };
@@ -226,14 +226,14 @@ describe("the stream of domain events", () => {
     feed.close();
   });
 
-  it("takes an empty Last-Event-ID for none", async () => {
+  it("ignores an empty Last-Event-ID", async () => {
     const one = reader();
     one.lastId = "";
     expect((await one.open()).status).toBe(200);
     one.close();
   });
 
-  it("says that what a reader missed is gone, instead of leaving it out", async () => {
+  it("answers position_gone when the events after the cursor were removed", async () => {
     const early = reader();
     await early.open("?from=oldest");
     await until("an event", async () => (early.seen.length > 3 ? true : undefined));
@@ -252,7 +252,7 @@ describe("the stream of domain events", () => {
     fresh.close();
   });
 
-  it("ends with an error when events are removed before its slow reader took them", async () => {
+  it("ends with an error when events are removed before a slow reader got them", async () => {
     const { db, pool } = api.database.database;
     await pool.query(`insert into domain_events (type, subject, data)
       select 'node.status.changed', 'nodes/slow', '{}' from generate_series(1, 1000)`);

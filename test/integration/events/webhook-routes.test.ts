@@ -32,7 +32,7 @@ describe("the API of webhooks", () => {
   }
   const cursorOf = (position: string) => Buffer.from(JSON.stringify([position])).toString("base64url");
 
-  it("changes a webhook that nobody changed since it was read, however many events came meanwhile", async () => {
+  it("changes a webhook that is unchanged since it was read, even if events came meanwhile", async () => {
     const { db, inTx } = api.database.database;
     const { path } = await create();
     const etag = (await api.ask("GET", path)).headers.get("etag") ?? "";
@@ -46,7 +46,7 @@ describe("the API of webhooks", () => {
     expect((await api.ask("PATCH", path, { active: false }, next)).status).toBe(200);
   });
 
-  it("ends the overlap of a rotation when the same one is asked for with a shorter one", async () => {
+  it("shortens the overlap of a rotation when the same secret is sent with a shorter overlap", async () => {
     const { secret, keep, rotate } = await create();
     const next = newSecret();
     await rotate(next, 86_400);
@@ -57,7 +57,7 @@ describe("the API of webhooks", () => {
     expect(new Date((await keep())["previous_until"] ?? "").getTime()).toBeLessThanOrEqual(Date.now());
   });
 
-  it("keeps both secrets of two rotations at once, one as the one before", async () => {
+  it("keeps both secrets of two concurrent rotations, one of them as the previous secret", async () => {
     const { keep, rotate } = await create();
     const secrets = [newSecret(), newSecret()];
     const answers = await Promise.all(secrets.map((secret) => rotate(secret, 3600)));
@@ -66,7 +66,7 @@ describe("the API of webhooks", () => {
     expect([secret, previous].toSorted()).toEqual(secrets.toSorted());
   });
 
-  it("says how many events a replay tells of, and takes no second connection for it", async () => {
+  it("returns the number of events of a replay, and needs no second database connection", async () => {
     const { path } = await create({ types: ["node.status.*"] });
     await write("nodes/first");
     const { items } = (await api.ask("GET", "/api/v1/admin/events?limit=200")).body;
@@ -83,7 +83,7 @@ describe("the API of webhooks", () => {
     expect((await api.ask("GET", `/api/v1/admin/events?cursor=${beyond.cursor}`)).problem.code).toBe("position_gone");
   });
 
-  it("keeps the secret of a webhook that could not be deleted, and forgets that of one that was", async () => {
+  it("keeps the secret if a delete fails, and removes it after a delete", async () => {
     const { pool } = api.database.database;
     const { path, secret, keep } = await create();
     await pool.query(
@@ -98,7 +98,7 @@ describe("the API of webhooks", () => {
     await expect(keep()).rejects.toMatchObject({ code: "secret_missing" });
   });
 
-  it("lists as many as were asked for, and the next ones by the cursor, those of one moment too", async () => {
+  it("lists page by page, also webhooks that were created at the same moment", async () => {
     for (let n = 0; n < 5; n += 1) await create({ types: ["webhook.tested"] });
     const { pool } = api.database.database;
     await pool.query("update webhooks set created_at = '2026-01-01T00:00:00.123456Z' where types = '{webhook.tested}'");
@@ -117,7 +117,7 @@ describe("the API of webhooks", () => {
     expect(foreign.problem.errors?.[0]?.pointer).toBe("/cursor");
   });
 
-  it("refuses the hub's own address for a webhook and for a region, made or changed", async () => {
+  it("refuses the hub's own address for a webhook and for a region, on creation and change", async () => {
     const { port } = new URL(await api.listen());
     const { path } = await create();
     for (const host of ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"]) {
@@ -136,14 +136,14 @@ describe("the API of webhooks", () => {
     }
   });
 
-  it("refuses to test a webhook that is stopped", async () => {
+  it("refuses to test a stopped webhook", async () => {
     const { path } = await create();
     const etag = (await api.ask("GET", path)).headers.get("etag") ?? "";
     expect((await api.ask("PATCH", path, { active: false }, { "if-match": etag })).status).toBe(200);
     expect((await api.ask("POST", `${path}/test`)).problem.code).toBe("conflict");
   });
 
-  it("shows the path and the query of an address to administrators alone, and not to the audit", async () => {
+  it("shows the path and query of an address only to administrators, and not in the audit", async () => {
     const { path } = await create();
     const etag = (await api.ask("GET", path)).headers.get("etag") ?? "";
     await api.ask("PATCH", path, { url: `${url}2` }, { "if-match": etag });

@@ -8,11 +8,11 @@ import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { until } from "../../support/until.ts";
 import { HOOKS, newSecret, Receiver, startSender, writeEvent } from "../../support/webhook-receiver.ts";
 
-/** Where nobody is asked, as no sender runs. */
+/** Tests with this address run no sender, so the address is never contacted. */
 const NOBODY = "http://127.0.0.1:9999/";
 const CLAIM = { perWebhook: 4, leaseSeconds: 60 };
 
-describe("telling webhooks", () => {
+describe("the webhook sender", () => {
   let api: ApiHarness;
   const closers: (() => Promise<void> | void)[] = [];
   beforeEach(async () => {
@@ -56,7 +56,7 @@ describe("telling webhooks", () => {
   const deliveryOf = async (webhookId: string) =>
     (await run("select * from webhook_deliveries where webhook_id = $1", [webhookId]))[0];
 
-  it("goes on while events keep coming for many webhooks", async () => {
+  it("keeps delivering while events keep coming for many webhooks", async () => {
     const { url, received } = await receiver();
     for (let made = 0; made < 10; made += 1) await create(url);
     sender();
@@ -72,7 +72,7 @@ describe("telling webhooks", () => {
     }
   });
 
-  it("takes one step for each webhook that lags, however far one is behind", async () => {
+  it("takes one step per lagging webhook, so that one far behind does not delay the others", async () => {
     const { db, inTx } = api.database.database;
     await run(`insert into domain_events (type, subject, data)
       select 'node.status.changed', 'nodes/old', '{}' from generate_series(1, 3000)`);
@@ -86,7 +86,7 @@ describe("telling webhooks", () => {
     expect((await countOpen(db, [behind])).get(behind)).toEqual({ pending: 3001, dead: 0 });
   });
 
-  it("claims no more than four of a webhook by several hubs at once", async () => {
+  it("claims at most four deliveries of a webhook, even if several hubs claim at once", async () => {
     const { inTx } = api.database.database;
     await backlog(await create(NOBODY), 200, "now()");
     for (let round = 0; round < 20; round += 1) {
@@ -96,7 +96,7 @@ describe("telling webhooks", () => {
     }
   });
 
-  it("finds what is due, and counts what is open, without reading the whole backlog", async () => {
+  it("finds due and open deliveries without reading the whole backlog", async () => {
     const { db, inTx } = api.database.database;
     const [one, other] = [await create(NOBODY), await create(NOBODY)];
     await backlog(one, 20_000, "now()");
@@ -121,7 +121,7 @@ describe("telling webhooks", () => {
     expect(rows).toEqual([{ jit: "off" }]);
   });
 
-  it("lets no attempt end a delivery that was replayed and claimed again meanwhile", async () => {
+  it("lets no old attempt end a delivery that was replayed and claimed again", async () => {
     const { inTx } = api.database.database;
     const id = await create(NOBODY);
     await backlog(id, 1, "now()");
@@ -137,7 +137,7 @@ describe("telling webhooks", () => {
     expect(await inTx((tx) => endAttempt(tx, after.delivery, { ...told, state: "delivered" }))).toBe(true);
   });
 
-  it("takes a 410 only from the address that the webhook has, and asks the new one instead", async () => {
+  it("ignores a 410 from the webhook's former address, and delivers to the new one", async () => {
     const answered = Promise.withResolvers<void>();
     const former = await receiver(async () => {
       await answered.promise;
@@ -155,7 +155,7 @@ describe("telling webhooks", () => {
     expect((await api.ask("GET", `${HOOKS}/${id}`)).body).toMatchObject({ active: true, dead: 0 });
   });
 
-  it("waits until the date that a receiver names", async () => {
+  it("waits until the date in the receiver's Retry-After", async () => {
     const date = new Date(Date.now() + 7_200_000).toUTCString();
     const { url } = await receiver(() => ({ status: 503, headers: { "retry-after": date } }));
     sender();
@@ -168,7 +168,7 @@ describe("telling webhooks", () => {
     expect(delivery.next_attempt_at.getTime()).toBeGreaterThan(Date.now() + 3_600_000);
   });
 
-  it("gives an attempt back when the hub stops, for another hub to make at once", async () => {
+  it("gives an attempt back when its hub stops, so another hub makes it at once", async () => {
     const { one, url, received } = await receiver(() => null);
     const close = sender();
     const id = await create(url);
@@ -182,7 +182,7 @@ describe("telling webhooks", () => {
     expect(new Set(received.map((request) => request.id)).size).toBe(1);
   });
 
-  it("holds it against no receiver that the hub cannot read the secret, and tells no place of secrets", async () => {
+  it("counts no attempt if the hub cannot read the webhook's secret, and does not show the secret's path", async () => {
     const { url, received } = await receiver();
     const id = await create(url);
     const place = SECRET_PATHS.webhookSecret(id);

@@ -31,13 +31,13 @@ describe("webhooks", () => {
     until(`${count} deliveries`, async () => (receiver.received.length >= count ? true : undefined), {
       timeoutMs: 30_000,
     });
-  /** Time passes as fast as the test can. */
+  /** Makes all pending deliveries due at once. */
   const retryNow = () =>
     api.database.database.pool.query("update webhook_deliveries set next_attempt_at = now() where state = 'pending'");
   const deliveries = async (id: string, query = "") =>
     (await api.ask("GET", `${HOOKS}/${id}/deliveries${query}`)).body.items;
 
-  it("are told of each event once by two hubs, signed, with the event's own id", async () => {
+  it("get each event once from two hubs, signed and with the event's own id", async () => {
     const { receiver, secret, id } = await hook();
     const names = Array.from({ length: 60 }, (_, index) => `nodes/once-${index}`);
     await Promise.all(names.map(write));
@@ -55,7 +55,7 @@ describe("webhooks", () => {
     expect((await api.ask("GET", `${HOOKS}/${id}`)).status).toBe(404);
   });
 
-  it("are told again with the same id until they take it, and one that hangs holds up no other", async () => {
+  it("get an event again with the same id until they accept it, and a hanging one delays no other", async () => {
     const slow = await hook();
     slow.receiver.answer = () => null;
     const flaky = await hook();
@@ -76,7 +76,7 @@ describe("webhooks", () => {
     for (const one of [slow, flaky]) await api.ask("DELETE", `${HOOKS}/${one.id}`);
   });
 
-  it("keep what failed for good, and replay it, one delivery, or everything after a position", async () => {
+  it("keep finally failed deliveries, and replay one of them, all of them, or all events after a position", async () => {
     const { receiver, id } = await hook({ types: ["node.status.*"] });
     receiver.answer = () => 302;
     await write("nodes/dead");
@@ -108,7 +108,7 @@ describe("webhooks", () => {
     await api.ask("DELETE", `${HOOKS}/${id}`);
   });
 
-  it("are signed with both secrets while one is rotated", async () => {
+  it("are signed with both secrets during a rotation", async () => {
     const { receiver, secret, id } = await hook();
     const next = newSecret();
     expect(
@@ -122,7 +122,7 @@ describe("webhooks", () => {
     await api.ask("DELETE", `${HOOKS}/${id}`);
   });
 
-  it("are told no more once they answer 410 or an operator stops them, and can be tested alone", async () => {
+  it("stop after a 410 or by an operator, and can be tested alone", async () => {
     const gone = await hook();
     gone.receiver.answer = () => 410;
     const other = await hook();
@@ -139,7 +139,7 @@ describe("webhooks", () => {
     for (const one of [gone, other]) await api.ask("DELETE", `${HOOKS}/${one.id}`);
   });
 
-  it("whose secret is no secret, or whose address holds a password, are refused; no secret is in the database", async () => {
+  it("are refused with an invalid secret or a password in the address, and no secret is in the database", async () => {
     const url = "https://receiver.example/hook";
     const refuse = async (body: object) => (await api.ask("POST", HOOKS, body)).problem.code;
     expect(await refuse({ url, secret: "whsec_short" })).toBe("validation_failed");

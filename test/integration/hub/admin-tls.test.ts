@@ -22,7 +22,7 @@ const keyFile = join(folder, "key.pem");
 const files = { MUSTER_HTTP_TLS_CERT: certFile, MUSTER_HTTP_TLS_KEY: keyFile };
 let authority: TestAuthority;
 
-/** As a renewal puts them: each whole, one after the other. */
+/** Replaces the two files one after the other, each as a whole, as a renewal does. */
 function put({ cert, key }: { cert: string; key: string }): void {
   for (const [file, text] of [
     [certFile, cert],
@@ -32,7 +32,7 @@ function put({ cert, key }: { cert: string; key: string }): void {
     renameSync(`${file}.new`, file);
   }
 }
-/** The certificate's end, by a connection of its own. */
+/** Reads the end of the served certificate over a new connection. */
 const endOf = (port: number): Promise<string> =>
   new Promise((resolve, reject) => {
     const asked = request(
@@ -53,7 +53,7 @@ beforeAll(async () => {
 afterAll(() => removeHubState(folder));
 
 describe("the admin listener's certificate", () => {
-  // Certificates end at whole seconds.
+  // A certificate's end has no fraction of a second.
   const began = Math.floor(Date.now() / 1000) * 1000;
   const inDays = (days: number): Date => new Date(began + days * DAY_MS);
   const serve = async (everyMs: number, log = quietLog) =>
@@ -62,7 +62,7 @@ describe("the admin listener's certificate", () => {
       { host: "127.0.0.1", port: 0, tls: await openTlsFiles({ certFile, keyFile }, log, everyMs) },
     );
 
-  it("is another one soon after its files are; files that do not go together change nothing, and are told of once", async () => {
+  it("changes soon after its files change; files that do not match change nothing, and are logged once", async () => {
     const lines: string[] = [];
     put(await authority.server(inDays(1)));
     const server = await serve(
@@ -85,7 +85,7 @@ describe("the admin listener's certificate", () => {
     await server.close();
   });
 
-  it("is another one at once by SIGHUP", async () => {
+  it("changes at once on SIGHUP", async () => {
     put(await authority.server(inDays(3)));
     const server = await serve(3_600_000);
     put(await authority.server(inDays(4)));
@@ -105,7 +105,7 @@ describe("the admin listener's certificate", () => {
       /^MUSTER_HTTP_TLS_CERT: .*ENOENT/,
     ],
     ["no PEM", () => put({ cert: "x", key: "x" }), {}, /are not a certificate and its key/],
-  ])("is refused at the start where there is %s", async (_, prepare, other, says) => {
+  ])("is refused at the start if there is %s", async (_, prepare, other, says) => {
     prepare();
     const opened = openTlsFiles({ certFile, keyFile, ...other }, quietLog);
     await expect(opened).rejects.toThrow(TlsFilesError);
@@ -138,7 +138,7 @@ describe("a hub with a certificate for operators", () => {
       logFile: join(folder, "hub.log"),
     });
 
-  it("answers by TLS, to the command line that knows its CA, and to none that does not; a reload ends nothing", async () => {
+  it("answers by TLS, only to a command line that trusts its CA, and a reload closes nothing", async () => {
     put(await authority.server());
     hub = await start({ ...files, MUSTER_HTTP_HOST: "127.0.0.1" });
     const { listening } = (await hub.ready) as { listening: string };
@@ -157,7 +157,7 @@ describe("a hub with a certificate for operators", () => {
     expect(readFileSync(join(folder, "hub.log"), "utf8")).not.toContain("PRIVATE KEY");
   });
 
-  it("does not start with files of no use, and names the settings", async () => {
+  it("does not start with unusable files, and names the settings", async () => {
     const child = await start({ ...files, MUSTER_HTTP_TLS_KEY: join(folder, "none") });
     expect(await child.gone).toMatchObject({ code: 78 });
     expect(readFileSync(join(folder, "hub.log"), "utf8")).toMatch(/MUSTER_HTTP_TLS_KEY: .*none could not be read/);

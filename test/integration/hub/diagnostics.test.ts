@@ -19,7 +19,7 @@ interface Shown {
   readonly of: number;
 }
 
-/** What the hub describes, and nothing else. */
+/** Requests the diagnostics and parses them. `failed` maps the name of each failed section to its error code. */
 async function take(api: ApiHarness, token = api.admin) {
   const answer = await api.ask("GET", PATH, undefined, { authorization: `Bearer ${token}` });
   expect(answer.status, JSON.stringify(answer.body).slice(0, 500)).toBe(200);
@@ -39,7 +39,7 @@ describe("the diagnostics of a hub", () => {
   });
   afterAll(() => api.close());
 
-  it("say of a fresh hub what it is and how it does, to whoever may look", async () => {
+  it("describe a fresh hub and its state, also to a viewer", async () => {
     const site = await seedApi(api);
     const { document, sections, failed } = await take(api, api.viewer);
     expect(failed).toEqual({});
@@ -64,7 +64,7 @@ describe("the diagnostics of a hub", () => {
     expect(sections["settings"].data).toContainEqual({ name: "DATABASE_URL", value: "set", given: true });
   });
 
-  it("hold nothing that has a credential's shape, wherever it was logged", async () => {
+  it("contain nothing with the shape of a credential, wherever it was logged", async () => {
     const said =
       "connect to postgres://muster:hunter2-db@db/muster with Bearer hunter2-bearer-token failed: password=hunter2-pass";
     const named = { password: "hunter2 of two words", maas: [{ api_token: ["hunter2-named"] }] };
@@ -78,7 +78,7 @@ describe("the diagnostics of a hub", () => {
     expect(line.named).toEqual({ password: "[redacted]", maas: [{ api_token: ["[redacted]"] }] });
   });
 
-  it("are taken once for all who ask meanwhile", async () => {
+  it("are taken once for all requests that arrive meanwhile", async () => {
     const { pool } = api.database.database;
     const holder = await pool.connect();
     const asking = () => Array.from({ length: 20 }, () => take(api));
@@ -98,8 +98,8 @@ describe("the diagnostics of a hub", () => {
   });
 
   it.each([
-    ["take a database that answers and has not finished for slow, and ask it for the rest", { section: 3_000 }],
-    ["do not wait for long for a table that somebody holds", { statement: 3_000 }],
+    ["mark an unfinished section of a working database as too slow, and read the other sections", { section: 3_000 }],
+    ["wait only a short time for a locked table", { statement: 3_000 }],
   ])("%s", async (_, patience) => {
     const holder = await api.database.database.pool.connect();
     api.patience = { ...PATIENT, ...patience };
@@ -115,7 +115,7 @@ describe("the diagnostics of a hub", () => {
   });
 });
 
-describe("the diagnostics of a hub whose fleet is in trouble", () => {
+describe("the diagnostics of a hub with a troubled fleet", () => {
   let api: ApiHarness;
   beforeAll(async () => {
     api = await startApi();
@@ -143,7 +143,7 @@ describe("the diagnostics of a hub whose fleet is in trouble", () => {
     }
   }
 
-  it("show what is wrong with it", async () => {
+  it("show what is wrong with the fleet", async () => {
     const { sections, failed } = (await statementsFor(2)).taken;
     expect(failed).toEqual({});
     expect(sections["sites"].data.sites[0]).toMatchObject({
@@ -181,13 +181,13 @@ describe("the diagnostics of a hub whose fleet is in trouble", () => {
     );
   });
 
-  it("leave out what is nobody's business who helps", async () => {
+  it("leave out data that a helper must not see", async () => {
     const { text } = (await statementsFor(2)).taken;
     for (const kept of ["to the agent", "to the workflow", "own-key", "kv/token", "kv/override"])
       expect(text).not.toContain(kept);
   });
 
-  it("are bounded whatever its size, say what they left out, and ask the database as often", async () => {
+  it("are limited at any size of the fleet, count what they leave out, and run as many queries", async () => {
     const small = await statementsFor(2);
     const large = await statementsFor(1_000);
     expect(large.statements).toBe(small.statements);
@@ -224,7 +224,7 @@ describe("the diagnostics of a hub whose fleet is in trouble", () => {
   });
 });
 
-describe("the diagnostics of a hub whose database has trouble", () => {
+describe("the diagnostics of a hub with database trouble", () => {
   let proxy: PostgresProxy;
   let api: ApiHarness;
   beforeAll(async () => {
@@ -243,21 +243,24 @@ describe("the diagnostics of a hub whose database has trouble", () => {
 
   const away = Object.fromEntries(FROM_DATABASE.map((name) => [name, "database_away"]));
 
-  it.each(["lost_before", "stalled"] as const)("are there without it, to the token of its folder: %s", async (fate) => {
-    api.log.error("this is how it began");
-    proxy.decide = () => fate;
-    api.patience = { ...PATIENT, section: 3_000 };
-    const { sections, failed } = await take(api);
-    api.patience = PATIENT;
-    proxy.decide = () => "pass";
-    proxy.cutAll();
-    expect(failed).toEqual(away);
-    for (const name of FROM_MEMORY) expect(sections[name]).toHaveProperty("data");
-    expect(JSON.stringify(sections["log"])).toContain("this is how it began");
-    expect((await take(api)).failed).toEqual({});
-  });
+  it.each(["lost_before", "stalled"] as const)(
+    "are available without the database to the token of the hub's folder: %s",
+    async (fate) => {
+      api.log.error("this is how it began");
+      proxy.decide = () => fate;
+      api.patience = { ...PATIENT, section: 3_000 };
+      const { sections, failed } = await take(api);
+      api.patience = PATIENT;
+      proxy.decide = () => "pass";
+      proxy.cutAll();
+      expect(failed).toEqual(away);
+      for (const name of FROM_MEMORY) expect(sections[name]).toHaveProperty("data");
+      expect(JSON.stringify(sections["log"])).toContain("this is how it began");
+      expect((await take(api)).failed).toEqual({});
+    },
+  );
 
-  it("are there without it to nobody else", async () => {
+  it("are not available without the database to any other token", async () => {
     const ask = (token: string) => api.ask("GET", PATH, undefined, { authorization: `Bearer ${token}` });
     proxy.decide = () => "lost_before";
     for (const token of [api.viewer, "unknown"]) expect((await ask(token)).problem.code).toBe("unavailable");
@@ -266,7 +269,7 @@ describe("the diagnostics of a hub whose database has trouble", () => {
     expect((await ask(api.admin)).problem.code).toBe("unauthenticated");
   });
 
-  it("answer nothing else without it", async () => {
+  it("are the only route that answers without the database", async () => {
     proxy.decide = () => "lost_before";
     expect((await api.ask("GET", "/api/v1/admin/nodes")).problem.code).toBe("unavailable");
     proxy.decide = () => "pass";

@@ -33,7 +33,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** Hubs of today on what the old version left: its database, its region, its sites' secrets. */
+/** Starts today's hubs on the state that the old version left: its database, its region, and its sites' secrets. */
 async function takeOver(version: string) {
   const record = readRecord(version);
   const test = await createTestDatabase();
@@ -85,7 +85,7 @@ async function takeOver(version: string) {
     until(
       "every onboarding to end",
       async () => {
-        // All of them, or those that nobody plays would keep the site's places.
+        // The agents of all onboardings are simulated, because an onboarding without its agent would hold one of the site's places.
         for (const { id } of rows) await playAgent(test, maas, id);
         const now = await db
           .select()
@@ -102,14 +102,14 @@ async function takeOver(version: string) {
   return { db, rows, start, ended, verb, counters };
 }
 
-describe.each(versions)("what a hub of version %s left when it died", (version) => {
-  it("goes on from every stage to the end, and nothing is done twice", async () => {
+describe.each(versions)("the state that a dead hub of version %s left", (version) => {
+  it("continues from every stage to the end, and nothing is done twice", async () => {
     const { db, rows, start, ended, counters } = await takeOver(version);
     const open = rows.filter((row) => row.status === "running" || row.status === "pending");
     const [done, ...others] = rows.filter((row) => row.status === "completed");
     if (done === undefined) throw new Error(`the record of ${version} has no completed onboarding`);
     expect(others).toEqual([]);
-    // The stages of that version are those that its completed onboarding went through; later ones are not in the record.
+    // The recorded version has the stages that its completed onboarding went through. Stages of later versions are not in the record.
     const passed = await db.select().from(workflowEvents).where(eq(workflowEvents.workflowId, done.id));
     const stages = [...new Set(passed.map(({ stage }) => stage))].sort();
     expect([...new Set(open.map((row) => row.stage))].sort()).toEqual(stages);
@@ -122,7 +122,7 @@ describe.each(versions)("what a hub of version %s left when it died", (version) 
     expect(await readWorkflow(db, done.id), "left alone").toEqual(done);
   });
 
-  it("undoes to the end what it was undoing, and takes up what had failed by the verb that it recommends", async () => {
+  it("finishes its compensations, and its failed workflows complete by the recommended verb", async () => {
     const { db, rows, start, ended, verb, counters } = await takeOver(version);
     start();
     const undoing = rows.filter((row) => row.status === "compensating").map((row) => row.id);

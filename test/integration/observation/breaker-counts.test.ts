@@ -12,8 +12,11 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { nodeInService } from "../../support/node-in-service.ts";
 import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
 
-/** Decision F1: too many moves within ten minutes are a storm, and what becomes of a node afterwards does not make them fewer. */
-describe("what a breaker counts", () => {
+/**
+ * More moves than the limit within ten minutes trip the breaker (decision F1). A moved node counts even when it healed, returned, retired or was
+ * removed since.
+ */
+describe("a breaker", () => {
   let rig: OnboardingRig;
   let made: NodeId[] = [];
   beforeAll(async () => {
@@ -42,7 +45,7 @@ describe("what a breaker counts", () => {
   const silent = { from: "active", to: "offline", owner: "heartbeat" } as const;
   const back = { from: "offline", to: "active", owner: "heartbeat" } as const;
 
-  it("are nodes that were quarantined, and healed, returned, drained or removed since", async () => {
+  it("counts nodes that were quarantined and have since healed, returned, retired or been removed", async () => {
     const [healed, returned, retired, removed, quarantined] = made as [NodeId, NodeId, NodeId, NodeId, NodeId];
     await move(healed, quarantine, { from: "quarantined", to: "active", owner: "reconciler" }, quarantine);
     await move(healed, { from: "quarantined", to: "active", owner: "reconciler" });
@@ -59,7 +62,7 @@ describe("what a breaker counts", () => {
     expect(await counted("offline")).toEqual({ inService: 5, moved: 0 });
   });
 
-  it("are none that were moved before, or by others", async () => {
+  it("counts no node that was moved before the window or by another owner", async () => {
     const [before, byOthers] = made as [NodeId, NodeId];
     await move(before, quarantine);
     await longAgo(before);
@@ -68,7 +71,7 @@ describe("what a breaker counts", () => {
     expect(await counted("quarantine")).toEqual({ inService: 6, moved: 0 });
   });
 
-  it("are nodes that became offline within the window, and not those that have another address since", async () => {
+  it("counts nodes that became offline within the window, but not nodes with only a new address", async () => {
     const [gone, away, returned] = made as [NodeId, NodeId, NodeId];
     for (const nodeId of [gone, away]) await move(nodeId, silent);
     await longAgo(gone);
@@ -77,7 +80,7 @@ describe("what a breaker counts", () => {
     expect(await counted("offline")).toEqual({ inService: 8, moved: 2 });
   });
 
-  it("are those of the site alone", async () => {
+  it("counts only nodes of the site", async () => {
     const [elsewhere] = made as [NodeId];
     await move(elsewhere, quarantine);
     await rig.services.db.update(nodes).set({ siteId: null }).where(eq(nodes.id, elsewhere));

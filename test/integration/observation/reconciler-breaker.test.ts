@@ -10,7 +10,7 @@ import { type FleetNode, FleetRig } from "../../support/fleet-rig.ts";
 import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
-/** A region that suddenly says that much of the fleet is gone is not believed (decision F1). */
+/** If a region suddenly reports that much of the fleet is gone, the breaker stops the reconciler (decision F1). */
 let fleet: FleetRig;
 const made: FleetNode[] = [];
 beforeAll(async () => {
@@ -44,7 +44,7 @@ describe("the breaker of a site", () => {
     expect(await breaker()).toBeUndefined();
   });
 
-  it("trips when more come within minutes: nothing is moved, and one alert is raised", async () => {
+  it("trips when more nodes follow within minutes: no node is moved, and one alert is raised", async () => {
     for (const { machine } of made.slice(3, 6))
       fleet.change(machine, () => fleet.rig.maas.sim.region.forceStatus(machine, 8));
     expect(await tripped()).toMatchObject({ wouldMove: 3, moved: 3, moveLimit: 5, inService: 12 });
@@ -65,21 +65,21 @@ describe("the breaker of a site", () => {
     });
   });
 
-  it("shows what it holds back", async () => {
+  it("shows which nodes it holds back", async () => {
     const { nodeId } = made[3] as FleetNode;
     const drifted = await fleet.drifted(nodeId, "hardware_failure");
     expect(drifted.driftDetails?.held_back).toContain("breaker is open");
     expect((await breaker())?.nodeIds).toContain(nodeId);
   });
 
-  it("trips again after a reset while it is still so", async () => {
+  it("trips again after a reset while the drift remains", async () => {
     await reset(0);
     await fleet.sweep();
     expect(await tripped()).toMatchObject({ wouldMove: 3 });
     expect(await statuses()).toEqual({ active: 9, quarantined: 3 });
   });
 
-  it("lets everything through once a person has said that it is true", async () => {
+  it("lets all moves through after a person has accepted them", async () => {
     await reset(ACCEPT_SECONDS);
     await fleet.sweep();
     await until("six quarantined", async () => ((await statuses())["quarantined"] === 6 ? true : undefined));
@@ -87,7 +87,7 @@ describe("the breaker of a site", () => {
   });
 });
 
-describe("agents that are not heard of after a hub's own outage", () => {
+describe("silent agents after an outage of the hub", () => {
   const sweep = (afterOutage: boolean) =>
     sweepOffline({ inTx: fleet.inTx, upForMs: 600_000, silenceMs: 0, holdBack: offlineBreaker(quietLog), afterOutage });
   const silent = (nodes: readonly FleetNode[]) =>
@@ -103,7 +103,7 @@ describe("agents that are not heard of after a hub's own outage", () => {
   const active: FleetNode[] = [];
   const offlineBreakerRow = async () => (await listBreakers(fleet.db)).find((one) => one.kind === "offline");
 
-  /** A node that a pass holds just then is taken by the next sweep. */
+  /** A pass may hold a node's row for a moment. A sweep skips a locked node, so the helper sweeps until all nodes are offline. */
   const allOffline = (afterOutage: boolean, nodes = active) =>
     until("all to be offline", async () => {
       await sweep(afterOutage);
@@ -111,7 +111,7 @@ describe("agents that are not heard of after a hub's own outage", () => {
       return now.every(({ status }) => status === "offline") ? true : undefined;
     });
 
-  it("do not become offline when they are many, but nothing is put on them", async () => {
+  it("do not become offline when they are many, but their conditions become Unknown", async () => {
     for (const one of made) if ((await fleet.node(one.nodeId)).status === "active") active.push(one);
     expect(active).toHaveLength(6);
     await silent(active);
@@ -127,14 +127,14 @@ describe("agents that are not heard of after a hub's own outage", () => {
     expect(condition).toMatchObject({ status: "Unknown", reason: "Silent" });
   });
 
-  it("become offline once a person has said that they are gone", async () => {
+  it("become offline after a person has accepted the breaker", async () => {
     await fleet.inTx((tx) =>
       resetBreaker(tx, fleet.siteId, "offline", { by: "ann", reason: "a switch burnt", acceptSeconds: 60 }),
     );
     await allOffline(true);
   });
 
-  /** They were heard of, long after the breaker tripped, and not since. */
+  /** Makes the agents connect after the breaker tripped, and then makes them silent. */
   const silentSinceTheTrip = async (nodes: readonly FleetNode[]) => {
     for (const { nodeId } of nodes) {
       await fleet.setConnected(nodeId, true);
@@ -149,7 +149,7 @@ describe("agents that are not heard of after a hub's own outage", () => {
       .set({ trippedAt: sql`now() - ${ago}::interval`, resetAt: null, acceptUntil: null })
       .where(eq(reconcilerBreakers.kind, "offline"));
 
-  it("become offline one by one beside a breaker that nobody has reset, once they were heard of since it tripped", async () => {
+  it("become offline one by one beside an open breaker if they were heard of after it tripped", async () => {
     const [first, ...others] = active as [FleetNode, ...FleetNode[]];
     await silentSinceTheTrip([first]);
     await openSince("30 days");
@@ -158,14 +158,15 @@ describe("agents that are not heard of after a hub's own outage", () => {
       const heard = { lastSeenAt: sql`now() - interval '31 days'` };
       await fleet.db.update(agentSessions).set(heard).where(eq(agentSessions.nodeId, nodeId));
     }
-    // Long after the others became offline, for once; whom the breaker holds back is no part of a storm after another outage.
+    // The other nodes' moves to offline are dated back, out of the breaker's window. Nodes that the breaker holds back do not count for the next
+    // outage.
     await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
     await allOffline(true, [first]);
     expect(await sweep(false)).toMatchObject({ offline: 0 });
     for (const { nodeId } of others) expect((await fleet.node(nodeId)).status).toBe("active");
   });
 
-  it("are held back again, and told of again, when they are many after another outage", async () => {
+  it("are held back again with a new alert when many are silent after another outage", async () => {
     await silentSinceTheTrip(active);
     const alerts = async () =>
       (await fleet.events(`maas-sites/${fleet.siteId}`)).filter(({ data }) => data["kind"] === "offline").length;
@@ -177,7 +178,7 @@ describe("agents that are not heard of after a hub's own outage", () => {
     expect(await alerts()).toBe(before + 1);
   });
 
-  it("become offline at once where the hub was there all the time", async () => {
+  it("become offline at once if the hub was up all the time", async () => {
     await silentSinceTheTrip(active);
     await fleet.db.delete(reconcilerBreakers);
     await allOffline(false);

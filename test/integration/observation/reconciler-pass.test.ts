@@ -29,7 +29,7 @@ import { quietLog } from "../../support/log.ts";
 
 const DRAIN = { mode: "drain", ...DrainCreate.parse({ reason: "moving it" }) } as const;
 
-/** One pass after the other, each begun by the test, so that what is in between is known. */
+/** The test starts each pass itself, one after the other, so it knows the state between two passes. */
 describe("a pass of the reconciler", () => {
   let fleet: FleetRig;
   let maas: MaasPort;
@@ -68,7 +68,7 @@ describe("a pass of the reconciler", () => {
   const every = <T>(of: (node: Awaited<ReturnType<FleetRig["node"]>>) => T) =>
     Promise.all(made.map(async ({ nodeId }) => of(await fleet.node(nodeId))));
 
-  it("asks MAAS whose the token is when all are judged, and not for a few nodes that changed", async () => {
+  it("asks MAAS for the token's user when it judges all nodes, but not for a few changed nodes", async () => {
     const [first] = made as [FleetNode];
     let asked = 0;
     const counting: MaasPort = {
@@ -90,7 +90,7 @@ describe("a pass of the reconciler", () => {
     first.machine.powerState = "on";
   });
 
-  it("waits for no record of a node that is as it should be", async () => {
+  it("does not wait for the locked row of a node without drift", async () => {
     const [first] = made as [FleetNode];
     await fleet.inTx(async (tx) => {
       await lockNode(tx, first.nodeId);
@@ -98,7 +98,7 @@ describe("a pass of the reconciler", () => {
     });
   });
 
-  it("has the sync of twenty hosts at a time seeded and switched on, of the others with the next one", async () => {
+  it("restores the hardware sync of twenty hosts per pass, and of the others in the next pass", async () => {
     const unsynced = () => made.filter(({ machine }) => !machine.enableHwSync).length;
     const seeds = () => fleet.db.$count(tasks, eq(tasks.type, "node.hw_sync_reseed"));
     const stop = () => {
@@ -111,7 +111,7 @@ describe("a pass of the reconciler", () => {
     expect([await seeds(), unsynced()]).toEqual([25, 0]);
     for (const { deadline, createdAt } of await fleet.db.select().from(tasks))
       expect(deadline.getTime() - createdAt.getTime()).toBe(600_000);
-    // Each host was told within this interval; MAAS is asked all the same.
+    // Each host has already got a task within this interval, so only MAAS is asked.
     stop();
     await sweep();
     expect([await seeds(), unsynced()]).toEqual([25, 5]);
@@ -119,7 +119,7 @@ describe("a pass of the reconciler", () => {
     expect([await seeds(), unsynced()]).toEqual([25, 0]);
   });
 
-  it("has a host seed its sync once an interval, wherever the clock stands when it is first told", async () => {
+  it("queues one seed of the sync per host and interval, counted from the last task", async () => {
     const [{ nodeId, machine }] = made as [FleetNode];
     const seeds = () => fleet.db.$count(tasks, and(eq(tasks.nodeId, nodeId), eq(tasks.type, "node.hw_sync_reseed")));
     const [interval] = await fleet.db
@@ -143,10 +143,10 @@ describe("a pass of the reconciler", () => {
     expect(await seeds()).toBe(before + 1);
   });
 
-  it("over all nodes that fails is made up for by the next one, whatever that has read", async () => {
+  it("makes up for a failed pass over all nodes with the next pass", async () => {
     const [first] = made as [FleetNode];
     const { host } = await fleet.node(first.nodeId);
-    // Nobody marks it as due, so that only a pass over all nodes finds it.
+    // No look marks this node as due, so only a pass over all nodes finds the difference.
     await fleet.db.update(nodes).set({ host: "10.1.1.1" }).where(eq(nodes.id, first.nodeId));
     await pass("some");
     expect((await fleet.node(first.nodeId)).host).toBe("10.1.1.1");
@@ -159,7 +159,7 @@ describe("a pass of the reconciler", () => {
     expect((await fleet.node(first.nodeId)).host).toBe(host);
   });
 
-  it("comes after a look that wakes whoever waits for a node whose machine has changed, and nobody else", async () => {
+  it("follows a look that wakes exactly the workflows that wait for a changed node", async () => {
     const [changed, same] = made as [FleetNode, FleetNode];
     const waiting = made.slice(0, 2).map(({ nodeId }) => ({
       id: randomUUID() as WorkflowId,
@@ -188,7 +188,7 @@ describe("a pass of the reconciler", () => {
     await fleet.db.delete(workflows).where(eq(workflows.kind, "test"));
   });
 
-  it("leaves machines alone that are no node's, and says only to whom listens closely how many there are", async () => {
+  it("leaves machines without a node alone, and logs their number only at level debug", async () => {
     const lines: unknown[] = [];
     const log = createLog("debug", (line) => lines.push(JSON.parse(line)));
     reconciler = new Reconciler({ db: fleet.db, inTx: fleet.inTx, log });
@@ -198,11 +198,11 @@ describe("a pass of the reconciler", () => {
     const { systemId } = await maas.createMachine({ hostname: "nobodys", architecture: "amd64/generic", power });
     await sweep();
     expect(lines).toEqual([expect.objectContaining({ level: "debug", site_id: fleet.siteId, count: 1 })]);
-    // The region counts what is done to a machine: nothing was.
+    // The region counts requests for each machine. The counters have no entry for a machine without requests.
     expect(fleet.rig.maas.sim.region.state.counters[systemId]).toBeUndefined();
   });
 
-  it("tells of a token whose user is no administrator any more, for as long as that is so", async () => {
+  it("reports a token whose user lost its administrator rights, until the rights are back", async () => {
     const { region } = fleet.rig.maas.sim;
     const [user] = region.state.users;
     if (user === undefined) throw new Error("the region has no user");
@@ -224,7 +224,7 @@ describe("a pass of the reconciler", () => {
       type: "site.credential.warning",
       data: { credential: "maas_token", reason: "failing", message: expect.stringContaining("no administrator") },
     });
-    // Credentials are written anew, or another hub has seen the right given back, and it is lost again: the same hub tells of it once more.
+    // The failure record is cleared, as after new credentials. The same hub must report the lost rights again after the record is cleared.
     await fleet.inTx(async (tx) => forgetCredentialFailures(tx, [(await lacking()).path]));
     expect(await warned()).toBe(0);
     await pass("all");
@@ -235,8 +235,8 @@ describe("a pass of the reconciler", () => {
     expect((await listCredentials(fleet.db, fleet.siteId)).map(({ warnedOf }) => warnedOf)).toEqual([null, null]);
   });
 
-  it("moves nobody and trips nothing when the owner of all machines is renamed under a new token, and knows the new name once the agents are heard of", async () => {
-    // A token that was written anew says nothing of what its user was called.
+  it("moves no node when the owner of all machines is renamed under a new token, and learns the new name from live agents", async () => {
+    // Clear the known user names, as new credentials do. Without them, the hub knows no earlier name of its MAAS user.
     await fleet.db.update(maasCredentialUses).set({ userNames: [] });
     const { region } = fleet.rig.maas.sim;
     const [user] = region.state.users;
@@ -251,7 +251,7 @@ describe("a pass of the reconciler", () => {
     const [silent, ...others] = made as [FleetNode, ...FleetNode[]];
     await fleet.setConnected(silent.nodeId, false);
     for (const { nodeId } of others) await fleet.setConnected(nodeId, true);
-    // Its agent fell silent before the others were heard of: that one may be another system.
+    // This agent fell silent before the other agents reported. The host of a silent agent could have been installed anew by somebody else.
     await fleet.db.execute(
       "update agent_sessions set last_seen_at = last_seen_at - interval '1 day' where state = 'closed'",
     );
@@ -270,14 +270,14 @@ describe("a pass of the reconciler", () => {
     });
   });
 
-  it("moves no node that an operation has taken since it was read", async () => {
+  it("moves no node that an operation took after the pass had read it", async () => {
     const [, , first, second] = made as [FleetNode, FleetNode, FleetNode, FleetNode];
     fleet.status(first.machine, "broken");
     await sweep();
     fleet.status(first.machine, "deployed");
     await fleet.setConnected(first.nodeId, true);
     fleet.status(second.machine, "ready");
-    // Asked after the nodes are read, and before any of them is moved.
+    // The pass calls `whoami` after it has read the nodes and before it moves any of them.
     const drainedMeanwhile: MaasPort = {
       ...maas,
       whoami: async () => {
@@ -291,7 +291,7 @@ describe("a pass of the reconciler", () => {
     expect(await fleet.node(second.nodeId)).toMatchObject({ status: "active", driftDetected: false });
   });
 
-  it("finds of a node that is another machine now what was seen of that one, and nothing of the one before", async () => {
+  it("shows a node that is bound to another machine what the hub knows of the new machine, and nothing of the old one", async () => {
     const [one, other] = made as [FleetNode, FleetNode];
     const bound = await fleet.node(one.nodeId);
     const { siteId, ipmiIp } = bound;
@@ -318,7 +318,7 @@ describe("a pass of the reconciler", () => {
     expect(await fleet.node(one.nodeId)).toMatchObject({ lastMaasStatus: null, lastMaasIps: null });
   });
 
-  it("has MAAS and the hosts sync as often as the profile says", async () => {
+  it("sets the sync interval of MAAS and of the hosts to the value of the profile", async () => {
     const { config } = fleet.rig.maas.sim.region.state;
     const interval = (seconds: number) =>
       fleet.db.update(maasSiteProfiles).set({ hardwareSyncIntervalSeconds: seconds });
@@ -331,7 +331,7 @@ describe("a pass of the reconciler", () => {
       );
     reconciler = new Reconciler({ db: fleet.db, inTx: fleet.inTx, log: quietLog });
     await interval(300);
-    // A host is told once an interval.
+    // A host gets one task per interval, so the earlier tasks are dated back.
     await fleet.db.update(tasks).set({ createdAt: sql`created_at - interval '1 hour'` });
     try {
       await pass("all");

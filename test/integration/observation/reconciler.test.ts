@@ -8,7 +8,7 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { FleetRig } from "../../support/fleet-rig.ts";
 import { until } from "../../support/until.ts";
 
-/** Somebody acts in MAAS behind Muster's back; hardware fails; and it all turns out to be well again (lifecycle 6). */
+/** Covers changes in MAAS by other people, hardware that fails, and the recovery from both (lifecycle 6). */
 let fleet: FleetRig;
 beforeAll(async () => {
   fleet = await FleetRig.start(40);
@@ -16,7 +16,7 @@ beforeAll(async () => {
   fleet.watch();
   fleet.watch();
 });
-/** What the cases before have moved is no storm together with what this one does. */
+/** Earlier moves are dated back, so that the breaker does not count them together with those of the next test. */
 beforeEach(async () => {
   await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
 });
@@ -32,7 +32,7 @@ const resolve = (nodeId: NodeId, action: "acknowledge" | "return_to_service") =>
   fleet.inTx((tx) => resolveDrift(tx, nodeId, { action, reason: "seen" }, "ann", new Date()));
 
 describe("a node in service", () => {
-  it("is as it should be, and is known to be", async () => {
+  it("has no drift, and its last pass is recorded", async () => {
     const { nodeId } = await fleet.nodeInService();
     await fleet.sweep();
     const node = await fleet.node(nodeId);
@@ -40,7 +40,7 @@ describe("a node in service", () => {
     expect(node.lastReconciledAt).not.toBeNull();
   });
 
-  it("is quarantined when its machine was released outside, once, with one alert", async () => {
+  it("is quarantined once, with one alert, when its machine was released outside Muster", async () => {
     const { nodeId, machine } = await fleet.nodeInService();
     await fleet.sweep();
     fleet.status(machine, "ready");
@@ -53,7 +53,7 @@ describe("a node in service", () => {
     expect(alerts.map(({ type }) => type)).toEqual(["node.drift.detected"]);
   });
 
-  it("is quarantined when its machine is gone from MAAS, which a direct read has confirmed", async () => {
+  it("is quarantined when its machine is gone from MAAS and a direct read confirms that", async () => {
     const { nodeId, machine } = await fleet.nodeInService();
     await fleet.sweep();
     const { state } = fleet.rig.maas.sim.region;
@@ -62,7 +62,7 @@ describe("a node in service", () => {
     expect(await fleet.becomes(nodeId, "quarantined")).toMatchObject({ driftDetails: { rule: "machine_deleted" } });
   });
 
-  it("is quarantined when another owner has its machine, though it is deployed", async () => {
+  it("is quarantined when its deployed machine gets another owner", async () => {
     const { nodeId, machine } = await fleet.nodeInService();
     await fleet.sweep();
     expect((await fleet.node(nodeId)).maasOwner).toBe("admin");
@@ -72,7 +72,7 @@ describe("a node in service", () => {
     expect(await fleet.becomes(nodeId, "quarantined")).toMatchObject({ driftDetails: { rule: "redeployed_outside" } });
   });
 
-  it("stays when our own user is renamed in MAAS, and is no drift, though its agent is not heard of", async () => {
+  it("has no drift when our own MAAS user is renamed, even if its agent is silent", async () => {
     const some = [await fleet.nodeInService(), await fleet.nodeInService()];
     await fleet.sweep();
     const machines = some.map(({ machine }) => machine);
@@ -105,7 +105,7 @@ describe("a node in service", () => {
     }
   });
 
-  it("stays while its machine is commissioned, and the drift heals by itself", async () => {
+  it("stays active while its machine is commissioned, and the drift heals by itself", async () => {
     const { nodeId, machine } = await fleet.nodeInService();
     await fleet.sweep();
     fleet.status(machine, "commissioning");
@@ -121,7 +121,7 @@ describe("a node in service", () => {
     expect(await fleet.drifted(nodeId, "recommissioned_outside")).toMatchObject({ driftResolvedAt: null });
   });
 
-  it("follows its machine to another address", async () => {
+  it("gets the new address when its machine's address changes", async () => {
     const { nodeId, machine } = await fleet.nodeInService();
     await fleet.sweep();
     expect((await fleet.node(nodeId)).host).toMatch(/^10\.99\.0\./);
@@ -130,13 +130,13 @@ describe("a node in service", () => {
     expect(await fleet.node(nodeId)).toMatchObject({ driftDetected: false, status: "active" });
   });
 
-  it("never has the address of a RoCE link, though MAAS lists that one first", async () => {
+  it("never gets the address of a RoCE link, even if MAAS lists it first", async () => {
     const { nodeId, machine } = await fleet.nodeInService();
     await fleet.sweep();
     const { host } = await fleet.node(nodeId);
     const [boot] = machine.interfaces;
     if (boot === undefined) throw new Error("the machine has no interface");
-    // Its RoCE interface was made before the one that boots.
+    // The RoCE interface has a lower id than the boot interface, so MAAS lists its address first.
     const roce = {
       ...structuredClone(boot),
       name: "enp25s0np0",
@@ -156,7 +156,7 @@ describe("a node in service", () => {
     await until("the address", async () => ((await fleet.node(nodeId)).host === "10.99.1.8" ? true : undefined));
   });
 
-  it("is told of when it is switched off", async () => {
+  it("has a drift when its machine is switched off", async () => {
     const { nodeId, machine } = await fleet.nodeInService();
     await fleet.sweep();
     fleet.change(machine, (one) => {
@@ -165,7 +165,7 @@ describe("a node in service", () => {
     expect(await fleet.drifted(nodeId, "powered_off")).toMatchObject({ status: "active" });
   });
 
-  it("has its hardware sync switched on and seeded again, once an interval", async () => {
+  it("gets its hardware sync switched on again, and one seeding task per interval", async () => {
     const { nodeId, machine } = await fleet.nodeInService();
     await fleet.sweep();
     fleet.change(machine, (one) => {
@@ -181,7 +181,7 @@ describe("a node in service", () => {
     expect(await reseedsOf(nodeId)).toHaveLength(1);
   });
 
-  it("is not judged while an operation holds it or before it is in service", async () => {
+  it("is not judged while an operation holds it", async () => {
     const { nodeId, machine } = await fleet.nodeInService();
     const drain = { from: "active", to: "draining", owner: "admin_api", operationId: nodeId } as const;
     await fleet.inTx((tx) => moveNode(tx, nodeId, drain, "a drain"));
@@ -191,7 +191,7 @@ describe("a node in service", () => {
   });
 });
 
-describe("a quarantine of the reconciler's", () => {
+describe("a quarantine by the reconciler", () => {
   const quarantined = async () => {
     const made = await fleet.nodeInService();
     await fleet.sweep();
@@ -200,7 +200,7 @@ describe("a quarantine of the reconciler's", () => {
     return made;
   };
 
-  it("ends by itself when the machine is deployed again and the agent is heard of since", async () => {
+  it("ends by itself when the machine is deployed again and the agent has reported since", async () => {
     const { nodeId, machine } = await quarantined();
     await fleet.setConnected(nodeId, false);
     fleet.status(machine, "deployed");
@@ -211,7 +211,7 @@ describe("a quarantine of the reconciler's", () => {
     expect(await fleet.becomes(nodeId, "active")).toMatchObject({ quarantinedAt: null, driftDetected: false });
   });
 
-  it("is over where the node is retired, and nothing is left of it", async () => {
+  it("ends without a trace when the node retires", async () => {
     const { nodeId } = await quarantined();
     await fleet.inTx(async (tx) => {
       await enterDraining(tx, nodeId, nodeId, "drained");
@@ -221,7 +221,7 @@ describe("a quarantine of the reconciler's", () => {
     expect(await fleet.node(nodeId)).toMatchObject({ status: "retired", quarantinedAt: null, driftDetected: false });
   });
 
-  it("is ended by a person only where the machine is deployed", async () => {
+  it("can be ended by a person only if the machine is deployed", async () => {
     const { nodeId, machine } = await quarantined();
     await expect(resolve(nodeId, "return_to_service")).rejects.toMatchObject({ code: "conflict" });
     await fleet.setConnected(nodeId, false);
@@ -231,7 +231,7 @@ describe("a quarantine of the reconciler's", () => {
     expect(await fleet.node(nodeId)).toMatchObject({ status: "active", quarantinedAt: null });
   });
 
-  it("that a person has ended does not come back for the owner whom the machine had then", async () => {
+  it("does not return for the same owner after a person has ended it", async () => {
     const { nodeId, machine } = await fleet.nodeInService();
     await fleet.sweep();
     fleet.change(machine, (one) => {
@@ -243,7 +243,7 @@ describe("a quarantine of the reconciler's", () => {
     expect(await fleet.node(nodeId)).toMatchObject({ status: "active", driftDetected: false, maasOwner: "bob" });
   });
 
-  it("is healed beside an acknowledgement of something else, and its host still followed", async () => {
+  it("heals although another drift is acknowledged, and the acknowledgement is forgotten", async () => {
     const { nodeId, machine } = await fleet.nodeInService();
     await fleet.sweep();
     fleet.status(machine, "commissioning");
@@ -263,7 +263,7 @@ describe("a quarantine of the reconciler's", () => {
         (await fleet.node(nodeId)).driftAcknowledged === null ? true : undefined,
       );
     await forgotten();
-    // The same where both are over at once.
+    // The acknowledgement is also forgotten when both drifts end at once.
     fleet.status(machine, "commissioning");
     await fleet.drifted(nodeId, "recommissioned_outside");
     await resolve(nodeId, "acknowledge");
@@ -273,7 +273,7 @@ describe("a quarantine of the reconciler's", () => {
     await forgotten();
   });
 
-  it("is known once it is acknowledged, and raised again when it is another", async () => {
+  it("is no drift once acknowledged, and raises a new drift when its cause changes", async () => {
     const { nodeId, machine } = await quarantined();
     await resolve(nodeId, "acknowledge");
     await fleet.sweep();
@@ -301,7 +301,7 @@ describe("a retired node's machine", () => {
       .set({ occurredAt: sql`now() - make_interval(secs => ${seconds})` })
       .where(eq(nodeEvents.nodeId, nodeId));
 
-  it("is kept for as long as the profile says, then released by an operation of its own, once", async () => {
+  it("is kept for the time in the profile, then released once by an operation of its own", async () => {
     const { nodeId } = await retired();
     await fleet.sweep();
     expect((await fleet.drifted(nodeId, "retired_but_deployed")).driftDetails?.action).toBe("none");
@@ -314,12 +314,12 @@ describe("a retired node's machine", () => {
     expect(await releasesOf(nodeId)).toMatchObject([{ mode: "release" }]);
   });
 
-  it("is not released when somebody has released and deployed it anew meanwhile, by our own user", async () => {
+  it("is not released when our own user has released and deployed it again in the meantime", async () => {
     const { nodeId, machine } = await retired();
     await fleet.setConnected(nodeId, false);
     fleet.status(machine, "ready");
     await fleet.sweep();
-    // Not before, or a pass that is under way rightly releases what the node was.
+    // The test dates the retirement back only after the release, because a running pass could rightly release the old deployment.
     await retiredAgo(nodeId, 3_601);
     fleet.status(machine, "deployed");
     await fleet.sweep();
@@ -329,7 +329,7 @@ describe("a retired node's machine", () => {
     expect(await releasesOf(nodeId)).toEqual([]);
   });
 
-  it("stays while it is locked, or while a person says so", async () => {
+  it("is not released while it is locked or a person has acknowledged the drift", async () => {
     const { nodeId, machine } = await retired();
     fleet.change(machine, (one) => {
       one.locked = true;

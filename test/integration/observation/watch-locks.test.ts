@@ -10,7 +10,7 @@ import { type FleetNode, FleetRig } from "../../support/fleet-rig.ts";
 import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
-/** A pass of one site may wait on a row that somebody holds; the leases and looks of all sites go on meanwhile (lifecycle 6.3). */
+/** A pass of one site may wait for a locked row. The leases and looks of all sites must continue during that wait (lifecycle 6.3). */
 const LEASE_SECONDS = 30;
 const us = randomUUID();
 const them = randomUUID();
@@ -58,7 +58,7 @@ const lapse = (siteId: SiteId) =>
       .where(eq(maasSiteWatches.siteId, siteId)),
   );
 
-/** A pass of the first site that waits on its node's row, as long as `during` runs. */
+/** Starts a pass of the first site that waits for its node's locked row, and keeps it waiting while `during` runs. */
 async function whilePassWaits(during: (fence: number) => Promise<void>): Promise<void> {
   const watch = await holdWatch(fleet.db, fleet.siteId, us, LEASE_SECONDS);
   if (watch === null) throw new Error("the site is another hub's");
@@ -79,7 +79,7 @@ async function whilePassWaits(during: (fence: number) => Promise<void>): Promise
   await Promise.all(passes);
 }
 
-it("A pass that waits on a node's row delays no lease and no look of any site", async () => {
+it("a pass that waits for a node's row delays no lease and no look of any site", async () => {
   expect((await oursOf(us)).toSorted()).toEqual([fleet.siteId, otherSite].toSorted());
   await whilePassWaits(async (fence) => {
     await lapse(fleet.siteId);
@@ -92,7 +92,7 @@ it("A pass that waits on a node's row delays no lease and no look of any site", 
   expect(await fleet.node(node.nodeId)).toMatchObject({ status: "quarantined" });
 });
 
-it("A lapsed lease is taken over once the pass that holds its fence has ended, not before", async () => {
+it("an expired lease is taken over only after the pass that holds its fence has ended", async () => {
   await fleet.db.update(nodes).set({ status: "active" }).where(eq(nodes.id, node.nodeId));
   await whilePassWaits(async (fence) => {
     await lapse(fleet.siteId);
@@ -106,7 +106,7 @@ it("A lapsed lease is taken over once the pass that holds its fence has ended, n
   expect(await watchOf(fleet.siteId)).toMatchObject({ owner: them, fence: fence + 1 });
 });
 
-it("A row that is locked for a moment is left, and the site stays its hub's", async () => {
+it("a row that is locked for a moment is skipped, and its hub keeps the site", async () => {
   await fleet.inTx(async (tx) => {
     await tx.execute(sql`select from maas_site_watches where site_id = ${fleet.siteId}::uuid for update`);
     expect((await oursOf(them)).toSorted()).toEqual([fleet.siteId, otherSite].toSorted());

@@ -18,7 +18,10 @@ import { until } from "../../support/until.ts";
 
 const HOUR = 3_600_000;
 
-/** What MAAS tells no event of: that power has changed, and that a machine is gone. Nothing is swept here but at the start. */
+/**
+ * MAAS sends no event when a machine's power has changed or a machine is gone. The watcher must find both changes without a sweep, because a sweep
+ * runs only at the start.
+ */
 let fleet: FleetRig;
 let maas: MaasPort;
 beforeAll(async () => {
@@ -29,12 +32,12 @@ beforeAll(async () => {
 afterAll(() => fleet?.close());
 
 const region = () => fleet.rig.maas.sim.region;
-/** Sweeps alone would find it after an hour; none is asked for after this. */
+/** Puts a node in service and sweeps. The next sweep is due after an hour, so it cannot find the changes that a test makes. */
 const known = async () => {
   const made = await fleet.nodeInService();
   const box = region().hardwareOf(made.machine);
   if (box === undefined) throw new Error("the machine has no box");
-  // So slow that it ends when the test says so.
+  // The BMC is so slow that its action ends only when the test ends it.
   box.bmcSeconds = 1e12;
   await fleet.sweep();
   await until("the node to be judged by that sweep", async () => {
@@ -43,7 +46,7 @@ const known = async () => {
   });
   return made;
 };
-/** Until a look that has read the newest event, and with it the machine, is kept. */
+/** Waits until a look has been stored that read the newest event and its machine. */
 const looked = (): Promise<true> => {
   const newest = region().state.events.at(-1)?.id ?? 0;
   return until("a look after the event", async () =>
@@ -53,7 +56,7 @@ const looked = (): Promise<true> => {
 const watchOf = async () =>
   (await fleet.db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, fleet.siteId)))[0];
 const sweptAt = async () => (await watchOf())?.lastSweepAt;
-/** The BMC has done it, and nobody says so. */
+/** The BMC finishes its action without any event. */
 const done = (machine: Machine): void => {
   const before = region().state.events.length;
   region().settle(machine);
@@ -65,15 +68,15 @@ const healed = (nodeId: Parameters<FleetRig["node"]>[0]) =>
     return node.driftDetected ? undefined : node;
   });
 
-describe("power, of which MAAS tells that it is about to change and never that it has", () => {
-  it("is seen to be off, and on again, though the BMC took its time after the event was read", async () => {
+describe("power, whose end MAAS announces by no event", () => {
+  it("is seen as off, and later on, even if the BMC acts long after the event was read", async () => {
     const { nodeId, machine } = await known();
     await maas.powerOff(machine.systemId);
     await looked();
     expect(await fleet.node(nodeId)).toMatchObject({ driftDetected: false, lastMaasPowerState: "on" });
     done(machine);
     await fleet.drifted(nodeId, "powered_off");
-    // Long enough in doubt that nothing but the next event makes it read soon.
+    // The machine's power has been uncertain for so long that the watcher reads the machine rarely. Only a new event makes the watcher read it soon.
     const person = region().state.users[0];
     if (person === undefined) throw new Error("the region has no user");
     await powerOn(region(), machine, person, null, null);
@@ -83,14 +86,14 @@ describe("power, of which MAAS tells that it is about to change and never that i
     expect(await healed(nodeId)).toMatchObject({ lastMaasPowerState: "on" });
   });
 
-  it("is seen to be off where somebody pulled the plug and the agent is gone", async () => {
+  it("is seen as off when the plug was pulled and the agent is gone", async () => {
     const { nodeId, machine } = await known();
     await fleet.goneFor(nodeId, "1 minute");
     machine.powerState = "off";
     await fleet.drifted(nodeId, "powered_off");
   });
 
-  it("is not off where the agent was heard of since, whatever MAAS goes on saying", async () => {
+  it("does not count as off if the agent has reported since, whatever MAAS says", async () => {
     const { nodeId, machine } = await known();
     fleet.change(machine, (one) => {
       one.powerState = "off";
@@ -101,7 +104,7 @@ describe("power, of which MAAS tells that it is about to change and never that i
   });
 });
 
-it("what was bound to its machine beside a look, so that neither saw the other, is told of it by the next one", async () => {
+it("a node that was bound to its machine during a look gets the machine's state with the next look", async () => {
   const { nodeId } = await known();
   const unseen = { lastMaasStatus: null, lastMaasPowerState: null, lastMaasIps: null };
   await fleet.db.update(nodeMaasState).set(unseen).where(eq(nodeMaasState.nodeId, nodeId));
@@ -111,7 +114,7 @@ it("what was bound to its machine beside a look, so that neither saw the other, 
   );
 });
 
-describe("what a look costs", () => {
+describe("the requests of a look", () => {
   const region = new Region();
   const siteId = randomUUID() as SiteId;
   const memory = emptyMemory();
@@ -131,7 +134,7 @@ describe("what a look costs", () => {
   };
   const absent = async (systemId: string) => (await readObservedMachine(fleet.db, siteId, systemId))?.absent;
 
-  it("is one request for all machines that somebody is about to switch", async () => {
+  it("are one for all machines whose power is about to change", async () => {
     region.machines = Array.from({ length: 300 }, (_, n) => machine(`m${n}`, 6));
     region.feed = [event(1, "m0")];
     await look();
@@ -151,7 +154,7 @@ describe("what a look costs", () => {
     expect(await look()).toEqual(["events"]);
   });
 
-  it("is one request more for the ids of all machines, now and then, and two for one that is gone", async () => {
+  it("include the ids of all machines now and then, and confirm a machine that is gone", async () => {
     expect(await look(0)).toEqual(["events", "ids"]);
     expect(await look()).toEqual(["events"]);
     region.machines = region.machines.slice(1);
@@ -160,7 +163,7 @@ describe("what a look costs", () => {
     expect(await look(0)).toEqual(["events", "ids"]);
   });
 
-  it("keeps what the list of ids has told where MAAS fails before that is confirmed", async () => {
+  it("keep the result of the id list when MAAS fails before it is confirmed", async () => {
     const gone = region.machines[0]?.systemId ?? "";
     region.machines = region.machines.slice(1);
     region.onReadOne = () => {
@@ -172,7 +175,7 @@ describe("what a look costs", () => {
     expect(await absent(gone)).toBe(true);
   });
 
-  it("believes no list of ids that says less because our token lost its rights", async () => {
+  it("do not trust a shorter id list if the token has lost its rights", async () => {
     const [first, ...others] = region.machines;
     region.machines = others;
     region.isSuperuser = false;
@@ -182,7 +185,7 @@ describe("what a look costs", () => {
     expect(await absent(first?.systemId ?? "")).toBe(false);
   });
 
-  it("goes on where MAAS refuses the list of ids", async () => {
+  it("continue when MAAS refuses the id list", async () => {
     const { systemIds } = region.port;
     region.port.systemIds = () =>
       Promise.reject(new MaasError({ code: "forbidden", operation: "test", message: "no" }));
@@ -192,19 +195,19 @@ describe("what a look costs", () => {
   });
 });
 
-describe("a machine that is deleted in MAAS, and takes its events with it", () => {
+describe("a machine that is deleted in MAAS together with its events", () => {
   const remove = (machine: Machine): void => {
     const { state } = region();
     state.machines = state.machines.filter((one) => one !== machine);
     state.events = state.events.filter((event) => event.systemId !== machine.systemId);
   };
-  /** Its own events are not the last ones: a feed that seems to have gone back would bring on a sweep. */
+  /** Adds events of another machine. If the deleted events were the last ones, the feed would seem to have gone back, which causes a sweep. */
   const somethingElse = async (): Promise<void> => {
     const other = await known();
     for (let n = 0; n < 60; n += 1) fleet.change(other.machine, () => undefined);
     await looked();
   };
-  it("is found by a list of ids, without a list of machines, though its agent is well", async () => {
+  it("is found by the list of ids without a sweep, even if its agent is connected", async () => {
     const { nodeId, machine } = await known();
     await somethingElse();
     const before = await sweptAt();
@@ -213,7 +216,7 @@ describe("a machine that is deleted in MAAS, and takes its events with it", () =
     expect(await sweptAt()).toEqual(before);
   });
 
-  it("is found within five minutes by the defaults: the call, a look that hears its end, one that reads the machine, and one to spare (lifecycle 6.3)", () => {
+  it("is found within five minutes by default: the id list plus three looks (lifecycle 6.3)", () => {
     expect(ROLL_CALL_MS + 3 * loadConfig({}).watchIntervalMs).toBeLessThanOrEqual(300_000);
   });
 });

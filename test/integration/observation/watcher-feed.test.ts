@@ -38,7 +38,7 @@ describe("the events feed of a site", () => {
     if (looked === "lost") throw new Error("another hub has taken the site over");
     return { asked: [...region.asked], error: looked.error instanceof MaasError ? looked.error.code : looked.error };
   };
-  /** As a hub that is started, or that takes the site over, knows nothing of what the last one has seen. */
+  /** Simulates another hub that takes the site over. The new hub knows nothing of what the last hub has seen. */
   const anotherHub = () => {
     memory = emptyMemory();
   };
@@ -52,14 +52,14 @@ describe("the events feed of a site", () => {
     region.fault = new MaasError({ code, operation: "GET events/?op=query", message: "the feed is broken" });
   };
 
-  it("that went back and has come as far again is told by its last event, to a hub that never saw it", async () => {
+  it("that went back and then passed the cursor again is recognized by its last event, even by another hub", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     region.feed = [event(499, "aaa"), event(500, "aaa")];
     await look();
     anotherHub();
-    // A hub that takes the site over does not know when the last one asked for all ids, so it asks.
+    // A hub that takes the site over does not know when the ids were last listed, so it lists them.
     expect((await look()).asked).toEqual(["events", "some aaa", "ids"]);
-    // Restored from a backup of before event 499; the new events have passed the old ones before anybody looks.
+    // The region was restored from a backup older than event 499. The ids of its new events have passed the old ids before the next look.
     region.machines = [machine("aaa"), machine("bbb", 6)];
     region.feed = [499, 500, 501].map((id) => ({ ...event(id, "aaa"), created: "later" }));
     anotherHub();
@@ -67,13 +67,13 @@ describe("the events feed of a site", () => {
     expect(await statuses()).toEqual({ aaa: 4, bbb: 6 });
     anotherHub();
     expect((await look()).asked).toEqual(["events", "some aaa", "ids"]);
-    // The same where the sequence has left out that very id.
+    // The next look also sweeps if the new events skip the id of the last known event.
     region.feed = [event(502, "aaa")];
     anotherHub();
     expect((await look()).asked).toEqual(["events", "list"]);
   });
 
-  it("is not needed to sweep and to read what is waited on, and what is wrong with it is told", async () => {
+  it("may fail while sweeps and reads of awaited machines continue, and its error is recorded", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     breaks("bad_answer");
     expect(await look()).toEqual({ asked: ["events", "list"], error: "bad_answer" });
@@ -104,14 +104,14 @@ describe("the events feed of a site", () => {
     breaks("timeout");
     memory.waitedNotBefore = Number.POSITIVE_INFINITY;
     expect(await look()).toEqual({ asked: ["events"], error: "timeout" });
-    // A look that has read nothing is none to whoever asks when the site was last seen.
+    // A look that read nothing does not count as the last poll of the site.
     expect(await row()).toMatchObject({ eventCursor: 7, lastPollAt: before?.lastPollAt });
     memory.waitedNotBefore = 0;
     expect(await look()).toEqual({ asked: ["events", "some bbb"], error: "timeout" });
     expect((await row())?.lastPollAt?.getTime()).toBeGreaterThan(before?.lastPollAt?.getTime() ?? 0);
   });
 
-  it("costs nothing more where MAAS refuses the token or is not there", async () => {
+  it("causes no further request when MAAS refuses the token or is unreachable", async () => {
     for (const code of ["unauthorized", "unreachable"] as const) {
       breaks(code);
       await expect(look()).rejects.toMatchObject({ code });

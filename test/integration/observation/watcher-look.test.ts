@@ -73,12 +73,12 @@ describe("one look at a site", () => {
       })),
     );
 
-  it("starts at the newest event with a sweep, then reads only what changed, once", async () => {
+  it("starts at the newest event with a sweep, then reads each changed machine once", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     region.feed = [event(500, "aaa")];
     expect(await look()).toEqual(["events", "list"]);
     expect((await watchRow())?.eventCursor).toBe(500);
-    // The overlap below the cursor was never acted on by this hub.
+    // This hub has not yet acted on the events in the overlap below the cursor.
     expect(await look()).toEqual(["events", "some aaa"]);
     expect(await look()).toEqual(["events"]);
     region.feed.push(event(501, "bbb"));
@@ -108,7 +108,7 @@ describe("one look at a site", () => {
     expect(await look()).toEqual(["events", "some bbb"]);
   });
 
-  it("asks as often for 300 machines that are waited on as for one", async () => {
+  it("makes as many requests for 300 awaited machines as for one", async () => {
     region.machines = Array.from({ length: 300 }, (_, i) => machine(`m${i}`));
     await look();
     await waitOn("m0");
@@ -122,7 +122,7 @@ describe("one look at a site", () => {
     expect(await look()).toEqual(["events", "some 300"]);
   });
 
-  it("reads all that are waited on with each twelfth look", async () => {
+  it("reads all awaited machines in every twelfth look", async () => {
     region.machines = [machine("aaa")];
     await look();
     await waitOn("aaa");
@@ -135,7 +135,7 @@ describe("one look at a site", () => {
     expect([read[0], (read[2] ?? 0) - (read[1] ?? 0)]).toEqual([0, LOOKS_PER_WAITED_READ]);
   });
 
-  it("leaves a region that answers slowly alone for a while, but for what changed", async () => {
+  it("pauses the reads of awaited machines in a slow region, but reads changed machines", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     await look();
     await waitOn("aaa");
@@ -148,7 +148,7 @@ describe("one look at a site", () => {
     expect(await look()).toEqual(["events", "some bbb"]);
   });
 
-  it("keeps a look of thousands of changed machines", async () => {
+  it("stores a look with thousands of changed machines", async () => {
     region.machines = [machine("first")];
     region.feed = [event(1, "first")];
     await look();
@@ -160,7 +160,7 @@ describe("one look at a site", () => {
     expect(memory.seen.size).toBe(EVENT_OVERLAP);
   });
 
-  it("calls gone what a direct read does not find, and asks no more for it", async () => {
+  it("marks a machine absent after a direct read, and asks for it no more", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     await look();
     await waitOn("aaa", "never-seen");
@@ -172,7 +172,7 @@ describe("one look at a site", () => {
     expect(await look()).toEqual(["events", "some aaa never-seen"]);
   });
 
-  it("believes a direct read of a machine that a list has left out", async () => {
+  it("trusts a direct read of a machine that a list has left out", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     await look();
     region.machines = [machine("bbb")];
@@ -181,7 +181,7 @@ describe("one look at a site", () => {
     expect(await observed("aaa")).toMatchObject({ absent: false, status: 9 });
   });
 
-  it("says of which vanished machines MAAS was not asked yet, whether a sweep or an event has told of them", async () => {
+  it("returns the vanished machines that are not confirmed yet, after an event or a sweep", async () => {
     region.machines = Array.from({ length: 103 }, (_, i) => machine(`m${i}`));
     region.feed = [event(1, "m0")];
     await look();
@@ -194,14 +194,14 @@ describe("one look at a site", () => {
     expect(await rows(true)).toBe(103);
   });
 
-  it("calls nothing gone when it may be a right that was lost", async () => {
+  it("marks no machine absent if the token may have lost its rights", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     await look();
     region.machines = [];
     region.isSuperuser = false;
     expect(await look(0)).toEqual(["events", "list", "whoami"]);
     expect(await rows(true)).toBe(0);
-    // Lost while the machines are asked for one by one.
+    // The token loses its rights while the machines are read one by one.
     region.isSuperuser = true;
     region.onReadOne = () => {
       region.isSuperuser = false;
@@ -210,7 +210,7 @@ describe("one look at a site", () => {
     expect(await rows(true)).toBe(0);
   });
 
-  it("confirms a vanished fleet over several looks, each of them bounded", async () => {
+  it("confirms a vanished fleet over several looks of bounded size", async () => {
     region.machines = Array.from({ length: 150 }, (_, i) => machine(`m${i}`));
     await look();
     region.machines = [];
@@ -220,14 +220,14 @@ describe("one look at a site", () => {
       .where(eq(maasSiteWatches.siteId, siteId));
     expect((await look()).filter((asked) => asked.startsWith("one"))).toHaveLength(100);
     expect((await watchRow())?.lastSweepAt).toBeNull();
-    // Without a list: what the first one said is kept.
+    // This look needs no new list, because the result of the first list is kept.
     expect(await looked()).toMatchObject({ read: "some", unconfirmed: [] });
     expect(region.asked.filter((asked) => asked.startsWith("one"))).toHaveLength(50);
     expect((await watchRow())?.lastSweepAt).not.toBeNull();
     expect(await rows(true)).toBe(150);
   });
 
-  it("keeps nothing when another hub took the site meanwhile, neither of a sweep nor of a read", async () => {
+  it("stores nothing of a sweep or a read when another hub took the site meanwhile", async () => {
     region.machines = [machine("aaa")];
     region.feed = [event(500, "aaa")];
     const takenOver = async (): Promise<void> => {
@@ -247,7 +247,7 @@ describe("one look at a site", () => {
     expect((await observed("aaa"))?.status).toBe(4);
     await givenBack();
     region.meanwhile = async () => undefined;
-    // Not remembered as acted on either.
+    // The hub has not remembered the dropped event as done.
     expect(await look()).toEqual(["events", "some aaa"]);
     expect((await observed("aaa"))?.status).toBe(9);
   });

@@ -39,7 +39,7 @@ describe("the loops that watch sites", () => {
   afterAll(() => database.drop());
 
   const addSite = (): Promise<SiteId> => insertSite(database.database.db);
-  /** A region without machines that counts the looks at it. */
+  /** Simulates a region without machines that counts its looks. */
   const idle = (hub: string): MaasPort =>
     ({
       events: async () => {
@@ -64,7 +64,7 @@ describe("the loops that watch sites", () => {
   };
   const rowOf = async (siteId: SiteId) =>
     (await database.database.db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, siteId)))[0];
-  /** The database, which says when it is asked. */
+  /** Wraps the database so that each query calls `onAsked`. */
   const counting = (onAsked: () => void): Db =>
     new Proxy(database.database.db, {
       get: (target, name) => {
@@ -76,7 +76,7 @@ describe("the loops that watch sites", () => {
   const looked = (hub: string, times: number) =>
     until(`${times} looks`, () => ((looks.get(hub) ?? 0) >= times ? true : undefined));
 
-  it("take a site over when its hub died without giving it up, and raise the fence", async () => {
+  it("take a site over after its hub died, and raise the fence", async () => {
     const siteId = await addSite();
     const dead = randomUUID();
     const hubId = randomUUID();
@@ -91,7 +91,7 @@ describe("the loops that watch sites", () => {
     expect(row).toEqual({ owner: hubId, fence: 8 });
   });
 
-  it("ask the database seldom while another hub watches", async () => {
+  it("query the database seldom while another hub watches", async () => {
     await addSite();
     const [holder, other] = [randomUUID(), randomUUID()];
     watch({ hubId: holder });
@@ -107,11 +107,11 @@ describe("the loops that watch sites", () => {
     for (const { id } of siteIds) waiting.wake(id);
     await looked(holder, 40);
     expect(looks.get(other)).toBeUndefined();
-    // By the time that 40 looks have taken here: at their pace it would ask five times as often.
+    // The limit grows with the time that 40 looks took. At the pace of the looks the hub would query five times as often.
     expect(asked).toBeLessThan(4 + (performance.now() - began) / 250);
   });
 
-  it("ask the database once a second while they watch, too, and MAAS when it is time or they are woken", async () => {
+  it("query the database once a second while they watch, and MAAS only when due or woken", async () => {
     const siteId = await addSite();
     const hubId = randomUUID();
     let asked = 0;
@@ -129,12 +129,12 @@ describe("the loops that watch sites", () => {
     await kept(first);
     const [began, before] = [performance.now(), asked];
     await until("three questions more", () => (asked >= before + 3 ? true : undefined));
-    // The first may come at once; no timer is early by much.
+    // The first query may come at once, and timers fire hardly early.
     expect(performance.now() - began).toBeGreaterThan(1_900);
     expect(looks.get(hubId)).toBe(2);
   });
 
-  it("look again when woken while they look", async () => {
+  it("look again when woken during a look", async () => {
     const siteId = await addSite();
     const [entered, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const events = async () => {
@@ -150,7 +150,7 @@ describe("the loops that watch sites", () => {
     await looked("woken", 2);
   });
 
-  it("look at once when woken here or through the database, long before the interval", async () => {
+  it("look at once when woken by a call or through the database, long before the interval", async () => {
     const siteId = await addSite();
     const hubId = randomUUID();
     const watcher = watch({ hubId, pollIntervalMs: HOUR });
@@ -167,7 +167,7 @@ describe("the loops that watch sites", () => {
     );
   });
 
-  it("go on at one site while another is down, and at that one when it is up again", async () => {
+  it("continue at one site while another is down, and resume there when it is up again", async () => {
     const folder = await mkdtemp(join(tmpdir(), "muster-watch-"));
     const options = { stateFile: join(folder, "state.json"), machines: 1 };
     const first = await startMaasSimulator(options);
@@ -195,7 +195,7 @@ describe("the loops that watch sites", () => {
     await rm(folder, { recursive: true });
   });
 
-  it("go on at their pace, leases too, while another site takes connections and never answers, or never ends its answer", async () => {
+  it("keep their pace and their leases while another site accepts connections and never finishes an answer", async () => {
     const [up, silent, slow] = [await addSite(), await addSite(), await addSite()];
     const open = new Set<Socket>();
     const hung = createServer((socket) => {
@@ -232,7 +232,7 @@ describe("the loops that watch sites", () => {
     await new Promise((done) => hung.close(done));
   });
 
-  it("end a look that hangs when they close, and blame nobody for it", async () => {
+  it("abort a hanging look when they close, and record no failure for it", async () => {
     const siteId = await addSite();
     const open = new Set<Socket>();
     const silent = createServer((socket) => void open.add(socket.on("error", () => undefined)));
@@ -249,7 +249,7 @@ describe("the loops that watch sites", () => {
     await new Promise((done) => silent.close(done));
   });
 
-  it("are over when the watcher has closed, also one that does not heed the signal", async () => {
+  it("have ended when `close` returns, even if a look ignores the abort signal", async () => {
     await addSite();
     const [entered, goesOn, told] = [0, 1, 2].map(() => Promise.withResolvers<void>()) as [Gate, Gate, Gate];
     const watcher = watch({
@@ -272,7 +272,7 @@ describe("the loops that watch sites", () => {
     await closing;
   });
 
-  it("end with the site, and begin with it", async () => {
+  it("stop when the site is disabled and start when it is active again", async () => {
     const siteId = await addSite();
     const hubId = randomUUID();
     watch({ hubId });

@@ -6,7 +6,7 @@ import { STATUS } from "../../fakes/maas/state/statuses.ts";
 import { type FleetNode, FleetRig } from "../../support/fleet-rig.ts";
 import { until } from "../../support/until.ts";
 
-/** Somebody restores the region from a backup of before our nodes were deployed: events, states and tokens go back. */
+/** The region is restored from a backup older than the deploys of our nodes. The events, machine states and tokens of the region go back in time. */
 describe("a region that was restored from a backup", () => {
   let fleet: FleetRig;
   const made: FleetNode[] = [];
@@ -39,7 +39,7 @@ describe("a region that was restored from a backup", () => {
   const statuses = async () => Promise.all(made.map(async ({ nodeId }) => (await fleet.node(nodeId)).status));
   const allActive = Array.from({ length: 8 }, () => "active");
 
-  it("does not know our token: the looks fail with that reason and go on", async () => {
+  it("does not know our token: the looks fail with that reason and continue", async () => {
     const { state } = fleet.rig.maas.sim.region;
     const restored = JSON.parse(backup) as typeof state;
     Object.assign(state, restored, { users: restored.users.map((user) => ({ ...user, tokens: [] })) });
@@ -50,7 +50,7 @@ describe("a region that was restored from a backup", () => {
     expect(await statuses()).toEqual(allActive);
   });
 
-  it("is swept once it lets us in, and nothing is taken for absent or moved", async () => {
+  it("is swept once it accepts the token, and no machine becomes absent and no node is moved", async () => {
     const before = await watch();
     const { state } = fleet.rig.maas.sim.region;
     Object.assign(state, { users: (JSON.parse(backup) as typeof state).users });
@@ -67,7 +67,7 @@ describe("a region that was restored from a backup", () => {
     expect(await statuses()).toEqual(allActive);
   });
 
-  it("from before our machines were enlisted: they are gone, which a direct read has confirmed, and nothing is moved either", async () => {
+  it("without our machines: a direct read confirms that they are gone, and no node is moved", async () => {
     const { region } = fleet.rig.maas.sim;
     region.state.machines = [];
     await fleet.sweep();

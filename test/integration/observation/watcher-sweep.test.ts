@@ -72,7 +72,7 @@ describe("a sweep of a site", () => {
     return Object.fromEntries(rows.map((one) => [one.systemId, one.absent ? "absent" : one.status]));
   };
 
-  it("asks the database as often for two thousand machines as for twenty, whether all are new, changed or the same", async () => {
+  it("runs as many SQL statements for 2000 machines as for 20, whether they are new, changed or the same", async () => {
     let statements = 0;
     const { query } = Client.prototype;
     const counted = async (): Promise<number> => {
@@ -103,7 +103,7 @@ describe("a sweep of a site", () => {
     }
   });
 
-  it("is due by the clock that has written down the last one, whatever the hub's own says", async () => {
+  it("is due by the database's clock, whatever the hub's own clock says", async () => {
     region.machines = [machine("aaa")];
     await look();
     const swept = (ago: string) =>
@@ -125,7 +125,7 @@ describe("a sweep of a site", () => {
     }
   });
 
-  it("writes no row of a machine that is as it was", async () => {
+  it("writes no row of an unchanged machine", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     await look();
     const versions = async () => {
@@ -142,7 +142,7 @@ describe("a sweep of a site", () => {
     expect(after[1]).not.toEqual(before[1]);
   });
 
-  it("takes a machine that cannot be read neither for changed nor for gone, and counts it", async () => {
+  it("treats an unreadable machine neither as changed nor as gone, and counts it", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     await look();
     region.machines = [machine("aaa", 9)];
@@ -158,7 +158,7 @@ describe("a sweep of a site", () => {
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4 });
   });
 
-  it("says of each machine once that it cannot be read, and of one without an id with each sweep", async () => {
+  it("logs each unreadable machine once, and one without an id in each sweep", async () => {
     const odd = (systemId: string | null) => ({ systemId, problem: "status: is a word" });
     region.machines = [machine("aaa")];
     region.unreadable = [odd("bbb"), odd(null)];
@@ -184,14 +184,14 @@ describe("a sweep of a site", () => {
     expect(said.slice(2)).toMatchObject([{ count: 27, machines: { length: 20 } }]);
   });
 
-  /** A list that is under way until it is let go. */
+  /** Simulates a list of machines whose answer arrives when the test calls `arrives`. */
   const slowList = (machines: ReturnType<typeof machine>[]) => {
     const { promise, resolve: arrives } = Promise.withResolvers<void>();
     const slow = { ...region.port, listMachines: () => promise.then(() => ({ machines, unreadable: [] })) };
     return { slow, arrives };
   };
 
-  it("that is under way when the feed goes back is not waited for: what it says may be from before", async () => {
+  it("is not awaited when the feed goes back while it runs, because its list may be older", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     region.feed = [event(500, "aaa")];
     await look();
@@ -204,13 +204,13 @@ describe("a sweep of a site", () => {
     await until("the list", () => (ended > 0 ? true : undefined));
     expect(await look()).toBe("some");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4 });
-    // Another hub, which knows nothing of what is under way here, owes the sweep too.
+    // Another hub, which does not know of the running list, must sweep as well.
     memory = emptyMemory();
     expect(await look()).toBe("all");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 9 });
   });
 
-  it("goes on beside the looks where it takes long, and what they saw meanwhile is newer", async () => {
+  it("runs beside the looks when it is slow, and the looks' newer results win", async () => {
     region.machines = [machine("aaa"), machine("bbb"), machine("ccc")];
     await look();
     expect(ended).toBe(0);
@@ -221,16 +221,16 @@ describe("a sweep of a site", () => {
     expect(await look(slow, 0, 10)).toBe("some");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4, ccc: 4 });
     arrives();
-    // Its end is told, so that the next look need not be waited for.
+    // The end of the list is signalled, so the test need not wait for the next look.
     await until("the list", () => (ended > 0 ? true : undefined));
-    // It was something else for a while, of which the list tells, and is what it was by now: nothing of it is written.
+    // Machine ccc changed and changed back while the list was read. The event makes the list's value too old to be written.
     region.feed.push(event(2, "ccc"));
     expect(await look(slow, 0, 10)).toBe("all");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 6, ccc: 4 });
     expect(memory.sweep).toBeNull();
   });
 
-  it("that fails keeps what the events said, and is owed until one succeeds", async () => {
+  it("keeps the result of the events when it fails, and stays due until it succeeds", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     await look();
     const broken = {
@@ -248,7 +248,7 @@ describe("a sweep of a site", () => {
     expect(await statuses()).toEqual({ aaa: 9, bbb: "absent" });
   });
 
-  it("that fails is not begun again at once, and its error stays to be seen until one succeeds", async () => {
+  it("is not retried at once after a failure, and its error stays visible until it succeeds", async () => {
     region.machines = [machine("aaa")];
     await look();
     const error = new MaasError({ code: "bad_answer", operation: "GET machines/", message: "it breaks off" });
@@ -264,7 +264,7 @@ describe("a sweep of a site", () => {
     expect([await look(), (await row())?.lastErrorCode]).toEqual(["some", null]);
   });
 
-  it("of a region: one machine has another shape, one a text that no database stores, and the answer breaks off", async () => {
+  it("copes with a machine of an unknown shape, a text that no database stores, and a truncated answer", async () => {
     const simulator = await startMaasSimulator({ machines: 3 });
     const maas = createMaasClient({ baseUrl: simulator.url, apiKey: new Secret(simulator.apiKey) });
     const ids: string[] = [];

@@ -67,7 +67,7 @@ describe("the site watcher", () => {
     wakeAt: sql`now() + interval '1 hour'`,
   });
 
-  it("follows a machine through its statuses and wakes whoever waits on it", async () => {
+  it("follows a machine through its statuses and wakes the workflow that waits for it", async () => {
     watch();
     const { systemId } = await maas.createMachine({
       hostname: "c07u41",
@@ -89,7 +89,7 @@ describe("the site watcher", () => {
     await database.database.db.delete(workflows);
   });
 
-  it("marks a machine absent that a direct read does not find, and keeps it until then", async () => {
+  it("marks a machine absent after a direct read does not find it", async () => {
     const { systemId } = await maas.createMachine({
       hostname: "c07u42",
       architecture: "amd64/generic",
@@ -104,7 +104,7 @@ describe("the site watcher", () => {
     await database.database.db.delete(workflows);
   });
 
-  it("asks MAAS no more often however many wait", async () => {
+  it("makes no more requests to MAAS when more workflows wait", async () => {
     const perLook = async (): Promise<number> => {
       requests = [];
       await until("twenty looks", () =>
@@ -132,7 +132,7 @@ describe("the site watcher", () => {
     });
   });
 
-  it("is one loop over all hubs, and the next hub takes over when the first is gone", async () => {
+  it("runs on one hub at a time, and the next hub takes over when the first closes", async () => {
     const [before] = await database.database.db.select().from(maasSiteWatches);
     watch();
     requests = [];
@@ -153,7 +153,7 @@ describe("the site watcher", () => {
     });
   });
 
-  it("records why it cannot look, and goes on when MAAS answers again", async () => {
+  it("records why it cannot look, and continues when MAAS answers again", async () => {
     const fault = (method: string, body?: unknown) =>
       fetch(`${simulator.controlUrl}/faults`, {
         method,

@@ -34,7 +34,7 @@ describe.skipIf(NO_IPMI !== null)("a BMC by IPMI (SKIPPED without ipmitool and i
   });
   afterEach(() => sim?.close());
 
-  it("says and changes the power, and boots from the network once", async () => {
+  it("reads and changes the power, and boots from the network once", async () => {
     const bmc = bmcOf();
     expect(await bmc.power()).toBe("on");
     await bmc.powerOff();
@@ -45,7 +45,7 @@ describe.skipIf(NO_IPMI !== null)("a BMC by IPMI (SKIPPED without ipmitool and i
     expect(sim.calls()).toEqual([{ power: "off" }, { boot: "pxe" }, { power: "on" }]);
   });
 
-  it("tells a refused login from a BMC that is not there, and repeats no password", async () => {
+  it("distinguishes a refused login from an absent BMC, and repeats no password", async () => {
     const wrong = new Secret("wrong-password");
     const refused = await failed(bmcOf({ pass: wrong }).power());
     expect([refused.code, refused.address]).toEqual(["login_refused", "127.0.0.1"]);
@@ -56,7 +56,7 @@ describe.skipIf(NO_IPMI !== null)("a BMC by IPMI (SKIPPED without ipmitool and i
     expect(silent.message).toContain("127.0.0.1");
   });
 
-  it("says that the tool is missing", async () => {
+  it("reports that ipmitool is missing", async () => {
     const path = process.env["PATH"];
     process.env["PATH"] = "/nowhere";
     const missing = await failed(bmcOf().power()).finally(() => {
@@ -86,7 +86,7 @@ describe("a BMC by Redfish", () => {
       NEVER,
     );
 
-  it("says and changes the power, and boots from the network once", async () => {
+  it("reads and changes the power, and boots from the network once", async () => {
     const to = bmcOf();
     expect(await to.power()).toBe("on");
     await to.powerOff();
@@ -98,7 +98,7 @@ describe("a BMC by Redfish", () => {
     expect(await to.power()).toBe("changing");
   });
 
-  it("looks at the certificate where the hub has a CA for it", async () => {
+  it("checks the BMC's certificate if the hub has a CA file for BMCs", async () => {
     expect(await bmcOf({}, caFile).power()).toBe("on");
     const stranger = await startRedfishBmc(await (await TestAuthority.make()).server());
     const met = await failed(bmcOf({}, caFile, stranger.port).power());
@@ -108,7 +108,7 @@ describe("a BMC by Redfish", () => {
     expect((await failed(bmcOf({}, `${caFile}.gone`).power())).code).toBe("untrusted");
   });
 
-  it("tries a login once, and tells what else was wrong in a bounded text without the password", async () => {
+  it("tries a login once, and reports other errors in a short text without the password", async () => {
     const wrong = await failed(bmcOf({ pass: new Secret("wrong-password") }).power());
     expect([wrong.code, bmc.calls]).toEqual(["login_refused", ["login refused"]]);
     bmc.fault = { status: 500, body: `it is ${REDFISH_PASS} ${"x".repeat(5000)}` };

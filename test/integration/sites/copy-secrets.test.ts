@@ -19,7 +19,7 @@ import { insertSite } from "../../support/site.ts";
 import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
 
-/** The hub's own command as a process, with a database whose hubs have kept their secrets in sealed files until now. */
+/** Runs the hub's `copy-secrets` command as a process. The hubs of this database have kept their secrets in sealed files until now. */
 const OVERRIDES = 12;
 const CANARY = "canary-of-a-secret";
 let folder: string;
@@ -80,7 +80,7 @@ async function seed(): Promise<void> {
   );
   await sealed.write(SECRET_PATHS.userData(rows[0].id), { user_data: CANARY });
 }
-/** CA, order key, token, power, deploy password, webhook, one host's user-data; and the overrides. */
+/** The seven are the CA, the order key, the MAAS token, the power login, the deploy password, the webhook secret and one host's user-data. */
 const ALL = 7 + OVERRIDES;
 
 const environment = (): Record<string, string> => ({
@@ -137,7 +137,7 @@ function startHub(secrets: "vault" | "sealed_file", ports: { http: number; agent
 }
 const twoPorts = async () => ({ http: await freePort(), agent: await freePort() });
 
-/** The values that Vault holds, by the paths of the database. */
+/** Returns the values in Vault by the paths that the database uses. */
 function inVault(): Record<string, unknown> {
   const kv = server.vault.mountAt("kv");
   return Object.fromEntries(kv.paths().map((path) => [`kv/${path}`, kv.newest(path)]));
@@ -151,7 +151,7 @@ async function inSealed(): Promise<Record<string, unknown>> {
   return Object.fromEntries(entries.filter(([, data]) => data !== null));
 }
 
-/** Kills the command while the nth of Vault's calls that begin so is being made. */
+/** Kills the command during the nth call to Vault that begins with `calls`. */
 async function killWithin(to: "vault" | "sealed_file", calls: string, nth: number): Promise<void> {
   const held = holdAfter(calls, nth);
   const killed = start(["copy-secrets", "--to", to]);
@@ -161,7 +161,7 @@ async function killWithin(to: "vault" | "sealed_file", calls: string, nth: numbe
   server.arriving = async () => undefined;
 }
 
-/** The beginnings of Vault's calls after which the command is held for ever, once so many of them have come. */
+/** Blocks the command for ever at the nth call to Vault that begins with `calls`. The returned function says whether the command is blocked. */
 function holdAfter(calls: string, count: number): () => true | undefined {
   let came = 0;
   server.arriving = async (call) => {
@@ -171,9 +171,9 @@ function holdAfter(calls: string, count: number): () => true | undefined {
   return () => (came === count ? true : undefined);
 }
 
-/** Each of them starts up to six processes, one after the other. */
+/** Each test starts up to six processes one after the other. */
 describe("copy-secrets", { timeout: 300_000 }, () => {
-  it("has a hub go on with the other store, and never while one runs", async () => {
+  it("makes a hub continue with the other store, and refuses to run beside a hub", async () => {
     const ports = await twoPorts();
     const before = startHub("sealed_file", ports);
     await before.ready;
@@ -198,7 +198,7 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
     await after.stop();
   });
 
-  it("that was killed in its midst leaves a Vault that no hub starts with, and goes on where it was", async () => {
+  it("leaves a Vault that no hub starts with when it is killed, and continues where it stopped", async () => {
     await killWithin("vault", "POST kv/data/", 5);
     expect(Object.keys(inVault())).toHaveLength(4);
     expect(await startHub("vault", await twoPorts()).gone).toMatchObject({ code: 78 });
@@ -207,7 +207,7 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
     expect(inVault()).toEqual(await inSealed());
   });
 
-  it("brings them back into files, though it was killed in its midst", async () => {
+  it("copies the secrets back into files, even after a kill", async () => {
     const wanted = await inSealed();
     for (const [path, data] of Object.entries(wanted)) server.vault.mountAt("kv").write(path.slice(3), { data });
     rmSync(join(folder, "secrets"), { recursive: true });
@@ -220,7 +220,7 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
     expect(await inSealed()).toEqual(wanted);
   });
 
-  it("ends where Vault is sealed, or forbids something, at the beginning or in its midst, and says so", async () => {
+  it("stops when Vault is sealed or forbids a call, at the start or later, and says why", async () => {
     server.vault.seal();
     const sealedAtOnce = await copy("vault");
     expect([sealedAtOnce.status, sealedAtOnce.told]).toEqual([1, expect.stringMatching(/Unseal it/)]);
@@ -242,7 +242,7 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
     expect((await copy("vault")).status).toBe(0);
   });
 
-  it("tells of what differs, is missing or cannot be read, overwrites nothing, and finishes once that is mended", async () => {
+  it("reports different, missing and unreadable secrets, overwrites nothing, and succeeds once they are mended", async () => {
     const [token, power] = [SECRET_PATHS.maasToken(site), SECRET_PATHS.defaultPower(site)];
     const anothers = { value: { not: `a text, ${CANARY}` } };
     server.vault.mountAt("kv").write(token.slice(3), { data: anothers });
@@ -263,13 +263,13 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
     server.vault.mountAt("kv").deleteMetadata(token.slice(3));
     await sealed.write(power, value);
     expect((await copy("vault")).status).toBe(0);
-    // What was written into the old store since is found by another run.
+    // Another run finds what was written into the old store after the copy.
     await sealed.write(power, { value: `${CANARY} since` });
     const since = await copy("vault");
     expect([since.status, since.told]).toEqual([1, expect.stringMatching(`different +${power}`)]);
   });
 
-  it("names what the rows name, and may miss what a row has no need of", async () => {
+  it("copies the secrets that the rows name, and tolerates missing ones that no row needs", async () => {
     const { db } = test.database;
     const sites = await db.select().from(schema.maasSites);
     await db.update(schema.maasSites).set({ apiTokenVaultPath: null });
@@ -296,7 +296,7 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
     expect([unused.status, unused.told]).toEqual([1, expect.stringMatching(/No hub has started on this database/)]);
   });
 
-  it("refuses wrong settings, a database that is away, and words that it does not know", async () => {
+  it("refuses wrong settings, an unreachable database, and unknown arguments", async () => {
     const noDatabase = await copy("vault", { DATABASE_URL: `postgres://u:${CANARY}@127.0.0.1:${await freePort()}/d` });
     expect([noDatabase.status, noDatabase.told]).toEqual([
       1,

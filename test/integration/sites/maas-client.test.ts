@@ -51,7 +51,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
       everyMs: 20,
     });
 
-  it("reads what the region is", async () => {
+  it("reads the version, users, racks and settings of the region", async () => {
     expect((await maas.version()).version).toBe(version);
     expect(await maas.whoami()).toEqual({ username: "admin", isSuperuser: true });
     expect(await maas.rackControllers()).toMatchObject([
@@ -67,7 +67,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     await maas.setConfig("hardware_sync_interval", "15m");
   });
 
-  it("creates without commissioning and finds by name and by BMC", async () => {
+  it("creates a machine without commissioning it, and finds it by name and by BMC", async () => {
     const created = await maas.createMachine({ hostname: "c07u41", architecture: "amd64/generic", power });
     systemId = created.systemId;
     expect(created.status).toBe(0);
@@ -82,7 +82,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     expect(Object.keys(again.fieldErrors)).toContain("hostname");
   });
 
-  it("commissions, then lays storage and network", async () => {
+  it("commissions, then configures storage and network", async () => {
     await maas.commission(systemId);
     expect(await failed(maas.commission(systemId))).toMatchObject({ code: "state_conflict", httpStatus: 400 });
     expect(
@@ -142,7 +142,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     await reaches(4);
   });
 
-  it("maps what goes wrong, and never lets the secret of a 401 out", async () => {
+  it("maps errors to codes, and never repeats the secret in a 401", async () => {
     expect(await maas.readMachine("zzzzzz")).toBeNull();
     const [consumer, token] = simulator.apiKey.split(":");
     const wrong = createMaasClient({ baseUrl: simulator.url, apiKey: new Secret(`${consumer}:${token}:wrongsecret`) });
@@ -154,7 +154,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     expect(await failed(away.commission(systemId))).toMatchObject({ code: "unreachable", outcomeUnknown: false });
   });
 
-  it("says that the outcome is unknown when the answer to a change never comes", async () => {
+  it("reports an unknown outcome when the answer to a change never comes", async () => {
     await fault({ method: "POST", op: "commission" }, "timeout_after_accept");
     const impatient = createMaasClient({
       baseUrl: simulator.url,
@@ -165,7 +165,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     expect([1, 21, 4]).toContain((await maas.readMachine(systemId))?.status);
   });
 
-  it("aborts, changes and powers a machine, and reads its events", async () => {
+  it("aborts, changes and powers off a machine, and reads its events", async () => {
     await reaches(4);
     expect((await maas.readMachine(systemId))?.status).toBe(4);
     await maas.commission(systemId);
@@ -185,7 +185,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     expect((await maas.machineEvents(systemId, { limit: 500, level: "INFO" })).length).toBeLessThan(events.length);
   });
 
-  it("moves an interface to a VLAN, takes a link away, and lifts marks", async () => {
+  it("moves an interface to a VLAN, removes a link, and overrides failed tests", async () => {
     const nic = (await maas.interfaces(systemId)).find((known) => known.name === ROCE_NICS[1]);
     const [subnet] = await maas.subnets();
     if (nic === undefined || subnet === undefined) throw new Error("no interface or subnet");
@@ -199,7 +199,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     expect((await maas.overrideFailedTesting(systemId)).status).toBe(4);
   });
 
-  it("powers a deployed machine, and releases it with an erase", async () => {
+  it("releases a deployed machine with a disk erase", async () => {
     const deploy = { userDataBase64: new Secret("eA=="), distroSeries: "ubuntu/noble", enableHwSync: false };
     const boss = (await maas.blockDevices(systemId)).find((device) => /boss/i.test(device.model));
     if (boss === undefined) throw new Error("no BOSS disk");
@@ -222,7 +222,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     await maas.powerOff(systemId);
   });
 
-  it("says no to a wrong token and a stale one alike, and prints neither", async () => {
+  it("refuses each wrong part of a token alike, and prints no secret", async () => {
     const secret = simulator.apiKey.split(":")[2] ?? "";
     const [consumer, token] = simulator.apiKey.split(":");
     const lines: string[] = [];
@@ -242,7 +242,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     expect(await createMaasClient({ baseUrl: simulator.url, apiKey: new Secret("a:b:c") }).version()).toBeTruthy();
   });
 
-  it("has been asked everything that the port offers", () => {
+  it("has been called with every method of the port", () => {
     expect([...called].sort()).toEqual(expect.arrayContaining(Object.keys(maas).sort()));
   });
 });

@@ -21,8 +21,8 @@ import { until } from "../../support/until.ts";
 
 const SITES = "/api/v1/admin/maas-sites";
 
-/** Lifecycle 3.1: a region is one site. */
-describe("an address of a region", () => {
+/** A MAAS region is one site (lifecycle 3.1). */
+describe("the address of a region", () => {
   let api: ApiHarness;
   beforeAll(async () => {
     api = await startApi();
@@ -36,7 +36,7 @@ describe("an address of a region", () => {
     return api.ask("PATCH", `${SITES}/${id}`, body, { "if-match": etag });
   };
 
-  it("is one site's, however it is spelt", async () => {
+  it("belongs to one site, however it is spelt", async () => {
     const first = await create("first", "http://a.example:5240/MAAS");
     const before = await api.counts();
     for (const spelt of [
@@ -60,7 +60,7 @@ describe("an address of a region", () => {
     expect((await patch(second.body.id, { api_base_url: "http://b.example:5240/MAAS/" })).status).toBe(200);
   });
 
-  it("is another region's where its port, scheme or path differs, whatever answers there", async () => {
+  it("names another region if the port, scheme or path differs", async () => {
     const others = [
       "http://host.example:5240/MAAS",
       "http://host.example:5241/MAAS",
@@ -72,7 +72,7 @@ describe("an address of a region", () => {
     for (const [n, address] of others.entries()) expect((await create(`other-${n}`, address)).status).toBe(201);
   });
 
-  it("goes to one of several that ask for it at once", async () => {
+  it("goes to one of several sites that request it at once", async () => {
     const address = "http://race.example:5240/MAAS";
     const created = await Promise.all(["race-1", "race-2", "race-3"].map((name) => create(name, `${address}/`)));
     expect(created.map(({ status }) => status).sort()).toEqual([201, 409, 409]);
@@ -94,7 +94,7 @@ describe("an address of a region", () => {
     expect(statuses.filter((status) => status !== 409)).toHaveLength(1);
   });
 
-  it("is free once its site is disabled and has neither nodes nor work, and is not taken back then", async () => {
+  it("is free once its site is disabled without nodes or work, and the old site cannot take it back", async () => {
     const address = "http://left.example:5240/MAAS";
     const old = (await create("left", address)).body.id;
     const node = await bindNode(api.database, old, { hostname: "c1", status: "active" });
@@ -108,7 +108,7 @@ describe("an address of a region", () => {
     expect(again.problem).toMatchObject({ status: 409, errors: [{ pointer: "/status" }] });
   });
 
-  it("that two sites have from before may be changed, and is told by their probes", async () => {
+  it("that two older sites share is reported by their probes, and can be changed", async () => {
     const one = (await api.ask("POST", SITES, siteBody("old-one"))).body;
     const two = (await api.ask("POST", SITES, siteBody("old-two"))).body;
     await api.ask("POST", `${SITES}/${one.id}/credentials`, { maas_token: "a:b:c" });
@@ -124,8 +124,8 @@ describe("an address of a region", () => {
   });
 });
 
-/** What addresses do not tell, the region's events do. */
-describe("a region under two names", () => {
+/** Two addresses may lead to the same region. The events of a region show whether two addresses lead to it. */
+describe("a region with two addresses", () => {
   let api: ApiHarness;
   let maas: MaasSimulator;
   let first: SiteId;
@@ -146,7 +146,7 @@ describe("a region under two names", () => {
     SiteId.parse((await api.ask("POST", SITES, { ...SITE_BODY, name, api_base_url })).body.id);
   const writeToken = (id: SiteId) => api.ask("POST", `${SITES}/${id}/credentials`, { maas_token: maas.apiKey });
   const byName = (url: string) => url.replace("127.0.0.1", "localhost");
-  /** Something happens to a machine of the region. */
+  /** Creates the machine if there is none, and adds an event for it. */
   async function something({ sim }: MaasSimulator): Promise<void> {
     const { region } = sim;
     if (region.state.machines.length === 0) {
@@ -157,7 +157,7 @@ describe("a region under two names", () => {
     const [machine] = region.state.machines;
     if (machine !== undefined) region.event(machine, "DEBUG", "Node changed", "by somebody");
   }
-  /** Until all that has happened in its region is known of the site. */
+  /** Runs a watcher until the site's event cursor has reached the region's newest event. */
   async function lookAt(id: SiteId, { sim }: MaasSimulator): Promise<void> {
     const { db, inTx, pool } = api.database.database;
     const clientFor = siteClient(db, api.secrets, new SiteClients());
@@ -173,14 +173,14 @@ describe("a region under two names", () => {
       await watcher.close();
     }
   }
-  /** The simulated region as it is now, at an address of its own. */
+  /** Starts a copy of the simulated region, in its current state, at its own address. */
   async function copyOf({ sim }: MaasSimulator): Promise<MaasSimulator> {
     const copy = await startMaasSimulator({ machines: 1 });
     Object.assign(copy.sim.region.state, JSON.parse(JSON.stringify(sim.region.state)));
     return copy;
   }
 
-  it("is given to no second site, and a second one that has its token is told by the probe", async () => {
+  it("is refused as a second site, and the probe reports a second site that already has its token", async () => {
     const second = await make("by-name", byName(maas.url));
     const refused = await writeToken(second);
     expect(refused.problem).toMatchObject({
@@ -210,7 +210,7 @@ describe("a region under two names", () => {
     expect((await api.ask("POST", `${SITES}/${first}/move`, move)).status).toBe(200);
   });
 
-  it("is not taken for another one that gives out the same ids, nor for a copy that lacks an event", async () => {
+  it("is not confused with a region of the same ids, nor with a copy that lacks its last event", async () => {
     const copy = await copyOf(maas);
     const other = await copyOf(maas);
     try {
@@ -234,7 +234,7 @@ describe("a region under two names", () => {
   });
 });
 
-/** Whatever two sites are called, a machine is one host's. */
+/** A machine belongs to at most one host, even if two sites see it. */
 describe("a machine that two sites see", () => {
   let rig: OnboardingRig;
   let driver: Driver;
@@ -280,12 +280,12 @@ describe("a machine that two sites see", () => {
   }
   const CONFLICT = { failureClass: "state_ambiguity", failureCode: "conflicting_candidates" } as const;
 
-  it("is not claimed for a second onboarding while the first has it, nor once it is a node", async () => {
+  it("is not claimed by a second onboarding while the first holds it, nor after it became a node", async () => {
     const first = await begin(rig.siteId, "host-1", bmcAddress(1));
     await take(first);
     for (const [hostname, bmc, says] of [
       ["other-name", bmcAddress(1), `belongs to onboarding ${first} of site dc1. Sites twin and dc1 both have it`],
-      // Found by its name alone: the request has another BMC than MAAS, so nobody even asks who holds it.
+      // The machine matches only by its name. The request names another BMC than MAAS, so the hub does not ask who holds the machine.
       ["host-1", bmcAddress(9), `(hostname, BMC ${bmcAddress(1)})`],
     ] as const) {
       const held = await driver.drive(await begin(twin, hostname, bmc));

@@ -7,7 +7,10 @@ import { nextVerbOf } from "../../properties/converge.ts";
 import { Driver } from "../../properties/drive.ts";
 import { type OnboardingRig, SKU, startOnboardingRig } from "../../support/onboarding-rig.ts";
 
-/** The cheap preflight of lifecycle 4.14: what is missing is found before any machine is touched, told apart, and mended by the recommended verb. */
+/**
+ * The preflight of lifecycle 4.14 finds missing settings before it touches a machine. Each missing setting has its own code. Once it is mended, the
+ * recommended verb continues the onboarding.
+ */
 interface Case {
   readonly name: string;
   readonly ends: readonly [cls: string, code: string];
@@ -156,7 +159,7 @@ describe("the preflight", () => {
     },
   );
 
-  it("leaves no row of a refused request", async () => {
+  it("leaves no subject held after the ended onboardings", async () => {
     const { rows } = await db().execute<{ open: number }>(sql`
       select count(*)::int as open from workflow_subjects`);
     expect(rows[0]?.open).toBe(0);

@@ -17,7 +17,7 @@ import { until } from "../../support/until.ts";
 
 const SITES = "/api/v1/admin/maas-sites";
 
-/** Lifecycle 3.5: a token is kept for the address at which it was tried, and for no other. */
+/** A token is stored only for the address at which it was tried (lifecycle 3.5). */
 describe("a site that moves to another address", () => {
   const other = (name: string): string => `http://other-${name}.example:5240/MAAS`;
   let api: ApiHarness;
@@ -85,7 +85,7 @@ describe("a site that moves to another address", () => {
     return id;
   };
 
-  it("loses its token, which goes to no address where it was not tried, and takes one that was", async () => {
+  it("loses its token, which is sent to no untried address, and accepts a new token tried there", async () => {
     const siteId = await withToken("moves");
     heard = [];
     const moved = await patch(siteId, { api_base_url: elsewhere });
@@ -125,7 +125,7 @@ describe("a site that moves to another address", () => {
     for (const authorization of heard) expect(authorization).not.toContain('oauth_token="b"');
   });
 
-  it("is watched as if it were new: nothing that a look at the old region still brings is kept", async () => {
+  it("is watched from the start, and stores no result of a look at the old region", async () => {
     const siteId = await withToken("anew");
     const neighbour = await withToken("neighbour");
     for (const id of [siteId, neighbour]) {
@@ -161,7 +161,7 @@ describe("a site that moves to another address", () => {
     expect(await seenMachines(neighbour)).toBe(1);
   });
 
-  it("is none of a metadata service or a link, at its making, at a change and at a move", async () => {
+  it("cannot be a metadata service or a link-local address, on creation, change or move", async () => {
     const siteId = await withToken("forbidden");
     const there = "http://169.254.169.254/MAAS";
     const move = { api_base_url: there, maas_token: "a:b:c", reason: "r" };
@@ -175,7 +175,7 @@ describe("a site that moves to another address", () => {
     expect(tried.slice(before)).toEqual([]);
   });
 
-  it("keeps everything where the address is the one that it has", async () => {
+  it("keeps everything if the address stays the same", async () => {
     const siteId = await withToken("stays");
     await watched(siteId);
     await work(siteId, "running");
@@ -186,7 +186,7 @@ describe("a site that moves to another address", () => {
     expect(await seenMachines(siteId)).toBe(1);
   });
 
-  it("does not move while nodes are its machines or work is not over, and says so", async () => {
+  it("does not move while it has nodes or unfinished work, and says so", async () => {
     const siteId = await withToken("busy");
     await watched(siteId);
     const nodeId = await bindNode(api.database, siteId, { hostname: "c07u31", status: "retired" });
@@ -239,7 +239,7 @@ describe("a site that moves to another address", () => {
     expect((await moving.answer).problem.context).toEqual({ bound_nodes: "0", unfinished_workflows: "1" });
   });
 
-  it("keeps no token that was tried at the old address while it moved", async () => {
+  it("stores no token that was tried at the old address during the move", async () => {
     const siteId = await withToken("between");
     whileTried = async () => {
       whileTried = async () => undefined;

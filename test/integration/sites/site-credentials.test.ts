@@ -44,9 +44,9 @@ const override = async (hostname: string, pass: string) => {
 };
 const warn = () => warnOfCredentials(rig.services.inTx);
 
-/** Lifecycle 12, question 4: what onboardings say of the logins that they use, and what operators are told of it. */
+/** Onboardings record the use of each login, and operators are warned of unused and failing logins (lifecycle 12, question 4). */
 describe("the BMC logins of a site", () => {
-  it("are known to be used and to work by the onboardings that got through", async () => {
+  it("are recorded as used and working by completed onboardings", async () => {
     const { id } = await rig.start(1);
     expect((await driver.drive(id)).status).toBe("completed");
     const site = await usesOf(SECRET_PATHS.defaultPower(rig.siteId));
@@ -56,7 +56,7 @@ describe("the BMC logins of a site", () => {
     expect(await warn()).toBe(0);
   });
 
-  it("are told of once when a power action with one fails, by one hub of several, and no more once it works", async () => {
+  it("cause one warning when a power action fails, from one of several hubs, until they work again", async () => {
     const { id: overrideId, vaultPath } = await override("host-2", SITE_BMC_PASSWORD);
     const { id } = await rig.start(2);
     rig.maas.sim.faults.add({ match: { op: "commission" }, kind: "bmc_500", times: 20 });
@@ -76,7 +76,7 @@ describe("the BMC logins of a site", () => {
     expect(await usesOf(vaultPath)).toMatchObject({ warnedOf: null });
   });
 
-  it("are told of when an override's secret is gone", async () => {
+  it("cause a warning when an override's secret is gone", async () => {
     const { vaultPath } = await override("host-3", SITE_BMC_PASSWORD);
     await rig.secrets.remove(vaultPath);
     const { id } = await rig.start(3);
@@ -85,7 +85,7 @@ describe("the BMC logins of a site", () => {
     expect(await warn()).toBe(1);
   });
 
-  it("are told of when nothing has used an override for 30 days, unless it or its site is disabled", async () => {
+  it("cause a warning when an override is unused for 30 days, unless it or its site is disabled", async () => {
     const { id, vaultPath } = await override("nobody", "x");
     const old = { updatedAt: sql`now() - interval '31 days'` };
     const t = maasPowerCredentialOverrides;
@@ -107,7 +107,7 @@ describe("the BMC logins of a site", () => {
     expect((await warnings()).at(-1)).toMatchObject({ reason: "unused", override_id: id });
   });
 
-  it("are told of when the site's token is refused, not when MAAS is away", async () => {
+  it("cause a warning when the site's token is refused, but not when MAAS is away", async () => {
     const watch = (code: string) =>
       db()
         .insert(maasSiteWatches)
@@ -123,14 +123,14 @@ describe("the BMC logins of a site", () => {
   });
 });
 
-/** Lifecycle 3.5: what is disabled takes nothing new, and what is at work goes on. */
+/** A disabled site accepts nothing new, and its running work continues (lifecycle 3.5). */
 describe("a disabled site", () => {
   const disable = (status: "active" | "disabled") =>
     db().update(maasSites).set({ status }).where(eq(maasSites.id, rig.siteId));
   const watched = async () =>
     (await keepWatches(db(), crypto.randomUUID(), 3)).some(({ siteId }) => siteId === rig.siteId);
 
-  it("takes no new onboarding, brings to its end what has begun, and is watched until then", async () => {
+  it("accepts no new onboarding, finishes the running ones, and is watched until they end", async () => {
     const begun = await rig.start(4);
     const stage = async () => (await readWorkflow(db(), begun.id))?.stage;
     while ((await stage()) !== "commission_node") await driver.step(begun.id);

@@ -23,14 +23,14 @@ import { until } from "../../support/until.ts";
 const SITES = "/api/v1/admin/maas-sites";
 const HOSTS = 3;
 
-/** Lifecycle 3.5: a region that has nodes in service is followed to another address only where it is proven to be the same one. */
+/** A site with nodes in service follows its region to another address only if the region is proven to be the same (lifecycle 3.5). */
 describe("a site that follows its region to another address", () => {
   let api: ApiHarness;
   let maas: MaasSimulator;
   let watcher: Watcher;
   let siteId: SiteId;
   const systemIds: string[] = [];
-  /** What somebody else does while the region is compared. */
+  /** Runs while the hub compares the two regions. */
   let meanwhile = async (): Promise<void> => undefined;
   beforeAll(async () => {
     api = await startApi({
@@ -97,9 +97,9 @@ describe("a site that follows its region to another address", () => {
     });
   const addressOf = async () => (await api.ask("GET", `${SITES}/${siteId}`)).body.api_base_url;
 
-  it("goes with all nodes, keeps its token, its events and its machines, and is watched there", async () => {
+  it("keeps its nodes, token, event cursor and machines, and is watched at the new address", async () => {
     const before = await watch();
-    // Not even for a moment: a look in between would begin at the newest event, and nobody would miss those before it.
+    // The event cursor must never be null. A look without a cursor would start at the newest event and skip earlier events.
     const { pool } = api.database.database;
     await pool.query("alter table maas_site_watches add constraint kept check (event_cursor is not null) not valid");
     const moved = await move();
@@ -130,7 +130,7 @@ describe("a site that follows its region to another address", () => {
     ]);
   });
 
-  it("stays where the caller does not know its token, which is sent nowhere", async () => {
+  it("is refused if the caller does not know the site's token, which is then sent nowhere", async () => {
     let heard = 0;
     const listener = createServer((_request, response) => {
       heard += 1;
@@ -148,7 +148,7 @@ describe("a site that follows its region to another address", () => {
     await new Promise((resolve) => listener.close(resolve));
   });
 
-  it("stays where its address or its token was changed while the region was compared", async () => {
+  it("is refused if the site's address or token changed during the comparison", async () => {
     const elsewhere = `${maas.url}/`;
     const change = (of: string, apiBaseUrl: string) => async () => {
       const paths = of === "token" ? { apiTokenVaultPath: SECRET_PATHS.maasToken(siteId) } : {};
@@ -168,11 +168,11 @@ describe("a site that follows its region to another address", () => {
     }
   });
 
-  it("stays where nobody answers, or the token is refused", async () => {
+  it("is refused if nobody answers, or MAAS refuses the token", async () => {
     expect((await move({ api_base_url: "http://127.0.0.1:1/MAAS" })).problem.code).toBe("site_unusable");
     maas.sim.faults.add({ match: { op: "whoami" }, kind: "status", code: 401, body: "no", times: 1 });
     expect((await move()).problem.code).toBe("site_unusable");
-    // After the probe, which asks for them once.
+    // The fault hits the second request, because the probe before the comparison makes the first.
     maas.sim.faults.add({
       match: { op: "power_parameters" },
       kind: "status",
@@ -189,7 +189,7 @@ describe("a site that follows its region to another address", () => {
     expect(await addressOf()).toBe(maas.url);
   });
 
-  it("stays where the region has other events, lacks a machine, or has it with another BMC", async () => {
+  it("is refused if the region has other events, lacks a machine, or has a machine with another BMC", async () => {
     const other = await startMaasSimulator({ machines: HOSTS });
     try {
       Object.assign(other.sim.region.state, JSON.parse(JSON.stringify(maas.sim.region.state)));
@@ -200,7 +200,7 @@ describe("a site that follows its region to another address", () => {
         for (const word of words) expect(problem.detail).toContain(word);
         expect(await addressOf()).toBe(maas.url);
       };
-      // A copy of before the last event that was seen.
+      // The copy of the region is older than the last event that the hub saw.
       const events = other.sim.region.state.events;
       const last = events.at(-1);
       if (last === undefined) throw new Error("the region has no event");
@@ -216,7 +216,7 @@ describe("a site that follows its region to another address", () => {
       other.sim.region.state.machines = other.sim.region.state.machines.slice(1);
       await refused(`machine ${machine.systemId} is not there`);
       other.sim.region.state.machines = [];
-      // The event went with its machine.
+      // MAAS deletes the events of a machine together with the machine.
       const bound = [await bind("more-1", "more-1", "10.0.1.1")];
       await refused("is not there. Describe another region");
       bound.push(await bind("more-2", "more-2", "10.0.1.2"));
@@ -229,7 +229,7 @@ describe("a site that follows its region to another address", () => {
     }
   });
 
-  it("is compared by the machines of its nodes and of work that is not over, and by none that is known to be gone", async () => {
+  it("is compared by the machines of its nodes and unfinished work, without those known to be gone", async () => {
     const known = async () => (await readKnownRegion(db(), siteId)).machines.map(({ systemId }) => systemId);
     expect(await known()).toEqual([...systemIds].sort());
     const gone = await bind("gone", "gone11", "10.0.0.9");
@@ -251,7 +251,7 @@ describe("a site that follows its region to another address", () => {
     await api.database.database.inTx((tx) => unbindNode(tx, gone));
   });
 
-  it("goes on in the feed from where it was: what happened meanwhile is not skipped", async () => {
+  it("continues in the events where it was, so no event is skipped", async () => {
     await watcher.close();
     const before = await watch();
     expect(before?.eventCursor).toEqual(expect.any(Number));
@@ -261,7 +261,7 @@ describe("a site that follows its region to another address", () => {
     expect([wakeRequestedAt, sweepRequestedAt]).toEqual([expect.any(Date), expect.any(Date)]);
   });
 
-  it("stays while nothing is known of its events", async () => {
+  it("is refused while no event of the region is known", async () => {
     await db().update(maasSiteWatches).set({ eventMark: null }).where(eq(maasSiteWatches.siteId, siteId));
     expect((await move()).problem).toMatchObject({ code: "conflict", errors: [{ pointer: "/api_base_url" }] });
   });

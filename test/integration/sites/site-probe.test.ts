@@ -6,7 +6,7 @@ import { type ApiHarness, SITE_BODY, startApi } from "../../support/api-harness.
 
 const SITES = "/api/v1/admin/maas-sites";
 
-/** Decision M1 and lifecycle 3.4, 3.5 against a region that answers as MAAS does. */
+/** Tests the probe against a simulated region (decision M1, lifecycle 3.4, 3.5). */
 describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", (version) => {
   let api: ApiHarness;
   let maas: MaasSimulator;
@@ -40,14 +40,14 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
   const checks = async (name: string) =>
     (await probe()).body.checks.filter((check: { name: string }) => check.name === name);
 
-  it("warns of credentials that onboardings will miss", async () => {
+  it("warns of credentials that onboardings would miss", async () => {
     const missing = /^The site has no deploy_password, which .*; no power, which .*\. Write its credentials\.$/;
     expect(await checks("credentials")).toMatchObject([{ status: "warning", message: expect.stringMatching(missing) }]);
     const rest = { power: { user: "root", pass: "calvin" }, deploy_password: "correct horse" };
     expect((await api.ask("POST", `${site}/credentials`, rest)).status).toBe(200);
   });
 
-  it("tells version, clock, account, racks, and that nothing will bite", async () => {
+  it("reports version, clock, account, racks, and passed checks", async () => {
     const { status, body } = await probe();
     expect(status).toBe(200);
     expect(body).toMatchObject({
@@ -78,7 +78,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     ]);
   });
 
-  it("warns of what would bite the profile: image, architecture, scripts, PXE network", async () => {
+  it("warns of a missing image, architecture, script or PXE network of the profile", async () => {
     await change({
       distro_series: "ubuntu/plucky",
       testing_scripts: ["smartctl-validate", "burn-in"],
@@ -92,7 +92,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     await change({ architecture: "amd64/generic" });
   });
 
-  it("warns of a PXE network without DHCP, and of one that another interface of the rack has", async () => {
+  it("warns of a PXE network without DHCP, and of one on another interface of the rack", async () => {
     const vlan = maas.sim.region.state.vlans.find(({ vid }) => vid === 310);
     if (vlan === undefined) throw new Error("the region has no PXE network");
     vlan.dhcpOn = false;
@@ -106,7 +106,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     await change({ pxe_iface: null });
   });
 
-  it("asks for each active profile by its own needs, and for none that is disabled", async () => {
+  it("checks the needs of each active profile, and of no disabled one", async () => {
     const named = async (name: string, needs: object) =>
       (await api.ask("POST", `${site}/profiles`, { name, ...needs })).body.id as string;
     await named("bare", { require_hw_sync: false, hardware_sync_interval_seconds: 60 });
@@ -124,7 +124,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     expect(sync.message).toMatch(/every 900 s, and profile hourly expects 3600 s\. The hub sets/);
   });
 
-  it("warns of settings of the region that change what a release or a sync does", async () => {
+  it("warns of settings of the region that change a release or a sync", async () => {
     const { config } = maas.sim.region.state;
     const before = { ...config };
     config["enable_disk_erasing_on_release"] = true;
@@ -136,7 +136,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     Object.assign(config, before);
   });
 
-  it("warns where MAAS's DNS hands names on to none, or not to all, of the servers that the site names", async () => {
+  it("warns if the DNS of MAAS does not forward to all servers that the site names", async () => {
     const { config } = maas.sim.region.state;
     const before = config["upstream_dns"] ?? null;
     config["upstream_dns"] = null;
@@ -152,10 +152,10 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     config["upstream_dns"] = before;
   });
 
-  it("compares the clocks before it tries the token, and refuses where MAAS would", async () => {
+  it("compares the clocks before it tries the token, and fails where MAAS would refuse", async () => {
     maas.sim.region.clockAheadMs = -120_000;
     expect((await checks("clock"))[0].message).toMatch(/is 1[123]\d s behind the hub's/);
-    // MAAS takes a request of a later day than its own.
+    // MAAS accepts a request that is dated later than its own clock.
     maas.sim.region.clockAheadMs = -4_000_000;
     expect((await checks("clock"))[0].status).toBe("warning");
     maas.sim.region.clockAheadMs = 120_000;
@@ -172,7 +172,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     expect(refused.detail).toMatch(/ahead of the hub's, so it refuses every request as expired\. Set both by NTP\./);
   });
 
-  it("refuses a region without a rack, and one that does not answer", async () => {
+  it("fails for a region without a rack, and for one that does not answer", async () => {
     maas.sim.faults.add({ match: { path: "rackcontrollers/" }, kind: "status", code: 200, body: "[]", times: 1 });
     expect((await probe()).problem).toMatchObject({
       status: 422,
@@ -185,7 +185,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     });
   });
 
-  it("refuses a wrong token with 422 and keeps the secret that MAAS answers with to itself (decision M12)", async () => {
+  it("refuses a wrong token with 422, and does not repeat the secret that MAAS answers with (decision M12)", async () => {
     const real = maas.apiKey.split(":")[2] ?? "";
     const wrong = [...maas.apiKey.split(":").slice(0, 2), "guessed-wrongly"].join(":");
     const refused = await api.ask("POST", `${site}/credentials`, { maas_token: wrong });
@@ -197,7 +197,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     expect((await probe()).status).toBe(200);
   });
 
-  it("refuses the token of an ordinary user, also one that MAAS calls an administrator and does not treat as one", async () => {
+  it("refuses the token of an ordinary user, even if MAAS calls that user an administrator", async () => {
     const key = { consumer_key: newKey(18), token_key: newKey(18), token_secret: newKey(32) };
     const tokens = [{ name: "t", ...key }];
     maas.sim.region.state.users.push({ username: "bob", email: "", isSuperuser: false, tokens, sshKeys: [] });
@@ -209,7 +209,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     expect((await answer()).problem.detail).toMatch(/bob is no administrator/);
   });
 
-  it("asks nothing more with a token that may not ask it, and takes a busy region for no refusal", async () => {
+  it("stops when the token lacks rights, and does not mistake a busy region for missing rights", async () => {
     const body = JSON.stringify({ username: "admin", email: "", is_superuser: false });
     maas.sim.faults.add({ match: { path: "users/" }, kind: "status", code: 200, body, times: 1 });
     maas.sim.faults.add({ match: { path: "rackcontrollers/" }, kind: "status", code: 200, body: "[]", times: 1 });

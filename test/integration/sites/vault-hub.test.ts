@@ -11,7 +11,7 @@ import { HubApi } from "../../support/hub-api.ts";
 import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
 
-/** A hub process whose secrets lie in Vault: a sealed Vault keeps it from nothing but its secrets, a wrong setting from starting. */
+/** Tests a hub process with its secrets in Vault. A sealed Vault blocks only the use of secrets. A wrong setting prevents the start. */
 const POLICY = hubPolicy("kv");
 const folder = mkdtempSync(join(tmpdir(), "muster-vault-hub-"));
 const secretIdFile = join(folder, "secret-id");
@@ -64,15 +64,15 @@ function startHub(env: Record<string, string> = {}, logFile = join(folder, "hub.
 }
 const url = () => `http://127.0.0.1:${ports.http}`;
 const readiness = async () => (await fetch(`${url()}/readyz`)).json() as Promise<{ secret_store: string }>;
-/** The listener for hosts is there and speaks TLS; what it says does not matter. */
+/** Tells whether the agent listener accepts connections. The TLS answer itself does not matter. */
 const agentsAreHeard = () =>
   fetch(`https://127.0.0.1:${ports.agent}/`).then(
     () => true,
     (error: unknown) => !String((error as Error).cause).includes("ECONNREFUSED"),
   );
 
-describe("a hub whose secrets lie in Vault", () => {
-  it("starts although Vault is sealed, says so, and goes on by itself once it is unsealed", async () => {
+describe("a hub with its secrets in Vault", () => {
+  it("starts although Vault is sealed, says so, and continues by itself once Vault is unsealed", async () => {
     server.vault.seal();
     const hub = startHub();
     await hub.ready;
@@ -89,7 +89,7 @@ describe("a hub whose secrets lie in Vault", () => {
     expect(readFileSync(join(folder, "hub.log"), "utf8")).not.toMatch(/hvs[.]|PRIVATE KEY/);
   });
 
-  it("starts although Vault is not there, when it had been before", async () => {
+  it("starts although Vault is unreachable, if it has used the store before", async () => {
     await startAndStop();
     const hub = startHub({ VAULT_ADDR: `http://127.0.0.1:${await freePort()}` });
     await hub.ready;
@@ -104,7 +104,7 @@ describe("a hub whose secrets lie in Vault", () => {
     ["an address with a path", () => ({ VAULT_ADDR: `${server.url}/v1` }), /VAULT_ADDR/],
     ["no login", () => ({ VAULT_ROLE_ID: "", VAULT_SECRET_ID_FILE: "" }), /VAULT_TOKEN_FILE/],
     ["the store of another installation", () => ({ MUSTER_SECRETS: "sealed_file" }), /belongs to the database/],
-  ])("is refused at once with %s", async (_name, wrong, says) => {
+  ])("refuses to start with %s", async (_name, wrong, says) => {
     await startAndStop();
     const logFile = join(folder, "refused.log");
     rmSync(logFile, { force: true });
@@ -112,7 +112,7 @@ describe("a hub whose secrets lie in Vault", () => {
     expect(readFileSync(logFile, "utf8")).toMatch(says);
   });
 
-  it("that starts with others makes one CA with them", async () => {
+  it("creates one CA together with another hub that starts at the same time", async () => {
     const fresh = await createTestDatabase();
     const kv = server.vault.mount("fresh");
     server.vault.tokens.policies.set("muster", { ...POLICY, ...hubPolicy("fresh") });
@@ -135,7 +135,7 @@ describe("a hub whose secrets lie in Vault", () => {
   });
 });
 
-/** The first start, with everything right: the database knows its store from then on. */
+/** Starts a hub once with correct settings, so that the database records its secret store. */
 async function startAndStop(): Promise<void> {
   if ((await database.database.pool.query("select 1 from installation").catch(() => ({ rowCount: 0 }))).rowCount === 1)
     return;

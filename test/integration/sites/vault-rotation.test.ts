@@ -25,7 +25,10 @@ import { startRigWatcher, startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
 
-/** Secrets are read when a stage runs, and never kept past it (lifecycle 3.2, 3.5): one hub, never restarted, while what lies in Vault changes. */
+/**
+ * A stage reads secrets when it runs and does not keep them (lifecycle 3.2, 3.5). In these tests one hub runs without a restart while secrets in
+ * Vault change.
+ */
 const folder = mkdtempSync(join(tmpdir(), "muster-rotation-"));
 let rig: OnboardingRig;
 let vault: VaultServer;
@@ -84,7 +87,7 @@ const verb = (workflowId: WorkflowId, which: Verb) =>
     applyVerb(tx, workflows, { workflowId, verb: which, actor: "ann", role: "admin", reason: "test" }),
   );
 
-/** As an operator does, past the hub. */
+/** Writes directly into Vault, as an operator does. */
 async function writeIntoVault(path: string, data: SecretData): Promise<void> {
   const token = vault.vault.tokens.create({ policies: ["muster"] });
   const answer = await fetch(`${vault.url}/v1/kv/data/${path.replace(/^kv\//, "")}`, {
@@ -95,7 +98,7 @@ async function writeIntoVault(path: string, data: SecretData): Promise<void> {
   expect(answer.status).toBe(200);
 }
 
-it("uses a rotated MAAS token with the next stage, and says so while Vault holds the old one", async () => {
+it("the next stage uses a rotated MAAS token, and fails as maas_token_rejected while Vault has the old one", async () => {
   await ended(await onboard(1), "completed");
   const [token] = rig.maas.sim.region.state.users.flatMap((user) => user.tokens);
   if (token === undefined) throw new Error("MAAS has no token");
@@ -109,7 +112,7 @@ it("uses a rotated MAAS token with the next stage, and says so while Vault holds
   await ended(id, "completed");
 });
 
-it("waits for a sealed Vault, says so, and goes on by itself once it is unsealed", async () => {
+it("an onboarding waits for a sealed Vault, says so, and continues once Vault is unsealed", async () => {
   vault.vault.seal();
   const id = await onboard(3);
   const waiting = await until("the onboarding to wait for Vault", async () => {
@@ -129,7 +132,7 @@ it("waits for a sealed Vault, says so, and goes on by itself once it is unsealed
   });
 });
 
-it("asks a person to help at once when its policy is taken away, and resumes when it is given back", async () => {
+it("an onboarding fails at once when Vault's policy is taken away, and resumes when it is given back", async () => {
   const policy = vault.vault.tokens.policies.get("muster") ?? {};
   vault.vault.tokens.policies.set("muster", { "kv/data/other/*": ["read"] });
   const id = await onboard(4);
@@ -140,7 +143,7 @@ it("asks a person to help at once when its policy is taken away, and resumes whe
   await ended(id, "completed");
 });
 
-/** A token of a user of the region; a user that it does not know yet is made an administrator. */
+/** Adds a token to a user of the region. An unknown user is created as an administrator. */
 function addToken(username: string, name: string): string {
   const { users } = rig.maas.sim.region.state;
   let user = users.find((one) => one.username === username);
@@ -159,7 +162,7 @@ const rowsOf = (ids: readonly WorkflowId[]) =>
     .select()
     .from(workflowRows)
     .where(inArray(workflowRows.id, [...ids]));
-/** Every stage that was at work just now, with whatever it had read, is over. */
+/** Waits until every stage that was running at the call, with the secrets that it had read, has ended. */
 async function stagesAtWorkEnd(ids: readonly WorkflowId[]): Promise<void> {
   const before = new Map((await rowsOf(ids)).map((row) => [row.id, row.fence]));
   await until("the stages at work to end", async () =>
@@ -170,7 +173,7 @@ const machineOf = (hostname: string) =>
   rig.maas.sim.region.state.machines.find((machine) => machine.hostname === hostname);
 const callsOf = (hostname: string) => rig.maas.sim.region.state.counters[machineOf(hostname)?.systemId ?? ""];
 
-it("rotates all credentials under onboardings at work, to another user's token at last, and none of them fails or begins anew", async () => {
+it("running onboardings complete without a repeated step while all credentials rotate, even to another user's token", async () => {
   const early = await Promise.all([5, 6, 7].map(onboard));
   const rotateToken = async (username: string, name: string, ids: readonly WorkflowId[]) => {
     await writeIntoVault(SECRET_PATHS.maasToken(rig.siteId), { token: addToken(username, name) });
@@ -178,11 +181,11 @@ it("rotates all credentials under onboardings at work, to another user's token a
     revokeAllBut(name);
   };
   await rotateToken("admin", "second", early);
-  // MAAS has their login since they are commissioned, and is not given another one.
+  // MAAS has stored the hosts' BMC login since commissioning, and the hub does not change it.
   await until("all to be commissioned", async () =>
     [5, 6, 7].every((n) => callsOf(`host-${n}`)?.commission === 1) ? true : undefined,
   );
-  // The BMCs of hosts to come are given the new login before it is written; those at work keep what they have.
+  // The BMCs of later hosts get the new login before it is written into Vault. The BMCs of running hosts keep the old login.
   for (const box of rig.maas.sim.region.state.hardware.slice(7)) Object.assign(box, { bmcPass: "rotated-bmc-pass" });
   await writeIntoVault(SECRET_PATHS.defaultPower(rig.siteId), { user: SITE_BMC_USER, pass: "rotated-bmc-pass" });
   await writeIntoVault(SECRET_PATHS.deployPassword(rig.siteId), { password: "rotated-deploy-pass" });

@@ -30,7 +30,7 @@ afterAll(() => rig.stop());
 
 const kept = keptAgents(() => rig);
 const connect = () => kept.connect(identity);
-/** `heldBack`: not to be given to the agent within the hour, from its first moment on. */
+/** `heldBack` delays the task by an hour from its creation on. */
 const enqueue = (type: keyof typeof INPUTS, heldBack = false): Promise<TaskId> =>
   rig.inTx(async (tx) => {
     const { task } = await enqueueTask(tx, {
@@ -49,7 +49,7 @@ const inState = (id: TaskId, state: Task["state"]) =>
     const task = await readTask(rig.db, id);
     return task?.state === state ? task : undefined;
   });
-/** Offers the task and has the agent say that it is at it. */
+/** Offers the task and lets the agent report that it has started. */
 async function running(agent: SocketAgent, type: keyof typeof INPUTS) {
   const id = await enqueue(type);
   const { order } = await agent.next("task.offer");
@@ -60,8 +60,8 @@ async function running(agent: SocketAgent, type: keyof typeof INPUTS) {
 }
 const CHECKED = { nonce: "n", boot_id: "boot-1", uptime_seconds: 5, agent_version: "1.0.0" };
 
-describe("a node's lanes", () => {
-  it("have one task each in hand: what only looks does not wait behind what is long", async () => {
+describe("the lanes of a node", () => {
+  it("hold one task each, so a check does not wait behind a long drain", async () => {
     const agent = await connect();
     const drain = await running(agent, "node.drain");
     const undrain = await enqueue("node.undrain");
@@ -84,7 +84,7 @@ describe("a node's lanes", () => {
     expect((await agent.next("task.offer")).order.task_id).toBe(undrain);
   });
 
-  it("also of a type that this hub does not know: it waits with what changes the host", async () => {
+  it("treat a task of an unknown type as one that changes the host", async () => {
     const agent = await connect();
     const drain = await running(agent, "node.drain");
     await rig.db.update(tasks).set({ type: "node.of_a_newer_hub" }).where(eq(tasks.id, drain.task_id));
@@ -94,20 +94,20 @@ describe("a node's lanes", () => {
   });
 });
 
-describe("a task whose time is up before it was taken says why", () => {
+describe("a task whose deadline passes before an agent took it", () => {
   const expire = async (id: TaskId) => {
     await rig.db.update(tasks).set({ deadline: sql`now()` }).where(eq(tasks.id, id));
     return (await inState(id, "expired")).errorMessage;
   };
 
-  it("behind a long one: its agent is there", async () => {
+  it("says that its agent was busy with a long task", async () => {
     await running(await connect(), "node.drain");
     expect(await expire(await enqueue("node.undrain"))).toBe(
       "The agent was still at node.drain, and carries out one such task after the other",
     );
   });
 
-  it("before it was due: its agent is there", async () => {
+  it("says that its agent was connected but not offered the task in time", async () => {
     const agent = await connect();
     const id = await enqueue("node.undrain", true);
     await agent.settled();
@@ -115,7 +115,7 @@ describe("a task whose time is up before it was taken says why", () => {
     expect(agent.frames.filter(({ type }) => type === "task.offer")).toEqual([]);
   });
 
-  it("without an agent", async () => {
+  it("says that no agent was connected", async () => {
     expect(await expire(await enqueue("node.undrain"))).toBe("No agent was connected that could take the task");
   });
 });
@@ -133,7 +133,7 @@ describe("a destructive task", () => {
     expect(await uninstall(error)).toMatchObject({ state: "failed", errorCode: error, attempts: 1 });
   });
 
-  it("of which nothing was done is", async () => {
+  it("that was not started is queued again", async () => {
     expect(await uninstall("not_started")).toMatchObject({ state: "queued", errorCode: "not_started" });
   });
 });

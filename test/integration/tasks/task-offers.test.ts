@@ -14,8 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-/** A notification, and the look of each second, may fall between the welcome and what the agent's journal says. */
-it("a task is not offered before the agent's journal was heard, or it would be one that the agent has lost", async () => {
+/** A notification, or the look of each second, may come between the welcome and the agent's journal. */
+it("a task is offered only after the agent's journal has been read, or it would look like a task that the agent lost", async () => {
   const { nodeId } = await rig.enrolled();
   const { db, inTx, signer } = rig;
   const sent: HubFrame[] = [];

@@ -68,7 +68,7 @@ async function running() {
 }
 
 describe("an order", () => {
-  it("is signed over exactly what it says, with the key of enrollment, and hashes the input that it carries", async () => {
+  it("is signed over all its fields with the key of enrollment, and its hash covers the input that it carries", async () => {
     const { task, order } = await running();
     const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: rig.signer.publicKey }, format: "jwk" });
     const holds = (one: SignedOrder) =>
@@ -86,13 +86,13 @@ describe("an order", () => {
     ];
     for (const forged of forgeries) expect([forged, holds({ ...order, ...forged })]).toEqual([forged, false]);
 
-    // The hash is of the input as filled in, not of the row's.
+    // The hash covers the input with the secret filled in, not the input in the row.
     expect(order.input).toMatchObject({ machine_token: MACHINE_TOKEN });
     expect(order.input_sha256).toBe(createHash("sha256").update(canonicalJson(order.input)).digest("hex"));
     expect(order.not_after).toBe(task.deadline.toISOString());
   });
 
-  it("is never signed without its input: what could not be had is not offered", async () => {
+  it("is not signed without its input: a task whose input cannot be read is not offered", async () => {
     readToken.mockRejectedValueOnce(new Error("MAAS is away"));
     const sign = vi.spyOn(rig.signer, "sign");
     const agent = await connect();
@@ -109,7 +109,7 @@ describe("an order", () => {
     expect((await agent.next("task.offer")).order).toMatchObject({ task_id: task.id, epoch: 2 });
   });
 
-  it("is never signed for an input in the row that the type does not take", async () => {
+  it("is not signed if the input in the row does not fit the task's type", async () => {
     const task = await reseed();
     await change(task.id, { input: { system_id: "abc", command: "true" } });
     const agent = await connect();
@@ -124,7 +124,7 @@ describe("an order", () => {
 
 describe("a reply", () => {
   it.each(["sync_failed", "token_missing"])(
-    "with the type's own error %s queues the task again, until its attempts are used up",
+    "with the error %s queues the task again until its attempts are used up",
     async (error) => {
       const { agent, task, ref } = await running();
       const reply: WireReply = { ok: false, error, message: "not yet" };
@@ -142,7 +142,7 @@ describe("a reply", () => {
     },
   );
 
-  it("on a task of another node is acknowledged, so that it is not sent for ever, and changes nothing", async () => {
+  it("on a task of another node is acknowledged, so that it is not resent, and changes nothing", async () => {
     const { task, ref } = await running();
     const intruder = await connect(await rig.enrolled());
     const before = await row(task.id);
@@ -172,7 +172,7 @@ describe("a reply", () => {
 });
 
 describe("a deadline", () => {
-  it("that passes while an agent holds the task expires it at its lease's end, and a late result changes nothing", async () => {
+  it("that passes while an agent holds the task expires it at the end of the lease, and a late result changes nothing", async () => {
     const { agent, task, ref } = await running();
     const waiting = await rig.waitingWorkflow(`task:${task.id}`);
     await change(task.id, { deadline: past(), leaseUntil: past() });
@@ -185,7 +185,7 @@ describe("a deadline", () => {
     expect(await row(task.id)).toEqual(expired);
   });
 
-  it("that has passed leaves no room for another attempt", async () => {
+  it("that has passed allows no further attempt", async () => {
     const { agent, task, ref } = await running();
     await change(task.id, { deadline: past() });
     agent.send({ type: "task.result", ...ref, reply: { ok: false, error: "sync_failed", message: "again" } });
@@ -203,7 +203,7 @@ describe("a deadline", () => {
 });
 
 describe("a cancel", () => {
-  it("is said again to an agent that was away when it was asked for", async () => {
+  it("is sent again to an agent that was away when it was requested", async () => {
     const { agent, task, ref } = await running();
     agent.cut();
     await rig.inTx((tx) => cancelTask(tx, task.id));
@@ -214,7 +214,7 @@ describe("a cancel", () => {
     expect(ended).toMatchObject({ errorCode: "cancelled", leaseUntil: null });
   });
 
-  it("ends when its agent is not heard of again", async () => {
+  it("takes effect when the lease of a lost agent ends", async () => {
     const { agent, task } = await running();
     agent.cut();
     await rig.inTx((tx) => cancelTask(tx, task.id));

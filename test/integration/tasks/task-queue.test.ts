@@ -78,7 +78,7 @@ async function running(more: Parameters<typeof enqueue>[0] = {}) {
   return all;
 }
 describe("a task", () => {
-  it("is offered with a signature, acknowledged, carried out, and its result acknowledged each time it is sent", async () => {
+  it("is offered with a signature, acknowledged and carried out, and each resent result is acknowledged", async () => {
     const { agent, task, order, ref } = await running();
     expect(rig.hasSigned(order)).toBe(true);
     expect(rig.hasSigned({ ...order, epoch: order.epoch + 1 })).toBe(false);
@@ -92,14 +92,14 @@ describe("a task", () => {
     expect(await row(task.id)).toEqual(ended);
   });
 
-  it("is the same one for the same key, and another for another node", async () => {
+  it("is the same task for the same key, and another task for another node", async () => {
     const other = await rig.enrolled();
     const first = await enqueue({ key: "k" });
     expect((await enqueue({ key: "k" })).id).toBe(first.id);
     expect((await enqueue({ key: "k", nodeId: other.nodeId })).id).not.toBe(first.id);
   });
 
-  it("waits in the database for its agent and for a hub, and one is in hand at a time", async () => {
+  it("waits in the database for an agent and a hub, and the agent gets one task at a time", async () => {
     const [first, second] = [await enqueue(), await enqueue()];
     await rig.restart();
     const agent = await connect();
@@ -118,7 +118,7 @@ describe("a task", () => {
     await until("the workflow is due", async () => ((await waiting.isDue()) ? true : undefined));
   });
 
-  it("reaches its agent on whichever hub that is", async () => {
+  it("reaches its agent through any hub", async () => {
     const second = await rig.secondHub();
     const agent = await kept.connect(identity, { port: second.port });
     const task = await enqueue();
@@ -126,7 +126,7 @@ describe("a task", () => {
     await second.close();
   });
 
-  it("comes by long poll just as by WebSocket", async () => {
+  it("is delivered by long poll as by WebSocket", async () => {
     const base = `/internal/v1/nodes/${identity.nodeId}`;
     const body = { hello: helloOf(identity) };
     const opened = await rig.ask("POST", `${base}/sessions`, { as: identity, body });
@@ -143,7 +143,7 @@ describe("a task", () => {
     await inState(task.id, "succeeded");
   });
 
-  it("that this hub does not know fails, and does not block the next", async () => {
+  it("of an unknown type fails and does not block the next task", async () => {
     const unknown = await enqueue();
     await change(unknown.id, { type: "node.shell" });
     const next = await enqueue();
@@ -174,7 +174,7 @@ describe("a secret that a task needs", () => {
     expect((await row(task.id)).input).toMatchObject({ machine_token: null });
   });
 
-  it("that cannot be had sends the task back to the queue with a pause, and is no attempt however often that is so", async () => {
+  it("that cannot be read returns the task to the queue with a pause, and never uses up an attempt", async () => {
     const times = 6;
     for (let time = 0; time < times; time += 1) readToken.mockRejectedValueOnce(new Error("MAAS is away"));
     const agent = await connect();
@@ -193,8 +193,8 @@ describe("a secret that a task needs", () => {
   });
 });
 
-describe("what changes nothing", () => {
-  it("a result of a stale epoch, which is acknowledged so that it is not sent again", async () => {
+describe("the hub ignores", () => {
+  it("a result of an old epoch, but acknowledges it so that it is not resent", async () => {
     const { agent, task, ref } = await running();
     await change(task.id, { leaseUntil: ago(1) });
     const second = await agent.next("task.offer");
@@ -213,7 +213,7 @@ describe("what changes nothing", () => {
     expect(await row(task.id)).toEqual(before);
   });
 
-  it("a word of another node on this node's task", async () => {
+  it("a report of another node on this node's task", async () => {
     const { task, ref } = await running();
     const other = await rig.enrolled();
     const intruder = await kept.connect(other);
@@ -225,7 +225,7 @@ describe("what changes nothing", () => {
     expect(await row(task.id)).toEqual(before);
   });
 
-  it("an epoch that the hub never gave, and a task that never was", async () => {
+  it("an epoch that the hub never issued, and a task that never existed", async () => {
     const { agent, task, ref } = await running();
     const before = await row(task.id);
     agent.send({ type: "task.result", ...ref, epoch: 7, reply: DONE });
@@ -255,7 +255,7 @@ describe("a lease", () => {
     expect((await row(task.id)).leaseUntil?.getTime()).toBeGreaterThan(Date.now() + 15_000);
   });
 
-  it("that lapses puts the task back under a higher epoch, until its attempts are used up", async () => {
+  it("that expires returns the task to the queue with a higher epoch, until its attempts are used up", async () => {
     const { agent, task } = await running({ maxAttempts: 2 });
     await change(task.id, { leaseUntil: ago(1) });
     expect((await agent.next("task.offer")).order.epoch).toBe(2);
@@ -263,7 +263,7 @@ describe("a lease", () => {
     expect(await inState(task.id, "failed")).toMatchObject({ errorCode: "lease_lapsed", epoch: 2 });
   });
 
-  it("that lapses on a destructive task, or one of unknown kind, fails it: it is never run again", async () => {
+  it("that expires fails a destructive task or one of an unknown type, which is never run again", async () => {
     const task = await enqueue();
     await change(task.id, { type: "node.of_a_newer_hub", state: "running", epoch: 1, attempts: 1, leaseUntil: ago(1) });
     expect(await inState(task.id, "failed")).toMatchObject({ errorCode: "lease_lapsed" });
@@ -277,7 +277,7 @@ describe("a lease", () => {
 });
 
 describe("a reconnect", () => {
-  it("shows a delivery that never arrived: it is offered again at once and not counted", async () => {
+  it("reveals a delivery that never arrived: it is offered again at once and not counted", async () => {
     const { task, agent } = await offered();
     agent.cut();
     const next = await connect();
@@ -285,7 +285,7 @@ describe("a reconnect", () => {
     expect((await row(task.id)).attempts).toBe(1);
   });
 
-  it("shows a delivery whose acknowledgement was lost: it runs on", async () => {
+  it("reveals a delivery whose acknowledgement was lost: the task continues", async () => {
     const { task, agent, ref } = await offered();
     agent.cut();
     const next = await connect([{ ...ref, state: "started" }]);
@@ -294,7 +294,7 @@ describe("a reconnect", () => {
     await inState(task.id, "succeeded");
   });
 
-  it("of a host that has lost its journal runs a harmless task again, and counts it", async () => {
+  it("of a host that lost its journal runs a harmless task again, and counts it", async () => {
     const { task, agent } = await running();
     agent.cut();
     const next = await connect();
@@ -302,7 +302,7 @@ describe("a reconnect", () => {
     expect((await row(task.id)).attempts).toBe(2);
   });
 
-  it("of a host that has lost its journal never runs a destructive task again", async () => {
+  it("of a host that lost its journal never runs a destructive task again", async () => {
     const { task, agent } = await running();
     await change(task.id, { type: "node.of_a_newer_hub" });
     agent.cut();
@@ -319,33 +319,33 @@ describe("a reply", () => {
     return row(task.id);
   };
 
-  it("that is not what the type says is no success", async () => {
+  it("that does not fit the task's type counts as a failure", async () => {
     const task = await replied({ ok: true, result: { anything: true } });
     expect(task).toMatchObject({ state: "failed", errorCode: "invalid_result", result: null });
   });
 
-  it("with an error that heals by itself queues the task again, later", async () => {
+  it("with a transient error queues the task again with a pause", async () => {
     const task = await replied({ ok: false, error: "handler_crashed", message: "oom" });
     expect(task).toMatchObject({ state: "queued", errorCode: "handler_crashed", errorMessage: "oom", attempts: 1 });
     expect(task.notBefore.getTime()).toBeGreaterThan(task.updatedAt.getTime());
   });
 
-  it("that a harmless task was interrupted queues it again", async () => {
+  it("that reports a harmless task as interrupted queues it again", async () => {
     expect(await replied({ ok: false, error: "interrupted", message: "reboot" })).toMatchObject({ state: "queued" });
   });
 
-  it("with such an error at the last attempt fails the task", async () => {
+  it("with a transient error at the last attempt fails the task", async () => {
     const task = await replied({ ok: false, error: "handler_crashed", message: "oom" }, { maxAttempts: 1 });
     expect(task).toMatchObject({ state: "failed", errorCode: "handler_crashed" });
   });
 
-  it("with an error that the type does not know fails the task", async () => {
+  it("with an unknown error fails the task", async () => {
     const task = await replied({ ok: false, error: "made_up", message: "?" });
     expect(task).toMatchObject({ state: "failed", errorCode: "made_up" });
   });
 
   it.each(["bad_signature", "replayed", "expired", "unsupported_task"] as const)(
-    "that the order is refused as %s fails the task and says why",
+    "that refuses the order as %s fails the task and says why",
     async (reason) => {
       const { agent, task, ref } = await offered();
       agent.send({ type: "task.rejected", ...ref, reason, message: "no" });
@@ -357,7 +357,7 @@ describe("a reply", () => {
 describe("a cancel", () => {
   const cancel = (id: TaskId) => rig.inTx((tx) => cancelTask(tx, id));
 
-  it("of a queued task takes effect at once; of one that is over it changes nothing", async () => {
+  it("of a queued task takes effect at once, and of a finished task changes nothing", async () => {
     const task = await enqueue();
     expect(await cancel(task.id)).toMatchObject({ state: "cancelled", errorCode: "cancelled" });
     expect(await cancel(task.id)).toBeNull();
@@ -366,7 +366,7 @@ describe("a cancel", () => {
     expect(agent.frames.some((frame) => frame.type === "task.offer")).toBe(false);
   });
 
-  it("of a running task is told to the agent, and no other task starts before that has ended", async () => {
+  it("of a running task is sent to the agent, and no other task starts before it has ended", async () => {
     const { agent, task, ref } = await running();
     const second = await enqueue();
     expect(await cancel(task.id)).toMatchObject({ state: "cancelling" });
@@ -377,14 +377,14 @@ describe("a cancel", () => {
     expect(await row(task.id)).toMatchObject({ state: "cancelled" });
   });
 
-  it("that comes too late leaves the result standing", async () => {
+  it("that comes too late leaves the result in place", async () => {
     const { agent, task, ref } = await running();
     await cancel(task.id);
     agent.send({ type: "task.result", ...ref, reply: DONE });
     expect(await inState(task.id, "succeeded")).toMatchObject({ result: RESULT });
   });
 
-  it("ends a task that would have been tried again", async () => {
+  it("ends a task that would have been retried", async () => {
     const { agent, task, ref } = await running({ maxAttempts: 1 });
     await cancel(task.id);
     agent.send({ type: "task.result", ...ref, reply: { ok: false, error: "interrupted", message: "stop" } });

@@ -1,4 +1,4 @@
-/** Verbs of a whole batch while others write the same rows, and what they leave free for everybody else. */
+/** Tests verbs of a whole batch while other transactions write the same rows, and that the verbs do not block others. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordDomainEvent } from "../../../hub/db/queries/domain-events.ts";
 import { lastSettled, listDomainEvents } from "../../../hub/db/queries/domain-events-list.ts";
@@ -27,7 +27,7 @@ describe("a verb of a batch", () => {
   const query = async (text: string, values: unknown[] = []) =>
     (await api.database.database.pool.query(text, values)).rows;
 
-  /** Ids of the hosts in the order in which a verb comes to them. */
+  /** The ids of the hosts are in the order in which a verb processes them. */
   async function createBatch(hosts: number): Promise<{ batchId: BatchId; ids: string[] }> {
     const nodes = Array.from({ length: hosts }, () => {
       made += 1;
@@ -52,7 +52,7 @@ describe("a verb of a batch", () => {
   const rowOf = async (id: string | undefined) =>
     (await query("select status, stage, compensation from workflows where id = $1", [id]))[0];
 
-  /** Asks for the verb while somebody else has the host's row, who then writes `change` and lets go of it. */
+  /** Runs the verb while another transaction holds the host's row. The other transaction writes `change` and commits. */
   async function inBetween<T>(id: string, verb: () => Promise<T>, change: (run: typeof query) => Promise<unknown>) {
     const other = await api.database.database.pool.connect();
     try {
@@ -75,7 +75,7 @@ describe("a verb of a batch", () => {
   const verb = (batchId: BatchId, name: "cancel" | "recover", body: object = {}) =>
     api.ask("POST", `/api/v1/admin/onboarding-batches/${batchId}/${name}`, { reason: ann.reason, ...body });
 
-  it("commits a few hosts at a time, and holds back nobody else's events while it waits for one of them", async () => {
+  it("commits a few hosts at a time, and delays no other events while it waits for a host's row", async () => {
     const hosts = 2 * HOSTS_AT_ONCE + 20;
     const { batchId, ids } = await createBatch(hosts);
     const { db, inTx } = api.database.database;
@@ -105,7 +105,7 @@ describe("a verb of a batch", () => {
     expect(audits).toEqual([{ details: { applied: hosts, skipped: 0 } }]);
   });
 
-  it("cancels what waits before what runs, so that no place becomes free for a host that is to be cancelled too", async () => {
+  it("cancels pending hosts before running ones, so that no pending host takes a freed place", async () => {
     const { batchId, ids } = await createBatch(4);
     const [first, , third] = ids;
     await query("update workflows set status = 'running', started_at = now() where id = any($1::uuid[])", [
@@ -122,7 +122,7 @@ describe("a verb of a batch", () => {
     for (const id of [first, third]) expect((await rowOf(id)).compensation).toMatchObject({ cause: "cancel" });
   });
 
-  it("leaves a host alone that failed before its turn, unless what failed is to be cancelled as well", async () => {
+  it("skips a host that failed before its turn, unless failed hosts are to be cancelled too", async () => {
     for (const failed of [false, true]) {
       const { batchId, ids } = await createBatch(2);
       const [, late = ""] = ids;
@@ -139,7 +139,7 @@ describe("a verb of a batch", () => {
     }
   });
 
-  it("takes a host up by the failure that it has when its turn comes, and not at all once it is no failure of those", async () => {
+  it("recovers a host by its failure at the host's turn, and skips it if it no longer has one", async () => {
     const { batchId, ids } = await createBatch(3);
     const [, changed = "", mended = ""] = ids;
     await fail(query, ids, "upstream_transient", "maas_timeout");
@@ -157,7 +157,7 @@ describe("a verb of a batch", () => {
     expect(body.results[2].skipped_because).toContain("running");
   });
 
-  it("takes up only the class that was asked for, by what the host has failed with when its turn comes", async () => {
+  it("recovers only hosts of the requested failure class, judged at each host's turn", async () => {
     const { batchId, ids } = await createBatch(2);
     const [, changed = ""] = ids;
     await fail(query, ids, "upstream_transient", "maas_timeout");
@@ -169,7 +169,7 @@ describe("a verb of a batch", () => {
     expect((await rowOf(changed)).status).toBe("failed_retryable");
   });
 
-  it("takes back all that it wrote of a host that refuses, and goes on with the others", async () => {
+  it("rolls back everything for a host that refuses, and continues with the others", async () => {
     const { batchId, ids } = await createBatch(3);
     const [, refusing = ""] = ids;
     const { inTx } = api.database.database;
@@ -194,7 +194,7 @@ describe("a verb of a batch", () => {
     expect((await cancelBatch(inTx, kindsOf(), batchId, { ...ann, failed: false })).applied).toBe(1);
   });
 
-  it("that broke off in the middle is finished by asking again", async () => {
+  it("that broke off in the middle is finished by a second request", async () => {
     const hosts = HOSTS_AT_ONCE + 5;
     const { batchId, ids } = await createBatch(hosts);
     await fail(query, ids, "upstream_transient", "maas_timeout");

@@ -17,10 +17,10 @@ import { until } from "../../support/until.ts";
 
 const HOSTS = 200;
 const AT_ONCE = 24;
-/** Boxes that batches take; behind them come those that MAAS knows and nobody asked for. */
+/** The batches use this number of boxes. Boxes with higher numbers belong to machines that are in MAAS but in no batch. */
 const IN_BATCHES = HOSTS + 20;
 const STRANGERS = 5;
-/** Of each kind so many hosts, spread by their number; the rest are well. */
+/** Each kind of fault hits this number of hosts. All other hosts are healthy. */
 const EACH = 8;
 type Fault = "commissioning" | "install" | "datasource once" | "datasource for good" | "bmc" | "no boot disk";
 const FAULTS: readonly Fault[] = [
@@ -32,7 +32,7 @@ const FAULTS: readonly Fault[] = [
   "no boot disk",
 ];
 
-/** Which fault the n-th host, counted from 1, suffers: a seeded shuffle, the same at every run. */
+/** Maps the numbers of the faulty hosts, from 1, to their faults. The shuffle is seeded, so each run has the same faults. */
 function faultsOfHosts(): Map<number, Fault> {
   let seed = 20_261_121;
   const random = () => {
@@ -55,7 +55,7 @@ describe("a batch of 200 hosts over night", () => {
   const hubs: WorkflowRunner[] = [];
   let playing = true;
   let played: Promise<void>;
-  /** Aborted with its error when an agent could not be played: no host ends after that, and whoever waits for one is told why. */
+  /** Aborts when the simulation of an agent fails. No host could end without its agent, so the waits for hosts stop with this error. */
   const agents = new AbortController();
   const faults = faultsOfHosts();
   const ann = { actor: "ann", role: "admin", reason: "the morning after" } as const;
@@ -74,7 +74,7 @@ describe("a batch of 200 hosts over night", () => {
     }
   }
 
-  /** The agents of those hosts that somebody waits for. */
+  /** Simulates the agents of hosts whose onboarding waits for them. */
   async function playAgents(): Promise<void> {
     while (playing) {
       const waiting = await db()
@@ -95,12 +95,12 @@ describe("a batch of 200 hosts over night", () => {
     }
   }
 
-  function suffer(n: number, fault: Fault): void {
+  function plantFault(n: number, fault: Fault): void {
     const { state } = rig.maas.sim.region;
     const box = state.hardware.find((one) => one.bmcAddress === bmcAddress(n));
     if (box === undefined) throw new Error(`no box ${n}`);
     const plan = { commission: [], deploy: [] } as (typeof state.plans)[string];
-    // What is broken stays so at each try: a hub that lost its lease between look and call may have had another one.
+    // A fault stays at each try, because a hub that lost its lease between look and call may cause another try.
     const always = <T>(outcome: T): T[] => Array.from({ length: 9 }, () => outcome);
     if (fault === "commissioning") plan.commission.push(...always("fail" as const));
     if (fault === "install") plan.deploy.push(...always("install_failure" as const));
@@ -111,7 +111,7 @@ describe("a batch of 200 hosts over night", () => {
     state.plans[`night-${n}`] = plan;
   }
 
-  /** What a technician mends before the morning's second try. */
+  /** Repairs the hardware, as a technician does before the second try in the morning. */
   function mend(): void {
     const { state } = rig.maas.sim.region;
     for (const [n] of faults) {
@@ -160,10 +160,10 @@ describe("a batch of 200 hosts over night", () => {
       { timeoutMs: 540_000, everyMs: 250, signal: agents.signal },
     );
 
-  it("ends with the right tally, its failures told apart, and no host in another's way; what was mended goes on", {
+  it("ends with the right counts and its failures grouped by code, and completes after repairs", {
     timeout: 600_000,
   }, async () => {
-    for (const [n, fault] of faults) suffer(n, fault);
+    for (const [n, fault] of faults) plantFault(n, fault);
     const untouched = strangers();
     expect(untouched).toHaveLength(STRANGERS);
     const { batch_id } = await startBatch(1, HOSTS, "night", "night");
@@ -208,7 +208,7 @@ describe("a batch of 200 hosts over night", () => {
     }
   });
 
-  /** By the database's own history: how many of the batch were ever admitted and not over at the same moment. */
+  /** Computes from the recorded times how many onboardings of the batch ran at the same moment. */
   async function expectLimitKept(batchId: string): Promise<void> {
     const { rows } = await rig.test.database.pool.query<{ most: number }>(
       `with moments as (
@@ -221,7 +221,7 @@ describe("a batch of 200 hosts over night", () => {
     expect(rows[0]?.most).toBeGreaterThan(AT_ONCE / 2);
   }
 
-  it("is cancelled as a whole: what runs is undone, what waits never begins, and a second click changes nothing", async () => {
+  it("is cancelled as a whole: running hosts are compensated, pending hosts never begin, a second click changes nothing", async () => {
     const { batch_id } = await startBatch(HOSTS + 1, 20, "cancelled", "cancelled");
     await until(
       "some of it to run",

@@ -9,7 +9,7 @@ import { nextVerbOf } from "../../properties/converge.ts";
 import { Driver } from "../../properties/drive.ts";
 import { type OnboardingRig, SKU, startOnboardingRig } from "../../support/onboarding-rig.ts";
 
-/** Which machine of MAAS an onboarding takes for its host, rule by rule of lifecycle 4.16. */
+/** Tests which machine in MAAS an onboarding takes for its host, rule by rule (lifecycle 4.16). */
 let rig: OnboardingRig;
 let driver: Driver;
 beforeEach(async () => {
@@ -24,19 +24,19 @@ const box = (n: number) => {
   if (found === undefined) throw new Error(`no box ${n}`);
   return found;
 };
-/** Somebody else's record of a machine in MAAS, commissioned by nobody. */
+/** Creates a machine in MAAS as another user would. The machine is not commissioned. */
 const record = async (hostname: string, bmc: string) =>
   (await rig.services.maas(rig.siteId)).createMachine({
     hostname,
     architecture: "amd64/generic",
     power: { address: bmc, user: SITE_BMC_USER, pass: new Secret(SITE_BMC_PASSWORD) },
   });
-/** The box boots from the network and MAAS makes a record of it by itself. */
+/** Boots the box from the network, so that MAAS creates a machine for it. */
 const enlist = async (n: number): Promise<string> => {
   const answer = await fetch(`${rig.maas.controlUrl}/hardware/${box(n).id}/enlist`, { method: "POST" });
   return ((await answer.json()) as { system_id: string }).system_id;
 };
-/** MAAS could not find out the BMC. */
+/** Sets the BMC address that MAAS knows of a machine, by default to none. */
 const forgetBmc = (systemId: string, bmc = ""): void => {
   const enlisted = machines().find((one) => one.systemId === systemId);
   if (enlisted === undefined) throw new Error(`no machine ${systemId}`);
@@ -59,7 +59,7 @@ async function onboard(n: number, fields: { pxe_mac?: string; profile?: ProfileI
 const systemIdOf = (row: { state: unknown }) => (row.state as { maas_system_id?: string }).maas_system_id;
 
 describe("the machine of an onboarding", () => {
-  it("is the one of its name", async () => {
+  it("is the machine with its name", async () => {
     const { systemId } = await record("host-1", "10.99.9.9");
     const known = machines().find((one) => one.systemId === systemId);
     if (known !== undefined) known.powerParameters["power_address"] = bmcAddress(1);
@@ -67,14 +67,14 @@ describe("the machine of an onboarding", () => {
     expect([systemIdOf(end), machines().length]).toEqual([systemId, 1]);
   });
 
-  it("else the one with its BMC, and gets its name", async () => {
+  it("is otherwise the machine with its BMC, which gets its name", async () => {
     const { systemId } = await record("some-other-name", bmcAddress(1));
     const { end } = await onboard(1);
     expect([systemIdOf(end), end.status]).toEqual([systemId, "completed"]);
     expect(machines().map((one) => one.hostname)).toEqual(["host-1"]);
   });
 
-  it("else the one with the MAC address that the request names", async () => {
+  it("is otherwise the machine with the MAC address of the request", async () => {
     const systemId = await enlist(1);
     forgetBmc(systemId);
     const mac = box(1).nics.find((nic) => nic.pxe)?.mac ?? "";
@@ -83,7 +83,7 @@ describe("the machine of an onboarding", () => {
     expect(machines()).toHaveLength(1);
   });
 
-  it("else a new one, and MAAS's other new machines are left alone", async () => {
+  it("is otherwise a new machine, and other new machines in MAAS are not touched", async () => {
     const other = await enlist(2);
     const { end } = await onboard(1);
     expect(end.status).toBe("completed");
@@ -91,7 +91,7 @@ describe("the machine of an onboarding", () => {
     expect(machines().find((one) => one.systemId === other)).toMatchObject({ status: 0 });
   });
 
-  it("is nobody's choice when two fit: it fails closed, names both, and goes on once one is gone", async () => {
+  it("is undecided if two machines fit: the onboarding fails, names both, and continues once one is gone", async () => {
     const byName = await record("host-1", "10.99.9.9");
     const byBmc = await record("some-other-name", bmcAddress(1));
     const { id, end } = await onboard(1);
@@ -114,7 +114,7 @@ describe("the machine of an onboarding", () => {
     expect([systemIdOf(after), after.status]).toEqual([byBmc.systemId, "completed"]);
   });
 
-  it("is nobody's choice when its name is that of a machine with another BMC: nothing of that one is touched", async () => {
+  it("is undecided if a machine with its name has another BMC, and that machine is not touched", async () => {
     const { systemId } = await record("host-1", bmcAddress(2));
     const { id, end } = await onboard(1);
     expect(end).toMatchObject({
@@ -128,14 +128,14 @@ describe("the machine of an onboarding", () => {
     const [other] = machines();
     if (other === undefined) throw new Error("the machine is gone");
     expect(other).toMatchObject({ status: 0, owner: null, powerParameters: { power_address: bmcAddress(2) } });
-    // The person says that it is this host, whose BMC has moved.
+    // A person decides that the machine is this host and corrects its BMC in MAAS.
     other.powerParameters["power_address"] = bmcAddress(1);
     await driver.verb(id, nextVerbOf(end));
     const after = await driver.drive(id);
     expect([systemIdOf(after), after.status]).toEqual([systemId, "completed"]);
   });
 
-  it("is no machine of its MAC address that MAAS reaches by another BMC", async () => {
+  it("is not a machine with its MAC address if MAAS knows that machine by another BMC", async () => {
     const other = await enlist(2);
     const mac = box(2).nics.find((nic) => nic.pxe)?.mac ?? "";
     const { end } = await onboard(1, { pxe_mac: mac });
@@ -144,14 +144,14 @@ describe("the machine of an onboarding", () => {
     expect(machines().find((one) => one.systemId === other)).toMatchObject({ status: 0, owner: null });
   });
 
-  it("is the one of its name where MAAS knows no BMC", async () => {
+  it("is the machine with its name if MAAS knows no BMC of it", async () => {
     const { systemId } = await record("host-1", bmcAddress(1));
     forgetBmc(systemId);
     const { end } = await onboard(1);
     expect([systemIdOf(end), end.status, machines().length]).toEqual([systemId, "completed", 1]);
   });
 
-  it("may be the sole new one of unknown BMC where the profile allows to claim it, and only there", async () => {
+  it("may be the only new machine without a known BMC, if the profile allows the claim", async () => {
     const sole = await enlist(1);
     forgetBmc(sole);
     const row = await onboard(1, { profile: await claiming() });
@@ -159,7 +159,7 @@ describe("the machine of an onboarding", () => {
     expect(machines()).toHaveLength(1);
   });
 
-  it("is never one that MAAS knows by another BMC: claiming it would take somebody else's host", async () => {
+  it("is never a new machine with another known BMC, because that would be another host", async () => {
     const other = await enlist(2);
     const { end } = await onboard(1, { profile: await claiming() });
     expect(end.status).toBe("completed");
@@ -168,7 +168,7 @@ describe("the machine of an onboarding", () => {
     expect(untouched).toMatchObject({ status: 0, owner: null, powerParameters: { power_address: bmcAddress(2) } });
   });
 
-  it("is not claimed while MAAS knows its BMC by a name only", async () => {
+  it("is not claimed if MAAS knows its BMC only by a DNS name", async () => {
     const sole = await enlist(1);
     forgetBmc(sole, "bmc-7.example.net");
     const { end } = await onboard(1, { profile: await claiming() });
@@ -177,7 +177,7 @@ describe("the machine of an onboarding", () => {
     expect(machines()).toHaveLength(1);
   });
 
-  it("is none of two new ones, even where one might be claimed", async () => {
+  it("is neither of two new machines, even if the profile allows a claim", async () => {
     const both = [await enlist(2), await enlist(3)];
     for (const systemId of both) forgetBmc(systemId);
     const { end } = await onboard(1, { profile: await claiming() });

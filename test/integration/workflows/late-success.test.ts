@@ -36,7 +36,7 @@ const reach = (id: WorkflowId, status: WorkflowStatus) =>
     return row?.status === status ? row : undefined;
   });
 
-/** An onboarding that has given up on its agent after half a second. */
+/** Starts an onboarding that gives up on its agent after one second. */
 async function giveUp() {
   boxes += 1;
   const profileId = await rig.addProfile(`impatient-${boxes}`, { require_hw_sync: false });
@@ -66,7 +66,7 @@ describe("an agent that enrolls after its onboarding has given up", () => {
     expect(audits).toMatchObject([{ actor: "muster", role: "system" }]);
   });
 
-  it("is taken up once by two hubs that look at the same moment", async () => {
+  it("is adopted once if several hubs look at the same moment", async () => {
     const { id } = await giveUp();
     await rig.playAgent(id);
     const taken = await Promise.all([adopt(), adopt(), adopt()]);
@@ -74,7 +74,7 @@ describe("an agent that enrolls after its onboarding has given up", () => {
     await reach(id, "reconciled");
   });
 
-  it("is left to the person who has frozen the onboarding, until that person takes it up", async () => {
+  it("is left alone while a person has frozen the onboarding, until that person adopts it", async () => {
     const { id } = await giveUp();
     const by = { workflowId: id, actor: "ann", role: "admin", reason: "hands off" };
     const verb = (which: "mark_manual_intervention" | "adopt") =>

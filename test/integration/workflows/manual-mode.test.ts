@@ -20,7 +20,7 @@ import { until } from "../../support/until.ts";
 
 const NODES = "/api/v1/admin/nodes";
 
-describe("a node of manual mode by API", () => {
+describe("a node of manual mode over the API", () => {
   let api: ApiHarness;
   let sku: string;
   beforeAll(async () => {
@@ -46,7 +46,7 @@ describe("a node of manual mode by API", () => {
         .where(eq(enrollmentTokens.tokenSha256, tokenHash(token)))
     )[0];
 
-  it("is made with a command that holds the hub's address, its CA and a token, and is kept nowhere", async () => {
+  it("is created with a command that contains the hub's address, its CA and a token, and the command is stored nowhere", async () => {
     const answer = await api.ask("POST", NODES, body("by-hand-1"));
     expect(answer.status).toBe(201);
     const { node_id, bootstrap_command } = answer.body as { node_id: string; bootstrap_command: string };
@@ -59,20 +59,20 @@ describe("a node of manual mode by API", () => {
     expect(JSON.stringify(await api.ask("GET", "/api/v1/admin/events"))).not.toContain(tokenOf(answer));
   });
 
-  it("takes no Idempotency-Key, since its answer could not be repeated without being kept", async () => {
+  it("cannot be created with an Idempotency-Key, because its answer is not stored", async () => {
     const answer = await api.ask("POST", NODES, body("by-hand-2"), { "idempotency-key": "k1" });
     expect(answer.body).toMatchObject({ code: "validation_failed" });
     expect(await api.database.database.db.select().from(idempotencyKeys)).toEqual([]);
   });
 
-  it("has a name of its own, also when two ask at once", async () => {
+  it("has a unique name, even if two requests come at once", async () => {
     const both = await Promise.all([1, 2].map(() => api.ask("POST", NODES, body("by-hand-3"))));
     expect(both.map((one) => one.status).toSorted()).toEqual([201, 409]);
     const refused = both.find((one) => one.status === 409);
     expect(refused?.body).toMatchObject({ code: "conflict" });
   });
 
-  it("gets another command, which voids the one before", async () => {
+  it("gets another command, which revokes the earlier one", async () => {
     const first = await api.ask("POST", NODES, body("by-hand-4"));
     const { node_id } = first.body as { node_id: string };
     const second = await api.ask("POST", `${NODES}/${node_id}/bootstrap-command`, { token_ttl_seconds: 600 });
@@ -81,7 +81,7 @@ describe("a node of manual mode by API", () => {
     expect(await rowOf(tokenOf(second))).toMatchObject({ generation: 2, revokedAt: null });
   });
 
-  it("is refused for a SKU or site that there is not, for another mode, and for a node in service", async () => {
+  it("is refused for an unknown SKU or site, for another mode, and for a node in service", async () => {
     expect(await api.ask("POST", NODES, body("x1", { sku_id: "none" }))).toMatchObject({ status: 404 });
     expect(await api.ask("POST", NODES, body("x2", { site_id: randomUUID() }))).toMatchObject({ status: 404 });
     expect(await api.ask("POST", NODES, body("x3", { onboarding_mode: "maas" }))).toMatchObject({ status: 400 });
@@ -155,7 +155,7 @@ describe("a host of manual mode", () => {
     );
   }
 
-  it("fetches its script with its token, and with no other", async () => {
+  it("downloads its script with its own token only", async () => {
     const { id, token } = await issued();
     const fetchAs = (authorization: string) =>
       rig.ask("GET", "/internal/v1/bootstrap-script", { headers: { authorization } });
@@ -170,7 +170,7 @@ describe("a host of manual mode", () => {
     });
   });
 
-  /** The command as root types it, but for the script's place, with the hub of this rig. */
+  /** Runs the command as root would, except that the script is stored in a test folder and the hub is the rig's. */
   async function runCommand(hub: { port: number }, token: string, env: Record<string, string> = {}) {
     const folder = mkdtempSync(join(tmpdir(), "muster-bootstrap-command-"));
     try {
@@ -183,7 +183,7 @@ describe("a host of manual mode", () => {
     }
   }
 
-  it("runs its command without showing the token to others, while curl asks and while the script runs", async () => {
+  it("runs its command without showing the token in the process list, during curl and during the script", async () => {
     const tools = mkdtempSync(join(tmpdir(), "muster-curl-"));
     try {
       const everybody = "for one in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$one; echo; done 2>/dev/null";
@@ -201,7 +201,7 @@ describe("a host of manual mode", () => {
     }
   });
 
-  it("is told by its command what the hub refused, and that curl is missing", async () => {
+  it("shows in its command's output what the hub refused, or that curl is missing", async () => {
     const refused = await runCommand(rig.listener, "x".repeat(43));
     expect(refused).toMatchObject({ exitCode: 1, output: expect.stringContaining("token_unknown") });
     const tools = mkdtempSync(join(tmpdir(), "muster-no-curl-"));
@@ -217,7 +217,7 @@ describe("a host of manual mode", () => {
     }
   });
 
-  it("is told to ask for another command once its token has expired, which nobody renews", async () => {
+  it("is told to get another command when its token has expired", async () => {
     const { id, token } = await issued();
     await rig.db
       .update(enrollmentTokens)
@@ -227,7 +227,7 @@ describe("a host of manual mode", () => {
     expect(answer).toMatchObject({ code: "token_expired", text: expect.stringContaining("new bootstrap command") });
   });
 
-  it("is enrolling once enrolled, and active once its agent is healthy and its bootstrap has ended", async () => {
+  it("is enrolling after enrollment, and active once its agent is healthy and its bootstrap has ended", async () => {
     const { id, agent } = await enrolled();
     await tell(agent, condition("agent.healthy", "False"));
     expect(await statusOf(id)).toBe("enrolling");
@@ -238,7 +238,7 @@ describe("a host of manual mode", () => {
     agent.cut();
   });
 
-  it("is not made active by the word of an earlier provisioning, nor is a node of MAAS", async () => {
+  it("is not made active by a report of an earlier generation, and a node of mode maas by no report at all", async () => {
     const { id, agent } = await enrolled();
     await rig.db.update(nodes).set({ generation: 2 }).where(eq(nodes.id, id));
     await tell(agent, condition("agent.healthy", "True"));

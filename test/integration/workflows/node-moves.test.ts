@@ -33,7 +33,7 @@ const made = async () => (await inTx((tx) => createNode(tx, newNode()))).node;
 const activate = { from: "enrolling", to: "active", owner: "onboarding" } as const;
 
 describe("a node's record", () => {
-  it("is made once per id, in the state of its mode", async () => {
+  it("is created once per id, in the first status of its mode", async () => {
     const input = newNode();
     const first = await inTx((tx) => createNode(tx, input));
     expect(first).toMatchObject({ created: true, node: { status: "enrolling", generation: 0 } });
@@ -43,7 +43,7 @@ describe("a node's record", () => {
     expect(manual.node.status).toBe("bootstrap_issued");
   });
 
-  it("is made once when two ask at the same time", async () => {
+  it("is created once if two transactions create it at the same time", async () => {
     const input = newNode();
     const both = await Promise.all([1, 2].map(() => inTx((tx) => createNode(tx, input))));
     expect(both.map((one) => one.created).sort()).toEqual([false, true]);
@@ -64,7 +64,7 @@ describe("a move", () => {
     expect(events[0]?.data).toMatchObject({ node_id: id, from: "enrolling", to: "active" });
   });
 
-  it("of a node that somebody else moved first writes nothing and says what it is", async () => {
+  it("of a node that another transaction moved first writes nothing and returns the actual status", async () => {
     const { id } = await made();
     const results = await Promise.all([1, 2, 3].map(() => inTx((tx) => moveNode(tx, id, activate, "up"))));
     expect(results.filter((result) => result.moved)).toHaveLength(1);
@@ -76,12 +76,12 @@ describe("a move", () => {
     expect(history.filter((event) => event.type === "status_changed")).toHaveLength(1);
   });
 
-  it("of a node that is not there says so", async () => {
+  it("of an unknown node returns no status", async () => {
     const id = NodeId.parse(randomUUID());
     expect(await inTx((tx) => moveNode(tx, id, activate, "up"))).toEqual({ moved: false, actual: null });
   });
 
-  it("into draining keeps its operation, and the database takes none without (decision N3)", async () => {
+  it("into draining stores its operation, and the database refuses a draining node without one (decision N3)", async () => {
     const { id } = await made();
     const operationId = randomUUID();
     await inTx(async (tx) => {
@@ -113,7 +113,7 @@ describe("an enrollment token", () => {
   const tokensOf = (nodeId: NodeId) =>
     database.database.db.select().from(enrollmentTokens).where(eq(enrollmentTokens.nodeId, nodeId));
 
-  it("is 32 random bytes of which only the hash is kept, and sets the node's generation", async () => {
+  it("is 32 random bytes, stored only as a hash, and sets the node's generation", async () => {
     const { id } = await made();
     const { token, expiresAt } = await issue(id, 3);
     expect(Buffer.from(token.reveal(), "base64url")).toHaveLength(32);
@@ -125,7 +125,7 @@ describe("an enrollment token", () => {
     expect(node?.generation).toBe(3);
   });
 
-  it("replaces those that were not used, and can be revoked", async () => {
+  it("replaces unused tokens of its node, and can be revoked", async () => {
     const { id } = await made();
     await issue(id);
     await issue(id);

@@ -23,7 +23,7 @@ import { addActiveNode, addMachine } from "../../support/site-nodes.ts";
 const NODES = "/api/v1/admin/nodes";
 const REASON = { reason: "a fan is loud" };
 
-describe("a person's word on a node by API", () => {
+describe("an operator's decisions about a node over the API", () => {
   let api: ApiHarness;
   let siteId: SiteId;
   beforeAll(async () => {
@@ -38,7 +38,7 @@ describe("a person's word on a node by API", () => {
     api.ask("POST", `${NODES}/${id}/${what}`, body, headers);
   const node = async (id: NodeId) => (await api.ask("GET", `${NODES}/${id}`)).body;
 
-  /** An active node with an identity; `machine`: what MAAS says of its machine. */
+  /** Creates an active node with a certificate. `machine` is the status of the node's machine in MAAS, or null for a node without a machine. */
   const active = (hostname: string, machine: number | null = null): Promise<NodeId> =>
     inTx(async (tx) => {
       const id = await addActiveNode(tx, { siteId, hostname });
@@ -77,7 +77,7 @@ describe("a person's word on a node by API", () => {
     ).map(({ data }) => data);
 
   describe("quarantine", () => {
-    it("takes a node out of service once, audited and told", async () => {
+    it("takes a node out of service once, with an audit row and an event", async () => {
       const id = await active("q-1");
       const key = { "idempotency-key": randomUUID() };
       for (let times = 0; times < 2; times += 1)
@@ -106,13 +106,13 @@ describe("a person's word on a node by API", () => {
       expect(audits[0]).toMatchObject({ reason: REASON.reason, details: { prior: { status: "active" } } });
     });
 
-    it("makes the system's quarantine a person's: the system lifts it no more (decision N4)", async () => {
+    it("takes over a quarantine by the system, which the system then no longer lifts (decision N4)", async () => {
       const id = await quarantinedBySystem("q-2");
       expect((await ask(id, "quarantine")).status).toBe(200);
       expect((await bindingOf(id))?.quarantinedAt).toBeNull();
     });
 
-    it("is refused with what to do instead", async () => {
+    it("is refused with advice what to do instead", async () => {
       const draining = await active("q-3");
       await ask(draining, "drain");
       expect((await ask(draining, "quarantine")).problem.code).toBe("operation_exists");
@@ -126,7 +126,7 @@ describe("a person's word on a node by API", () => {
   });
 
   describe("the end of a quarantine", () => {
-    it("is a person's to say, whoever quarantined the node", async () => {
+    it("is up to a person, whoever quarantined the node", async () => {
       const [own, systems] = [await active("l-1", 6), await quarantinedBySystem("l-2")];
       await ask(own, "quarantine");
       for (const id of [own, systems]) {
@@ -136,7 +136,7 @@ describe("a person's word on a node by API", () => {
       }
     });
 
-    it("is refused for a machine that MAAS says is something else, a void identity, and a node of no quarantine", async () => {
+    it("is refused if the machine is not deployed, the identity is void, or the node is not quarantined", async () => {
       const elsewhere = await quarantinedBySystem("l-3", 4);
       expect((await ask(elsewhere, "lift-quarantine")).problem.detail).toContain("is 'status 4' in MAAS");
       const barred = await active("l-4");
@@ -148,7 +148,7 @@ describe("a person's word on a node by API", () => {
   });
 
   describe("a cordon", () => {
-    it("keeps work off with its reason and owner until a person lifts it, and says each change once", async () => {
+    it("keeps work off with its reason and owner until a person lifts it, and reports each change once", async () => {
       const id = await active("c-1");
       for (let times = 0; times < 2; times += 1) await ask(id, "cordon");
       const shown = await node(id);
@@ -165,7 +165,7 @@ describe("a person's word on a node by API", () => {
       ]);
     });
 
-    it("of a person outlives an operation's; one of an operation's is that operation's to lift (decision N1)", async () => {
+    it("by a person outlives one by an operation, which only the operation lifts (decision N1)", async () => {
       const [both, operations] = [await retired("c-2"), await retired("c-3")];
       expect((await ask(operations, "uncordon")).problem.detail).toContain("activate the node once it is retired");
       expect((await ask(both, "cordon")).status).toBe(200);
@@ -177,7 +177,7 @@ describe("a person's word on a node by API", () => {
     });
   });
 
-  it("a node that was deleted is listed where it is asked for, and nowhere else", async () => {
+  it("a deleted node is listed only on request", async () => {
     const [there, gone] = [await active("d-1"), await retired("d-2")];
     await inTx(async (tx) => {
       const operationId = randomUUID();
@@ -195,7 +195,7 @@ describe("a person's word on a node by API", () => {
     expect(await node(gone)).toMatchObject({ id: gone, status: "deleted" });
   });
 
-  it("a remove says which machine it leaves deployed, unless nothing is deployed there", async () => {
+  it("a remove names the machine that it leaves deployed, if one is deployed", async () => {
     const [left, bare, released] = [await retired("r-1", 6), await retired("r-2"), await retired("r-3", 6)];
     const [byOthers, deleted] = [await retired("r-4", 4), await retired("r-5", 6)];
     await db().update(maasMachines).set({ absent: true }).where(eq(maasMachines.systemId, "r-5"));
@@ -221,7 +221,7 @@ describe("a person's word on a node by API", () => {
     for (const id of [bare, byOthers, deleted]) expect(await warning(id)).toBeNull();
   });
 
-  it("a host that never came: its node is removed, its command is void, and it cannot be activated", async () => {
+  it("a node whose host never came is removed, its command is revoked, and it cannot be activated", async () => {
     const [sku] = await db().select().from(skus);
     const made = await api.ask("POST", NODES, {
       onboarding_mode: "manual",

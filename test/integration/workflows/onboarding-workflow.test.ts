@@ -20,7 +20,7 @@ import { type OnboardingRig, SKU, startOnboardingRig } from "../../support/onboa
 import { startRigWatcher, startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
-/** Real PostgreSQL, the real runner and watcher, a simulated region over HTTP; only the hosts' agents are doubles. */
+/** Uses a real PostgreSQL, the real runner and watcher, and a simulated region over HTTP. Only the agents of the hosts are simulated. */
 let rig: OnboardingRig;
 let watcher: Watcher;
 let runners: WorkflowRunner[] = [];
@@ -77,14 +77,16 @@ const machineOf = async (id: WorkflowId) =>
     const systemId = (await readOnboarding(db(), id))?.maas_system_id;
     return typeof systemId === "string" ? rig.maas.sim.region.findMachine(systemId) : undefined;
   });
-/** What becomes of a host that MAAS does not know yet. Before any hub runs: one may commission it at once. */
+/**
+ * Plans the outcomes for a host that MAAS does not know yet. The plan must exist before a hub runs, because a hub may commission the host at once.
+ */
 const plan = (hostname: string, what: Plan): void => {
   rig.maas.sim.region.state.plans[hostname] = what;
 };
 const counters = (systemId: string) => rig.maas.sim.region.state.counters[systemId];
 
 describe("an onboarding", () => {
-  it("ends active, with its story, its domain events and nothing held any more", async () => {
+  it("makes the node active, with its events, and holds no subject any more", async () => {
     hub();
     const { id, nodeId } = await onboard();
     const end = await ended(id, "completed");
@@ -99,7 +101,7 @@ describe("an onboarding", () => {
     expect(await db().select().from(workflowSubjects).where(eq(workflowSubjects.workflowId, id))).toEqual([]);
   });
 
-  it("keeps no secret in any row", async () => {
+  it("stores no secret in any row", async () => {
     hub();
     const { id } = await onboard();
     await ended(id, "completed");
@@ -111,7 +113,7 @@ describe("an onboarding", () => {
     for (const secret of [SITE_BMC_PASSWORD, token, "correct horse"]) expect(rows).not.toContain(secret);
   });
 
-  it("deploys once more, with a token and generation of its own, after a datasource failure", async () => {
+  it("deploys again with a new token and generation after a datasource failure", async () => {
     const { id, nodeId, hostname } = await onboard();
     plan(hostname, { commission: [], deploy: ["datasource_failure"] });
     hub();
@@ -139,7 +141,7 @@ describe("an onboarding", () => {
     expect(counters(machine.systemId)).toMatchObject({ deploy: 2, release: 2 });
   });
 
-  it("releases a failed install to Ready, says why, and reruns to the end", async () => {
+  it("releases a failed install to Ready, says why, and completes after a rerun", async () => {
     const { id, hostname } = await onboard();
     plan(hostname, { commission: [], deploy: ["install_failure"] });
     hub();
@@ -153,7 +155,7 @@ describe("an onboarding", () => {
     expect(counters(machine.systemId)).toMatchObject({ commission: 1, deploy: 2, release: 1 });
   });
 
-  it("leaves a failed commissioning to a person, then resumes", async () => {
+  it("stops after a failed commissioning, and completes after a resume", async () => {
     const { id, hostname } = await onboard();
     plan(hostname, { commission: ["fail"], deploy: [] });
     hub();
@@ -165,7 +167,7 @@ describe("an onboarding", () => {
     expect(counters(machine.systemId)).toMatchObject({ commission: 2, deploy: 1 });
   });
 
-  it("rides out a MAAS that answers 503 and loses answers after it acted", async () => {
+  it("survives 503 answers and answers that are lost after MAAS acted", async () => {
     const faults = rig.maas.sim.faults;
     faults.add({ match: { op: "commission" }, kind: "status", code: 503, times: 1 });
     faults.add({ match: { op: "deploy" }, kind: "truncated_body", times: 1 });
@@ -177,7 +179,7 @@ describe("an onboarding", () => {
     expect(counters(end.maas_system_id ?? "")).toMatchObject({ commission: 1, deploy: 1, release: 0 });
   });
 
-  it("stops at a machine that somebody deleted, with the ambiguity named", async () => {
+  it("fails as machine_vanished when somebody deleted the machine", async () => {
     const { id } = await onboard();
     alive.delete(id);
     hub();
@@ -187,7 +189,7 @@ describe("an onboarding", () => {
     expect(end).toMatchObject({ failure_class: "state_ambiguity", error_code: "machine_vanished" });
   });
 
-  it("is cancelled in the middle of a deploy and gives the machine back", async () => {
+  it("gives the machine back when it is cancelled during a deploy", async () => {
     hub();
     const { id } = await onboard();
     await until(
@@ -204,7 +206,7 @@ describe("an onboarding", () => {
 });
 
 describe("a deploy call that MAAS has not answered yet", () => {
-  /** An onboarding whose deploy call has reached MAAS, which carries it out only when it is told to. */
+  /** Starts an onboarding and waits until its deploy call has reached MAAS. MAAS carries the call out only when the test calls `carryOut`. */
   async function deployHeld() {
     const { promise: held, resolve: carryOut } = Promise.withResolvers<void>();
     rig.maas.sim.faults.add({ match: { op: "deploy" }, kind: "held", held, times: 1 });
@@ -216,12 +218,12 @@ describe("a deploy call that MAAS has not answered yet", () => {
     return { id, nodeId, machine: await machineOf(id), carryOut };
   }
 
-  it("is over before restart_clean undoes it, so the host is deployed once more and with the newest token", async () => {
+  it("ends before restart_clean compensates it, so the host is deployed once more with the newest token", async () => {
     const { id, nodeId, machine, carryOut } = await deployHeld();
     for (const _click of [1, 2]) expect((await verb(id, "restart_clean")).status).toBe("running");
     expect(await readOnboarding(db(), id)).toMatchObject({ pending_verb: "restart_clean" });
     expect(machine).toMatchObject({ status: 4, owner: null });
-    // On a busy machine its agent would have enrolled by then, and the node would be kept.
+    // The test stops the host's agent. On a busy machine the agent could otherwise enroll, and the hub would keep the node.
     alive.delete(id);
     carryOut();
     await until("the deploy to be taken back", () =>
@@ -230,13 +232,13 @@ describe("a deploy call that MAAS has not answered yet", () => {
     alive.add(id);
     const end = await ended(id, "completed", "failed_manual_intervention");
     expect(end, end.error_message ?? "").toMatchObject({ status: "completed", pending_verb: null });
-    // Aborted before that where MAAS was not done with it.
+    // The hub took the first deploy back by one release. If that deploy was still running, the hub aborted it before.
     expect(counters(machine.systemId)).toMatchObject({ deploy: 2, release: 1 });
     const [node] = await db().select().from(nodes).where(eq(nodes.id, nodeId));
     expect(node).toMatchObject({ status: "active", generation: 1 });
   });
 
-  it("is over before a freeze takes hold, so a resume finds the deploy for its own", async () => {
+  it("ends before a freeze takes effect, so a resume recognizes the deploy as its own", async () => {
     const { id, machine, carryOut } = await deployHeld();
     await verb(id, "mark_manual_intervention");
     carryOut();
@@ -248,9 +250,9 @@ describe("a deploy call that MAAS has not answered yet", () => {
     expect(counters(machine.systemId)).toMatchObject({ deploy: 1, release: 0 });
   });
 
-  it("is waited for when the hub that made it is gone", async () => {
+  it("is awaited after the hub that made it is gone", async () => {
     const { id, machine, carryOut } = await deployHeld();
-    // The hub stops without an answer; the call is still on its way in MAAS.
+    // The hub stops without an answer, while MAAS still processes the call.
     await Promise.all(runners.map((runner) => runner.close()));
     await verb(id, "restart_clean");
     hub();
@@ -262,19 +264,19 @@ describe("a deploy call that MAAS has not answered yet", () => {
     carryOut();
     const end = await ended(id, "completed", "failed_manual_intervention");
     expect(end.status, end.error_message ?? "").toBe("completed");
-    // Aborted before that where MAAS was not done with it.
+    // The hub took the first deploy back by one release. If that deploy was still running, the hub aborted it before.
     expect(counters(machine.systemId)).toMatchObject({ deploy: 2, release: 1 });
   });
 });
 
 describe("a batch", () => {
-  it("runs at most batch_max_parallel at once over two hubs, and one failure blocks no other", async () => {
+  it("runs at most batch_max_parallel hosts at once over two hubs, and one failure blocks no other host", async () => {
     const profileId = await rig.addProfile("narrow", { batch_max_parallel: 2, deploy_max_parallel: 1 });
     const hosts = Array.from({ length: 6 }, () => ++boxes).map((n) => ({
       hostname: `host-${n}`,
       ipmi_ip: bmcAddress(n),
     }));
-    // A BMC that nobody can reach: the hardware of the last host.
+    // The BMC of the last host is unreachable.
     const dead = rig.maas.sim.region.state.hardware.find((box) => box.bmcAddress === hosts.at(-1)?.ipmi_ip);
     if (dead !== undefined) dead.bmcReachable = false;
     const request = { site_id: rig.siteId, profile_id: profileId, sku_id: SKU, nodes: hosts };
@@ -314,7 +316,7 @@ describe("a batch", () => {
     expect(new Set([...first, ...rest].map(({ onboarding }) => onboarding.onboarding_id)).size).toBe(6);
   });
 
-  it("is refused whole when one host is taken, naming each row and the holder", async () => {
+  it("is refused as a whole if one host is taken, with each such row and the other onboarding", async () => {
     const { id, hostname } = await onboard();
     const free = { hostname: "host-free", ipmi_ip: "10.99.0.1" };
     const nodesOfBatch = [free, { hostname, ipmi_ip: "10.99.0.2" }];
@@ -343,7 +345,7 @@ describe("a request", () => {
   const start = (fields: Partial<ReturnType<typeof request>>) =>
     rig.services.inTx((tx) => startOnboarding(tx, { request: { ...request(), ...fields }, requestedBy: "ann" }));
 
-  it("is refused for what it names wrongly, with the field", async () => {
+  it("is refused for an unknown SKU, site or profile, with the field", async () => {
     await expect(start({ sku_id: "unknown" })).rejects.toMatchObject({
       code: "sku_unknown",
       errors: [{ pointer: "/sku_id" }],
@@ -358,7 +360,7 @@ describe("a request", () => {
     });
   });
 
-  it("is refused for a host that is in service already", async () => {
+  it("is refused for a host that is already in service", async () => {
     hub();
     const { id, hostname, nodeId } = await onboard();
     await ended(id, "completed");

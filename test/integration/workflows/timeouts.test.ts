@@ -17,8 +17,8 @@ import { startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * Every time-out of a profile (lifecycle 4.14), fired by its own clock: set to seconds, on a running engine, against a region where what is
- * waited for does not come. docs/timeouts.md holds the same table.
+ * Every timeout of a profile (lifecycle 4.14) fires by its own clock. The test sets each timeout to a few seconds. The engine is real, and the
+ * awaited event never comes. The file docs/timeouts.md has the same table.
  */
 interface Case {
   readonly knob: keyof ProfileCreate;
@@ -26,23 +26,23 @@ interface Case {
   readonly what: string;
   readonly ends: readonly [cls: string, code: string, status: string, verb: string];
   readonly profile?: Partial<ProfileCreate>;
-  /** What becomes of the machine in MAAS. */
+  /** The simulated region gives the machine these outcomes. */
   readonly plan?: Plan;
   readonly seconds?: number;
-  /** Called again and again while the onboarding runs. */
+  /** The test calls `keep` repeatedly while the workflow runs. */
   readonly keep?: (
     rig: OnboardingRig,
     id: WorkflowId,
     row: WorkflowRow,
     machine: Machine | undefined,
   ) => Promise<void> | void;
-  /** The wait is one of releasing the machine of a retired node, which is made to be like this. */
+  /** Marks a case that releases the machine of a retired node, and prepares that machine. */
   readonly released?: (rig: OnboardingRig, host: RetiredHost) => void;
-  /** Every request to MAAS that fits fails from the moment that the stage is entered; such cases run alone. */
+  /** Makes every matching request to MAAS fail from the start. The test runs such cases alone. */
   readonly away?: { readonly path: string };
 }
 const FIRES_AFTER_SECONDS = 2;
-/** Where the same knob is also that of a stage that has work to do, which a busy machine must have the time for. */
+/** This longer timeout is for settings that also limit a stage with real work, which takes time on a busy machine. */
 const AFTER_WORK_SECONDS = 15;
 
 const agent = (rig: OnboardingRig, id: WorkflowId) => rig.playAgent(id);
@@ -109,7 +109,7 @@ const CASES: readonly Case[] = [
     keep: async (rig, id, row, machine) => {
       const { last_sync_at_deploy: at } = row.state as { last_sync_at_deploy?: string | null };
       if (machine === undefined || typeof at !== "string") return;
-      // Whatever the agent does, no sync reaches MAAS.
+      // No sync reaches MAAS, whatever the agent does.
       Object.defineProperty(machine, "lastSync", {
         get: () => Date.parse(at),
         set: () => undefined,
@@ -130,7 +130,7 @@ const CASES: readonly Case[] = [
     stage: "release_maas_node",
     what: "MAAS does not finish the release",
     ends: ["upstream_transient", "release_timeout", "failed_manual_intervention", "resume"],
-    // MAAS has no clock of its own on an erase (decision M7).
+    // MAAS itself has no timeout for an erase (decision M7).
     released: (rig, { machine }) => rig.maas.sim.region.forceStatus(machine, STATUS.disk_erasing),
   },
   {
@@ -153,11 +153,11 @@ const CASES: readonly Case[] = [
 ];
 
 const defaults = ProfileCreate.parse({ name: "x" });
-/** As docs/timeouts.md has it. */
+/** Returns the row of the case in the table of docs/timeouts.md. */
 const rowOf = ({ knob, stage, what, ends: [cls, code, status, verb] }: Case): string =>
   `| \`${knob}\` | ${defaults[knob]} | \`${stage}\` | ${what} | \`${cls}/${code}\` | \`${status}\` | ${verb} |`;
 
-describe("the time-outs of a profile", () => {
+describe("the timeouts of a profile", () => {
   let rig: OnboardingRig;
   let runner: WorkflowRunner;
   let boxes = 0;
@@ -170,7 +170,7 @@ describe("the time-outs of a profile", () => {
     await rig?.close();
   });
 
-  it("are all here, and docs/timeouts.md says of each what this suite proves", () => {
+  it("are all covered, and docs/timeouts.md agrees with each case", () => {
     const knobs = Object.keys(ProfileCreate.shape).filter((key) => key.endsWith("_timeout_seconds"));
     expect([...new Set(CASES.map((one) => one.knob))].toSorted()).toEqual(knobs.toSorted());
     const page = readFileSync(new URL("../../../docs/timeouts.md", import.meta.url), "utf8");
@@ -227,7 +227,7 @@ describe("the time-outs of a profile", () => {
 
   it.each(CASES.filter((one) => one.away !== undefined))("$knob: $what", fire);
 
-  it("that wait for a host or its machine fire each by its own", async () => {
+  it("that wait for a host or its machine each fire by their own clock", async () => {
     await Promise.all(CASES.filter((one) => one.away === undefined).map(fire));
   });
 });

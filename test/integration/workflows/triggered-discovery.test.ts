@@ -17,7 +17,10 @@ import { type OnboardingRig, SKU, startOnboardingRig } from "../../support/onboa
 import { insertSite } from "../../support/site.ts";
 import { until } from "../../support/until.ts";
 
-/** What a site's MAAS will not create, the hub boots from the network by its BMC, and claims what appears (lifecycle 4.3, 4.16). */
+/**
+ * If MAAS refuses to create a machine, the hub boots the host from the network by its BMC. The hub claims the machine that appears (lifecycle 4.3,
+ * 4.16).
+ */
 const BMC = "127.0.0.1";
 const STAGE = "create_or_find_in_maas";
 const REFUSES = {
@@ -57,7 +60,7 @@ const box = (n: number) => {
   if (found === undefined) throw new Error(`no box ${n}`);
   return found;
 };
-/** The box's BMC as the region will know it: the simulated region reaches it by the login that the site has. */
+/** Gives the box the BMC login of the site, so that the simulated region can reach its BMC. */
 const sameLogin = (n: number): void => {
   box(n).bmcUser = REDFISH_USER;
   box(n).bmcPass = REDFISH_PASS;
@@ -96,14 +99,14 @@ interface Facts {
   discovery_power?: { off_seen: boolean; booted_at: string | null } | null;
 }
 const factsOf = (row: { state: unknown }) => row.state as Facts;
-/** Looks until the row is as it should be, or its end says that it never will. */
+/** Looks until `is` accepts the row. Throws if the workflow ends first. */
 async function driveUntil(id: WorkflowId, is: (row: WorkflowRow) => boolean): Promise<WorkflowRow> {
   const row = await driver.drive(id, (one) => (is(one) ? null : plainly));
   if (!is(row)) throw new Error(`it ended before: ${row.failureCode} ${row.failureMessage}`);
   return row;
 }
 const isBooted = (row: WorkflowRow): boolean => (factsOf(row).discovery_power?.booted_at ?? null) !== null;
-/** So much later, by the database's clock: what the row says of times is so much further back. */
+/** Simulates that time has passed: moves all times in the row into the past. */
 async function passSeconds(id: WorkflowId, seconds: number): Promise<void> {
   const state = JSON.parse(JSON.stringify((await rowOf(id)).state)) as Facts;
   const earlier = (at: string): string => new Date(Date.parse(at) - seconds * 1000).toISOString();
@@ -125,8 +128,8 @@ async function passSeconds(id: WorkflowId, seconds: number): Promise<void> {
 }
 const cycles = () => redfish.calls.filter((call) => call.includes('"ForceOff"')).length;
 
-describe("a host that MAAS will not create", () => {
-  it("is power-cycled once into a network boot by its BMC, and onboarded as the machine that it becomes", async () => {
+describe("a host whose machine MAAS refuses to create", () => {
+  it("is power-cycled once into a network boot, and onboarded as the machine that appears", async () => {
     sameLogin(1);
     const appeared: Promise<string>[] = [];
     redfish.onBoot = (from) => {
@@ -142,7 +145,7 @@ describe("a host that MAAS will not create", () => {
     expect(story).toContain(`${STAGE} returned: MAAS refuses to create the machine`);
   });
 
-  it("is claimed as the one new machine where MAAS does not know its BMC, once MAAS had time to find it out", async () => {
+  it("is claimed as the only new machine once MAAS has had time to find out its BMC", async () => {
     const before = await enlist(2, "");
     const id = await start(1);
     await driveUntil(id, isBooted);
@@ -155,7 +158,7 @@ describe("a host that MAAS will not create", () => {
     expect(machines().find((one) => one.systemId === before)).toMatchObject({ status: 0, owner: null });
   });
 
-  it("is nobody's choice where two machines appear, and is found once MAAS knows which has its BMC", async () => {
+  it("is undecided if two machines appear, and found once MAAS knows which one has its BMC", async () => {
     const id = await start(1);
     await driveUntil(id, isBooted);
     const both = [await enlist(1, ""), await enlist(2, "")];
@@ -171,10 +174,10 @@ describe("a host that MAAS will not create", () => {
     expect([factsOf(await rowOf(id)).maas_system_id, cycles()]).toEqual([both[0], 1]);
   });
 
-  it("leaves a new machine alone that may be another host's which is looked for as well", async () => {
+  it("does not claim a new machine that may belong to another awaited host", async () => {
     const id = await start(1);
     await driveUntil(id, isBooted);
-    // Another BMC, which does not answer: what that host would become may come later.
+    // The other host's BMC does not answer, so its machine may still appear later.
     const other = await start(2, "127.0.0.9");
     await driveUntil(other, (row) => factsOf(row).discovery !== undefined);
     await enlist(1, "");
@@ -187,7 +190,7 @@ describe("a host that MAAS will not create", () => {
 });
 
 describe("a host that was never booted", () => {
-  it("is none of the machines that came before a person had mended its BMC, and is booted then", async () => {
+  it("does not claim machines from before its BMC was mended, and is booted after that", async () => {
     await useLogin({ user: REDFISH_USER, pass: "wrong-password", driver: "redfish" });
     const id = await start(1);
     expect(await driver.drive(id)).toMatchObject({ failureCode: "bmc_login_refused" });
@@ -209,7 +212,7 @@ describe("a host that was never booted", () => {
     expect(machines().find((one) => one.systemId === others)).toMatchObject({ status: 0, owner: null });
   });
 
-  it("fails as what it is, whatever else has come into MAAS meanwhile", async () => {
+  it("fails with its BMC's error, whatever other machines appear in MAAS", async () => {
     redfish.power = "PoweringOff";
     const id = await start(1);
     await driveUntil(id, (row) => factsOf(row).discovery !== undefined);
@@ -223,7 +226,7 @@ describe("a host that was never booted", () => {
   });
 });
 
-it("that was booted for nothing is told by a cancel, which leaves it as it is", async () => {
+it("a cancel reports a useless network boot, and leaves the host as it is", async () => {
   const id = await start(1);
   await driveUntil(id, isBooted);
   await driver.verb(id, "cancel");
@@ -236,8 +239,8 @@ it("that was booted for nothing is told by a cancel, which leaves it as it is", 
 describe("a power-cycle", () => {
   const lost = async (look: { run(): Promise<unknown> }): Promise<void> => void (await look.run());
 
-  it("is made once, whichever of its steps a killed hub did not live to write down", async () => {
-    // Every second look is lost after it has acted, the first of each kind among them.
+  it("happens once, even if a killed hub did not record one of its steps", async () => {
+    // Every second look is lost after it has acted. The first look of each step is among the lost looks.
     let looks = 0;
     const id = await start(1);
     const begun = (row: WorkflowRow) => (factsOf(row).discovery ?? null) !== null;
@@ -252,7 +255,7 @@ describe("a power-cycle", () => {
     expect([redfish.power, redfish.bootedFrom]).toEqual(["On", "Pxe"]);
   });
 
-  it("is not made again because MAAS is away: the stage waits, and goes on when it is back", async () => {
+  it("is not repeated after an outage of MAAS: the stage waits and then continues", async () => {
     const id = await start(1);
     await driveUntil(id, isBooted);
     rig.maas.sim.faults.add({ match: { path: "machines/" }, kind: "status", code: 503, times: 1 });
@@ -280,12 +283,12 @@ describe("a power-cycle", () => {
         await services.db.update(nodeMaasState).set({ ipmiIp: BMC });
       },
     ],
-  ])("is never one of a host that %s", async (_, site, becomes) => {
+  ])("never hits a host that %s", async (_, site, becomes) => {
     await useLogin({ user: SITE_BMC_USER, pass: SITE_BMC_PASSWORD });
     expect(await driver.drive((await rig.start(2)).id)).toMatchObject({ status: "completed" });
     await useLogin({ user: REDFISH_USER, pass: REDFISH_PASS, driver: "redfish" });
     const id = await start(1);
-    // The request would be refused by now.
+    // The BMC becomes a node's BMC only after the request, because the hub would have refused the request otherwise.
     await becomes();
     const refused = await driver.drive(id);
     expect(refused).toMatchObject({ failureClass: "state_ambiguity", failureCode: "conflicting_candidates" });
@@ -293,7 +296,7 @@ describe("a power-cycle", () => {
     expect(redfish.calls).toEqual([]);
   });
 
-  it("with a login that the BMC refuses is tried once, and held against the login", async () => {
+  it("is tried once if the BMC refuses the login, which is reported as the cause", async () => {
     await useLogin({ user: REDFISH_USER, pass: "wrong-password", driver: "redfish" });
     const end = await driver.drive(await start(1));
     expect(end).toMatchObject({
@@ -308,11 +311,11 @@ describe("a power-cycle", () => {
 });
 
 describe("a discovery that finds nothing", () => {
-  it("ends at the profile's time-out, which counts from the trigger on, and a person's resume boots it again", async () => {
+  it("ends at the profile's timeout, counted from the boot, and a resume boots the host again", async () => {
     const id = await start(1);
     const booted = await driveUntil(id, isBooted);
     const { triggered_at: triggeredAt } = factsOf(booted).discovery ?? { triggered_at: "" };
-    // Half an hour from the trigger on, by the default profile: the stage was entered anew.
+    // The default profile allows half an hour from the trigger. The stage was entered anew at the trigger.
     const seconds = ((booted.stageDeadline?.getTime() ?? 0) - Date.parse(triggeredAt)) / 1000;
     expect(seconds).toBeGreaterThanOrEqual(1800);
     expect(seconds).toBeLessThan(1860);
@@ -334,7 +337,7 @@ describe("a discovery that finds nothing", () => {
     expect(cycles()).toBe(2);
   });
 
-  it("adopts a machine that came at the last moment, and claims one that came after it without booting the host again", async () => {
+  it("adopts a machine that came at the last moment, and claims a later one without another boot", async () => {
     const id = await start(1);
     await driveUntil(id, isBooted);
     await passSeconds(id, 1900);
@@ -351,8 +354,8 @@ describe("a discovery that finds nothing", () => {
 
 if (NO_IPMI !== null) process.stderr.write(`${NO_IPMI}\n`);
 
-describe.skipIf(NO_IPMI !== null)("by IPMI (SKIPPED without ipmitool and ipmi_sim)", () => {
-  it("a host boots from the network and becomes a machine of its own accord", async () => {
+describe.skipIf(NO_IPMI !== null)("over IPMI (SKIPPED without ipmitool and ipmi_sim)", () => {
+  it("a host boots from the network and appears as a machine in MAAS", async () => {
     const enlists = `curl -sS -X POST ${rig.maas.controlUrl}/hardware/${box(1).id}/enlist`;
     const sim: IpmiSim = await startIpmiSim({ onNetworkBoot: enlists });
     try {
@@ -362,7 +365,7 @@ describe.skipIf(NO_IPMI !== null)("by IPMI (SKIPPED without ipmitool and ipmi_si
       driver = new Driver(rig.test, workflowsOf(services), (id) => rig.playAgent(id));
       rig.maas.sim.faults.add({ ...REFUSES });
       const id = await start(1);
-      // The host may be in MAAS before the hub has seen that it is on.
+      // The host may appear in MAAS before the hub has seen that the host is on.
       await driveUntil(id, () => sim.power() === "on" && sim.calls().length > 1);
       await until("the host to enlist itself", () => machines().length === 1 || undefined);
       const end = await driver.drive(id);
