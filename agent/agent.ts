@@ -29,14 +29,14 @@ export interface AgentParts {
 }
 
 const HEALTH_EVERY_MS = 30_000;
-/** Checked with each health check, so one check earlier than the limit that the hub relies on. */
+/** The report is checked with each health check, so this is one check shorter than the limit that the hub expects. */
 const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS;
 /** The interval until the first boot has ended well, because an onboarding waits for it. */
 const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;
 /** How often a refused identity is tried again: an operator may have removed the reason. */
 const REFUSED_PAUSE_MS = 60_000;
-/** Reasons that end the channel of one host at a time, so no fleet reconnects in step after them. */
+/** These reasons end the channel of one host at a time, so the agent may reconnect at once. */
 const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
   "retry_socket",
   "renewed",
@@ -47,7 +47,8 @@ const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
 const NODE_DELETED = "node_deleted";
 const isAboutIdentity = (code: string): boolean => code.startsWith("certificate_") || code === NODE_DELETED;
 /**
- * After these the agent reconnects slowly. `superseded`: another host has this identity, and if this one took it back at once, both would flap.
+ * After these reasons the agent reconnects slowly. `superseded` means that another host has this identity. If both hosts took it back at
+ * once, they would replace each other all the time.
  */
 const SLOWLY: readonly ChannelEnd["reason"][] = ["superseded", "protocol_unsupported", "rate_limited"];
 const DIGEST_LIMIT = 1000;
@@ -62,20 +63,20 @@ export class Agent {
   #channel: Channel | null = null;
   /** The newest identity; a renewal changes it while a channel is open. */
   #identity: Identity | null = null;
-  /** The earliest time of the next renewal, by a monotonic clock: however short a certificate's life, the agent does not reconnect all the time. */
+  /** The earliest time of the next renewal, by a monotonic clock. It keeps a very short certificate life from causing constant reconnects. */
   #renewNextAt = 0;
   #lastSignal: ReadinessSignal | null = null;
   #signalPending = false;
   #trusting: Promise<void> = Promise.resolve();
   #ttlMs = 10_000;
-  /** The hub's time at the last welcome, and when that was by a monotonic clock; null before the first. */
+  /** The hub's time at the last welcome, and the monotonic time of that welcome. Null before the first welcome. */
   #welcomed: { readonly hubMs: number; readonly at: number } | null = null;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
   }
 
-  /** The runner sends through whatever channel is open. */
+  /** Sets the runner, which sends its frames through the channel that is open at the time. */
   use(runner: Runner): void {
     this.#runner = runner;
   }
@@ -84,12 +85,12 @@ export class Agent {
   now = (): Date =>
     new Date(this.#welcomed === null ? Date.now() : this.#welcomed.hubMs + performance.now() - this.#welcomed.at);
 
-  /** The hub's clock minus the host's present clock, which somebody may have set since the welcome. */
+  /** The hub's clock minus the host's present clock. The host's clock may have been changed since the welcome. */
   get #skewMs(): number {
     return this.now().getTime() - Date.now();
   }
 
-  /** A frame that the protocol forbids is not sent: it would cost the connection, again and again. */
+  /** Sends a frame. A frame that the protocol forbids is dropped, because the hub would close the connection for it each time. */
   send = (frame: AgentFrame): void => {
     const checked = AgentFrame.safeParse(frame);
     if (checked.success) this.#channel?.send(checked.data);
@@ -104,7 +105,7 @@ export class Agent {
     this.#stop.abort();
   }
 
-  /** Ends only after `stop()`: running tasks are told to end, their frames are sent, then the channel is closed. */
+  /** Runs until `stop()`: it then ends running tasks, sends their frames and closes the channel. */
   async run(): Promise<void> {
     const stopped = new Promise<void>((resolve) => {
       this.#stop.signal.addEventListener("abort", () => resolve(), { once: true });
@@ -133,7 +134,7 @@ export class Agent {
     }
   }
 
-  /** One life of a connection: enroll if needed, connect, serve until it ends. Null when there was no welcome. */
+  /** One connection: enrolls if needed, connects, and serves until the connection ends. Null when the hub sent no welcome. */
   async #attempt(failures: number): Promise<ChannelEnd | null> {
     const { log } = this.#parts;
     try {
@@ -174,7 +175,7 @@ export class Agent {
       const code = error instanceof HubRefusal ? error.code : null;
       log.warn("enrollment was refused or did not get through", { code, error });
       await this.#askForTrust(error);
-      // The hub renews an expired token while the onboarding waits; the others need a person, so asking slowly is enough.
+      // The hub extends an expired token while the onboarding waits. Every other refusal needs a person, so the agent asks rarely.
       if (code === "token_expired" || code === "unavailable" || code === "internal_error") await this.#pause(5_000);
       else if (code !== null) await this.#pauseLong();
       return null;
@@ -182,8 +183,8 @@ export class Agent {
   }
 
   /**
-   * The hub refuses this certificate. If there is a token on the host, the agent uses it, because an operator has put it there. Otherwise it tries a
-   * renewal, because the certificate may have expired and only the host's clock is wrong.
+   * Called when the hub refuses this certificate. A token on the host was put there by an operator, so the agent enrolls with it.
+   * Without a token the agent tries a renewal: perhaps only the host's clock is wrong and the certificate has expired.
    */
   async #afterRefusal(identity: Identity): Promise<Identity | null> {
     const { identities, log } = this.#parts;
@@ -199,7 +200,7 @@ export class Agent {
     }
   }
 
-  /** The hub shows a CA that this host does not trust: the host may have been off while the CA was rotated (decision I6). */
+  /** Asks for the chain of CAs when the hub shows a CA that this host does not trust, for example after a rotation while it was off (decision I6). */
   async #askForTrust(error: unknown): Promise<void> {
     if (!isOtherCa(error)) return;
     const { trust, log } = this.#parts;
@@ -234,7 +235,7 @@ export class Agent {
     }
   }
 
-  /** Serves an open channel; its timers end with it. */
+  /** Serves an open channel. Its timers end with the channel. */
   async #serve(channel: Channel): Promise<ChannelEnd> {
     const { log, system } = this.#parts;
     this.#ttlMs = channel.welcome.heartbeat_ttl_ms;
@@ -285,12 +286,12 @@ export class Agent {
     }
   }
 
-  /** Renews the certificate. The open connection ends with the old certificate; the next one uses the new certificate (decision I1). */
+  /** Renews the certificate and closes the connection, so that the next connection uses the new certificate (decision I1). */
   async #renew(channel: Channel, over: AbortSignal): Promise<void> {
     const identity = this.#identity;
     if (identity === null) return;
     const due = renewAt(identity.notBefore, identity.notAfter, Math.random()).getTime();
-    // By the hub's time, because the hub sets the dates: by a wrong clock every certificate would be due at once, or never.
+    // Computed with the hub's time, because the hub sets the dates. By a wrong clock a certificate would be due at once or never.
     const remaining = (): number => Math.max(due - this.now().getTime(), this.#renewNextAt - performance.now());
     for (let ms = remaining(); ms > 0; ms = remaining())
       await sleep(Math.max(1_000, Math.min(RENEW_CHECK_MS, ms)), undefined, { signal: over });
@@ -320,7 +321,7 @@ export class Agent {
         if (this.#lastSignal?.signal_id === frame.signal_id) this.#signalPending = false;
         return;
       case "task.offer":
-        // The order may be signed with a key that the hub has announced just before it.
+        // The order may be signed with a key that the hub announced just before, so the trust update is handled first.
         this.#trusting.then(() => runner?.offer(frame.order)).catch(failed);
         return;
       case "trust.update":

@@ -5,7 +5,7 @@ import { attemptPlan, heartbeatPauseMs, renewAt, windowMs } from "./backoff.ts";
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
 describe("reconnect arithmetic", () => {
-  it("never waits past its window, whatever the failures", () => {
+  it("never waits longer than its window after any number of failures", () => {
     fc.assert(
       fc.property(fc.nat(10_000), random, (failures, r) => {
         const { beforeMs, afterMs } = attemptPlan(failures, r);
@@ -20,7 +20,7 @@ describe("reconnect arithmetic", () => {
     expect([0, 1, 2, 5, 6, 99].map(windowMs)).toEqual([1_000, 2_000, 4_000, 32_000, 60_000, 60_000]);
   });
 
-  it("beats at least once in a time to live, also when one beat is lost", () => {
+  it("waits at most 0.6 of a time to live between two heartbeats", () => {
     fc.assert(
       fc.property(fc.integer({ min: 100, max: 1_000_000 }), random, (ttl, r) => {
         expect(heartbeatPauseMs(ttl, r)).toBeLessThanOrEqual(0.6 * ttl + 1);
@@ -28,7 +28,7 @@ describe("reconnect arithmetic", () => {
     );
   });
 
-  it("renews around half the certificate's life", () => {
+  it("renews near half the certificate's life", () => {
     const start = new Date(0);
     const end = new Date(24 * 3_600_000);
     expect(renewAt(start, end, 0).getTime()).toBe(0.45 * end.getTime());

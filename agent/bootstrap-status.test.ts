@@ -33,11 +33,11 @@ const part = (name: string, owner: "site" | "muster", exit_code: number | null, 
 const told = async () => (await bootstrapConditions(system)).map(({ type, status, reason }) => [type, status, reason]);
 
 describe("the conditions of the first boot", () => {
-  it("are none where no part ever ran", async () => {
+  it("are absent when no part ever ran", async () => {
     expect(await told()).toEqual([]);
   });
 
-  it("are open between two parts: one that is to run and has not begun counts, one of somebody else's does not", async () => {
+  it("stay open between two parts: a part that has not begun counts, another program's script does not", async () => {
     const scripts = join(root, "var/lib/cloud/instance/scripts");
     mkdirSync(scripts, { recursive: true });
     for (const name of ["20-agent-bootstrap", "40-extra-disks"])
@@ -51,7 +51,7 @@ describe("the conditions of the first boot", () => {
     expect(await told()).toEqual([["bootstrap.muster", "True", "Completed"]]);
   });
 
-  it("tell the site's bundle and Muster's parts apart", async () => {
+  it("distinguish the site's bundle from Muster's parts", async () => {
     part("10-site-bootstrap", "site", 7, "site bundle base ended with status 7");
     part("20-agent-bootstrap", "muster", 0);
     expect(await told()).toEqual([
@@ -62,7 +62,7 @@ describe("the conditions of the first boot", () => {
     expect(site?.message).toBe("10-site-bootstrap ended with 7: site bundle base ended with status 7");
   });
 
-  it("wait for what runs, unless another has failed already", async () => {
+  it("are open while a part runs, unless another part has failed", async () => {
     part("20-agent-bootstrap", "muster", 0);
     part("30-hardware-sync", "muster", null, "running");
     expect(await told()).toEqual([["bootstrap.muster", "Unknown", "Running"]]);
@@ -81,7 +81,7 @@ describe("the conditions of the first boot", () => {
     },
   );
 
-  /** What systemd says of the unit that runs the parts again. */
+  /** A `systemctl` with this answer about the unit that runs the parts again. */
   const systemd = (says: string): void => {
     mkdirSync(join(root, "usr/bin"), { recursive: true });
     const script = `#!/bin/sh\n[ "$*" = "show --property=ActiveState --property=Job muster-bootstrap.service" ] || exit 9\n${says}\n`;
@@ -108,14 +108,14 @@ describe("the conditions of the first boot", () => {
     expect(muster?.message).toContain("30-hardware-sync ended with 3: could not install wget");
   });
 
-  it("ask systemd nothing while no part has failed", async () => {
+  it("do not call systemd while no part has failed", async () => {
     part("20-agent-bootstrap", "muster", 0);
     systemd(`touch "${root}/asked"`);
     await told();
     expect(await system.isPresent("/asked")).toBe(false);
   });
 
-  it("take no other file for a part", async () => {
+  it("ignore other files", async () => {
     part("20-agent-bootstrap", "muster", 0);
     write("site-bootstrap.sha256", "abc");
     expect(await told()).toEqual([["bootstrap.muster", "True", "Completed"]]);

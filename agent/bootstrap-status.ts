@@ -6,7 +6,7 @@ const FOLDER = "/var/lib/muster/bootstrap";
 /** Where cloud-init stores the parts before it runs the first. */
 const SCRIPTS = "/var/lib/cloud/instance/scripts";
 const SITES_OWN = "10-site-bootstrap";
-/** This unit runs each part that has not succeeded, once after cloud-init's own run and once at each boot, and the agent's part until it succeeds. */
+/** This unit runs each part that has not succeeded: once after cloud-init and once at each boot. It repeats the agent's part until that succeeds. */
 const UNIT = "muster-bootstrap.service";
 const ASK_WITHIN_MS = 10_000;
 
@@ -36,7 +36,7 @@ export async function bootstrapConditions(system: System): Promise<ConditionOf<"
   });
 }
 
-/** One part starts the agent, so the agent runs before the next parts. Between two parts no process runs, although the first boot is not over. */
+/** Parts that have not begun. One part starts the agent, so the agent runs before the next parts, and between two parts no process runs. */
 async function notBegun(system: System, statuses: readonly string[]): Promise<PartStatus[]> {
   const scripts = (await system.list(SCRIPTS))
     .flatMap((name) => /^([1-9]\d-.+)\.sh$/.exec(name)?.[1] ?? [])

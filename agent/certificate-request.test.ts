@@ -7,8 +7,8 @@ import { nodeUri } from "../shared/api/enroll.ts";
 import { newNodeId } from "../test/fakes/hub/orders.ts";
 import { makeKey, makeRequest } from "./certificate-request.ts";
 
-it("a request is what the hub's library reads and verifies: this node's name, its key and nothing else", async () => {
-  // Signatures differ in length: many keys meet all of them.
+it("a request is verified by the hub's library, and contains only this node's name and its key", async () => {
+  // DER signatures have several lengths. Forty keys produce all of them.
   for (let round = 0; round < 40; round += 1) {
     const [key, nodeId] = [makeKey(), newNodeId()];
     const request = new x509.Pkcs10CertificateRequest(makeRequest(key, nodeId));
@@ -25,7 +25,7 @@ it("a request is what the hub's library reads and verifies: this node's name, it
   }
 });
 
-it.skipIf(!existsSync("/usr/bin/openssl"))("OpenSSL reads and verifies it too (SKIPPED without openssl)", async () => {
+it.skipIf(!existsSync("/usr/bin/openssl"))("OpenSSL verifies a request (SKIPPED without openssl)", async () => {
   const nodeId = newNodeId();
   const input = makeRequest(makeKey(), nodeId);
   const { all } = await execa("openssl", ["req", "-verify", "-noout", "-text"], { input, all: true });
@@ -34,7 +34,7 @@ it.skipIf(!existsSync("/usr/bin/openssl"))("OpenSSL reads and verifies it too (S
   expect(all).toContain(`URI:${nodeUri(nodeId)}\n`);
 });
 
-it("a changed byte of the request breaks it", async () => {
+it("a changed byte breaks the request", async () => {
   const nodeId = newNodeId();
   const [bytes] = x509.PemConverter.decode(makeRequest(makeKey(), nodeId));
   const der = Buffer.from(bytes ?? new ArrayBuffer());

@@ -3,11 +3,11 @@ import { nodeUri } from "../shared/api/enroll.ts";
 import type { NodeId } from "../shared/ids.ts";
 
 /**
- * The only message that the agent writes in DER: a PKCS#10 request (RFC 2986) of a P-256 key. It is our own code because a library would take a fifth
- * of an idle agent's memory, for two uses a day (decision I8). The hub reads and verifies it with a library.
+ * Writes a PKCS#10 request (RFC 2986) of a P-256 key, the agent's only message in DER. A library would take a fifth of an idle agent's
+ * memory for two uses a day, so this is our own code (decision I8). The hub reads and verifies the request with a library.
  */
 const TAG = { integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, sequence: 0x30, set: 0x31 } as const;
-/** A name that is a URI; the request's attributes. */
+/** Context-specific tags: a name that is a URI, and the request's attributes. */
 const CONTEXT = { uri: 0x86, attributes: 0xa0 } as const;
 const OID = {
   commonName: "550403",
@@ -16,7 +16,7 @@ const OID = {
   ecdsaWithSha256: "2a8648ce3d040302",
 } as const;
 
-/** A new key that never leaves the host, as PKCS#8 PEM. */
+/** A new private key as PKCS#8 PEM. It never leaves the host. */
 export const makeKey = (): string =>
   generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 
@@ -31,7 +31,7 @@ export function makeRequest(keyPem: string, nodeId: NodeId): string {
     createPublicKey(key).export({ type: "spki", format: "der" }),
     der(CONTEXT.attributes, sequence(oid(OID.extensionRequest), der(TAG.set, sequence(extension)))),
   );
-  // The first byte says that the last byte has no unused bits.
+  // The first byte of a bit string is the number of unused bits in its last byte.
   const signature = der(TAG.bits, Buffer.from([0]), sign("sha256", body, key));
   const request = sequence(body, sequence(oid(OID.ecdsaWithSha256)), signature);
   const lines = request.toString("base64").match(/.{1,64}/g) ?? [];
@@ -41,7 +41,7 @@ export function makeRequest(keyPem: string, nodeId: NodeId): string {
 const sequence = (...parts: readonly Buffer[]): Buffer => der(TAG.sequence, ...parts);
 const oid = (hex: string): Buffer => der(TAG.oid, Buffer.from(hex, "hex"));
 
-/** Tag, length, content. A request is a few hundred bytes: a length takes at most two bytes after its mark. */
+/** Encodes tag, length and content. A request has a few hundred bytes, so two bytes are enough for a long length. */
 function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;

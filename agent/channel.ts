@@ -13,14 +13,14 @@ export interface Channel {
 }
 
 export interface ChannelEnd {
-  /** `retry_socket`: a working long poll has ended so that the WebSocket is tried again. `renewed`: the next certificate is to be used. */
+  /** `retry_socket`: a long poll ended so that the WebSocket is tried again. `renewed`: the next channel uses the new certificate. */
   readonly reason: CloseReason | "lost" | "stopped" | "retry_socket" | "renewed";
   readonly message: string;
 }
 
 export type TakeFrame = (frame: HubFrame) => void;
 
-/** The hub refused this identity; trying again at once is useless. */
+/** The hub refused this identity. An immediate retry would be refused too. */
 export class ChannelRefused extends Error {
   override readonly name = "ChannelRefused";
   readonly code: string;

@@ -21,7 +21,7 @@ beforeEach(() => {
 afterEach(() => host.remove());
 
 describe("agent configuration", () => {
-  it("lies below the root, which comes from the environment or from the file itself", () => {
+  it("uses a root folder from the environment or from the file itself", () => {
     host.write(PATH, JSON.stringify({ ...given, a_newer_setting: true }));
     const config = loadConfig([], { MUSTER_ROOT: host.root });
     expect(config).toMatchObject({ root: host.root, caFile: host.path("etc/muster/ca.pem"), generation: 1 });
@@ -31,13 +31,13 @@ describe("agent configuration", () => {
     expect(loadConfig(["--config", host.path(PATH)], {})).toEqual(config);
   });
 
-  it("names all faults at once and none of the values", () => {
+  it("names all faults at once and no value", () => {
     host.write(PATH, JSON.stringify({ ...given, hub_url: "http://hub.test", node_id: "canary", generation: -1 }));
     expect(() => loadConfig([], { MUSTER_ROOT: host.root })).toThrow(/hub_url.*node_id.*generation/);
     expect(() => loadConfig([], { MUSTER_ROOT: host.root })).not.toThrow(/canary/);
   });
 
-  it("refuses a key that could verify no order", () => {
+  it("refuses a key that cannot verify orders", () => {
     const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey.export({ type: "spki", format: "pem" });
     const garbage = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----";
     for (const key of ["", "A".repeat(42), "A".repeat(44), `${"A".repeat(42)}+`, garbage, rsa.toString()]) {
@@ -48,7 +48,7 @@ describe("agent configuration", () => {
     }
   });
 
-  it("that is missing or no JSON says what to do", () => {
+  it("explains what to do when it is missing or not JSON", () => {
     expect(() => loadConfig([], { MUSTER_ROOT: host.root })).toThrow(ConfigError);
     host.write(PATH, "{");
     expect(() => loadConfig([], { MUSTER_ROOT: host.root })).toThrow(/bootstrap/);

@@ -20,7 +20,7 @@ export class HubRefusal extends Error {
     this.code = code;
   }
 }
-/** No usable answer: no connection, another certificate, a proxy's page. Never a reason to stop. */
+/** No usable answer: no connection, another certificate, or a proxy's page. The agent keeps trying. */
 class HubUnreachable extends Error {
   override readonly name = "HubUnreachable";
 }
@@ -35,7 +35,7 @@ export interface HubRequest {
   readonly signal?: AbortSignal;
 }
 
-/** One request to the hub; throws HubRefusal for the hub's problem bodies and HubUnreachable for everything that is not an answer of a hub. */
+/** One request to the hub. Throws HubRefusal for a problem of the hub, and HubUnreachable for every other answer or failure. */
 export async function askHub<T>(hub: URL, tls: TlsIdentity, ask: HubRequest, schema: z.ZodType<T>): Promise<T> {
   const { status, text } = await exchange(hub, tls, ask).catch((error: unknown) => {
     throw new HubUnreachable(explain(error), { cause: error });
@@ -62,7 +62,7 @@ export async function askHub<T>(hub: URL, tls: TlsIdentity, ask: HubRequest, sch
   throw new HubRefusal(status, problem.data.code, problem.data.detail);
 }
 
-/** Asks the server at the hub's address without a certificate on either side, for data that proves itself by signatures. */
+/** Asks the server at the hub's address without certificates on either side. The caller must verify the answer's signatures. */
 export async function askUnproven<T>(hub: URL, path: string, schema: z.ZodType<T>): Promise<T> {
   const { text } = await exchange(hub, null, { method: "GET", path }).catch((error: unknown) => {
     throw new HubUnreachable(explain(error), { cause: error });
@@ -86,7 +86,7 @@ export function isOtherCa(error: unknown): boolean {
   return false;
 }
 
-/** `tls` null: the server is not trusted, and gets no data. */
+/** Sends a request. With `tls` null the server is not trusted, and the request has no body. */
 function exchange(hub: URL, tls: TlsIdentity | null, ask: HubRequest): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const body = ask.body === undefined ? null : JSON.stringify(ask.body);
@@ -127,7 +127,7 @@ const OTHER_CA: ReadonlySet<string> = new Set([
   "UNABLE_TO_GET_ISSUER_CERT",
   "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  // Another CA of the same name, e.g. of a hub that was installed again.
+  // Another CA of the same name, for example of a hub that was installed again.
   "CERT_SIGNATURE_FAILURE",
 ]);
 const OF_OTHER_CA =

@@ -57,7 +57,7 @@ describe("the identity on disk", () => {
     },
   );
 
-  it("is none when the key is not the certificate's", async () => {
+  it("is absent when the key does not belong to the certificate", async () => {
     await identities.enroll();
     const key = host.read(`${STATE}/key.pem`);
     host.write(TOKEN, "t".repeat(43));
@@ -66,7 +66,7 @@ describe("the identity on disk", () => {
     expect(await identities.read()).toBeNull();
   });
 
-  it("is enrolled for with a new key when that of an earlier attempt is damaged", async () => {
+  it("is enrolled with a new key when the key of an earlier attempt is damaged", async () => {
     host.write(`${STATE}/key-1.pem`, "");
     const { tls } = await identities.enroll();
     expect(tls.key).toContain("PRIVATE KEY");
@@ -77,7 +77,7 @@ describe("the identity on disk", () => {
     ]);
   });
 
-  it("has another key after a renewal, and no other file of it", async () => {
+  it("has another key after a renewal, and the renewal's temporary file is gone", async () => {
     const enrolled = await identities.enroll();
     const renewed = await identities.renew(enrolled);
     expect(renewed.tls.key).not.toBe(enrolled.tls.key);
@@ -85,7 +85,7 @@ describe("the identity on disk", () => {
     expect(host.has(`${STATE}/key-next.pem`)).toBe(false);
   });
 
-  it("asks again with the same key when the answer was lost, and with a new one when that key is damaged", async () => {
+  it("repeats the request with the same key when the answer was lost, and with a new key when that key is damaged", async () => {
     const enrolled = await identities.enroll();
     hub.refuseRenewals = { status: 503, code: "unavailable" };
     await expect(identities.renew(enrolled)).rejects.toThrow();
@@ -100,7 +100,7 @@ describe("the identity on disk", () => {
     expect(again.tls.key).toContain("PRIVATE KEY");
   });
 
-  it("is whole whichever file of a renewal was the last one before a power cut, and after a second cut", async () => {
+  it("is complete after a power cut between any two files of a renewal, and after a second power cut", async () => {
     const enrolled = await identities.enroll();
     const files = ["key-next.pem", "certificate.pem", "key.pem", "identity.json"];
     const before = files.map((name) => (host.has(`${STATE}/${name}`) ? host.read(`${STATE}/${name}`) : null));
@@ -118,7 +118,7 @@ describe("the identity on disk", () => {
       });
       const read = mustRead(await identities.read());
       expect(read.tls).toEqual(written < 2 ? enrolled.tls : renewed.tls);
-      // A second cut, in the renewal that follows: before it asks, or while its answer is on its way.
+      // A second power cut during the next renewal: before the request, or before its answer arrives.
       hub.refuseRenewals = { status: 503, code: "unavailable" };
       await expect(identities.renew(read)).rejects.toThrow();
       hub.refuseRenewals = null;

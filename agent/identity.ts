@@ -12,14 +12,14 @@ import type { System } from "./system/system.ts";
 import type { TrustStore } from "./trust.ts";
 import { AGENT_VERSION } from "./version.ts";
 
-/** The bootstrap part reads this file too: if node and generation are the same, it does not change configuration and token. */
+/** The bootstrap part reads this file too. For the same node and generation it leaves configuration and token unchanged. */
 const IdentityFile = z.object({
   node_id: NodeId,
   generation: z.int().min(0),
   not_after: z.iso.datetime({ offset: true }),
 });
 
-/** The key for which a renewal has been requested, or is about to be. */
+/** The key of a renewal that has been requested or is about to be requested. */
 const NEXT_KEY = "key-next.pem";
 
 export interface Identity {
@@ -47,7 +47,7 @@ export class IdentityStore {
     return `/${relative(this.#config.root, this.#config.stateDir)}/${name}`;
   }
 
-  /** Null if there is no identity for the node and generation of the configuration: then the host has to enroll. */
+  /** Null when there is no identity for the node and generation of the configuration. The host then has to enroll. */
   async read(): Promise<Identity | null> {
     const [identity, key, next, cert, ca] = await Promise.all([
       this.#system.read(this.#path("identity.json")),
@@ -84,8 +84,8 @@ export class IdentityStore {
   }
 
   /**
-   * Exchanges the one-time token for a certificate. The key is written to disk before the request, so that the same request can be made again if the
-   * answer was lost. Throws HubRefusal and HubUnreachable.
+   * Exchanges the one-time token for a certificate. The key is written to disk before the request, so that the request can be repeated
+   * with the same key when the answer was lost. Throws HubRefusal and HubUnreachable.
    */
   async enroll(): Promise<Identity> {
     const tokenPath = `/${relative(this.#config.root, this.#config.tokenFile)}`;
@@ -125,19 +125,19 @@ export class IdentityStore {
   }
 
   /**
-   * Gets a new certificate for a new key, so that a copy of the old one is worthless from its first use on. The key is written to disk before the request: if
-   * an answer was lost, the hub returns the same certificate for the same key. Until that certificate is used, the hub takes a request with another key as that of
-   * another host.
+   * Gets a new certificate for a new key. A copy of the old key is worthless from the new certificate's first use on. The new key is written
+   * to disk before the request: for the same key the hub repeats a lost answer. For a different key, before the new certificate is
+   * used, the hub assumes a second host with the same identity.
    */
   async renew(identity: Identity): Promise<Identity> {
     const begun = await this.#system.read(this.#path(NEXT_KEY));
-    // The previous renewal was interrupted between its certificate and its key: this file is the only one with the key in use.
+    // The previous renewal was interrupted between its certificate and its key, so only this file contains the key in use.
     if (begun === identity.tls.key) await this.#system.write(this.#path("key.pem"), begun, 0o600);
     const key = begun !== null && begun !== identity.tls.key && parseKey(begun) !== null ? begun : makeKey();
     await this.#system.write(this.#path(NEXT_KEY), key, 0o600);
     const answer = await askHub(
       this.#config.hubUrl,
-      // The hub may show another CA now than when this identity was read.
+      // The hub may show another CA than at the time when this identity was read.
       { ...identity.tls, ca: await this.#trust.caBundle() },
       {
         method: "POST",
@@ -153,8 +153,8 @@ export class IdentityStore {
   }
 
   /**
-   * After an enrollment identity.json is written last, because it says that the other files are complete. After a renewal the certificate is written first: the renewal takes effect
-   * with it, because its key is there already.
+   * Stores a certificate and its key. After an enrollment identity.json comes last, because it marks the other files as complete.
+   * After a renewal the certificate takes effect as soon as it is written, because its key is already on disk.
    */
   async #keep(answer: EnrollResponse, key: string): Promise<void> {
     if (answer.node_id !== this.#config.nodeId || answer.generation !== this.#config.generation)
@@ -186,7 +186,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A damaged file is no identity: the host enrolls again.
+    // A damaged file counts as no identity, so the host enrolls again.
     return null;
   }
 }
@@ -195,7 +195,7 @@ function parseCertificate(pem: string): X509Certificate | null {
   try {
     return new X509Certificate(pem);
   } catch {
-    // As above.
+    // A damaged certificate counts as none.
     return null;
   }
 }
@@ -204,7 +204,7 @@ function parseKey(pem: string): KeyObject | null {
   try {
     return createPrivateKey(pem);
   } catch {
-    // As above.
+    // A damaged key counts as none.
     return null;
   }
 }

@@ -36,7 +36,7 @@ async function reopened(): Promise<readonly JournalEntry[]> {
 }
 
 describe("journal", () => {
-  it("knows after a restart what it recorded, readable by root alone", async () => {
+  it("keeps its records over a restart, readable by root only", async () => {
     const entries = [entry("received"), entry("started"), finished(), entry("reported")];
     await written(...entries);
     expect(await reopened()).toEqual(entries);
@@ -49,7 +49,7 @@ describe("journal", () => {
     expect(await reopened()).toEqual([{ ...first, state: "started" }]);
   });
 
-  it("loses at most the record that was being written, wherever the power went", async () => {
+  it("loses at most the record being written when the power fails", async () => {
     const entries = [finished(), entry("started"), finished()];
     await written(...entries);
     const whole = readFileSync(file);
@@ -62,7 +62,7 @@ describe("journal", () => {
     }
   });
 
-  it("goes on after a torn record, so that what follows it is whole", async () => {
+  it("continues after an incomplete record, so that the next record is complete", async () => {
     const before = finished();
     await written(before);
     appendFileSync(file, '0123456789abcdef {"task_id":');
@@ -71,7 +71,7 @@ describe("journal", () => {
     expect(await reopened()).toEqual([before, after]);
   });
 
-  it("opens whatever bytes it finds", async () => {
+  it("opens a file of any bytes", async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (bytes) => {
         mkdirSync(join(folder, "agent"), { recursive: true });
@@ -82,7 +82,7 @@ describe("journal", () => {
     );
   });
 
-  it("takes records that come at once one after the other", async () => {
+  it("writes concurrent records one after the other", async () => {
     const journal = await Journal.open(file);
     const entries = Array.from({ length: 40 }, () => finished());
     await Promise.all(entries.map((one) => journal.record(one)));
@@ -90,7 +90,7 @@ describe("journal", () => {
     expect(await reopened()).toEqual(entries);
   });
 
-  it("grows no further than its limit, and forgets only what was reported", async () => {
+  it("limits its size, and forgets only reported deliveries", async () => {
     const journal = await Journal.open(file);
     const open = finished();
     await journal.record(open);
@@ -104,8 +104,8 @@ describe("journal", () => {
     expect((await reopened()).length).toBeLessThanOrEqual(501);
   });
 
-  it("says that it cannot write, refuses records, and heals when it can write again", async () => {
-    mkdirSync(file, { recursive: true }); // A folder where the file belongs can never be replaced by it.
+  it("reports that it cannot write, refuses records, and recovers when it can write again", async () => {
+    mkdirSync(file, { recursive: true }); // A folder in the file's place cannot be replaced by the file.
     mkdirSync(join(file, "in-the-way"));
     await expect(Journal.open(file)).rejects.toThrow(/EISDIR/);
     rmSync(file, { recursive: true });

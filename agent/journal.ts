@@ -14,22 +14,22 @@ const Entry = z.strictObject({
 });
 export type JournalEntry = z.output<typeof Entry>;
 
-/** How many deliveries are remembered after they were reported: more than a hub would ever offer again. */
+/** How many reported deliveries are kept. A hub never offers that many again. */
 const KEEP_REPORTED = 500;
 /** The file is rewritten when it is larger than this and most of it is outdated. */
 const COMPACT_BYTES = 1024 * 1024;
 
 /**
- * The state of each delivery, on disk before the agent acts on it: `received -> started -> finished -> reported`. The journal keeps the highest epoch
- * of each task, so a replay has no effect, and keeps a finished reply until the hub has acknowledged it. It never holds a task's
- * input, which may contain a secret.
+ * Stores the state of each delivery on disk before the agent acts on it: `received -> started -> finished -> reported`. It keeps the
+ * highest epoch of each task, so that a replayed order has no effect. It keeps a reply until the hub has acknowledged the reply.
+ * It never contains a task's input, which may contain a secret.
  */
 export class Journal {
   readonly #file: string;
   readonly #latest: Map<TaskId, JournalEntry>;
-  /** Null while the file cannot be written, e.g. on a full disk: the agent keeps running, reports the fault, and accepts no order. */
+  /** Null while the file cannot be written, for example on a full disk. The agent then runs on, reports the fault and accepts no order. */
   #handle: FileHandle | null = null;
-  /** Bytes of complete lines; the next write overwrites what a failed write left behind them. */
+  /** Bytes of complete lines. The next write overwrites the remains of a failed write behind them. */
   #size = 0;
   #compactAt = COMPACT_BYTES;
   #fault: string | null = null;
@@ -40,7 +40,7 @@ export class Journal {
     this.#latest = latest;
   }
 
-  /** Drops an incomplete last line, as after a power cut, and rewrites the file with the records that still matter. */
+  /** Opens the file without an incomplete last line, which a power cut leaves, and rewrites it with the records that still count. */
   static async open(file: string): Promise<Journal> {
     const text = await readFile(file, "utf8").catch((error: unknown) => {
       if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
@@ -75,7 +75,7 @@ export class Journal {
     return [...this.#latest.values()];
   }
 
-  /** The digest for a hello: at most `limit` deliveries, first those whose end the hub does not know. */
+  /** The list of deliveries for a hello, at most `limit`. Deliveries whose end the hub does not know have priority. */
   digest(limit: number): Pick<JournalEntry, "task_id" | "epoch" | "state">[] {
     const open = this.entries.filter((entry) => entry.state !== "reported");
     const reported = this.entries.filter((entry) => entry.state === "reported");
@@ -83,12 +83,12 @@ export class Journal {
   }
 
   /**
-   * Resolves when the record is on disk. On a full disk it rejects, and the caller must not continue. A record with an older epoch than the newest known is
-   * useless and is not written: the epoch of a task never decreases.
+   * Resolves when the record is on disk. Rejects on a full disk, and the caller must not continue then. A record with an older epoch
+   * than the newest known one is not written, because the epoch of a task never decreases.
    */
   record(entry: JournalEntry): Promise<void> {
     const written = this.#writing.then(() => this.#append(entry));
-    // A failure belongs to its caller; the next record is tried nevertheless.
+    // A failure is reported to its caller only. The next record is tried in any case.
     this.#writing = written.catch(() => undefined);
     return written;
   }
@@ -109,7 +109,7 @@ export class Journal {
     remember(this.#latest, entry);
     if (this.#size < this.#compactAt) return;
     forgetOldest(this.#latest);
-    // After a failure the old file stays in use: the record is safe in it, and its next fault is reported.
+    // After a failure the old file, which contains the record, stays in use. The next failed write reports the fault.
     await this.#rewrite().catch(() => undefined);
     this.#compactAt = Math.max(COMPACT_BYTES, 2 * this.#size);
   }
@@ -162,7 +162,7 @@ function parseLine(line: string): JournalEntry | null {
   return parsed.success ? parsed.data : null;
 }
 
-/** The last written entry comes last, because a map keeps the order of insertion. */
+/** Puts the entry last. A map keeps the order of insertion. */
 function remember(latest: Map<TaskId, JournalEntry>, entry: JournalEntry): void {
   latest.delete(entry.task_id);
   latest.set(entry.task_id, entry);
@@ -173,7 +173,7 @@ function forgetOldest(latest: Map<TaskId, JournalEntry>): void {
   for (const entry of reported.slice(0, Math.max(0, reported.length - KEEP_REPORTED))) latest.delete(entry.task_id);
 }
 
-/** A write may be partial, e.g. just before the disk is full. */
+/** Writes all bytes. A single write may be partial, for example just before the disk is full. */
 async function writeAll(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, position + done);

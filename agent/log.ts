@@ -1,6 +1,6 @@
 import { type LogSink, logTo, type Log as SharedLog } from "../shared/log.ts";
 
-/** What the agent says of itself has no debug lines: nobody could ask a host for them. */
+/** The agent writes no debug lines, because nobody could switch them on at a host. */
 export type Log = Pick<SharedLog, "info" | "warn" | "error">;
 
 const toStderr: LogSink = (line) => void process.stderr.write(`${line}\n`);

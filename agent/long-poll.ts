@@ -6,15 +6,15 @@ import { askHub, HubRefusal } from "./https.ts";
 import type { OpenOptions } from "./socket.ts";
 
 const WAIT_MS = 25_000;
-/** After this long the WebSocket is tried again. */
+/** After this time the long poll ends and the WebSocket is tried again. */
 const RETRY_SOCKET_MS = 10 * 60_000;
-/** The limit of frames that wait while the hub does not answer; more are useless, because the agent repeats what matters. */
+/** How many frames may wait while the hub does not answer. More are useless, because the agent repeats the important ones. */
 const MAX_WAITING = 100;
 const Welcomed = z.object({ welcome: Welcome });
-/** Frames are parsed one by one, so that an unknown frame does not cost the others. */
+/** Frames are parsed one by one, so that an unknown frame does not affect the others. */
 const Frames = z.object({ frames: z.array(z.unknown()) });
 
-/** The fallback if no WebSocket works: the same frames in requests. It ends by itself so that the WebSocket is tried again. */
+/** The fallback where no WebSocket works: the same frames in HTTP requests. It ends after a while to try the WebSocket again. */
 export async function openLongPoll(options: OpenOptions): Promise<Channel> {
   const { hubUrl, identity, hello } = options;
   const base = `/internal/v1/nodes/${identity.nodeId}`;
@@ -48,13 +48,13 @@ class Poll {
     this.#welcome = welcome;
   }
 
-  /** Frames that wait are still sent, including the last frames of a task. */
+  /** Stops after the waiting frames were sent, including the last frames of a task. */
   stop(why: "stopped" | "renewed"): void {
     this.#stoppedFor = why;
     void this.#sending.finally(() => this.#stop.abort());
   }
 
-  /** The next channel repeats frames that could not be sent by the end; the certificate may be another by then. */
+  /** Runs until the end. The next channel repeats frames that were not sent, perhaps with another certificate. */
   run(): Promise<ChannelEnd> {
     return this.#poll().finally(() => {
       this.#over = true;

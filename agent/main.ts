@@ -1,6 +1,6 @@
 /**
- * The agent's composition root. Exit status: 0 after SIGTERM or SIGINT, 78 for a configuration that cannot be used, 79 when it has removed itself
- * (systemd does not start it again), 1 for a fault of its own (systemd starts it again). No network reason ends it.
+ * The agent's main program. Its exit status is 0 after SIGTERM or SIGINT, 78 for an unusable configuration, 79 after it has removed itself
+ * (systemd does not restart it), and 1 for an internal fault (systemd restarts it). Network failures never end it.
  */
 import { join } from "node:path";
 import { Agent } from "./agent.ts";
@@ -27,7 +27,7 @@ function configOrExit(): Config {
   }
 }
 
-/** Continues an uninstall that the hub has accepted, whatever is left of the agent. */
+/** Continues an uninstall that the hub has accepted, before the configuration is read, which may be removed already. */
 async function uninstallIfMarked(system: System): Promise<void> {
   if (!(await isUninstalling(system))) return;
   await removeFootprint(system, log);

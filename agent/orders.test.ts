@@ -11,19 +11,19 @@ const verdict = (order: Parameters<typeof judgeOrder>[0], more: Partial<typeof c
   judgeOrder(order, { ...context, ...more })?.reason ?? "accepted";
 
 describe("an order", () => {
-  it("of this hub for this host is accepted, whichever form the key came in", () => {
+  it("from this hub for this host is accepted, with the key in either form", () => {
     const order = signer.sign(nodeId, check);
     expect(verdict(order)).toBe("accepted");
     const pem = signingKey(signer.key.export({ type: "spki", format: "pem" }).toString());
     expect(verdict(order, { keys: [pem] })).toBe("accepted");
   });
 
-  it("of another key is refused", () => {
+  it("signed with another key is refused", () => {
     expect(verdict(new OrderSigner().sign(nodeId, check))).toBe("bad_signature");
     expect(verdict({ ...signer.sign(nodeId, check), signature: "A".repeat(86) })).toBe("bad_signature");
   });
 
-  it("is refused when any signed member was changed", () => {
+  it("is refused after any signed member was changed", () => {
     const order = signer.sign(nodeId, check);
     const changes = [
       { task_id: signer.sign(nodeId, check).task_id },
@@ -37,7 +37,7 @@ describe("an order", () => {
     for (const change of changes) expect(verdict({ ...order, ...change })).toBe("bad_signature");
   });
 
-  it("is refused when the input is not the signed one", () => {
+  it("is refused when its input is not the signed one", () => {
     const order = signer.sign(nodeId, check);
     fc.assert(
       fc.property(fc.string({ minLength: 1, maxLength: 20 }), (nonce) => {
@@ -51,13 +51,13 @@ describe("an order", () => {
     expect(verdict(signer.sign(newNodeId(), check))).toBe("wrong_node");
   });
 
-  it("is refused after its end, with a tolerance for clocks", () => {
+  it("is refused after its deadline, with a tolerance for clocks", () => {
     const order = signer.sign(nodeId, { ...check, not_after: "2030-01-01T00:00:00.000Z" });
     expect(verdict(order, { now: new Date("2030-01-01T00:04:59Z") })).toBe("accepted");
     expect(verdict(order, { now: new Date("2030-01-01T00:05:01Z") })).toBe("expired");
   });
 
-  it("is refused at and below the highest epoch seen", () => {
+  it("is refused at and below the highest known epoch", () => {
     const order = signer.sign(nodeId, { ...check, epoch: 3 });
     expect([2, 3, 4].map((highestEpoch) => verdict(order, { highestEpoch }))).toEqual([
       "accepted",
@@ -66,7 +66,7 @@ describe("an order", () => {
     ]);
   });
 
-  it("of an unknown type, or with input that its type does not take, is refused", () => {
+  it("of an unknown type or with invalid input is refused", () => {
     expect(verdict(signer.sign(nodeId, { type: "node.shell", input: {} }))).toBe("unsupported_task");
     expect(verdict(signer.sign(nodeId, { type: "constructor", input: {} }))).toBe("unsupported_task");
     expect(verdict(signer.sign(nodeId, { type: "node.heartbeat_check", input: { nonce: "n", more: 1 } }))).toBe(

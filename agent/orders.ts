@@ -5,10 +5,10 @@ import type { OrderRejection } from "../shared/protocol/frames.ts";
 import { isTaskType, TASKS } from "../shared/tasks/index.ts";
 import { orderSigningText, type SignedOrder } from "../shared/tasks/order.ts";
 
-/** An order counts as expired only this long after its end, because the host knows the hub's time only from its last welcome. */
+/** An order expires only this long after its deadline, because the host knows the hub's time only from its last welcome. */
 const CLOCK_TOLERANCE_MS = 5 * 60_000;
 
-/** The raw key in base64url, or PEM: the bootstrap part carries either. */
+/** Makes a key from raw base64url or from PEM. The bootstrap part may contain either form. */
 export const signingKey = (text: string): KeyObject =>
   text.startsWith("-----BEGIN")
     ? createPublicKey(text)
@@ -16,25 +16,25 @@ export const signingKey = (text: string): KeyObject =>
 
 const RAW_OR_PEM = /^([A-Za-z0-9_-]{43}|-----BEGIN PUBLIC KEY-----[\s\S]+)$/;
 
-/** Whether `signingKey` can make an Ed25519 key of it: checked at the start, not at the first order. */
+/** Whether `signingKey` can make an Ed25519 key of the text. The agent checks this at its start, not at its first order. */
 export function isSigningKey(text: string): boolean {
   try {
     return RAW_OR_PEM.test(text) && signingKey(text).asymmetricKeyType === "ed25519";
   } catch {
-    // Looks like PEM, but holds no public key.
+    // The text looks like PEM and contains no public key.
     return false;
   }
 }
 
 export interface OrderContext {
-  /** The keys with which an order may be signed: during a rotation the agent trusts two. */
+  /** The keys with which an order may be signed. During a rotation the agent trusts two keys. */
   readonly keys: readonly KeyObject[];
   readonly nodeId: NodeId;
   readonly highestEpoch: number;
   readonly now: Date;
 }
 
-/** Null if the order may be carried out; otherwise the reason. The signature is checked first: nothing else in a forged order has a meaning. */
+/** Null when the order may be carried out, otherwise the reason. The signature is checked first, because no other member can be trusted before it. */
 export function judgeOrder(
   order: SignedOrder,
   context: OrderContext,

@@ -16,7 +16,7 @@ export interface AgentFacts {
 }
 
 /**
- * The agent's report on its host. It needs no boot event: the agent makes it from the host's present state, after each welcome and every few minutes.
+ * The agent's report on its host, made after each welcome and every few minutes. It describes the host's present state and needs no boot event.
  */
 export async function readinessSignal(system: System, facts: AgentFacts): Promise<ReadinessSignal> {
   const bootId = await system.bootId();

@@ -21,7 +21,7 @@ let folder: string;
 let file: string;
 let sent: AgentFrame[];
 let starts: string[];
-/** Ends the drain that runs. */
+/** Functions that end the running drains. */
 let accepted: string[];
 let release: (() => void)[];
 beforeEach(() => {
@@ -77,7 +77,7 @@ const ended = (count: number) => until(`${count} results`, () => (results().leng
 const errors = () => results().map((reply) => (reply.ok ? "ok" : reply.error));
 
 describe("runner", () => {
-  it("journals before it tells, and keeps the reply until the hub has it", async () => {
+  it("writes to the journal before it sends, and keeps the reply until the hub acknowledges it", async () => {
     const { runner: one, journal } = await runner();
     const drain = order(DRAIN);
     await one.offer(drain);
@@ -97,7 +97,7 @@ describe("runner", () => {
     ]);
   });
 
-  it("starts a delivery once, however often and however fast it is offered", async () => {
+  it("starts a delivery once, also when it is offered several times at once", async () => {
     const { runner: one } = await runner();
     const drain = order(DRAIN);
     await Promise.all([one.offer(drain), one.offer(drain), one.offer(drain)]);
@@ -112,7 +112,7 @@ describe("runner", () => {
     expect(sent.at(-1)).toMatchObject({ type: "task.rejected", reason: "replayed" });
   });
 
-  it("does not run an earlier delivery that comes late, and says so", async () => {
+  it("refuses an earlier delivery that arrives late", async () => {
     const { runner: one } = await runner();
     const task_id = newTaskId();
     await one.offer(order(CHECK, { task_id, epoch: 2 }));
@@ -122,7 +122,7 @@ describe("runner", () => {
     expect(starts).toEqual(["check"]);
   });
 
-  it("ends a run whose delivery the hub gave up, and reports the new one alone", async () => {
+  it("aborts a run whose delivery was replaced, and reports only the new delivery", async () => {
     const { runner: one, journal } = await runner();
     const task_id = newTaskId();
     await one.offer(order(DRAIN, { task_id, epoch: 1 }));
@@ -135,7 +135,7 @@ describe("runner", () => {
     expect(journal.highestEpoch(task_id)).toBe(2);
   });
 
-  it("runs one after the other, and a check beside them", async () => {
+  it("runs drains one after the other, and a check at the same time", async () => {
     const { runner: one } = await runner();
     await one.offer(order(DRAIN));
     await one.offer(order(DRAIN));
@@ -150,19 +150,19 @@ describe("runner", () => {
     expect(errors()).toEqual(["ok", "ok", "ok"]);
   });
 
-  it("reports what was started as interrupted and what was not as safe to repeat", async () => {
+  it("reports started tasks as interrupted and waiting tasks as not started after a restart", async () => {
     const first = await runner();
     await first.runner.offer(order(DRAIN));
     await first.runner.offer(order(DRAIN));
     await started(1);
-    // As after kill -9: nothing of the first runner is told to end.
+    // As after kill -9: the first runner is not stopped.
     const second = await runner();
     second.runner.resend();
     expect(errors().sort()).toEqual(["interrupted", "not_started"]);
     expect(starts).toHaveLength(1);
   });
 
-  it("ends what runs as interrupted when the agent stops", async () => {
+  it("ends running tasks as interrupted when the agent stops", async () => {
     const { runner: one } = await runner();
     await one.offer(order(DRAIN));
     await one.offer(order(DRAIN));
@@ -172,7 +172,7 @@ describe("runner", () => {
     expect(starts).toHaveLength(1);
   });
 
-  it("cancels what runs, what waits, and what has not come yet", async () => {
+  it("cancels running tasks, waiting tasks, and tasks whose order has not arrived", async () => {
     const { runner: one } = await runner();
     const [running, waiting, onItsWay] = [order(DRAIN), order(DRAIN), order(DRAIN)];
     await one.offer(running);
@@ -190,7 +190,7 @@ describe("runner", () => {
     expect(new Set(errors())).toEqual(new Set(["cancelled"]));
   });
 
-  it("does not cancel what has ended, and says its end again", async () => {
+  it("does not cancel an ended task, and repeats its result", async () => {
     const { runner: one } = await runner();
     const check = order(CHECK);
     await one.offer(check);
@@ -199,7 +199,7 @@ describe("runner", () => {
     expect(told().slice(-2)).toEqual(["task.not_cancellable", "task.result"]);
   });
 
-  it("reports a handler that breaks", async () => {
+  it("reports a handler that throws", async () => {
     const { runner: one } = await runner();
     const input = { system_id: "abc", maas_url: "http://r/MAAS", interval_seconds: 900, machine_token: null };
     await one.offer(signer.sign(nodeId, { type: "node.hw_sync_reseed", input }));
@@ -207,7 +207,7 @@ describe("runner", () => {
     expect(results()).toEqual([{ ok: false, error: "handler_crashed", message: "broken handler" }]);
   });
 
-  it("starts nothing that it cannot journal, and says why", async () => {
+  it("starts no task without a journal record, and reports why", async () => {
     mkdirSync(`${file}.new`);
     const { runner: one } = await runner();
     await one.offer(order(CHECK));

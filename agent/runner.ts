@@ -26,9 +26,9 @@ export interface RunnerOptions {
   readonly nodeId: NodeId;
   /** The hub's time, as far as the host knows it. */
   readonly now: () => Date;
-  /** Sends a frame if there is a channel; a frame that is not sent is repeated after the next welcome. */
+  /** Sends a frame when there is a channel. The runner repeats unsent results after the next welcome. */
   readonly send: (frame: AgentFrame) => void;
-  /** Called when the hub has accepted the result of a task whose effect waits for that (`effectOnceAccepted`); durable when it resolves. */
+  /** Called when the hub has accepted the result of a task with `effectOnceAccepted`. When it resolves, the effect is stored on disk. */
   readonly onAccepted: (taskId: TaskId, type: TaskType) => Promise<void>;
   readonly log: Log;
 }
@@ -43,21 +43,22 @@ interface Job {
   readonly input: Json;
   readonly abort: AbortController;
   running: boolean;
-  /** The task has replied; its further work does not matter. */
+  /** True when the task has replied. Its further work does not matter. */
   ended: boolean;
 }
 
-/** How long running tasks have to end when the agent stops; systemd's own limit is longer. */
+/** How long running tasks may take to end when the agent stops. systemd's own limit is longer. */
 const STOP_WITHIN_MS = 5_000;
 
 /**
- * Carries out orders: verify, journal, run once, journal, report until acknowledged. Orders of a lane run one after the other. A task that was started and has
- * no recorded end when the agent starts is reported as `interrupted`: the hub decides whether to run it again.
+ * Carries out orders: verifies, records, runs once, records the reply, and reports it until the hub acknowledges it. Orders of the
+ * same lane run one after the other. A task that was started and has no recorded end at the agent's start is reported as
+ * `interrupted`, and the hub decides whether to run it again.
  */
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #jobs = new Map<TaskId, Job>();
-  /** Replies that the journal could not store. They are lost with the process, which then reports `interrupted`. */
+  /** Replies that the journal could not store. After a restart of the process these tasks are reported as `interrupted`. */
   readonly #unjournalled = new Map<TaskId, Ref & { type: string; reply: WireReply }>();
   #taking: Promise<void> = Promise.resolve();
   /** The last accepted order of each lane. */
@@ -68,7 +69,7 @@ export class Runner {
     this.#options = options;
   }
 
-  /** Called once, before the first hello. A task that was never started may be offered again without harm, whatever its type. */
+  /** Called once, before the first hello. A task that was never started can be offered again without harm, whatever its type. */
   async recover(): Promise<void> {
     const { journal } = this.#options;
     for (const entry of [...journal.withState("received"), ...journal.withState("started")]) {
@@ -77,13 +78,13 @@ export class Runner {
     }
   }
 
-  /** Repeats replies that the hub has not acknowledged; on each welcome and with each heartbeat. */
+  /** Repeats replies that the hub has not acknowledged. Called after each welcome and with each heartbeat. */
   resend(): void {
     for (const { task_id, epoch, reply } of [...this.#options.journal.unreported(), ...this.#unjournalled.values()])
       if (reply !== undefined) this.#options.send({ type: "task.result", task_id, epoch, reply });
   }
 
-  /** Orders are accepted one after the other, so that the same order twice at once finds its own record. */
+  /** Accepts orders one after the other, so that a second copy of an order finds the record of the first. */
   offer(order: SignedOrder): Promise<void> {
     const taken = this.#taking.then(() => this.#take(order));
     this.#taking = taken.catch(() => undefined);
@@ -108,7 +109,7 @@ export class Runner {
       send({ type: "task.result", ...ref, reply: notJournalled(error) });
       return;
     }
-    // The hub gave an earlier delivery up: its end is of no interest, and this one waits until it has stopped.
+    // The hub has replaced the earlier delivery, so its end does not count. The new delivery waits until the earlier run has stopped.
     const earlier = this.#jobs.get(order.task_id);
     if (earlier !== undefined) {
       earlier.ended = true;
@@ -137,7 +138,7 @@ export class Runner {
     this.#atWork.add(work);
   }
 
-  /** The same delivery twice: it is never run twice. */
+  /** Answers an order that was offered again with its present state. The task is never run twice. */
   #offeredAgain(ref: Ref): void {
     const state = this.#options.journal.entries.find((entry) => entry.task_id === ref.task_id)?.state;
     if (state === "received" || state === "started") this.#options.send({ type: "task.ack", ...ref, state });
@@ -151,7 +152,7 @@ export class Runner {
       });
   }
 
-  /** A delivery that has not come yet is ended too: the order may still be on its way. */
+  /** Cancels a delivery. A delivery that has not arrived yet is recorded as cancelled, because its order may still be on its way. */
   async cancel(taskId: TaskId, epoch: number): Promise<void> {
     await this.#taking;
     const ref = { task_id: taskId, epoch };
@@ -182,8 +183,8 @@ export class Runner {
   }
 
   /**
-   * The hub has deleted this host's node. Where a result waits for its acceptance, that was it: the acknowledgement was lost. A revoked identity
-   * alone says nothing of the kind, as the operation may have been cancelled. True when it was so.
+   * Called when the hub has deleted this host's node. If an uninstall's result waits for its acceptance, the deletion proves the acceptance,
+   * and only the acknowledgement was lost. A revoked certificate alone does not prove it. Returns true when a result was accepted this way.
    */
   async nodeDeleted(): Promise<boolean> {
     const told = [...this.#options.journal.unreported(), ...this.#unjournalled.values()].find(waitsForAcceptance);
@@ -192,7 +193,7 @@ export class Runner {
     return true;
   }
 
-  /** Lets what runs end as `interrupted`, and waits for it a little. */
+  /** Ends running tasks as `interrupted`, and waits up to STOP_WITHIN_MS for them. */
   async stop(): Promise<void> {
     this.#stopping = true;
     for (const { abort } of this.#jobs.values()) abort.abort(new TaskCancelled("interrupted", "The agent stops."));
@@ -215,7 +216,7 @@ export class Runner {
     await this.#end(job, await this.#handle(job));
   }
 
-  /** The reply is sent in any case; the journal makes it outlive the process. */
+  /** Records a task's reply. The reply is sent in any case. The journal keeps it over a restart of the process. */
   async #recordEnd({ task_id, epoch }: Ref, type: string, reply: WireReply): Promise<void> {
     const { journal, log } = this.#options;
     await journal.record({ task_id, epoch, state: "finished", type, reply }).catch((error: unknown) => {
@@ -245,7 +246,7 @@ export class Runner {
         this.#options.send({ type: "task.progress", ...ref, seq: seq++, progress: progress as Json }),
     };
     try {
-      // The order was judged: its input is what the type says.
+      // `judgeOrder` has checked that the input matches the type.
       const handler = this.#options.handlers[type] as (input: TaskInput, run: TaskRun<TaskType>) => Promise<TaskReply>;
       const reply = await handler(TASKS[type].input.parse(input), run);
       return reply.ok

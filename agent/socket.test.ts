@@ -56,12 +56,12 @@ async function open() {
   return { channel, heard, ended };
 }
 
-/** The clock by which the channel is judged stands still from here on, but for `passes`: no busy machine lets a time to live lapse. */
+/** Stops the clock that measures the time to live. Only `passes` moves it, so that a busy machine lets no time to live expire. */
 const stopClock = () => vi.useFakeTimers({ toFake: ["performance"] });
 const passes = (ms: number) => vi.advanceTimersByTime(ms);
 
 describe("a WebSocket to the hub", () => {
-  it("is judged by the time to live that the hub told last, as it grows with the fleet", {
+  it("uses the newest time to live of the hub, which grows with the fleet", {
     timeout: 60_000,
   }, async () => {
     stopClock();
@@ -70,7 +70,7 @@ describe("a WebSocket to the hub", () => {
     hub.heartbeatTtlMs = 60_000;
     channel.send({ type: "heartbeat", seq: 1 });
     await expect.poll(() => heard, { timeout: 20_000 }).toEqual(["heartbeat.ack"]);
-    // Longer than two of the old times to live, shorter than one of the new.
+    // Longer than two old times to live and shorter than one new one.
     passes(21_000);
     channel.send({ type: "heartbeat", seq: 2 });
     await expect.poll(() => heard.length, { timeout: 20_000 }).toBe(2);
@@ -78,7 +78,7 @@ describe("a WebSocket to the hub", () => {
     channel.close("stopped");
   });
 
-  it("is given up when nothing was heard for two times to live", { timeout: 60_000 }, async () => {
+  it("ends when nothing was received for two times to live", { timeout: 60_000 }, async () => {
     stopClock();
     hub.heartbeatTtlMs = 10_000;
     const { channel, ended } = await open();

@@ -11,7 +11,7 @@ import type { Log } from "./log.ts";
 const CONNECT_TIMEOUT_MS = 20_000;
 const WELCOME_TIMEOUT_MS = 20_000;
 const CLOSE_WITHIN_MS = 2_000;
-/** A hub that reads this slowly is as good as gone; what is not acknowledged is said again on the next connection. */
+/** With more unsent bytes than this the hub counts as lost. Unacknowledged frames are repeated on the next connection. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 const CLOSED_FOR = {
@@ -27,7 +27,7 @@ export interface OpenOptions {
   readonly log: Log;
 }
 
-/** Opens the WebSocket over mutual TLS and says hello. Rejects with ChannelRefused when the hub does not accept this identity. */
+/** Opens the WebSocket over mutual TLS and sends hello. Rejects with ChannelRefused when the hub refuses this identity. */
 export async function openSocket(options: OpenOptions): Promise<Channel> {
   const { hubUrl, identity, hello, log } = options;
   const url = new URL(`/internal/v1/nodes/${identity.nodeId}/connect`, hubUrl);
@@ -39,7 +39,7 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
     perMessageDeflate: false,
   });
   let lastHeard = performance.now();
-  /** As the hub told it last: it grows with the fleet while the connection is open. */
+  /** The hub's newest time to live, which grows with the fleet while the connection is open. */
   let ttlMs = 0;
   let closedFor: "stopped" | "renewed" | null = null;
   let welcomed: ((welcome: Welcome) => void) | null = null;
@@ -89,13 +89,13 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
       if (socket.readyState !== WebSocket.OPEN) return;
       socket.send(JSON.stringify(frame));
       if (socket.bufferedAmount > MAX_BUFFERED_BYTES) socket.terminate();
-      // Nothing heard for two times to live: half of the connection is dead, and TCP has not noticed.
+      // Nothing was received for two times to live: the connection is dead and TCP has not noticed it.
       if (performance.now() - lastHeard > 2 * ttlMs) socket.terminate();
     },
     close: (why) => {
       socket.close(CLOSED_FOR[why].code, CLOSED_FOR[why].reason);
       closedFor = why;
-      // A hub that does not answer the close is not waited for.
+      // The agent does not wait long for a hub that does not answer the close.
       setTimeout(() => socket.terminate(), CLOSE_WITHIN_MS).unref();
     },
   };
@@ -117,14 +117,14 @@ async function refusalIn(response: IncomingMessage): Promise<Error> {
   return refusalOf(response.statusCode ?? 0, Buffer.concat(chunks).toString("utf8"));
 }
 
-/** Only a problem of the hub is a refusal; any other page is a proxy's, and the way may be open again later. */
+/** An error of the hub counts as a refusal. Any other page comes from a proxy, and the next attempt may reach the hub. */
 function refusalOf(status: number, body: string): Error {
   try {
     const problem: unknown = JSON.parse(body);
     if (typeof problem === "object" && problem !== null && "code" in problem && "detail" in problem)
       return new ChannelRefused(String(problem.code), String(problem.detail));
   } catch {
-    // A page of something in between.
+    // The page is not JSON, so it comes from a proxy.
   }
   return new Error(
     `The way to the hub answered ${status} with a page that is not the hub's. Is there a proxy in between?`,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Transports } from "./transports.ts";
 
-/** Which ways are tried, where only those in `open` let anything through. */
+/** The transports that are tried in order, when only those in `open` can connect. */
 function tried(open: readonly string[], attempts: number): string[] {
   const transports = new Transports();
   return Array.from({ length: attempts }, () => {
@@ -13,7 +13,7 @@ function tried(open: readonly string[], attempts: number): string[] {
 }
 
 describe("transports", () => {
-  it("uses the WebSocket where it can be opened", () => {
+  it("uses the WebSocket where it works", () => {
     expect(new Set(tried(["websocket", "long_poll"], 10))).toEqual(new Set(["websocket"]));
   });
 
@@ -24,7 +24,7 @@ describe("transports", () => {
     ]);
   });
 
-  it("tries both in turn while nothing is open", () => {
+  it("alternates between both while neither works", () => {
     expect(tried([], 7).slice(3)).toEqual(["long_poll", "websocket", "long_poll", "websocket"]);
   });
 });

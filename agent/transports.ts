@@ -3,8 +3,8 @@ import type { Channel } from "./channel.ts";
 const SOCKET_FAILURES_BEFORE_POLL = 3;
 
 /**
- * Which way to the hub is tried next. The long poll is for hosts behind something that lets no WebSocket through: after a few failures the two are
- * tried in turn, and where the long poll works, one failed attempt at a WebSocket is enough to go back to it.
+ * Chooses the next transport. The long poll is for hosts behind a proxy without WebSockets. After a few failures the agent alternates
+ * between both. Where the long poll works, one failed WebSocket attempt is enough to return to it.
  */
 export class Transports {
   #socketFailures = 0;
@@ -16,7 +16,7 @@ export class Transports {
 
   opened(kind: Channel["kind"]): void {
     if (kind === "websocket") this.#socketFailures = 0;
-    // Whatever ends this channel, the WebSocket is the first to be tried after it.
+    // After this channel the WebSocket is tried first, whatever ends the channel.
     this.#pollNext = false;
   }
 

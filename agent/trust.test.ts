@@ -34,7 +34,7 @@ beforeEach(async () => {
 });
 afterEach(() => host.remove());
 
-/** A host whose bootstrap gave it these keys. */
+/** A host with these keys from its bootstrap. */
 function given({ ca_pem, order_key }: Keys): TrustStore {
   host.write("etc/muster/ca.pem", ca_pem);
   const config = {
@@ -52,8 +52,8 @@ function given({ ca_pem, order_key }: Keys): TrustStore {
 }
 const alarms = () => told.filter((line) => line.startsWith("error"));
 
-describe("the chain of the hub's keys, as a host is told of it", () => {
-  it("does not alarm a host that was given keys whose finish is not told yet, and is followed once it is", async () => {
+describe("the chain of the hub's keys on a host", () => {
+  it("raises no alarm on a host with keys whose finish is not announced yet, and follows them later", async () => {
     const announced = say(first as Keys, 1, "announce", second as Keys);
     const finished = say(first as Keys, 2, "finish", second as Keys);
     const trust = given(second as Keys);

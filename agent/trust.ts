@@ -16,7 +16,7 @@ import type { Log } from "./log.ts";
 import { signingKey } from "./orders.ts";
 import type { System } from "./system/system.ts";
 
-/** As it lies on disk: worth nothing for a host that was given another key since, e.g. by a new bootstrap command. */
+/** The file on disk. It is ignored when the host has been given another key since, for example by a new bootstrap command. */
 const TrustFile = z.object({
   given_key: z.string(),
   sequence: z.int().min(0),
@@ -28,15 +28,15 @@ const verifyText: VerifyText = (key, text, signature) =>
   verify(null, Buffer.from(text), signingKey(key), Buffer.from(signature, "base64url"));
 
 /**
- * Which CAs and order keys this host believes: those of its bootstrap, and what the chain of signed statements has made of them since (decision I6). Durable
- * before it is used, and never followed backwards.
+ * The CAs and order keys that this host trusts. They start with the keys of its bootstrap, and signed statements of the hub change them
+ * (decision I6). A change is stored on disk before it is used, and is never reverted by older statements.
  */
 export class TrustStore {
   readonly #config: Config;
   readonly #system: System;
   readonly #log: Log;
   readonly #givenKey: string;
-  /** Null until a chain was followed: then what the bootstrap gave counts. */
+  /** Null until the first signed statement was accepted. Until then the keys of the bootstrap count. */
   #trust: Trust | null = null;
   #taking: Promise<unknown> = Promise.resolve();
 
@@ -51,7 +51,7 @@ export class TrustStore {
     return `/${relative(this.#config.root, this.#config.stateDir)}/trust.json`;
   }
 
-  /** Before anything is asked of the hub. A damaged file is none: the chain is followed anew from what the bootstrap gave. */
+  /** Loads the stored keys before the first request to the hub. A damaged file is ignored: trust then starts with the bootstrap's keys. */
   async load(): Promise<void> {
     const text = await this.#system.read(this.#path);
     if (text === null) return;
@@ -63,7 +63,7 @@ export class TrustStore {
     }
   }
 
-  /** PEM of every CA that the hub may show. */
+  /** The certificates, in PEM, of every CA that the hub may show. */
   async caBundle(): Promise<string> {
     if (this.#trust !== null) return pemOf(this.#trust);
     const given = await this.#system.read(`/${relative(this.#config.root, this.#config.caFile)}`);
@@ -71,13 +71,13 @@ export class TrustStore {
     return given;
   }
 
-  /** By any of which an order may be signed. */
+  /** The keys with which an order may be signed. */
   orderKeys(): readonly KeyObject[] {
     const keys = [this.#trust?.current.order_key ?? this.#givenKey, this.#trust?.next?.order_key];
     return keys.filter((key) => key !== undefined).map(signingKey);
   }
 
-  /** Follows the chain; answers the sequence that is believed and on disk. */
+  /** Follows the chain of statements. Returns the sequence of the last statement that is trusted and stored. */
   take(chain: TrustChain): Promise<number> {
     const taken = this.#taking.then(() => this.#take(chain));
     this.#taking = taken.catch(() => undefined);
@@ -106,15 +106,15 @@ export class TrustStore {
     return trust.sequence;
   }
 
-  /** The hub tells hosts of a finish half a minute after it gives the new keys to those that begin: until then nothing signed by the old one is theirs. */
+  /** A new host may have the new keys up to half a minute before the hub announces their finish. Until then no statement is signed with its key. */
   #isAheadOf(chain: TrustChain): boolean {
     const about = chain.filter((one) => one.order_key === this.#givenKey);
     return this.#trust === null && about.length > 0 && about.every((one) => one.kind === "announce");
   }
 
   /**
-   * For a host that was off while the hub's CA was changed, and that believes none that the hub shows now: asks for the chain without believing who
-   * answers. Nothing is told to whoever that is, and nothing of the answer counts but its signatures. True when another CA is believed by it.
+   * Asks for the chain of statements when this host trusts no CA that the hub shows, for example after it was off during a rotation. The
+   * answering server is not trusted: it gets no data, and only the signatures in its answer count. Returns true when another CA is now trusted.
    */
   async askAnew(): Promise<boolean> {
     const before = await this.caBundle();
@@ -127,12 +127,12 @@ export class TrustStore {
 const pemOf = ({ current, next }: Trust): string =>
   [current.ca_pem, next?.ca_pem ?? ""].map((pem) => pem.trim()).join("\n");
 
-/** A statement without a CA's certificate in it would leave the host without a hub: the chain ends before it. */
+/** False for a statement without a CA certificate. The chain ends before it, because it would leave the host without a hub. */
 function holdsAuthority({ ca_pem }: TrustChain[number]): boolean {
   try {
     return new X509Certificate(ca_pem).ca;
   } catch {
-    // No certificate at all.
+    // The text is not a certificate.
     return false;
   }
 }

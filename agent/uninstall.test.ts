@@ -38,7 +38,7 @@ const uninstall = async () => {
 };
 
 describe("removing the agent's footprint", () => {
-  it("leaves neither folder where both were Muster's alone", async () => {
+  it("removes both folders when they belong to Muster's agent alone", async () => {
     await uninstall();
     expect([host.has("etc/muster"), host.has("var/lib/muster")]).toEqual([false, false]);
     for (const kind of ["service", "timer"])
@@ -46,7 +46,7 @@ describe("removing the agent's footprint", () => {
     expect(host.calls()).toEqual(["systemctl disable muster-agent.service", "systemctl daemon-reload"]);
   });
 
-  it("keeps everything of a hub on the same machine", async () => {
+  it("keeps all files of a hub on the same machine", async () => {
     for (const file of OF_THE_HUB) host.write(file, "");
     expect(
       (await footprint(host.system)).filter((path) => OF_THE_HUB.some((one) => `/${one}`.startsWith(path))),
@@ -56,7 +56,7 @@ describe("removing the agent's footprint", () => {
     expect([...OWN, MARKER].filter((file) => host.has(file))).toEqual([]);
   });
 
-  it("has the package purged until that succeeds, and goes on at the next boot until then", async () => {
+  it("purges the package until that succeeds, and continues at the next boot", async () => {
     host.write("var/lib/dpkg/info/muster-agent.list", "");
     await uninstall();
     const [purge = "", ...more] = host.calls().filter((call) => call.startsWith("systemd-run"));
@@ -64,7 +64,7 @@ describe("removing the agent's footprint", () => {
     expect(purge).toMatch(/ dpkg --purge muster-agent$/);
     for (const property of ["Restart=on-failure", "RestartSec=15", "StartLimitBurst=240"])
       expect(purge).toContain(` -p ${property} `);
-    // What starts the agent at boot is the marker and the unit that is still enabled: the purge ends both.
+    // The marker and the enabled unit start the agent at boot. Only the purge removes them.
     expect(await isUninstalling(host.system)).toBe(true);
     expect(host.calls()).not.toContain("systemctl disable muster-agent.service");
     expect(OWN.filter((file) => host.has(file))).toEqual([]);

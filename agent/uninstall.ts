@@ -5,7 +5,7 @@ import type { System } from "./system/system.ts";
 import { NOLOGIN, NOLOGIN_START } from "./tasks/drain.ts";
 import { INTERVAL_DROP_IN } from "./tasks/hw-sync-reseed.ts";
 
-/** Exit status of an agent that has removed itself; its unit does not start it again (`RestartPreventExitStatus`). */
+/** The exit status of an agent that has removed itself. Its unit does not restart it then (`RestartPreventExitStatus`). */
 export const UNINSTALLED_STATUS = 79;
 
 const AGENT_UNIT = "muster-agent.service";
@@ -15,17 +15,17 @@ const UNIT_FOLDER = "/etc/systemd/system";
 const SYNC_DROP_IN_FOLDER = `${UNIT_FOLDER}/maas_hardware_sync.service.d`;
 const STATE_FOLDER = "/var/lib/muster";
 const CONFIG_FOLDER = "/etc/muster";
-/** What the agent and the first boot's parts keep in either folder. A hub on the same machine keeps its own there, which is not theirs to remove. */
+/** The entries of the agent and the first boot's parts in both folders. Entries of a hub on the same machine must stay. */
 const STATE_ENTRIES = ["agent", "bootstrap", "hardware-sync.json"];
 const CONFIG_ENTRIES = ["agent.json", "ca.pem", "enrollment-token", "roce-routing.conf"];
-/** What a part or an agent that was killed while it wrote a file has left beside it. */
+/** Temporary files of a part or an agent that was killed while it wrote a file. */
 const CUT_WRITE = /^[.](muster[.][A-Za-z0-9]{6}|[0-9a-f]{12}[.]tmp|uninstall-probe)$/;
-/** There where the agent came as a Debian package. */
+/** This file exists when the agent was installed as a Debian package. */
 const PACKAGE_RECORD = "/var/lib/dpkg/info/muster-agent.list";
-/** While it is there, all that is left of the agent's life is to go on removing. A purge of the package removes it too. */
+/** While this file exists, the agent only continues its removal. A purge of the package removes the file too. */
 const MARKER = `${STATE_FOLDER}/uninstalling`;
 const TOOL_TIMEOUT_MS = 30_000;
-/** Another package job may hold dpkg's lock for long: the purge is tried every 15 s for an hour, and again after each boot. */
+/** Another package job may hold dpkg's lock for long. The purge is tried every 15 s for an hour, and again after each boot. */
 const PURGE_RETRIES = ["Restart=on-failure", "RestartSec=15", "StartLimitIntervalSec=1d", "StartLimitBurst=240"];
 
 async function ownEntries(system: System, folder: string, names: readonly string[]): Promise<string[]> {
@@ -33,7 +33,7 @@ async function ownEntries(system: System, folder: string, names: readonly string
   return own.map((name) => `${folder}/${name}`);
 }
 
-/** What the cloud-init parts and the agent put on a host and that is there now, in the order of removal. */
+/** The files and folders of the cloud-init parts and the agent that exist on the host, in the order of removal. */
 export async function footprint(system: System): Promise<readonly string[]> {
   const sudoRules = (await system.list("/etc/sudoers.d")).filter((name) => name.startsWith("90-muster-"));
   const fixed = [
@@ -53,7 +53,7 @@ export async function footprint(system: System): Promise<readonly string[]> {
   return fixed.filter((_path, index) => present[index]);
 }
 
-/** Throws when the folders that hold the agent cannot be written, e.g. on a disk that has become read-only. */
+/** Throws when the agent's folders cannot be written, for example on a disk that has become read-only. */
 export async function probeRemoval(system: System): Promise<void> {
   for (const folder of [STATE_FOLDER, CONFIG_FOLDER]) {
     const probe = `${folder}/.uninstall-probe`;
@@ -62,7 +62,7 @@ export async function probeRemoval(system: System): Promise<void> {
   }
 }
 
-/** By a unit of its own, since the purge stops the agent. */
+/** Starts the purge in a systemd unit of its own, because the purge stops the agent. */
 async function purgePackage(system: System): Promise<void> {
   const properties = PURGE_RETRIES.flatMap((property) => ["-p", property]);
   const command = ["--collect", "--no-block", "--unit=muster-agent-purge", ...properties];
@@ -71,7 +71,7 @@ async function purgePackage(system: System): Promise<void> {
   if (exitCode !== 0) throw new Error(`systemd-run ended with status ${exitCode}: ${stderr.slice(-500)}`);
 }
 
-/** The point of no return, on disk before anything is removed. */
+/** Writes the marker to disk before anything is removed. From then on the removal always continues. */
 export async function markUninstalling(system: System, taskId: TaskId): Promise<void> {
   await system.write(MARKER, `${JSON.stringify({ task_id: taskId })}\n`, 0o600);
 }
@@ -79,9 +79,9 @@ export async function markUninstalling(system: System, taskId: TaskId): Promise<
 export const isUninstalling = async (system: System): Promise<boolean> => (await system.read(MARKER)) !== null;
 
 /**
- * Removes what Muster put on the host. Killed in the middle it goes on at the next start: the marker goes last, the agent's unit, which is what
- * starts it, right before it. Where the agent came as a package its purge ends both; until one succeeds each boot starts the agent, which asks for it
- * again. What cannot be removed is logged and does not keep the rest: nobody is left to be told.
+ * Removes Muster from the host. If it is killed, it continues at the next start: the marker is removed last, and the agent's unit just
+ * before it. For a packaged agent the purge removes both, and each boot requests the purge until it succeeds. A file that cannot
+ * be removed is logged and skipped.
  */
 export async function removeFootprint(system: System, log: Log): Promise<void> {
   const attempt = async (what: string, act: () => Promise<unknown>): Promise<void> => {

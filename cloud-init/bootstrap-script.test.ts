@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type BootstrapInput, composeBootstrapScript } from "./bootstrap-script.ts";
 import { HostFolder, sampleValues, skipWithout } from "./part.fixture.ts";
 
-// Each test starts real shells; a busy machine must not fail them.
+// Each test starts real shells, which take long on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 
 const NODE = sampleValues().nodeId;
@@ -35,7 +35,7 @@ function run(changes: Partial<BootstrapInput> = {}): Promise<{ code: number; out
 }
 
 describe("the script of manual mode", () => {
-  it.skipIf(skipWithout("shellcheck", "shellcheck"))("has nothing for shellcheck to say", () => {
+  it.skipIf(skipWithout("shellcheck", "shellcheck"))("passes shellcheck", () => {
     const { status, stdout } = spawnSync("shellcheck", ["--exclude=SC2016", "-"], {
       input: composeBootstrapScript(input()),
       encoding: "utf8",
@@ -43,7 +43,7 @@ describe("the script of manual mode", () => {
     expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
   });
 
-  it("does what the part of the first boot does, and waits for the enrollment", async () => {
+  it("does the same as the part of the first boot, and waits for the enrollment", async () => {
     host.tool("muster-agent");
     host.tool(
       "systemctl",
@@ -56,12 +56,12 @@ describe("the script of manual mode", () => {
     expect(host.calls()).toContain("systemctl enable --now muster-agent.service");
   });
 
-  it("says where to look when the agent does not enroll", async () => {
+  it("names the log to read when the agent does not enroll", async () => {
     host.tool("muster-agent");
     const { code, output } = await run();
     expect(code).toBe(1);
     expect(output).toContain("has not enrolled yet; its log says why: journalctl -u muster-agent");
-    // It may enroll yet, and its bootstrap has done its work: the status must not keep the node out of service.
+    // The agent may still enroll later, so the status is a success: a failure would keep the node out of service.
     expect(JSON.parse(host.read("var/lib/muster/bootstrap/20-agent-bootstrap.status"))).toMatchObject({ exit_code: 0 });
   });
 
@@ -103,7 +103,7 @@ describe("the script of manual mode", () => {
     },
   );
 
-  it("runs as root only", () => {
+  it("runs only as root", () => {
     const { status, stderr } = spawnSync("bash", ["-c", "id() { echo 1000; }; export -f id; exec bash -s"], {
       input: composeBootstrapScript(input()),
       encoding: "utf8",
@@ -111,7 +111,7 @@ describe("the script of manual mode", () => {
     expect({ status, stderr }).toMatchObject({ status: 1, stderr: expect.stringContaining("run this as root") });
   });
 
-  it("refuses values that a script must not hold", () => {
+  it("refuses values that a script must not contain", () => {
     expect(() => composeBootstrapScript(input({ enrollmentToken: "short" }))).toThrow();
     expect(() =>
       composeBootstrapScript(input({ packages: { "a b": { url: "https://h/p", sha256: "0".repeat(64) } } })),

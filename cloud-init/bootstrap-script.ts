@@ -4,7 +4,7 @@ import { AGENT_BODY, agentValues } from "./parts/agent-bootstrap.ts";
 import { partFile, shellScript } from "./parts/part.ts";
 
 const BootstrapInput = UserDataInput.pick({ nodeId: true, generation: true, hub: true, enrollmentToken: true }).extend({
-  /** By Debian's name of the architecture. */
+  /** The packages by Debian's name of the architecture. */
   packages: z.record(
     z.string().regex(/^[a-z0-9]+$/),
     z.strictObject({ url: z.url({ protocol: /^https$/ }), sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
@@ -21,8 +21,8 @@ fi
 `;
 
 /**
- * What a person runs on a host of manual mode (lifecycle 2.1): the same agent part as at first boot, with checks before it that say why it cannot work here,
- * and a wait for the enrollment after it. Throws when a value is not what a script may hold.
+ * The script that a person runs on a host in manual mode (lifecycle 2.1). It contains the agent part of the first boot. Checks before
+ * that part explain why it cannot work on this host. After the part it waits for the enrollment. Throws when a value is invalid.
  */
 export function composeBootstrapScript(values: BootstrapInput): string {
   const input = BootstrapInput.parse(values);

@@ -5,7 +5,7 @@ import type { UserDataValues } from "./input.ts";
 import { HostFolder, hasCommand, renderPart, sampleInput, sampleValues, skipWithout } from "./part.fixture.ts";
 import { PARTS } from "./parts/index.ts";
 
-// Each test starts real shells; a busy machine must not fail them.
+// Each test starts real shells, which take long on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 
 const composed = (values: UserDataValues = sampleValues()): UserData => {
@@ -26,7 +26,7 @@ json.dump({"defects": [str(d) for d in message.defects], "type": message.get_con
   {"name": p.get_filename(), "type": p.get_content_type(), "disposition": p.get_content_disposition(),
    "defects": [str(d) for d in p.defects], "text": p.get_payload(decode=True).decode()} for p in message.iter_parts()]}, sys.stdout)
 `;
-/** cloud-init's own reading of user-data, where its package is installed. */
+/** Parses the user-data with cloud-init's own code, where its package is installed. */
 const CLOUD_INIT_PARSER = `
 import json, sys
 from cloudinit import user_data
@@ -43,7 +43,7 @@ const expectedParts = () =>
   PARTS.map((part) => ({ name: part.name, type: part.contentType, text: renderPart(part.name, sampleInput()) }));
 
 describe("composeUserData", () => {
-  it("names its parts in the order in which they run, each owner's part apart", () => {
+  it("names its parts in the order in which they run, and names each part's owner", () => {
     const names = composed().parts.map((part) => part.name);
     expect(names).toEqual([
       "00-cloud-config.yaml",
@@ -59,7 +59,7 @@ describe("composeUserData", () => {
     expect(renderPart("10-site-bootstrap.sh", sampleInput())).toContain("PART_OWNER='site'");
   });
 
-  it("leaves out what the host does not need; extra disks only by their explicit flag", () => {
+  it("leaves out parts that the host does not need, and includes extra disks only with their explicit flag", () => {
     const { siteBootstrap: _, deployUser: __, ...values } = sampleValues();
     const userData = composed({
       ...values,
@@ -75,14 +75,14 @@ describe("composeUserData", () => {
     expect(userData.mime).not.toContain("wipefs");
   });
 
-  it("is the same bytes for the same input, and base64 of them", () => {
+  it("gives the same bytes for the same input, and their base64", () => {
     expect(composed()).toEqual(composed());
     expect(Buffer.from(composed().base64, "base64").toString("utf8")).toBe(composed().mime);
     expect(composed().bytes).toBe(Buffer.byteLength(composed().mime));
     expect(composed().mime).toMatch(/^[\n -~]*$/);
   });
 
-  it("refuses more than the limit and says which part it is", () => {
+  it("refuses user-data above the limit, and names the largest part", () => {
     const caBundlePem = `-----BEGIN CERTIFICATE-----\n${"A".repeat(MAX_USER_DATA_BYTES)}\n-----END CERTIFICATE-----\n`;
     const error = errorOf({ ...sampleValues(), hub: { ...sampleValues().hub, caBundlePem } });
     expect(error.code).toBe("user_data_too_large");
@@ -135,13 +135,13 @@ describe("composeUserData refuses", () => {
     expect(JSON.stringify(error)).not.toContain("hunter2");
   });
 
-  it("anything that is not an input", () => {
+  it("values that are no input", () => {
     for (const value of [null, "text", 1, [], {}]) expect(errorOf(value).code).toBe("invalid_input");
   });
 });
 
 describe("the MIME message", () => {
-  it.skipIf(skipWithout("python3", "python3"))("is read by Python's email parser without a defect", () => {
+  it.skipIf(skipWithout("python3", "python3"))("is parsed by Python's email parser without a defect", () => {
     const message = python("python3", PYTHON_PARSER, composed().mime);
     expect(message).toEqual({
       defects: [],
@@ -150,11 +150,11 @@ describe("the MIME message", () => {
     });
   });
 
-  it.skipIf(skipWithout("cloud-init", "cloud-init"))("is read by cloud-init itself, part by part", () => {
+  it.skipIf(skipWithout("cloud-init", "cloud-init"))("is parsed by cloud-init itself, part by part", () => {
     expect(python("/usr/bin/python3", CLOUD_INIT_PARSER, composed().mime)).toEqual(expectedParts());
   });
 
-  it("keeps MAAS's vendor-data: the cloud-config part never has a key that would replace it", () => {
+  it("keeps MAAS's vendor-data: the cloud-config part contains no key that would replace it", () => {
     const configs = composed().parts.filter((part) => part.contentType === "text/cloud-config");
     expect(configs).toHaveLength(1);
     const [header, ...lines] = renderPart("00-cloud-config.yaml", sampleInput()).split("\n");

@@ -2,17 +2,17 @@ import { UserDataInput, type UserDataValues } from "./input.ts";
 import { type MimePart, mimeMultipart } from "./mime.ts";
 import { PARTS } from "./parts/index.ts";
 
-/** cloud-init and MAAS carry more, but a first boot that needs more is doing something wrong (decision M4). */
+/** cloud-init and MAAS allow more, but a larger first boot points to a mistake (decision M4). */
 export const MAX_USER_DATA_BYTES = 1024 * 1024;
 
 export type UserData = {
-  /** What cloud-init reads. */
+  /** The text that cloud-init reads. */
   readonly mime: string;
-  /** What MAAS's deploy call takes as `user_data`. */
+  /** The value of `user_data` in MAAS's deploy call. */
   readonly base64: string;
   /** Size of `mime` in bytes. */
   readonly bytes: number;
-  /** In the order in which they run; `bytes` is the size before MIME encoding. */
+  /** The parts in the order in which they run. `bytes` is the size before MIME encoding. */
   readonly parts: readonly { readonly name: string; readonly contentType: string; readonly bytes: number }[];
 };
 
@@ -20,7 +20,7 @@ export type UserDataError =
   | {
       readonly code: "invalid_input";
       readonly message: string;
-      /** Path and reason of each bad field; never its value, which may be a secret. */
+      /** Path and reason of each invalid field. The value is left out, because it may be a secret. */
       readonly issues: readonly { readonly path: string; readonly message: string }[];
     }
   | {

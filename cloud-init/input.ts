@@ -2,13 +2,13 @@ import { z } from "zod";
 import { Hostname, InterfaceName, Ipv4Cidr, LinuxUserName, MacAddress } from "../shared/api/values.ts";
 import { NodeId } from "../shared/ids.ts";
 
-/** Text that ends up on a line of a unit, a table or a header: a line break in it would start a line of its own. */
+/** Text that becomes a line of a unit, a table or a header. A line break would add another line there. */
 const OneLine = z
   .string()
   .min(1)
   .max(2048)
   .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]+$/u, "must be one line without control characters");
-/** Addresses appear in status messages, so they carry no password. */
+/** Addresses appear in status messages, so they must not contain a password. */
 const lineUrl = (protocol: RegExp) =>
   OneLine.pipe(z.url({ protocol })).refine((text) => {
     const url = URL.parse(text);
@@ -28,7 +28,7 @@ const Ed25519PublicKey = z
     "must be a raw Ed25519 public key in base64url, or PEM",
   );
 
-/** Where the agent comes from when the image does not bring it. A package is never installed without its checksum. */
+/** The address of the agent's package, for images without the agent. A package is never installed without its checksum. */
 const AgentPackage = z
   .strictObject({ packageUrl: lineUrl(/^https?$/).optional(), packageSha256: Sha256.optional() })
   .refine((agent) => (agent.packageUrl === undefined) === (agent.packageSha256 === undefined), {
@@ -36,19 +36,19 @@ const AgentPackage = z
     path: ["packageSha256"],
   });
 
-/** A bundle that the site owns and versions; Muster names it and checks it, and carries none of its text (lifecycle 2.4, 9). */
+/** A bundle that the site owns and versions. Muster names and checks it, and contains nothing of it (lifecycle 2.4, 9). */
 const SiteBootstrap = z.strictObject({
   ref: OneLine,
   url: lineUrl(/^https?$/),
   sha256: Sha256,
   version: OneLine.optional(),
-  /** A bundle that hangs must not keep the agent from coming up. */
+  /** The time limit of a bundle, so that a hanging bundle does not block the agent. */
   timeoutSeconds: z.int().min(1).max(7200).default(1800),
 });
 
 const DeployUser = z.strictObject({
   name: LinuxUserName,
-  /** crypt(3) SHA-512; the clear text never leaves the hub. */
+  /** A crypt(3) SHA-512 hash. The clear text never leaves the hub. */
   passwordHash: z
     .string()
     .regex(
@@ -70,18 +70,18 @@ const DeployUser = z.strictObject({
   sudo: z.boolean(),
 });
 
-/** Everything that first boot depends on (lifecycle 9). The MAAS machine token is not here: it does not exist before deploy (decision M3). */
+/** The complete input of a first boot (lifecycle 9). It has no MAAS machine token, which does not exist before the deploy (decision M3). */
 export const UserDataInput = z.strictObject({
   hostname: Hostname,
   nodeId: NodeId,
-  /** Onboarding generation: an agent enrolled for it keeps its identity when the part runs again. */
+  /** The onboarding generation. An agent that is enrolled for it keeps its identity when the part runs again. */
   generation: z.int().min(0),
   hub: z.strictObject({
     agentUrl: lineUrl(/^https$/),
     caBundlePem: CertificateBundle,
     taskSigningPublicKey: Ed25519PublicKey,
   }),
-  /** Travels in a header and a one-line file. */
+  /** The token is sent in a header and stored in a one-line file. */
   enrollmentToken: z.string().regex(/^[!-~]{32,128}$/, "must be 32 to 128 printable ASCII characters without spaces"),
   agent: AgentPackage,
   siteBootstrap: SiteBootstrap.optional(),
@@ -91,7 +91,7 @@ export const UserDataInput = z.strictObject({
     maasUrl: lineUrl(/^https?$/).optional(),
     intervalSeconds: z.int().min(60).max(86_400),
   }),
-  /** Destructive, so both are explicit flags of the profile and never defaults (lifecycle 4.3). */
+  /** Both are destructive, so they are explicit flags of the profile without a default (lifecycle 4.3). */
   extraDisks: z.strictObject({ enabled: z.boolean(), eraseSignatures: z.boolean() }),
   roce: z.strictObject({
     assignments: z

@@ -1,8 +1,8 @@
 export type MimePart = { readonly name: string; readonly contentType: string; readonly content: string };
 
 /**
- * Fixed, so that the same input gives the same bytes. It cannot collide with content: every body is base64, whose lines hold no
- * hyphen, so none can begin with the delimiter.
+ * A fixed boundary, so that the same input gives the same bytes. It cannot occur in a body: every body is base64, which contains no
+ * hyphen, and each delimiter begins with hyphens.
  */
 const BOUNDARY = "=_muster-first-boot";
 
@@ -24,7 +24,7 @@ const mimePart = (part: MimePart): string =>
     base64Lines(part.content),
   ].join("\n");
 
-/** MIME multipart/mixed as cloud-init reads it. Part names are this folder's constants, so they need no header quoting. */
+/** MIME multipart/mixed as cloud-init reads it. The part names are constants of this folder, so they need no quoting. */
 export const mimeMultipart = (parts: readonly MimePart[]): string =>
   [
     `Content-Type: multipart/mixed; boundary="${BOUNDARY}"`,

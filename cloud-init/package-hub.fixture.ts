@@ -13,7 +13,7 @@ export const listenOn = async (server: Server): Promise<number> => {
   return (server.address() as AddressInfo).port;
 };
 
-/** A certificate for 127.0.0.1 that is its own authority. */
+/** A self-signed certificate for 127.0.0.1. */
 export const selfSigned = (folder: HostFolder): { key: string; cert: string } => {
   const [key, cert] = [folder.path("tls.key"), folder.path("tls.crt")];
   const request = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=hub".split(" ");
@@ -30,18 +30,18 @@ export const selfSigned = (folder: HostFolder): { key: string; cert: string } =>
   return { key: folder.read("tls.key"), cert: folder.read("tls.crt") };
 };
 
-/** In place of a status: the request is never answered. */
+/** Replaces a status in `answers`: the request is never answered. */
 export const NO_ANSWER = 0;
 
 export interface PackageHub {
   readonly server: Server;
-  /** The `Authorization` of each request. */
+  /** The `Authorization` header of each request. */
   readonly seen: (string | undefined)[];
-  /** The input of a host that is told this hub. */
+  /** The input of a host of this hub. */
   readonly values: UserDataInput;
 }
 
-/** A server with a hub's manners: it gives the package to whoever shows the token; `answers` are the statuses of the first requests. */
+/** A server that gives the package to requests with the token, as a hub does. `answers` are the statuses of the first requests. */
 export async function packageHub(folder: HostFolder, bytes: Buffer, answers: number[] = []): Promise<PackageHub> {
   const identity = selfSigned(folder);
   const { enrollmentToken, hub } = sampleValues();

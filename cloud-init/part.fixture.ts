@@ -7,7 +7,7 @@ import { PARTS } from "./parts/index.ts";
 
 const CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 
-/** Every part is wanted. Nothing in it is a secret of anybody. */
+/** An input with every part. It contains no real secret. */
 export const sampleValues = (): UserDataValues => ({
   hostname: "gpu-01",
   nodeId: "0b0c0a7e-6a52-4d0a-9a9d-0d3f5f3c1a11",
@@ -30,7 +30,7 @@ export const sampleValues = (): UserDataValues => ({
 export const sampleInput = (changes: Partial<UserDataValues> = {}): UserDataInput =>
   UserDataInput.parse({ ...sampleValues(), ...changes });
 
-/** The part's text, from an input that need not have passed the schema: quoting must hold without it. */
+/** The part's text. The input may break the schema, because the quoting must also hold without it. */
 export const renderPart = (name: string, input: UserDataInput): string => {
   const text = PARTS.find((part) => part.name === name)?.render(input);
   if (text === undefined || text === null) throw new Error(`the part ${name} was not rendered`);
@@ -39,7 +39,7 @@ export const renderPart = (name: string, input: UserDataInput): string => {
 
 export const hasCommand = (command: string): boolean => spawnSync(command, ["--version"]).error === undefined;
 
-/** For tests that need a tool: says aloud that they were skipped, and why. */
+/** Whether a tool is missing. It prints that the test was skipped, and why. */
 export const skipWithout = (command: string, debianPackage: string): boolean => {
   const there = hasCommand(command);
   if (!there) process.stderr.write(`SKIPPED: ${command} is not installed (Debian package ${debianPackage})\n`);
@@ -48,7 +48,7 @@ export const skipWithout = (command: string, debianPackage: string): boolean => 
 
 export type PartRun = { readonly code: number; readonly output: string; readonly status: unknown };
 
-/** A folder that stands for a host's root, with tools that write what they were called with into a log. */
+/** A folder that stands for a host's root. Its tools append their arguments to a log. */
 export class HostFolder {
   readonly root: string;
   constructor() {
@@ -65,7 +65,7 @@ export class HostFolder {
     writeFileSync(this.path(name), content);
     chmodSync(this.path(name), mode);
   }
-  /** `script` runs after the call and its arguments were logged. */
+  /** Installs a tool. `script` runs after the call and its arguments were logged. */
   tool(name: string, script = ""): void {
     this.write(
       `usr/bin/${name}`,

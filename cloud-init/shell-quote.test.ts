@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { shellHeader, shellQuote } from "./shell-quote.ts";
 
-// Each test starts real shells; a busy machine must not fail them.
+// Each test starts real shells, which take long on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 
 const bash = (script: string) => spawnSync("bash", ["-c", script], { encoding: "utf8" });
@@ -16,7 +16,7 @@ const nasty = fc.oneof(
 const texts = nasty.filter((text) => !text.includes("\0") && text.isWellFormed());
 
 describe("shellQuote", () => {
-  it("gives every text back unchanged through a real bash, many words in one script", () => {
+  it("passes every text unchanged through a real bash, many words in one script", () => {
     fc.assert(
       fc.property(fc.array(texts, { minLength: 1, maxLength: 40 }), (words) => {
         const result = bash(`printf '%s\\0' ${words.map(shellQuote).join(" ")}`);
@@ -27,7 +27,7 @@ describe("shellQuote", () => {
     );
   });
 
-  it("gives values and lists back through header variables, under set -eu", () => {
+  it("passes values and lists unchanged through header variables, under set -eu", () => {
     fc.assert(
       fc.property(texts, fc.array(texts, { minLength: 1, maxLength: 5 }), (text, list) => {
         const result = bash(`set -eu\n${shellHeader({ TEXT: text, LIST: list })}printf '%s\\0' "$TEXT" "\${LIST[@]}"`);
@@ -38,7 +38,7 @@ describe("shellQuote", () => {
     );
   });
 
-  it("refuses NUL, which no shell can hold", () => {
+  it("refuses NUL, which a shell word cannot contain", () => {
     expect(() => shellQuote("a\0b")).toThrow(RangeError);
   });
 });

@@ -4,25 +4,25 @@ import { join, relative } from "node:path";
 import { execa } from "execa";
 import type { Architecture, PackageSpec } from "./package-spec.ts";
 
-/** `xz` for a release; `zstd` builds in seconds, for trying out. Debian 12 and Ubuntu 22.04 unpack both. */
+/** `xz` is for releases. `zstd` is fast, for tests. Debian 12 and Ubuntu 22.04 unpack both. */
 export const COMPRESSIONS = { xz: ["-Zxz", "-z6"], zstd: ["-Zzstd", "-z3"] } as const;
 export type Compression = keyof typeof COMPRESSIONS;
 
 interface Deb {
   readonly repository: string;
-  /** The staged files; `DEBIAN/` is added here. */
+  /** The folder of the staged files. `packDeb` adds `DEBIAN/`. */
   readonly root: string;
   readonly spec: PackageSpec;
   readonly architecture: Architecture;
   readonly version: string;
-  /** Seconds since 1970: no file in the package is younger. */
+  /** Seconds since 1970. No file in the package has a later time. */
   readonly sourceDateEpoch: number;
   readonly compression: Compression;
 }
 
 const SCRIPTS = ["postinst", "prerm", "postrm"] as const;
 
-/** Packs the staged files. The same input gives the same bytes: owners, times, order and compression are fixed. */
+/** Packs the staged files. The same input gives the same bytes, because owners, times, order and compression are fixed. */
 export async function packDeb(deb: Deb, out: string): Promise<string> {
   const { repository, root, spec, architecture, version } = deb;
   const control = join(root, "DEBIAN");
@@ -45,7 +45,7 @@ export async function packDeb(deb: Deb, out: string): Promise<string> {
   return target;
 }
 
-/** Files and links below the root, sorted by their path; `DEBIAN/` left out. */
+/** Files and links below the root without `DEBIAN/`, sorted by path. */
 async function listFiles(root: string, folder = root): Promise<string[]> {
   const found: string[] = [];
   for (const entry of await readdir(folder, { withFileTypes: true })) {
@@ -77,7 +77,7 @@ async function controlText({ spec, architecture, version }: Deb, files: readonly
   ].join("\n");
 }
 
-/** For `dpkg --verify`, which knows no other hash. */
+/** The file `md5sums` for `dpkg --verify`, which supports no other hash. */
 async function md5sums(root: string, files: readonly string[]): Promise<string> {
   const lines: string[] = [];
   for (const file of files) {

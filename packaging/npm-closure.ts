@@ -14,8 +14,8 @@ const Lockfile = z.object({
 });
 
 /**
- * Places of the packages and of all that they need, below the repository, as the lock file has them: `node_modules/a`, `node_modules/a/node_modules/b`.
- * Sorted. Packages are found as Node finds them, from the inside out.
+ * The paths of npm packages and all their dependencies, as in the lock file: `node_modules/a`, `node_modules/a/node_modules/b`. Sorted.
+ * A dependency is looked up as Node does: in the innermost node_modules first.
  */
 export function npmClosure(repository: string, names: readonly string[]): string[] {
   const { packages } = Lockfile.parse(JSON.parse(readFileSync(join(repository, "package-lock.json"), "utf8")));

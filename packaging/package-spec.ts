@@ -1,32 +1,32 @@
-/** A Debian package that this repository builds; `packages.ts` lists them all. */
+/** A Debian package of this repository. `packages.ts` lists all of them. */
 export interface PackageSpec {
   readonly name: string;
-  /** First line is the synopsis. */
+  /** The description. Its first line is the synopsis. */
   readonly description: readonly string[];
-  /** Folder below /usr/lib/muster that holds program and runtime. */
+  /** The folder below /usr/lib/muster with the program and its runtime. */
   readonly home: string;
-  /** Folders of the repository that the program consists of. */
+  /** The folders of the repository with the program's sources. */
   readonly sources: readonly string[];
-  /** npm packages that the program imports; what they need in turn comes along. */
+  /** The npm packages that the program imports. Their dependencies are added automatically. */
   readonly npm: readonly string[];
-  /** npm packages that come as `name-<architecture>` binaries, e.g. the embedded database. */
+  /** npm packages with binaries in `name-<architecture>`, for example the embedded database. */
   readonly binaries: Readonly<Record<Architecture, readonly string[]>>;
-  /** Command in /usr/bin -> program it starts. */
+  /** The commands in /usr/bin, with the program of each. */
   readonly commands: Readonly<Record<string, string>>;
-  /** What its programs' Node.js is told. */
+  /** Options of Node.js for its programs. */
   readonly nodeOptions: readonly string[];
-  /** Files of `packaging/<home>/` -> where they go. */
+  /** Files in `packaging/<home>/`, with their targets. */
   readonly files: Readonly<Record<string, string>>;
-  /** Files of `docs/` that come along, in /usr/share/doc/<name>. */
+  /** Files in `docs/` that are installed into /usr/share/doc/<name>. */
   readonly docs: readonly string[];
-  /** Packages of this repository that come inside this one, in /usr/share/muster/packages; they are built before it. */
+  /** Packages of this repository that this package contains, in /usr/share/muster/packages. They are built before it. */
   readonly carries: readonly string[];
-  /** Below /etc: an upgrade keeps what the operator changed. */
+  /** Configuration files below /etc. An upgrade keeps the operator's changes. */
   readonly conffiles: readonly string[];
   readonly depends: readonly string[];
   readonly recommends: readonly string[];
 }
 
-/** Debian's name -> npm's and Node's. */
+/** Debian's name of each architecture, with npm's and Node's name. */
 export const ARCHITECTURES = { amd64: "x64", arm64: "arm64" } as const;
 export type Architecture = keyof typeof ARCHITECTURES;

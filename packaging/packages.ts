@@ -1,6 +1,6 @@
 import type { PackageSpec } from "./package-spec.ts";
 
-/** What the Node.js runtime needs of the system; Debian 12 and Ubuntu 22.04 have it, and newer ones. */
+/** The system packages that the Node.js runtime needs. Debian 12, Ubuntu 22.04 and newer systems have them. */
 const RUNTIME = ["libc6 (>= 2.28)", "libstdc++6", "init-system-helpers"];
 
 export const AGENT: PackageSpec = {
@@ -16,7 +16,7 @@ export const AGENT: PackageSpec = {
   npm: ["ws", "zod", "systeminformation", "execa"],
   binaries: { amd64: [], arm64: [] },
   commands: { "muster-agent": "agent/main.ts" },
-  // V8 takes room for young objects at the start and gives it back slowly; an agent, which nearly always waits, does as well without.
+  // A small young generation saves memory: V8 would otherwise reserve more at the start and return it slowly. An agent is mostly idle.
   nodeOptions: ["--max-semi-space-size=1"],
   files: { "muster-agent.service": "usr/lib/systemd/system/muster-agent.service" },
   docs: [],
@@ -62,9 +62,9 @@ export const HUB: PackageSpec = {
   carries: [AGENT.name],
   conffiles: ["/etc/muster/hub.env"],
   depends: [...RUNTIME, "adduser"],
-  // Boots hosts that MAAS does not create; the hub says so where it is missing.
+  // Starts hosts that MAAS did not create. The hub reports when it is missing.
   recommends: ["ipmitool"],
 };
 
-/** Every package, in the order in which they are built. */
+/** All packages, in the order of their build. */
 export const PACKAGES: readonly PackageSpec[] = [AGENT, HUB];

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { npmClosure } from "./npm-closure.ts";
 import { ARCHITECTURES, type Architecture, type PackageSpec } from "./package-spec.ts";
 
-/** Old packages have a list of them. */
+/** A licence. Old npm packages have a list of licences. */
 const License = z.union([
   z.string(),
   z.array(z.object({ type: z.string() })).transform((all) => all.map(({ type }) => type).join(" OR ")),
@@ -21,7 +21,7 @@ export interface SbomOf {
   readonly spec: PackageSpec;
   readonly architecture: Architecture;
   readonly version: string;
-  /** Of the last commit, so that the same commit gives the same bytes. */
+  /** The time of the last commit, so that the same commit gives the same bytes. */
   readonly sourceDateEpoch: number;
 }
 
@@ -36,7 +36,7 @@ const debOf = (name: string, { version, architecture }: SbomOf) => ({
   purl: `pkg:deb/muster/${name}@${version}?arch=${architecture}`,
 });
 
-/** What a package brings that others made, by the lock file: CycloneDX 1.6. */
+/** The bill of materials: the third-party components of a package, from the lock file, as CycloneDX 1.6. */
 export function sbomOf(about: SbomOf): object {
   const { repository, spec, architecture, sourceDateEpoch } = about;
   const { packages } = Lockfile.parse(JSON.parse(readFileSync(join(repository, "package-lock.json"), "utf8")));

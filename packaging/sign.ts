@@ -2,16 +2,17 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, typ
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** Fingerprints of the keys that releases are signed with; in git and in the hub's package, so elsewhere than beside a download. */
+/** The fingerprints of the release keys. They are in git and in the hub's package, separate from a downloaded key. */
 export const RELEASE_KEYS = "release-keys.txt";
 
-/** The checksums file, its signature, and the key that proves it. */
+/** The names of the checksums file, its signature, and the public key for verifying it. */
 const CHECKSUMS = "SHA256SUMS";
 const SIGNATURE = `${CHECKSUMS}.sig`;
 const PUBLIC_KEY = "muster-release.pub.pem";
 
 /**
- * Writes the SHA-256 sums of all packages and their bills of materials in the folder, also those of an earlier build, and an Ed25519 signature over them. To check with OpenSSL 3:
+ * Writes the SHA-256 sums of all packages and bills of materials in the folder, also of earlier builds, and an Ed25519 signature
+ * of the sums. To verify with OpenSSL 3:
  * `openssl pkeyutl -verify -pubin -inkey muster-release.pub.pem -rawin -in SHA256SUMS -sigfile SHA256SUMS.sig && sha256sum -c SHA256SUMS`.
  */
 export async function signPackages(out: string, keyFile: string): Promise<{ fingerprint: string }> {
@@ -32,7 +33,7 @@ export async function signPackages(out: string, keyFile: string): Promise<{ fing
   return { fingerprint: createHash("sha256").update(der).digest("hex") };
 }
 
-/** The key in the file; made there, for its owner alone, when there is none yet. A release names its own. */
+/** Reads the private key. When the file is missing, it creates a key that only the owner can read. A release needs an existing key. */
 async function signingKey(file: string): Promise<KeyObject> {
   const kept = await readFile(file, "utf8").catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;

@@ -1,18 +1,18 @@
 import { stripTypeScriptTypes } from "node:module";
 import ts from "typescript";
 
-/** `agent/main.ts` is `agent/main.js` in a package. */
+/** The name of a stripped file: `agent/main.ts` becomes `agent/main.js` in a package. */
 export const strippedName = (file: string): string => file.replace(/[.]ts$/, ".js");
 
 /**
- * The JavaScript that Node.js would make of a source file at each start, made once: what makes it would stay in the memory of every process. Types
- * become blanks and an import's extension keeps its length, so a stack trace names the source's own lines and columns.
+ * Strips the types from a source file once, at build time. Node.js would do it at each start, and its compiler would stay in each process's
+ * memory. Types become blanks and an import's extension keeps its length, so a stack trace shows the source's lines and columns.
  */
 export function stripTypes(source: string): string {
   const script = stripTypeScriptTypes(source);
   let renamed = "";
   let done = 0;
-  // In a package lies a `.js` wherever the repository has a `.ts`; npm packages and Node's own modules keep their names.
+  // Relative imports of `.ts` become `.js`. npm packages and Node's own modules keep their names.
   for (const { fileName, pos } of ts.preProcessFile(script).importedFiles) {
     if (!fileName.startsWith(".")) continue;
     const quote = pos + 1;

@@ -1,4 +1,4 @@
-/** Failures of a BMC that does not do what MAAS, or the hub itself, asks of it: a part of the taxonomy of `failures.ts`. */
+/** Failures of a BMC that refuses or ignores a request of MAAS or the hub. They are a part of the taxonomy in `failures.ts`. */
 export const BMC_POWER_FAILURE = {
   retry: "bounded",
   endsAs: "failed_manual_intervention",
@@ -15,13 +15,13 @@ export const BMC_POWER_FAILURE = {
     "bmc_tool_missing",
   ],
   exceptions: {
-    // After a region restarts, it answers before its racks are connected again.
+    // A restarted region answers before its racks are connected again.
     bmc_unreachable: { retry: "until_deadline" },
     bmc_no_answer: {
       nextAction:
         "Check the BMC's address and cabling, and the hub's route to it (IPMI: UDP 623, Redfish: TCP 443), then resume; or add the machine in MAAS by hand with that BMC address, then resume.",
     },
-    // Many BMCs lock a login after several failed tries.
+    // Many BMCs lock a login after several failed attempts.
     bmc_login_refused: {
       retry: "never",
       nextAction:

@@ -4,21 +4,21 @@ import { AGENT_REPEATS_WITHIN_SECONDS, CONDITION_SOURCES, CONDITION_TYPES, maySa
 const types = Object.keys(CONDITION_TYPES) as (keyof typeof CONDITION_TYPES)[];
 
 describe("the condition types", () => {
-  it.each(types)("let %s be said by its sources and nobody else", (type) => {
+  it.each(types)("can be reported by the sources of %s only", (type) => {
     const sources: readonly string[] = CONDITION_TYPES[type].sources;
     expect(CONDITION_SOURCES.filter((source) => maySay(source, type))).toEqual(
       CONDITION_SOURCES.filter((source) => sources.includes(source)),
     );
   });
 
-  it("leave other names to external systems, but for those of agents", () => {
+  it("leave other names to external systems, except for the names of agents", () => {
     const sayers = (type: string) => CONDITION_SOURCES.filter((source) => maySay(source, type));
     expect(sayers("fabric.ready")).toEqual(["external"]);
     for (const type of ["agent.unheard_of", "bootstrap.tenant", "agent.constructor"]) expect(sayers(type)).toEqual([]);
     expect(ruleOf("fabric.ready")).toMatchObject({ lifeSeconds: null, bars: "never" });
   });
 
-  it("give what is repeated a life that outlasts several repeats, and what happened none", () => {
+  it("have a life of several repeats when they are repeated, and none when they record an event", () => {
     for (const type of types) {
       const { lifeSeconds } = CONDITION_TYPES[type];
       if (lifeSeconds !== null) expect(lifeSeconds).toBeGreaterThanOrEqual(3 * AGENT_REPEATS_WITHIN_SECONDS);

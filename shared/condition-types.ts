@@ -3,42 +3,42 @@ export const CONDITION_SOURCES = ["agent", "hub", "cloud-init", "external"] as c
 export type ConditionSource = (typeof CONDITION_SOURCES)[number];
 
 /**
- * Which value of a condition keeps work off its node. A stale condition is Unknown, i.e. neither True nor False; `missing` means that no source has reported it in the
- * node's present generation.
+ * Which value of a condition keeps new work off its node. A stale condition is Unknown, which is neither True nor False. `missing` means
+ * that no source has reported the condition in the node's present generation.
  */
 export type Bars = "missing_or_not_true" | "not_true" | "never";
 
 export interface ConditionRule {
   readonly sources: readonly ConditionSource[];
-  /** After this many seconds without a report the condition is stale; null: it holds until another report replaces it, e.g. because it records an event. */
+  /** After this many seconds without a report the condition is stale. Null: it holds until another report replaces it. */
   readonly lifeSeconds: number | null;
   readonly bars: Bars;
-  /** A reason with which a condition bars nothing, whatever its status. */
+  /** With this reason the condition bars nothing, whatever its status. */
   readonly tolerates?: string;
 }
 
-/** The longest time between two equal signals of an agent, see `agent/agent.ts`. */
+/** The longest time between two equal signals of an agent. `agent/agent.ts` uses it. */
 export const AGENT_REPEATS_WITHIN_SECONDS = 150;
-/** Three signals may be lost or late: the condition becomes stale when the fourth is missing. */
+/** Three signals may be lost or late. The condition becomes stale when the fourth one is missing too. */
 const FOUR_REPEATS_SECONDS = 4 * AGENT_REPEATS_WITHIN_SECONDS;
 
 /**
- * The condition types that Muster knows: which sources may report each, how long a report holds, and which value bars scheduling. This is the only list: neither
- * hub nor agent can write a type that is not here. External systems may use names of their own in addition (`ruleOf`).
+ * The condition types of Muster: which sources may report each type, how long a report holds, and which value bars scheduling. Hub and
+ * agent can write only the types of this list. External systems may use other names in addition (`ruleOf`).
  */
 export const CONDITION_TYPES = {
-  /** The hub watches the channel itself and writes this condition when the channel opens, closes or times out. */
+  /** The hub itself writes this condition when the agent's channel opens, closes or times out. */
   "agent.connected": { sources: ["hub"], lifeSeconds: null, bars: "missing_or_not_true" },
-  /** False after two hosts were found to use the node's identity; only a new enrollment makes it True. */
+  /** False after two hosts were found to use the node's identity. Only a new enrollment makes it True. */
   "agent.identity": { sources: ["hub"], lifeSeconds: null, bars: "not_true" },
   "agent.healthy": { sources: ["agent"], lifeSeconds: FOUR_REPEATS_SECONDS, bars: "missing_or_not_true" },
   "os.booted": { sources: ["agent", "cloud-init", "external"], lifeSeconds: null, bars: "missing_or_not_true" },
-  /** An onboarding waits for these two conditions; a node in service is judged by its agent's health. */
+  /** An onboarding waits for these two conditions. For a node in service only the agent's health counts. */
   "bootstrap.site": { sources: ["agent"], lifeSeconds: null, bars: "never" },
   "bootstrap.muster": { sources: ["agent"], lifeSeconds: null, bars: "never" },
-  /** Set by a provisioning's onboarding: whether all RoCE rows of the host are set. A profile may let the host serve without them. */
+  /** Whether all RoCE rows of the host are set. The onboarding writes it. A profile may allow the host to serve without them. */
   "network.roce": { sources: ["hub"], lifeSeconds: null, bars: "not_true", tolerates: "MissingButAllowed" },
-  /** The host sends more than its budget. While it does, the hub repeats the condition. */
+  /** The host sends more than its rate limit allows. The hub repeats the condition while this lasts. */
   "agent.noisy": { sources: ["hub"], lifeSeconds: 1_800, bars: "never" },
   "cloud_init.done": { sources: ["cloud-init", "external"], lifeSeconds: null, bars: "never" },
 } as const satisfies Record<string, ConditionRule>;
@@ -49,7 +49,7 @@ export type ConditionTypeOf<S extends ConditionSource> = {
   [T in ConditionType]: S extends (typeof CONDITION_TYPES)[T]["sources"][number] ? T : never;
 }[ConditionType];
 
-/** The rule for a name of an external system: Muster decides nothing by it, and it holds until that system reports another value. */
+/** The rule for a name of an external system. Muster decides nothing by it. It holds until that system reports another value. */
 const EXTERNAL_RULE: ConditionRule = { sources: ["external"], lifeSeconds: null, bars: "never" };
 /** Names that only an agent may use, including agents of other versions. */
 const AGENTS_OWN = /^(agent|bootstrap)\./;

@@ -19,7 +19,7 @@ const DRIFT_RULES = [
 export const DriftRule = z.enum(DRIFT_RULES);
 export type DriftRule = z.output<typeof DriftRule>;
 
-/** From the most to the least urgent. */
+/** The severities, from the most to the least urgent. */
 const DRIFT_SEVERITIES = ["critical", "high", "warning", "info"] as const;
 export const DriftSeverity = z.enum(DRIFT_SEVERITIES);
 export type DriftSeverity = z.output<typeof DriftSeverity>;
@@ -38,10 +38,10 @@ export const DriftDetails = z.strictObject({
   maas_status: z.string(),
   maas_status_code: z.int().nullable(),
   expected: z.string(),
-  /** What happened, to what, and what to do next. */
+  /** What happened, to which object, and what to do next. */
   message: z.string(),
   detected_at: z.string(),
-  /** Why the action was not taken; null if it was. */
+  /** Why the action was not taken. Null if it was taken. */
   held_back: z.string().nullable(),
 });
 export type DriftDetails = z.output<typeof DriftDetails>;
@@ -55,7 +55,7 @@ export const DriftAcknowledged = z.strictObject({
 });
 export type DriftAcknowledged = z.output<typeof DriftAcknowledged>;
 
-/** Moves that a breaker holds back when there are too many at once (decision F1). */
+/** Moves that a breaker stops when there are too many at once (decision F1). */
 export const BREAKER_KINDS = ["quarantine", "offline"] as const;
 export const BreakerKind = z.enum(BREAKER_KINDS);
 export type BreakerKind = z.output<typeof BreakerKind>;

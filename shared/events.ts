@@ -7,7 +7,7 @@ import { ConditionStatus } from "./readiness.ts";
 import { ROTATION_PHASES } from "./trust.ts";
 import { DECOMMISSION_MODES, WORKFLOW_STATUSES } from "./workflow-status.ts";
 
-/** How an operation ended: the same members for every kind. The failure members are only set if it failed. */
+/** The end of a workflow: the same members for every kind. The failure members are set only after a failure. */
 const ending = {
   status: z.enum(WORKFLOW_STATUSES),
   stage: z.string(),
@@ -35,13 +35,13 @@ const OnboardingEnded = z.strictObject({ ...onboarding, ...ending });
 const DecommissionStarted = z.strictObject(decommission);
 const DecommissionEnded = z.strictObject({ ...decommission, ...ending });
 
-/** The secrets of a site that the hub checks (lifecycle 12, question 4), and the possible warnings. */
+/** The secrets of a site that the hub checks, and the possible warnings (lifecycle 12, question 4). */
 export const CREDENTIALS = ["maas_token", "power", "power_override"] as const;
 export const CREDENTIAL_WARNINGS = ["unused", "failing"] as const;
 
 /**
- * Every domain event (lifecycle 8.0): its description and its data. This is the only list: an event that is not here does not compile. Only optional members may be
- * added; consumers ignore members that they do not know.
+ * All domain events (lifecycle 8.0), each with its description and data. The compiler refuses an event that is not in this list. Only
+ * optional members may be added, because consumers ignore members that they do not know.
  */
 export const EVENTS = {
   "node.onboarding.started": {
@@ -229,7 +229,7 @@ export type EventType = keyof typeof EVENTS;
 export type EventData<T extends EventType> = z.input<(typeof EVENTS)[T]["data"]>;
 export const EVENT_TYPES = Object.keys(EVENTS) as EventType[];
 
-/** An event type, or the beginning of types followed by `*`, e.g. `node.onboarding.*`; `*` alone matches all. */
+/** An event type, or the beginning of types followed by `*`, for example `node.onboarding.*`. `*` alone matches all types. */
 export const EventPattern = z
   .string()
   .max(100)

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FAILURE_CLASSES, FAILURES, type Failure, failure, ruleOf } from "./failures.ts";
 
-/** Lifecycle 4.7: class -> tried again by itself, and what it ends as. */
+/** The table of lifecycle 4.7: for each class its automatic retry and its final status. */
 const LIFECYCLE_4_7 = {
   input_config_error: ["never", "failed_manual_intervention"],
   site_capability_missing: ["never", "failed_manual_intervention"],
@@ -24,28 +24,28 @@ describe("the taxonomy", () => {
     expect(Object.fromEntries(rules)).toEqual(LIFECYCLE_4_7);
   });
 
-  it("undoes nothing but a failed deploy (decision W2)", () => {
+  it("compensates only a failed deploy (decision W2)", () => {
     expect(FAILURE_CLASSES.filter((cls) => FAILURES[cls].compensate)).toEqual(["deploy_cloud_init_failure"]);
   });
 
-  it("gives each code to one class only", () => {
+  it("has each code in one class only", () => {
     const codes = every.map(({ code }) => code);
     expect(new Set(codes).size).toBe(codes.length);
   });
 
-  it("knows exceptions only for codes of the class", () => {
+  it("has exceptions only for codes of the class", () => {
     for (const cls of FAILURE_CLASSES) {
       const rule: { codes: readonly string[]; exceptions?: object } = FAILURES[cls];
       for (const code of Object.keys(rule.exceptions ?? {})) expect(rule.codes, cls).toContain(code);
     }
   });
 
-  it.each(every)("names the verb of $class/$code in what it tells the operator to do", (failed) => {
+  it.each(every)("names the verb of $class/$code in the operator's next action", (failed) => {
     const { nextAction, nextVerb } = ruleOf(failed);
     expect(nextAction.toLowerCase()).toContain(nextVerb.replace("_", " "));
   });
 
-  it("stops for a person where the bounded recovery has been tried already (lifecycle 4.11)", () => {
+  it("stops for a person after the bounded recovery has been tried (lifecycle 4.11)", () => {
     const failed = failure("deploy_cloud_init_failure", "datasource_retry_exhausted", "m");
     expect(ruleOf(failed)).toMatchObject({ endsAs: "failed_manual_intervention", compensate: true });
   });

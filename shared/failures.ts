@@ -1,14 +1,14 @@
 import { BMC_POWER_FAILURE } from "./bmc-failures.ts";
 
 /**
- * The failure taxonomy of lifecycle 4.7 as data. A class decides what the engine does; a code says what happened. Codes are closed
- * per class, so a code of another class does not compile. `unexpected` codes exist where an outside system can answer anything.
+ * The failure taxonomy of lifecycle 4.7 as data. The class decides what the engine does, and the code says what happened. Each class has a
+ * closed list of codes, which the compiler checks. `unexpected` codes exist where an outside system can give any answer.
  */
 export const NEXT_VERBS = ["retry", "resume", "rerun", "restart_clean", "adopt"] as const;
 
-/** What an operator reads and does after the workflow has ended with the failure. */
+/** What an operator reads and does after the workflow has failed. */
 interface Ending {
-  /** Workflow status once retries are used up. */
+  /** The workflow's status when no retry is left. */
   readonly endsAs: "failed_retryable" | "failed_manual_intervention";
   /** The operator verb (lifecycle 4.9) that continues the workflow after the operator has done `nextAction`. */
   readonly nextVerb: (typeof NEXT_VERBS)[number];
@@ -19,14 +19,14 @@ type Retry = "never" | "bounded" | "until_deadline";
 
 type Rule = Ending & {
   /**
-   * `bounded`: the engine retries by the stage's retry policy before it gives up. `never`: the first failure ends the run. `until_deadline`: the service is
-   * unavailable, and the stage waits for it until its own deadline; attempts count only refused requests.
+   * `bounded`: the engine retries by the stage's retry policy before it gives up. `never`: the first failure ends the run.
+   * `until_deadline`: the service is unavailable, and the stage waits until its own deadline. Only refused requests count as attempts.
    */
   readonly retry: Retry;
-  /** Whether stages are compensated when the workflow fails with this class (decision W2: only a failed deploy is). */
+  /** Whether the engine compensates the stages after this failure (decision W2: only after a failed deploy). */
   readonly compensate: boolean;
   readonly codes: readonly string[];
-  /** Codes whose ending or retry rule differs from the rest of their class. */
+  /** Codes whose end or retry rule differs from their class. */
   readonly exceptions?: Readonly<Record<string, Partial<Ending> & { readonly retry?: Retry }>>;
 };
 
@@ -117,7 +117,7 @@ export const FAILURES = {
       maas_unavailable: AWAY,
       maas_conflict_transient: AWAY,
       maas_server_error: AWAY,
-      // Lifecycle 5.8: a person must look at a release that does not finish.
+      // A person must look at a release that does not finish (lifecycle 5.8).
       release_timeout: {
         endsAs: "failed_manual_intervention",
         nextVerb: "resume",
@@ -141,7 +141,7 @@ export const FAILURES = {
         nextAction:
           "See to the onboardings of the profile that hold its places to deploy, or raise its deploy_max_parallel, then retry the stage.",
       },
-      // Lifecycle 5.8: after a few tries a person must look at what the agent could not do.
+      // After a few attempts a person must look at the agent's failure (lifecycle 5.8).
       drain_failed: {
         endsAs: "failed_manual_intervention",
         nextVerb: "resume",
@@ -186,7 +186,7 @@ export const FAILURES = {
     nextAction: "Read the deploy's evidence and MAAS's installation log, then rerun.",
     codes: ["deploy_failed", "datasource_failure", "deploy_timeout", "datasource_retry_exhausted"],
     exceptions: {
-      // Lifecycle 4.11: the bounded recovery has been tried already.
+      // The bounded recovery has been tried already (lifecycle 4.11).
       datasource_retry_exhausted: {
         endsAs: "failed_manual_intervention",
         nextAction: "Check the route from the host to MAAS's metadata service while it boots, then rerun.",
@@ -257,7 +257,7 @@ export const FAILURES = {
     retry: "never",
     endsAs: "failed_manual_intervention",
     compensate: false,
-    // From the first stage on, every stage adopts the state that it finds; the stage that met the unknown state never can (lifecycle 4.9).
+    // A rerun from the first stage lets every stage adopt the present state. A resume at the failed stage would fail again (lifecycle 4.9).
     nextVerb: "rerun",
     nextAction:
       "Look at the machine in MAAS. Where it is nobody's, bring it to New or Ready; where it is this host's, bring it back to what it was. Then rerun, or cancel.",
@@ -326,7 +326,7 @@ export type FailureClass = keyof typeof FAILURES;
 export type FailureCode<C extends FailureClass = FailureClass> = (typeof FAILURES)[C]["codes"][number];
 export const FAILURE_CLASSES = Object.keys(FAILURES) as FailureClass[];
 
-/** Evidence that effects of the workflow still exist outside: its compensation failed for good. */
+/** The name of the evidence that a compensation failed for good, so that effects of the workflow still exist outside. */
 export const NOT_UNDONE = "compensation_failed";
 const ENDING_NOT_UNDONE: Ending = {
   endsAs: "failed_manual_intervention",
@@ -335,7 +335,7 @@ const ENDING_NOT_UNDONE: Ending = {
     "What it did could not be undone. See to what the evidence names under compensation_failed, then restart clean or cancel: either undoes it first.",
 };
 
-/** The rule of the class with the exceptions of the code: the one place that decides how a failure is handled. */
+/** The rule of the class with the exceptions of the code. All decisions about a failure use this function. */
 export function ruleOf(
   failed: Pick<Failure, "class" | "code"> & { readonly evidence?: Evidence },
 ): Omit<Rule, "codes" | "exceptions"> {
@@ -344,7 +344,7 @@ export function ruleOf(
   return { ...rule, ...exceptions?.[failed.code] };
 }
 
-/** Bounded, sanitized facts for the operator (lifecycle 4.12): never a secret, never a raw upstream body. */
+/** Facts for the operator (lifecycle 4.12), limited in size. They contain no secret and no complete answer of another system. */
 export type Evidence = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
 export type Failure = {
@@ -356,7 +356,7 @@ export type Failure = {
   };
 }[FailureClass];
 
-/** `message` says what happened, to what, and what to do next. */
+/** Makes a failure. `message` says what happened, to which object, and what to do next. */
 export function failure<C extends FailureClass>(
   cls: C,
   code: FailureCode<C>,

@@ -1,5 +1,5 @@
 /**
- * The kinds of evidence that two hosts use one identity (decision I1), with their meaning in words. The set is closed: events, conditions and the API name these codes.
+ * The kinds of evidence that two hosts use one identity (decision I1), with a description. Events, conditions and the API use these codes.
  */
 export const CLONE_EVIDENCE = {
   replaced_certificate: "a certificate was used again and again after the one that replaced it",
@@ -12,5 +12,5 @@ export const CLONE_EVIDENCE = {
 export type CloneEvidence = keyof typeof CLONE_EVIDENCE;
 export const CLONE_EVIDENCE_CODES = Object.keys(CLONE_EVIDENCE) as [CloneEvidence, ...CloneEvidence[]];
 
-/** A certificate may still be renewed this long after it has expired: a host that was off must not be locked out (architecture 11). */
+/** A certificate can be renewed for this long after it has expired, so that a host that was off is not locked out (architecture 11). */
 export const RENEWABLE_AFTER_EXPIRY_DAYS = 7;

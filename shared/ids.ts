@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { namedBy } from "./api/extensions.ts";
 
-/** Branded ids: passing a SiteId where a NodeId belongs does not compile. */
+/** Branded ids: the compiler refuses a SiteId in place of a NodeId. */
 export const NodeId = z
   .uuid()
   .meta(

@@ -3,16 +3,16 @@ import { z } from "zod";
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export const Json: z.ZodType<Json> = z.json() as z.ZodType<Json>;
 
-/** Limits of JSON for which no schema gives the shape. */
+/** Limits for JSON whose shape has no schema. */
 export interface JsonBounds {
   readonly depth: number;
-  /** The number of members, elements and the value itself, over all levels. */
+  /** The number of all values at all levels, including the value itself. */
   readonly values: number;
-  /** The length of all texts and names together. */
+  /** The total length of all texts and names. */
   readonly characters: number;
 }
 
-/** JSON of any shape and of a bounded size. The check stops at the first exceeded limit and reads no deeper level, however large the rest is. */
+/** JSON of any shape and of limited size. The check stops at the first exceeded limit, so a large value costs no more than the limit. */
 export const boundedJson = (bounds: JsonBounds): z.ZodType<Json> =>
   z.custom<Json>(
     (value) => isWithin(value, bounds),
@@ -37,7 +37,7 @@ function isWithin(value: unknown, { depth, values, characters }: JsonBounds): bo
   return valuesLeft >= 0;
 }
 
-/** The one canonical text of a value: keys sorted, no spaces, `undefined` members left out. Hub and agent hash and sign this text, so its format must never change. */
+/** The canonical text of a value: sorted keys, no spaces, no `undefined` members. Hub and agent sign this text, so its format never changes. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   if (value !== null && typeof value === "object") {

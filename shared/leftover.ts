@@ -1,8 +1,8 @@
 import type { Evidence } from "./failures.ts";
 
-/** An effect that still exists outside although the workflow is over, so that the end does not claim too much. */
+/** An effect that still exists outside after the workflow has ended. */
 export interface Leftover {
-  /** What is left, and in which state. */
+  /** What still exists, and in which state. */
   readonly message: string;
   readonly nextAction: string;
   readonly evidence: Evidence;

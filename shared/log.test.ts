@@ -9,13 +9,13 @@ function heard(level: LogLevel, stackLines = 0) {
 const time = "1970-01-01T00:00:00.000Z";
 
 describe("a log", () => {
-  it("writes one JSON object a line, with what belongs to the logger before what belongs to the line", () => {
+  it("writes one JSON object per line, with the logger's fields before the line's fields", () => {
     const { lines, log } = heard("debug");
     log.with({ site_id: "s", n: 1 }).warn("a look failed", { n: 2 });
     expect(lines).toEqual([{ time, level: "warn", message: "a look failed", site_id: "s", n: 2 }]);
   });
 
-  it("leaves out what is below its level", () => {
+  it("drops lines below its level", () => {
     const { lines, log } = heard("warn");
     log.debug("d");
     log.info("i");
@@ -24,7 +24,7 @@ describe("a log", () => {
     expect(lines).toMatchObject([{ message: "w" }, { message: "e" }]);
   });
 
-  it("tells an error's name, message, code and causes, and as much of its stack as it was told to", () => {
+  it("writes an error's name, message, code and causes, and the configured part of its stack", () => {
     const cause = Object.assign(new TypeError("refused"), { code: "ECONNREFUSED" });
     const error = new Error("no answer", { cause });
     const { lines, log } = heard("info");

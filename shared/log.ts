@@ -1,4 +1,4 @@
-/** Structured log lines, the same of hub and agent: a constant message and fields (never interpolation, never a secret). One JSON object a line. */
+/** Structured log lines of hub and agent: one JSON object per line, with a constant message and fields. No line contains a secret. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -17,7 +17,7 @@ export type LogSink = (line: string, at: LogLevel) => void;
 export interface LogOutput {
   readonly sink: LogSink;
   readonly now: () => Date;
-  /** How much of an error's stack is told. */
+  /** How many lines of an error's stack are written. */
   readonly stackLines: number;
 }
 
@@ -39,7 +39,7 @@ export function logTo(output: LogOutput, level: LogLevel, base: LogFields = {}):
   };
 }
 
-/** Errors do not serialise by themselves; name, message, code and the chain of causes do. */
+/** Replaces errors by their name, message, code and causes, because JSON.stringify would drop these. */
 const describeErrors = (fields: LogFields, stackLines: number): LogFields =>
   Object.fromEntries(
     Object.entries(fields).map(([key, value]) => [

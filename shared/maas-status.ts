@@ -1,6 +1,6 @@
 /**
- * The 23 statuses of a machine in MAAS by code (maas 3). The one list of them: tables over it are total by type, and queries take their codes from
- * here. Codes are compared, never names (decision M2).
+ * The codes of the 23 statuses of a machine in MAAS (maas 3). All tables and queries use this list. The hub compares codes and never
+ * names (decision M2).
  */
 export const MAAS_STATUS = {
   new: 0,

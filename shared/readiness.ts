@@ -5,7 +5,7 @@ import { Int4 } from "./int4.ts";
 export const ConditionStatus = z.enum(["True", "False", "Unknown"]);
 export type ConditionStatus = z.output<typeof ConditionStatus>;
 
-/** `reason` is a CamelCase word for programs, `message` a sentence for people (as Kubernetes conditions). */
+/** A condition as in Kubernetes: `reason` is a CamelCase word for programs, and `message` is a sentence for people. */
 export const ReportedCondition = z.strictObject({
   type: z
     .string()
@@ -19,7 +19,7 @@ export const ReportedCondition = z.strictObject({
 });
 export type ReportedCondition = z.output<typeof ReportedCondition>;
 
-/** One readiness signal: idempotent by `signal_id`, bound to a provisioning `generation`. A signal of an older generation is stored and never applied. */
+/** A readiness signal of one `generation`. It is idempotent by its `signal_id`. A signal of an older generation is stored and never applied. */
 export const ReadinessSignal = z.strictObject({
   signal_id: z.uuid(),
   generation: Int4,
@@ -28,7 +28,7 @@ export const ReadinessSignal = z.strictObject({
 });
 export type ReadinessSignal = z.output<typeof ReadinessSignal>;
 
-/** A signal of a source other than the agent, which may not know the boot id: an external provisioning system, or cloud-init. */
+/** A signal of cloud-init or of an external provisioning system, which may not know the boot id. */
 export const ForeignReadinessSignal = z.strictObject({
   ...ReadinessSignal.shape,
   boot_id: ReadinessSignal.shape.boot_id.optional(),
@@ -47,11 +47,11 @@ export const ForeignReadinessSignal = z.strictObject({
 });
 export type ForeignReadinessSignal = z.output<typeof ForeignReadinessSignal>;
 
-/** The result of a signal: `kept` means that it is of another generation than the node's, `known` that its id was accepted before. */
+/** The result of a signal. `kept`: it belongs to another generation than the node's. `known`: its id was accepted before. */
 export const SignalOutcome = z.enum(["applied", "kept", "known"]);
 export type SignalOutcome = z.output<typeof SignalOutcome>;
 
-/** The sources that send signals; the hub writes its own conditions directly. */
+/** The sources that send signals. The hub writes its own conditions directly. */
 export type ReadinessSource = Exclude<ConditionSource, "hub">;
 
 /** A condition of a type that this source may report. */

@@ -1,8 +1,8 @@
 const REDACTED = "[redacted]";
 
 /**
- * A secret text that prints as `[redacted]` wherever it is logged, templated or put into JSON. Only `reveal()` gives the text, so a
- * search for `reveal(` finds every place where a secret leaves its wrapping.
+ * A secret text that prints as `[redacted]` in logs, templates and JSON. Only `reveal()` returns the text, so a search for `reveal(`
+ * finds every place that uses a secret's value.
  */
 export class Secret {
   readonly #text: string;

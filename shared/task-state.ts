@@ -1,4 +1,4 @@
-/** What becomes of a task, from its queueing to its end. */
+/** The states of a task, from its queueing to its end. */
 export const TASK_STATES = [
   "queued",
   "offered",

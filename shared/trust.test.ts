@@ -17,7 +17,7 @@ function stated(sequence: number, kind: TrustStatement["kind"], generation: numb
   const signature = sign(null, Buffer.from(trustSigningText(unsigned)), privateOf(by)).toString("base64url");
   return { ...unsigned, signature };
 }
-/** Generations 2 and 4 came into force, 3 was aborted. */
+/** Generations 2 and 4 came into force. Generation 3 was aborted. */
 const CHAIN = [
   stated(1, "announce", 2, 1),
   stated(2, "finish", 2, 1),
@@ -39,7 +39,7 @@ describe("the chain of the hub's keys", () => {
     expect(trust).toEqual({ sequence: 6, current: { ca_pem: `${CA}4`, order_key: publicOf(4) }, next: null });
   });
 
-  it("is followed in any pieces, and never backwards", () => {
+  it("can be followed in any pieces, and never backwards", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(CHAIN.length)), (ends) => {
         let trust = given(1);
@@ -53,7 +53,7 @@ describe("the chain of the hub's keys", () => {
     );
   });
 
-  it("is believed no further than its first statement that was changed in any member, left out, or signed by another key", () => {
+  it("is trusted up to the first statement that was changed, left out, or signed by another key", () => {
     fc.assert(
       fc.property(
         fc.nat(CHAIN.length - 1),
@@ -81,14 +81,14 @@ describe("the chain of the hub's keys", () => {
     );
   });
 
-  it("believes the announced keys beside the current ones, and them alone once they are in force", () => {
+  it("adds trust in the announced keys, and trusts only them once they are in force", () => {
     const announced = followTrust(given(1), CHAIN.slice(0, 1), isSigned).trust;
     expect([announced.current.order_key, announced.next?.order_key]).toEqual([publicOf(1), publicOf(2)]);
     const aborted = followTrust(given(2), CHAIN.slice(0, 4), isSigned).trust;
     expect([aborted.current.order_key, aborted.next]).toEqual([publicOf(2), null]);
   });
 
-  it.each(["generation", "ca_pem", "order_key"] as const)("ends what was announced, to its %s", (member) => {
+  it.each(["generation", "ca_pem", "order_key"] as const)("must finish with the announced %s", (member) => {
     const { signature: _other, ...one } = stated(2, "finish", 2, 1);
     const unsigned = { ...one, [member]: stated(2, "finish", 3, 1)[member] };
     const signature = sign(null, Buffer.from(trustSigningText(unsigned)), privateOf(1)).toString("base64url");

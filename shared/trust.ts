@@ -2,13 +2,13 @@ import { z } from "zod";
 import { canonicalJson } from "./json.ts";
 
 /**
- * How hosts come to trust another CA and order key than those that they were given (decision I6). The hub's keys have generations. Each change is a statement,
- * signed by the order key that is in force before it, and all statements ever made are one chain: whoever knows any key of it follows it to the
- * newest, one signature after the other, however long it was off. Nothing else makes a host believe a key.
+ * How a host comes to trust a new CA and order key of the hub (decision I6). The hub's keys have generations. Each change is a statement that
+ * is signed by the order key in force before it. All statements form one chain. A host that knows any key of the chain can follow
+ * the signatures to the newest key, however long it was off. A host trusts no key in any other way.
  */
 export const TRUST_KINDS = ["announce", "finish", "abort"] as const;
 export type TrustKind = (typeof TRUST_KINDS)[number];
-/** What each makes of a rotation. */
+/** The phase of a rotation after each kind of statement. */
 export const ROTATION_PHASES = {
   announce: "announced",
   finish: "in_force",
@@ -16,9 +16,9 @@ export const ROTATION_PHASES = {
 } as const satisfies Record<TrustKind, string>;
 
 const Keys = {
-  /** Of the CA that signs the hub's and the hosts' certificates. */
+  /** The certificate of the CA that signs the hub's and the hosts' certificates. */
   ca_pem: z.string().min(64).max(8192),
-  /** Base64url of the raw Ed25519 key that signs task orders, and the next statements. */
+  /** Base64url of the raw Ed25519 key that signs task orders and the next statements. */
   order_key: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
 };
 export const TrustStatement = z.strictObject({
@@ -30,28 +30,28 @@ export const TrustStatement = z.strictObject({
 });
 export type TrustStatement = z.output<typeof TrustStatement>;
 export type UnsignedStatement = Omit<TrustStatement, "signature">;
-/** Some 0.8 kB each: all of them fit into a frame. */
+/** A statement has about 0.8 kB, so this many fit into a frame. */
 export const MOST_STATEMENTS = 500;
 export const TrustChain = z.array(TrustStatement).max(MOST_STATEMENTS);
-/** Where the hub tells the chain to anybody. */
+/** The path at which the hub sends the chain to every client, without authentication. */
 export const TRUST_PATH = "/internal/v1/trust";
 export type TrustChain = readonly TrustStatement[];
 
-/** What is signed: the purpose comes first, so that no signature of an order is one of a statement. */
+/** The text that is signed. It begins with its purpose, so that the signature of an order is never valid for a statement. */
 export const trustSigningText = ({ sequence, kind, generation, ca_pem, order_key }: UnsignedStatement): string =>
   `muster trust v1\n${canonicalJson({ sequence, kind, generation, ca_pem, order_key })}`;
 
 export const TrustedKeys = z.object(Keys);
 export interface Trust {
-  /** Of the last statement that was followed. */
+  /** The sequence number of the last accepted statement. */
   readonly sequence: number;
   readonly current: z.output<typeof TrustedKeys>;
-  /** Announced and not in force yet: believed beside the current ones. */
+  /** Announced keys that are not in force yet. They are trusted in addition to the current keys. */
   readonly next: (z.output<typeof TrustedKeys> & { readonly generation: number }) | null;
 }
 export type VerifyText = (orderKey: string, text: string, signature: string) => boolean;
 
-/** The trust after a statement; in words why there is none: then nothing of it may be believed. */
+/** The trust after a statement. For an invalid statement, the reason as text: the host must then trust nothing in it. */
 function trustAfter(trust: Trust, statement: TrustStatement, verify: VerifyText): Trust | string {
   const { sequence, kind, generation, ca_pem, order_key, signature } = statement;
   const { current, next } = trust;
@@ -69,11 +69,11 @@ function trustAfter(trust: Trust, statement: TrustStatement, verify: VerifyText)
     : { sequence, current, next: null };
 }
 
-/** After which statement a host begins that was given this order key and nothing else: the one that put it into force. */
+/** The sequence number of the statement that put this order key into force. A host that knows only this key starts after that statement. */
 export const sequenceOf = (chain: TrustChain, orderKey: string): number =>
   chain.findLast((one) => one.kind === "finish" && one.order_key === orderKey)?.sequence ?? 0;
 
-/** Follows the chain as far as it holds; `fault` says where it does not. Statements that were followed before are passed over. */
+/** Follows the chain up to its first invalid statement, which `fault` describes. Statements that were accepted before are skipped. */
 export function followTrust(
   trust: Trust,
   chain: TrustChain,

@@ -55,7 +55,7 @@ describe("a text without credentials", () => {
     (word) => expect(withoutCredentials(word.repeat(500_000 / word.length))).toBeTypeOf("string"),
   );
 
-  it("is among several what it is alone", () => {
+  it("is the same among several texts as alone", () => {
     const document = new Secret(
       Buffer.from(`#!/bin/bash\n${"echo some line of a host's script\n".repeat(20)}`).toString("base64"),
     );
@@ -72,7 +72,7 @@ describe("a text without credentials", () => {
     expect(allWithoutCredentials([], secrets)).toEqual([]);
   });
 
-  it("holds no line of a secret document, in base64 or out of it, whole or in pieces", () => {
+  it("contains no line of a secret document, in base64 or decoded, complete or in pieces", () => {
     const script = `#!/bin/bash\n# line of a script that is nobody's business\nHASH='not-a-shape'\n${"x=1\n".repeat(50)}`;
     const message = `Content-Type: multipart/mixed\n\n${Buffer.from(script)
       .toString("base64")

@@ -1,16 +1,16 @@
 import type { Secret } from "./secret.ts";
 
 const REDACTED = "[redacted]";
-/** Anything shorter would tear unrelated words apart. */
+/** A shorter secret would also match parts of harmless words. */
 const SHORTEST_SECRET = 4;
-/** A longer one is a document, e.g. a host's user-data: an answer repeats lines of it rather than the whole. */
+/** A longer secret is a document, for example user-data. An error text repeats lines of it instead of the whole. */
 const LONGEST_WORD = 300;
-/** So many characters that a text shares with a secret document are no coincidence. */
+/** When a text and a secret document share this many characters, the text contains a piece of the document. */
 const PIECE = 16;
 
 /**
- * What looks like a credential although nobody said which ones there are. A token in base64url has small and capital letters and digits. Each is found in
- * time that grows with the text alone, so no name is longer than the bound: `secretsecretsecret...` would else be gone through once for each of its words.
+ * Patterns of unknown credentials. A token in base64url has small letters, capital letters and digits. Names have a maximum length, so that
+ * the time grows with the text only: without it, `secretsecretsecret...` would be scanned once for each of its words.
  */
 const SHAPES: readonly (readonly [RegExp, string])[] = [
   [
@@ -22,19 +22,19 @@ const SHAPES: readonly (readonly [RegExp, string])[] = [
   [/(\b(?:Bearer|Basic) +)[\w.~+/=-]{8,}/gi, `$1${REDACTED}`],
   [/\$(?:[1567]|2[abxy]|g?y)\$[^\s"',;]+/g, REDACTED],
   [/(:\/\/)[^\s/@"']+@/g, `$1${REDACTED}@`],
-  // Vault's own, which are shorter.
+  // Vault's tokens, which are shorter.
   [/(?<![\w.-])(?:hv[sbr]|[sbr])\.[\w-]{24,}/g, REDACTED],
   [/(?<![\w-])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{32,}/g, REDACTED],
 ];
 
 /**
- * A text of MAAS's or a host's, without anything that is or looks like a credential: the known secrets however they are escaped or encoded, pieces of
- * secret documents, and the shapes above.
+ * Redacts a text of MAAS or a host: known secrets in every escaped or encoded form, pieces of secret documents, and text that matches
+ * the patterns above.
  */
 export const withoutCredentials = (text: string, known: readonly Secret[] = []): string =>
   allWithoutCredentials([text], known)[0] ?? "";
 
-/** Of several texts at once, for which long documents are gone through once: an answer of MAAS's that repeats a host's user-data has dozens. */
+/** Redacts several texts at once, so that each long document is processed only once. An error of MAAS may contain dozens of such texts. */
 export function allWithoutCredentials(texts: readonly string[], known: readonly Secret[]): string[] {
   const secrets = known.map((secret) => secret.reveal()).filter((secret) => secret.length >= SHORTEST_SECRET);
   const words = secrets.flatMap(spellingsOf).sort((a, b) => b.length - a.length);
@@ -44,7 +44,7 @@ export function allWithoutCredentials(texts: readonly string[], known: readonly 
   return left.map((text) => SHAPES.reduce((rest, [shape, instead]) => rest.replace(shape, instead), text));
 }
 
-/** As JSON, an address, a form, a page, Python's repr and base64 write it. */
+/** The spellings of a secret in JSON, in a URL, in a form, in HTML, in Python's repr and in base64. */
 function spellingsOf(secret: string): string[] {
   const json = JSON.stringify(secret).slice(1, -1);
   const page = secret.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
@@ -66,7 +66,7 @@ function spellingsOf(secret: string): string[] {
 const toBase64 = (text: string): string =>
   btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(""));
 
-/** The text, what it says if it is base64, and what its own parts in base64 say. */
+/** The text, its decoded form if it is base64, and the decoded forms of its base64 parts. */
 function documentsIn(secret: string): string[] {
   const message = fromBase64(secret);
   if (message === null) return [secret];
@@ -78,12 +78,12 @@ function fromBase64(text: string): string | null {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
   } catch {
-    // Not base64: it is what it is.
+    // Not base64, so there is nothing to decode.
     return null;
   }
 }
 
-/** In time that grows with the lengths of document and texts, not with their product. */
+/** Removes pieces of the document from the texts. The time grows with the sum of the lengths, not with their product. */
 function withoutPiecesOf(document: string, texts: readonly string[]): string[] {
   const pieces = new Set<string>();
   for (const text of texts) for (let at = 0; at + PIECE <= text.length; at += 1) pieces.add(text.slice(at, at + PIECE));

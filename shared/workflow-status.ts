@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Job states of onboardings and decommissions (lifecycle 4.8, state model 4.1 and 5.1). */
+/** Statuses of onboardings and decommissions (lifecycle 4.8, state model 4.1 and 5.1). */
 export const WORKFLOW_STATUSES = [
   "pending",
   "running",
@@ -14,18 +14,18 @@ export const WORKFLOW_STATUSES = [
 export const WorkflowStatus = z.enum(WORKFLOW_STATUSES);
 export type WorkflowStatus = z.output<typeof WorkflowStatus>;
 
-/** Final for good: nothing more happens and the subject may be taken by another workflow. A failed one keeps its subject. */
+/** Final statuses: nothing more happens, and another workflow may take the subject. A failed workflow keeps its subject. */
 export const TERMINAL_WORKFLOW_STATUSES = [
   "completed",
   "cancelled",
   "reconciled",
 ] as const satisfies readonly WorkflowStatus[];
 
-/** Verbs (lifecycle 4.9) that end what is under way. Given while a hub works on the row, one takes effect when that run ends. */
+/** Verbs (lifecycle 4.9) that stop a workflow. A verb that arrives during a run of a stage takes effect after that run. */
 export const STOP_VERBS = ["cancel", "restart_clean", "mark_manual_intervention"] as const;
 export type StopVerb = (typeof STOP_VERBS)[number];
 
-/** Status of one stage event (lifecycle 4.2.1), with `waiting` for a wait whose reason changed and `retrying` for a retry that was planned. */
+/** The status of a stage event (lifecycle 4.2.1). `waiting` marks a wait with a new reason, and `retrying` a planned retry. */
 export const STAGE_EVENT_STATUSES = [
   "started",
   "waiting",
@@ -60,20 +60,20 @@ export const ONBOARDING_STAGES = [
 export type OnboardingStage = (typeof ONBOARDING_STAGES)[number];
 
 /**
- * What an operation takes a node out for (lifecycle 5.1): `drain` to `retired`, `remove` from there to `deleted`; `release` gives the machine of a
- * retired node back to MAAS and powers it off (lifecycle 6.4). Each mode is a list of stages.
+ * The modes of a decommission (lifecycle 5.1). `drain` takes a node to `retired`. `remove` takes a retired node to `deleted`. `release`
+ * returns the machine of a retired node to MAAS and powers it off (lifecycle 6.4). Each mode is a list of stages.
  */
 export const DECOMMISSION_MODES = ["drain", "remove", "release"] as const;
 export type DecommissionMode = (typeof DECOMMISSION_MODES)[number];
 
-/** The stages of each mode, in order, by the names of state model 5.2. */
+/** The stages of each mode, in order, with the names of state model 5.2. */
 export const STAGES_OF_MODE = {
   drain: ["disable_node", "drain_node", "retire_gpuaas_node"],
   release: ["release_maas_node", "power_off_maas_node"],
   remove: ["remove_gpuaas_node_record"],
 } as const satisfies Readonly<Record<DecommissionMode, readonly [string, ...string[]]>>;
 
-/** Stages of decommissions; not every mode has every stage. */
+/** All stages of decommissions. Each mode uses some of them. */
 export const DECOMMISSION_STAGES = [
   ...STAGES_OF_MODE.drain,
   ...STAGES_OF_MODE.release,

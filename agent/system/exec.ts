@@ -6,7 +6,7 @@ export interface Ran {
   readonly stdout: string;
   readonly stderr: string;
 }
-/** A tool that is not there, or that did not end in time. */
+/** A tool is missing or did not end in time. */
 class ToolError extends Error {
   override readonly name = "ToolError";
 }
@@ -15,8 +15,8 @@ export type RunTool = (tool: string, args: readonly string[], timeoutMs: number)
 const MAX_OUTPUT = 1_000_000;
 
 /**
- * Runs a tool of the host, without a shell. When the root is a folder, only tools of that folder are run: nothing of the machine around it is
- * ever touched.
+ * Runs a tool of the host without a shell. When the root is a folder, only tools in that folder are run, so that the machine around the
+ * folder stays untouched.
  */
 export function toolsOf(root: string): RunTool {
   const resolve = async (tool: string): Promise<string> => {
@@ -28,7 +28,7 @@ export function toolsOf(root: string): RunTool {
     throw new ToolError(`There is no ${tool} below ${root}.`);
   };
   return async (tool, args, timeoutMs) => {
-    // Loaded with the first tool: an idle agent runs none, and stays small.
+    // Loaded with the first tool: an idle agent runs no tool and needs less memory.
     const { execa } = await import("execa");
     const result = await execa(await resolve(tool), [...args], {
       reject: false,

@@ -6,10 +6,10 @@ import { dirname, join } from "node:path";
 export const isMissing = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ENOENT";
 
-/** For the start of the process, before anything else goes on. */
+/** Reads a file synchronously, at the start of the process. */
 export const readTextNow = (file: string): string => readFileSync(file, "utf8");
 
-/** Null when there is no such file. */
+/** Null when the file does not exist. */
 export async function readText(file: string): Promise<string | null> {
   try {
     return await readFile(file, "utf8");
@@ -19,7 +19,7 @@ export async function readText(file: string): Promise<string | null> {
   }
 }
 
-/** The whole file or the old one: a temporary file, fsync, rename, fsync of the folder. The mode is set before the text is in it. */
+/** Replaces a file completely or not at all: temporary file, fsync, rename, fsync of the folder. The mode is set before the text is written. */
 export async function writeAtomically(file: string, text: string, mode: number): Promise<void> {
   const folder = dirname(file);
   await mkdir(folder, { recursive: true });
@@ -46,7 +46,7 @@ export async function removeFile(file: string): Promise<void> {
   await rm(file, { force: true });
 }
 
-/** A link is removed itself, never followed; a folder on the way that leads out of the root is refused. */
+/** Removes a file or folder. A link is removed and not followed. A path that leads out of the root is refused. */
 export async function removeTree(root: string, path: string): Promise<void> {
   const folder = dirname(path);
   if (!(await isPresent(folder))) return;
@@ -75,7 +75,7 @@ export async function listFolder(folder: string): Promise<string[]> {
   }
 }
 
-/** Bytes that an ordinary write may still take on the file system that holds `folder`. */
+/** Free bytes for ordinary users on the file system of `folder`. */
 export async function freeBytes(folder: string): Promise<number> {
   const fs = await statfs(folder);
   return fs.bavail * fs.bsize;

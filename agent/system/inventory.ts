@@ -5,8 +5,8 @@ import type { Log } from "../log.ts";
 const PROBE_TIMEOUT_MS = 20_000;
 
 /**
- * What the host is made of. Each probe has its own deadline; one that fails leaves its part empty and is logged, for partial facts are worth more
- * than none. The library is loaded only here, when it is needed: an idle agent stays small.
+ * Reads the host's hardware. Each probe has its own time-out. A failed probe is logged and leaves its part empty, because a partial
+ * inventory is better than none. The library is loaded only here, so that an idle agent needs less memory.
  */
 export async function readInventory(hostname: string, bootId: string, log: Log): Promise<Inventory> {
   const si = await import("systeminformation");
@@ -58,6 +58,6 @@ const describeNic = (nic: Systeminformation.NetworkInterfacesData) => ({
   name: text(nic.iface),
   mac: text(nic.mac).toLowerCase(),
   ipv4: nic.ip4 === "" ? [] : [text(nic.ip4)],
-  // Unknown, or down: the kernel says nothing, or less than nothing.
+  // For an unknown speed or a link that is down, the kernel reports nothing or a negative number.
   speed_mbps: nic.speed !== null && nic.speed > 0 ? nic.speed : null,
 });

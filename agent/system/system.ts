@@ -7,7 +7,7 @@ import { readBootId, readHostname, readMacs, uptimeSeconds } from "./host.ts";
 import { readInventory } from "./inventory.ts";
 
 /**
- * All that the agent may do to its host; handlers have no other way. Paths are the host's own (`/etc/...`), whatever root they lie under.
+ * All operations on the host that the agent may use. Handlers have no other access. Paths are the host's own (`/etc/...`), without the root.
  */
 export interface System {
   readonly root: string;
@@ -15,10 +15,10 @@ export interface System {
   read(path: string): Promise<string | null>;
   write(path: string, text: string, mode: number): Promise<void>;
   remove(path: string): Promise<void>;
-  /** A file, a link, or a folder with all that is in it. Refuses a path whose folder does not really lie below the root. */
+  /** Removes a file, a link, or a folder with its content. Refuses a path whose real folder is outside the root. */
   removeTree(path: string): Promise<void>;
   isPresent(path: string): Promise<boolean>;
-  /** Names in a folder, sorted; none when there is no such folder. */
+  /** The names in a folder, sorted. Empty when the folder does not exist. */
   list(path: string): Promise<string[]>;
   freeBytes(path: string): Promise<number>;
   bootId(): Promise<string>;

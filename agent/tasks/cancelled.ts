@@ -1,4 +1,4 @@
-/** Why a task's signal was aborted. A handler undoes what it has begun only where the hub has cancelled the task, not where the agent just restarts. */
+/** Why a task was aborted. A handler undoes its work only after a cancel by the hub, not after a restart of the agent. */
 export class TaskCancelled extends Error {
   override readonly name = "TaskCancelled";
   readonly why: "cancelled" | "interrupted" | "superseded";

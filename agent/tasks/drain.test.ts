@@ -8,7 +8,7 @@ import { drain } from "./drain.ts";
 const QUICK = { lookEveryMs: 5, progressEveryMs: 60_000, endWithinMs: 5_000 };
 const NOLOGIN = "etc/nologin";
 const MARK = "var/lib/muster/agent/drain.json";
-/** Sessions are lines of a file; the tool takes one out when it is told to. */
+/** A `loginctl` whose sessions are the lines of a file. `terminate-session` removes a line. */
 const LOGINCTL = `case $1 in
 list-sessions) cat "$MUSTER_ROOT/sessions" ;;
 terminate-session) grep -v "^ *$2 " "$MUSTER_ROOT/sessions" > "$MUSTER_ROOT/sessions.new"; mv "$MUSTER_ROOT/sessions.new" "$MUSTER_ROOT/sessions" ;;
@@ -38,7 +38,7 @@ const start = (input: { deadline_seconds: number; force: boolean }) =>
   );
 
 describe("drain", () => {
-  it("marks the host, keeps new logins out, and ends when only root and system users are there", async () => {
+  it("marks the host, prevents new logins, and ends when only root and system users are logged in", async () => {
     expect(await start({ deadline_seconds: 60, force: false })).toEqual({
       ok: true,
       result: { drained: true, sessions_closed: 0, remaining_users: [] },
@@ -47,7 +47,7 @@ describe("drain", () => {
     expect(JSON.parse(host.read(MARK))).toMatchObject({ task_id: taskId, reason: "repair" });
   });
 
-  it("waits for tenants to go and tells who is left when that changes", async () => {
+  it("waits for users to log out and reports the remaining ones when they change", async () => {
     host.write("sessions", ROOT + ANN + BOB);
     const reply = start({ deadline_seconds: 600, force: false });
     await until("two users", () => (users.length === 1 ? true : undefined));
@@ -58,7 +58,7 @@ describe("drain", () => {
     expect(users).toEqual([["ann", "bob"], ["bob"]]);
   });
 
-  it("says who is still there at the deadline, and ends nobody without force", async () => {
+  it("names the remaining users at the deadline, and ends no session without force", async () => {
     host.write("sessions", ROOT + ANN);
     expect(await start({ deadline_seconds: 0, force: false })).toMatchObject({
       ok: false,
@@ -68,7 +68,7 @@ describe("drain", () => {
     expect(host.read("sessions")).toContain("ann");
   });
 
-  it("ends tenants' sessions with force, and nobody else's", async () => {
+  it("with force, ends the users' sessions and no others", async () => {
     host.write("sessions", ROOT + ANN + BOB + GREETER);
     expect(await start({ deadline_seconds: 0, force: true })).toEqual({
       ok: true,
@@ -77,7 +77,7 @@ describe("drain", () => {
     expect(host.read("sessions")).toBe(ROOT + GREETER);
   });
 
-  it("does not call it drained when a session survives", async () => {
+  it("fails when a session survives", async () => {
     host.tool("loginctl", 'if [ "$1" = list-sessions ]; then cat "$MUSTER_ROOT/sessions"; fi');
     host.write("sessions", ANN);
     const impatient = { ...QUICK, endWithinMs: 20 };
@@ -95,7 +95,7 @@ describe("drain", () => {
     expect(JSON.parse(host.read(MARK))).toEqual(first);
   });
 
-  it("lets people in again when it is cancelled, and not when the agent merely stops", async () => {
+  it("allows logins again when it is cancelled, but not when the agent stops", async () => {
     for (const [why, isLetIn] of [
       ["interrupted", false],
       ["cancelled", true],
@@ -111,13 +111,13 @@ describe("drain", () => {
     }
   });
 
-  it("leaves a nologin file alone that is not its own", async () => {
+  it("keeps a nologin file that it did not write", async () => {
     host.write(NOLOGIN, "maintenance by the site\n");
     await start({ deadline_seconds: 60, force: false });
     expect(host.read(NOLOGIN)).toBe("maintenance by the site\n");
   });
 
-  it("takes no failing tool for an empty host", async () => {
+  it("fails when loginctl fails, instead of reporting an empty host", async () => {
     host.tool("loginctl", "exit 1");
     await expect(start({ deadline_seconds: 0, force: false })).rejects.toThrow(/loginctl/);
     host.remove();

@@ -5,20 +5,20 @@ import type { System } from "../system/system.ts";
 import { isCancelledByHub } from "./cancelled.ts";
 
 const MARK = "/var/lib/muster/agent/drain.json";
-/** Its presence keeps everybody but root from logging in (pam_nologin). */
+/** While this file exists, only root can log in (pam_nologin). */
 export const NOLOGIN = "/etc/nologin";
 export const NOLOGIN_START = "This host is being drained by Muster";
 const FIRST_HUMAN_UID = 1000;
 const NOBODY = 65534;
 const TOOL_TIMEOUT_MS = 15_000;
-/** What is told of a host's users must fit into a frame; all are waited for. */
+/** How many user names a report contains at most, so that it fits into a frame. The drain waits for all users. */
 const MOST_TOLD = 100;
 
 export interface DrainTiming {
   readonly lookEveryMs: number;
-  /** Renews the task's lease of 300 s. */
+  /** A progress report renews the task's lease of 300 s. */
   readonly progressEveryMs: number;
-  /** Processes of an ended session get a moment to go. */
+  /** How long the processes of an ended session may take to end. */
   readonly endWithinMs: number;
 }
 const TIMING: DrainTiming = { lookEveryMs: 2_000, progressEveryMs: 60_000, endWithinMs: 20_000 };
@@ -32,8 +32,8 @@ interface LoginSession {
 }
 
 /**
- * Lets no new tenant session in and waits until the last one has ended, or until the deadline; with `force` what is left then is ended. Harmless to
- * repeat: the same task keeps its deadline, the sessions are looked at anew. A cancelled drain lets people in again.
+ * Prevents new logins and waits until the last session has ended or the deadline has passed. With `force` it then ends the remaining
+ * sessions. It is idempotent: the same task keeps its deadline and reads the sessions anew. A cancelled drain allows logins again.
  */
 export const drain =
   (system: System, timing: DrainTiming = TIMING): Handler =>
@@ -64,7 +64,7 @@ async function mark(system: System, input: TaskInput<"node.drain">, run: Run): P
       : new Date(Date.now() + input.deadline_seconds * 1000);
   const text = { task_id: run.taskId, reason: input.reason, deadline_at: deadline.toISOString() };
   await system.write(MARK, `${JSON.stringify(text)}\n`, 0o644);
-  // Somebody else's file keeps people out as well, and is not ours to replace.
+  // A nologin file of another program also prevents logins, and the drain must not replace it.
   const present = await system.read(NOLOGIN);
   if (present === null || present.startsWith(NOLOGIN_START))
     await system.write(NOLOGIN, `${NOLOGIN_START}: ${input.reason}\n`, 0o644);
@@ -106,7 +106,7 @@ async function empty(
   return { ok: true, result: { drained: true, sessions_closed: left.length, remaining_users: [] } };
 }
 
-/** What is still open at the deadline; at once when nothing is open any more. */
+/** Waits until no session is open or the deadline has passed. Returns the sessions that are still open. */
 async function waitForSessions(
   system: System,
   timing: DrainTiming,
@@ -129,8 +129,8 @@ async function waitForSessions(
 }
 
 /**
- * Lines of `loginctl list-sessions --no-legend`: id, uid, user, and columns that differ between versions. System users are none of ours. A tool that
- * fails throws: no list is no proof that nobody is there.
+ * Parses the lines of `loginctl list-sessions --no-legend`: id, uid, user, and columns that differ between versions. Sessions of system
+ * users are left out. It throws when the tool fails, because a missing list does not prove that no user is logged in.
  */
 async function readSessions(system: System): Promise<LoginSession[]> {
   const ran = await system.run("loginctl", ["list-sessions", "--no-legend"], TOOL_TIMEOUT_MS);
@@ -149,7 +149,7 @@ function parsed(text: string | null): unknown {
   try {
     return JSON.parse(text ?? "null");
   } catch {
-    // Not ours, or from an older agent: then this drain is a new one.
+    // The mark is unreadable or from an older agent, so this drain counts as a new one.
     return null;
   }
 }

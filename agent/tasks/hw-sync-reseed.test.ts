@@ -31,13 +31,13 @@ const reseed = (change: Partial<Omit<typeof input, "machine_token">> & { machine
   );
 
 describe("hardware-sync reseed", () => {
-  it("writes credentials and units where there are none, starts the timer and one sync", async () => {
+  it("writes missing credentials and units, starts the timer and one sync", async () => {
     const endpoint = "http://region:5240/MAAS/metadata/status/x7k2pq";
     expect(await reseed()).toEqual({
       ok: true,
       result: { credentials_written: true, timer_active: true, sync_started: true, endpoint, interval_seconds: 900 },
     });
-    // JSON strings are YAML strings: nothing in a token can become structure, and a number stays text.
+    // The values are JSON strings, which are also YAML strings: a token cannot add YAML structure, and digits stay text.
     expect(host.read(CREDENTIALS)).toBe(
       `reporting:\n  maas:\n    endpoint: "${endpoint}"\n    token_key: "key: {of} 'yaml'"\n    token_secret: "s3cret"\n    consumer_key: "12345678"\n`,
     );
@@ -54,7 +54,7 @@ describe("hardware-sync reseed", () => {
     expect(steps).toEqual(["credentials", "units", "timer", "sync"]);
   });
 
-  it("keeps the rack that the host's own file names, and MAAS's own units", async () => {
+  it("keeps the rack of the host's own file, and MAAS's own units", async () => {
     const [service, timer] = [
       "[Service]\nExecStart=/usr/bin/maas-run-scripts report-results --config /etc/maas/maas-machine-creds.yml\n",
       "[Timer]\nOnCalendar=*-*-* *:00/15:00\n",
@@ -70,7 +70,7 @@ describe("hardware-sync reseed", () => {
     expect([host.read(SERVICE), host.read(TIMER)]).toEqual([service, timer]);
   });
 
-  it("has MAAS's timer fire as often as the order says, and no more at the times that MAAS has written into it", async () => {
+  it("sets the interval of MAAS's timer to the order's, in place of MAAS's calendar times", async () => {
     host.write(TIMER, "[Timer]\nOnCalendar=*-*-* *:00/15:00\n");
     expect(await reseed({ interval_seconds: 300 })).toMatchObject({ ok: true, result: { interval_seconds: 300 } });
     expect(host.read(INTERVAL)).toMatch(/\[Timer\]\nOnCalendar=\n(.*\n)*OnUnitActiveSec=300s\n$/);
@@ -78,13 +78,13 @@ describe("hardware-sync reseed", () => {
     expect(host.read(INTERVAL)).toContain("OnUnitActiveSec=3600s");
   });
 
-  it("leaves an operator's own timer, and says that it did", async () => {
+  it("keeps an operator's own timer, and reports that", async () => {
     host.write("etc/systemd/system/maas_hardware_sync.timer", "[Timer]\nOnCalendar=daily\n");
     expect(await reseed({ interval_seconds: 300 })).toMatchObject({ ok: true, result: { interval_seconds: null } });
     expect(host.has(INTERVAL)).toBe(false);
   });
 
-  it("else takes the rack from which the host was installed", async () => {
+  it("uses the rack from which the host was installed, when no other file names one", async () => {
     host.write("etc/cloud/cloud.cfg.d/05_logging.cfg", "output: {all: '| tee -a /var/log/x'}\n");
     host.write(
       "etc/cloud/cloud.cfg.d/90_dpkg_maas.cfg",
@@ -95,7 +95,7 @@ describe("hardware-sync reseed", () => {
     });
   });
 
-  it("replaces units that cannot work, but never an operator's own", async () => {
+  it("replaces unusable units, but never an operator's own", async () => {
     host.write(SERVICE, "");
     host.write("etc/systemd/system/maas_hardware_sync.timer", "[Timer]\n");
     await reseed();
@@ -108,7 +108,7 @@ describe("hardware-sync reseed", () => {
     expect(host.has(CREDENTIALS)).toBe(false);
   });
 
-  it("tells a file that cannot be written, a timer that is not active, and a sync that fails", async () => {
+  it("reports an unwritable file, an inactive timer, and a failed sync", async () => {
     host.write("etc/maas", "a file where the folder belongs");
     expect(await reseed()).toMatchObject({ ok: false, error: "write_failed" });
     host.remove();
@@ -122,14 +122,14 @@ describe("hardware-sync reseed", () => {
     });
   });
 
-  it("puts nothing of the token into an answer, whatever a tool says", async () => {
+  it("never includes the token in a reply, even when a tool prints it", async () => {
     host.tool("systemctl", `if [ "$1" = start ]; then cat "$MUSTER_ROOT/${CREDENTIALS}" >&2; exit 1; fi`);
     const reply = await reseed();
     expect(reply).toMatchObject({ error: "sync_failed", message: expect.stringContaining("endpoint") });
     expect(JSON.stringify(reply)).not.toMatch(/12345678|key: \{of\}|s3cret/);
   });
 
-  it("takes a sync that still runs for a started one", async () => {
+  it("accepts a sync that is still running", async () => {
     host.tool(
       "systemctl",
       'case "$*" in start*) exit 1 ;; "is-active maas_hardware_sync.service") echo activating; exit 3 ;; esac',
@@ -137,7 +137,7 @@ describe("hardware-sync reseed", () => {
     expect(await reseed()).toMatchObject({ ok: true, result: { sync_started: true } });
   });
 
-  it("uses no systemctl but the folder's own", async () => {
+  it("runs only the folder's own systemctl", async () => {
     host.remove();
     host = new HostFolder();
     expect(await reseed()).toMatchObject({

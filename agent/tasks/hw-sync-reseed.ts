@@ -6,21 +6,21 @@ import type { System } from "../system/system.ts";
 const CREDENTIALS = "/etc/maas/maas-machine-creds.yml";
 const SERVICE = "maas_hardware_sync.service";
 const TIMER = "maas_hardware_sync.timer";
-/** Where MAAS puts its units, and where ours go; in the order in which systemd prefers one to the other. */
+/** The folders of MAAS's units, in systemd's order of precedence. The agent writes missing units into OWN_UNIT_FOLDER. */
 const UNIT_FOLDERS = ["/etc/systemd/system", "/run/systemd/system", "/lib/systemd/system", "/usr/lib/systemd/system"];
 const OWN_UNIT_FOLDER = "/lib/systemd/system";
 const OPERATORS_FOLDER = "/etc/systemd/system";
-/** What is said here counts instead of what MAAS's unit says, and stays when MAAS's is written anew. */
+/** This drop-in overrides the interval of MAAS's unit, and survives when MAAS rewrites the unit. */
 export const INTERVAL_DROP_IN = `${OPERATORS_FOLDER}/${TIMER}.d/50-muster-interval.conf`;
 const CLOUD_CONFIG = "/etc/cloud/cloud.cfg.d";
 const RELOAD_TIMEOUT_MS = 30_000;
-/** One sync runs commissioning-like scripts; one that takes longer goes on by itself. */
+/** The time-out of the start of a sync, which runs scripts as commissioning does. A slower sync continues by itself. */
 const SYNC_TIMEOUT_MS = 60_000;
 
 type Input = TaskInput<"node.hw_sync_reseed">;
 type Reseed = TaskHandlers["node.hw_sync_reseed"];
 
-/** A tool that fails may say what stands in the file that it was given: the token goes into no answer. */
+/** Removes the token from an error message, because a failing tool may print the file with the token. */
 export const hwSyncReseed =
   (system: System): Reseed =>
   async (input, run) => {
@@ -31,9 +31,9 @@ export const hwSyncReseed =
   };
 
 /**
- * Rewrites the credentials of MAAS's hardware sync, makes sure that its timer runs, and starts one sync at once (decision M3). MAAS's own units
- * are left as they are; they are written only where they are missing or cannot do their work. How often the timer fires is what the order says, by a
- * file of our own beside the unit: MAAS computes its times of day once, at the deploy, and never again. Harmless to repeat.
+ * Rewrites the credentials of MAAS's hardware sync, makes sure that its timer runs, and starts one sync at once (decision M3). It writes
+ * MAAS's units only where they are missing or unusable. A drop-in sets the timer's interval to the order's, because MAAS computes
+ * its calendar times only once, at the deploy. The task is idempotent.
  */
 const reseed =
   (system: System): Reseed =>
@@ -65,7 +65,7 @@ const reseed =
     const failed =
       (await systemctl(system, ["daemon-reload"], RELOAD_TIMEOUT_MS)) ??
       (await systemctl(system, ["enable", TIMER], RELOAD_TIMEOUT_MS)) ??
-      // A timer that runs goes on at its old times.
+      // A running timer keeps its old times until a restart.
       (await systemctl(system, ["restart", TIMER], RELOAD_TIMEOUT_MS)) ??
       (await systemctl(system, ["is-active", TIMER], RELOAD_TIMEOUT_MS));
     if (failed !== null) return { ok: false, error: "systemd_failed", message: failed };
@@ -77,7 +77,7 @@ const reseed =
     return { ok: true, result: { ...done, endpoint, interval_seconds: interval } };
   };
 
-/** The host's own files know the rack that this host reaches; the hub knows only the region (maas 4.4). */
+/** The address for reports. The host's own files name the rack that this host reaches. The hub knows only the region (maas 4.4). */
 async function endpointOf(system: System, input: Input): Promise<string> {
   const path = `/MAAS/metadata/status/${encodeURIComponent(input.system_id)}`;
   const present = /^\s*endpoint:\s*["']?(https?:\/\/[^\s"']+)/m.exec((await system.read(CREDENTIALS)) ?? "")?.[1];
@@ -90,7 +90,7 @@ async function endpointOf(system: System, input: Input): Promise<string> {
   return new URL(path, input.maas_url).toString();
 }
 
-/** An operator's own unit in /etc stays, whatever is in it. */
+/** Writes a unit where it is missing or unusable. An operator's own unit in /etc always stays. */
 async function ensureUnit(
   system: System,
   name: string,
@@ -106,7 +106,7 @@ async function ensureUnit(
   await system.write(`${OWN_UNIT_FOLDER}/${name}`, ours, 0o644);
 }
 
-/** Null: an operator's own timer stays as it is. */
+/** Writes the drop-in with the interval. Null when an operator's own timer is in /etc, which stays as it is. */
 async function ensureInterval(system: System, seconds: number): Promise<number | null> {
   if ((await system.read(`${OPERATORS_FOLDER}/${TIMER}`)) !== null) return null;
   const wanted = intervalDropIn(seconds);
@@ -121,12 +121,12 @@ async function isStillRunning(system: System): Promise<boolean> {
   try {
     return (await system.run("systemctl", ["is-active", SERVICE], RELOAD_TIMEOUT_MS)).stdout.trim() === "activating";
   } catch {
-    // The failure of the start is what is reported; this was only to tell it from a slow one.
+    // The caller reports the failed start. This check only recognises a slow sync.
     return false;
   }
 }
 
-/** A JSON string is a YAML string, so no value can become anything else. */
+/** Every value is a JSON string, which is also a YAML string, so no value can add YAML structure. */
 const credentials = (endpoint: string, token: NonNullable<Input["machine_token"]>): string =>
   [
     "reporting:",
@@ -161,7 +161,7 @@ OnUnitActiveSec=${intervalSeconds}s
 WantedBy=timers.target
 `;
 
-/** The empty setting forgets all times that the unit itself names. */
+/** The empty `OnCalendar=` removes all times that the unit itself names. */
 const intervalDropIn = (seconds: number): string => `# Written by muster-agent: as often as the node's profile says.
 [Timer]
 OnCalendar=
@@ -169,7 +169,7 @@ OnBootSec=60s
 OnUnitActiveSec=${seconds}s
 `;
 
-/** Null when it went well; else what happened, in words. */
+/** Null on success, otherwise a description of the failure. */
 async function systemctl(system: System, args: readonly string[], timeoutMs: number): Promise<string | null> {
   try {
     const ran = await system.run("systemctl", args, timeoutMs);

@@ -2,7 +2,7 @@ import type { TaskHandlers } from "../../shared/tasks/index.ts";
 import type { System } from "../system/system.ts";
 import { isDraining, unmark } from "./drain.ts";
 
-/** Lets people in again after a drain that was given up, or when a retired host comes back into service. */
+/** Allows logins again, after a drain was abandoned or when a retired host returns to service. */
 export const undrain =
   (system: System): TaskHandlers["node.undrain"] =>
   async () => {

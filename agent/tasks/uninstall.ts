@@ -3,8 +3,8 @@ import type { System } from "../system/system.ts";
 import { footprint, probeRemoval } from "../uninstall.ts";
 
 /**
- * Says whether this host can be rid of Muster, and of what. Nothing is removed here: that begins once the hub has accepted this result
- * (`effectOnceAccepted`), so a cancel, a lost result or a killed agent leaves a host that works.
+ * Checks that Muster can be removed from this host, and lists what would be removed. The removal begins only after the hub has accepted
+ * this result (`effectOnceAccepted`). A cancel, a lost result or a killed agent before that leaves a working host.
  */
 export const uninstall =
   (system: System): TaskHandlers["node.uninstall"] =>

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { listenOn, selfSigned, sha256Of, packageHub as startPackageHub } from "../package-hub.fixture.ts";
 import { HostFolder, renderPart, sampleInput, sampleValues, skipWithout } from "../part.fixture.ts";
 
-// Each test starts real shells; a busy machine must not fail them.
+// Each test starts real shells, which take long on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 
 const PART = "20-agent-bootstrap.sh";
@@ -26,7 +26,7 @@ afterEach(() => {
 const modeOf = (name: string) => (statSync(folder.path(name)).mode & 0o777).toString(8);
 const withAgent = () => folder.tool("muster-agent");
 
-/** What looks like a Debian package, for a dpkg that puts the agent in its place whatever it is given. */
+/** Bytes that look like a Debian package, for a dpkg that installs the agent from any file. */
 const DEB = Buffer.from("!<arch>\ndebian-binary");
 const withDpkg = () => folder.tool("dpkg", 'cp "$root/usr/bin/systemctl" "$root/usr/bin/muster-agent"');
 
@@ -37,7 +37,7 @@ const packageHub = async (bytes: Buffer, answers: number[] = []) => {
 };
 
 describe("agent bootstrap in a folder", () => {
-  it("writes config, CA and token for the agent alone, its unit, and starts it", async () => {
+  it("writes configuration, CA and token for root only, writes the unit, and starts it", async () => {
     withAgent();
     const run = await folder.run(PART, input);
     expect(run.code).toBe(0);
@@ -63,7 +63,7 @@ describe("agent bootstrap in a folder", () => {
     expect(folder.calls()).toEqual(["systemctl daemon-reload", "systemctl enable --now muster-agent.service"]);
   });
 
-  it("leaves a status that says whose part it was and how it ended, without a secret", async () => {
+  it("leaves a status with the part's owner and result, and without a secret", async () => {
     withAgent();
     const run = await folder.run(PART, input);
     expect(run.status).toEqual({
@@ -77,7 +77,7 @@ describe("agent bootstrap in a folder", () => {
     expect(run.output).not.toContain(input.enrollmentToken);
   });
 
-  it("runs twice to the same end, and leaves a unit alone that a package brought", async () => {
+  it("is idempotent, and keeps a unit that a package installed", async () => {
     withAgent();
     folder.write("lib/systemd/system/muster-agent.service", "[Service]\n");
     expect((await folder.run(PART, input)).code).toBe(0);
@@ -86,7 +86,7 @@ describe("agent bootstrap in a folder", () => {
     expect(folder.calls().filter((call) => call.includes("restart"))).toEqual([]);
   });
 
-  it("does not bring the token back once the agent is enrolled for this node and generation", async () => {
+  it("does not write the token again once the agent is enrolled for this node and generation", async () => {
     withAgent();
     const identity = JSON.stringify({ generation: 1, node_id: input.nodeId }, null, 2);
     folder.write("var/lib/muster/agent/identity.json", identity);
@@ -96,7 +96,7 @@ describe("agent bootstrap in a folder", () => {
     expect(folder.calls()).toContain("systemctl enable --now muster-agent.service");
   });
 
-  it("configures anew for another generation, and restarts an agent whose configuration changed", async () => {
+  it("writes a new configuration for another generation, and restarts an agent whose configuration changed", async () => {
     withAgent();
     await folder.run(PART, input);
     folder.write("var/lib/muster/agent/identity.json", JSON.stringify({ node_id: input.nodeId, generation: 1 }));
@@ -105,7 +105,7 @@ describe("agent bootstrap in a folder", () => {
     expect(folder.calls()).toContain("systemctl try-restart muster-agent.service");
   });
 
-  it("says so when starting the agent fails, though the agent was enrolled before", async () => {
+  it("reports that starting the agent fails, also for an enrolled agent", async () => {
     withAgent();
     folder.tool("systemctl", "exit 5");
     folder.write("var/lib/muster/agent/identity.json", JSON.stringify({ node_id: input.nodeId, generation: 1 }));
@@ -113,7 +113,7 @@ describe("agent bootstrap in a folder", () => {
     expect(run).toMatchObject({ code: 5, status: { exit_code: 5, message: "failed while starting the agent" } });
   });
 
-  it("never uses the machine's own systemctl on a folder", async () => {
+  it("never uses the machine's own systemctl for a folder", async () => {
     withAgent();
     spawnSync("rm", [folder.path("usr/bin/systemctl")]);
     const run = await folder.run(PART, input);
@@ -123,7 +123,7 @@ describe("agent bootstrap in a folder", () => {
 
 const noFetch = [skipWithout("curl", "curl"), skipWithout("openssl", "openssl")].includes(true);
 describe.skipIf(noFetch)("the agent package", () => {
-  it("is asked of the hub with the token, over the CA that was given, checked and unpacked", async () => {
+  it("is fetched from the hub with the token and the given CA, verified and installed", async () => {
     withDpkg();
     const { seen, values } = await packageHub(DEB, [503]);
     const run = await folder.run(PART, values, QUICK);
@@ -147,7 +147,7 @@ describe.skipIf(noFetch)("the agent package", () => {
     expect(folder.calls().some((call) => call.startsWith("dpkg -i "))).toBe(again);
   });
 
-  it("is refused where it is no .deb", async () => {
+  it("is refused when it is no .deb", async () => {
     withDpkg();
     const { values } = await packageHub(Buffer.from([0x1f, 0x8b, 8, 0]));
     const run = await folder.run(PART, values, QUICK);
@@ -155,7 +155,7 @@ describe.skipIf(noFetch)("the agent package", () => {
     expect(folder.calls()).toEqual([]);
   });
 
-  it("is refused when its checksum is another", async () => {
+  it("is refused when its checksum differs", async () => {
     const { values } = await packageHub(DEB);
     const agent = { ...values.agent, packageSha256: "1".repeat(64) };
     const run = await folder.run(PART, { ...values, agent }, QUICK);
@@ -171,7 +171,7 @@ describe.skipIf(noFetch)("the agent package", () => {
     expect(JSON.stringify(run)).not.toContain("yyyyyyyy");
   });
 
-  it("is not asked of a hub that another authority signed", async () => {
+  it("is not fetched from a hub with a certificate of another CA", async () => {
     const { seen, values } = await packageHub(DEB);
     const run = await folder.run(
       PART,
@@ -182,7 +182,7 @@ describe.skipIf(noFetch)("the agent package", () => {
     expect(seen).toEqual([]);
   });
 
-  it("comes from another server without the token", async () => {
+  it("is fetched from another server without the token", async () => {
     withDpkg();
     const bytes = DEB;
     const seen: (string | undefined)[] = [];
@@ -196,7 +196,7 @@ describe.skipIf(noFetch)("the agent package", () => {
     expect(seen).toEqual([undefined]);
   });
 
-  it("leaves a failed status when nobody answers, and succeeds later", async () => {
+  it("leaves a failed status when no server answers, and succeeds later", async () => {
     const agent = { packageUrl: "https://127.0.0.1:9/p", packageSha256: "0".repeat(64) };
     const failed = await folder.run(PART, sampleInput({ agent }), QUICK);
     expect(failed).toMatchObject({ code: 1, status: { exit_code: 1, owner: "muster" } });
@@ -214,7 +214,7 @@ describe.skipIf(noFetch)("the agent package", () => {
     expect(rendered).toContain(`PACKAGE_FROM_HUB='${hubs}'`);
   });
 
-  it("says that it has no address", async () => {
+  it("fails with a message when it has no address", async () => {
     expect(await folder.run(PART, input)).toMatchObject({
       code: 1,
       status: { message: expect.stringContaining("no package address was given") },

@@ -14,11 +14,11 @@ const agentConfig = (input: Agent) => ({
   task_signing_public_key: input.hub.taskSigningPublicKey,
 });
 
-/** The token goes to the hub's own listener over TLS and nowhere else, whatever the package's address is: another port may be somebody else's. */
+/** Whether the package's address is the hub's own listener. Only that origin gets the token, because another port may belong to another server. */
 const isHubsPackage = ({ agent, hub }: UserDataInput): boolean =>
   agent.packageUrl !== undefined && new URL(agent.packageUrl).origin === new URL(hub.agentUrl).origin;
 
-/** What the agent part needs, wherever the package comes from. */
+/** The values that the agent part needs for every source of the package. */
 export const agentValues = (input: Agent) => ({
   NODE_ID: input.nodeId,
   GENERATION: input.generation,
@@ -27,7 +27,7 @@ export const agentValues = (input: Agent) => ({
   ENROLLMENT_TOKEN: input.enrollmentToken,
 });
 
-/** Installs the agent and hands it what enrollment needs (lifecycle 9). */
+/** Installs the agent and gives it the data for its enrollment (lifecycle 9). */
 export const agentBootstrap = shellPart({
   name: "20-agent-bootstrap.sh",
   owner: "muster",

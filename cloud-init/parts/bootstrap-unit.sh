@@ -1,16 +1,16 @@
 #!/bin/sh
-# Runs early in each boot, and once installs a unit that ends what the first boot began. cloud-init runs its scripts once for each
-# deploy, whether or not they ended: a power cut in their midst, or a hub that could not be reached, would leave a host that nobody hears of.
+# Runs early in each boot. Once for each deploy it installs a unit that completes an interrupted first boot. cloud-init runs its scripts
+# only once for each deploy, even when they fail. After a power cut or without a connection to the hub, the host would stay without an agent.
 set -eu
 instance=/var/lib/cloud/instance
 marker="$instance/sem/muster_bootstrap_unit"
-# An agent that removed itself took the unit along, and it is not to come back.
+# An agent that removed itself also removed the unit, which must not come back.
 [ ! -e "$marker" ] || exit 0
 
 cat >/usr/local/sbin/muster-bootstrap.new <<'SCRIPT'
 #!/bin/bash
-# Installed by Muster. Runs each part of the first boot that has not succeeded once more, and the agent's until it has: before that
-# nobody could tell the hub of it. Each part may be run any number of times.
+# Installed by Muster. Runs each part of the first boot that has not succeeded once more. It repeats the agent's part until that succeeds,
+# because without an agent no failure reaches the hub. Every part is idempotent.
 set -u
 scripts=/var/lib/cloud/instance/scripts
 status=/var/lib/muster/bootstrap
@@ -35,7 +35,7 @@ cat >/etc/systemd/system/muster-bootstrap.service <<'UNIT'
 [Unit]
 Description=Muster first boot, what is left of it
 Wants=network-online.target
-# cloud-final.service comes after multi-user.target, so that target cannot want what comes after it.
+# cloud-final.service starts after multi-user.target, so this unit cannot be wanted by that target.
 After=network-online.target cloud-final.service
 
 [Service]
@@ -48,8 +48,8 @@ UNIT
 systemctl daemon-reload
 systemctl enable --quiet muster-bootstrap.service
 mkdir -p "$instance/sem"
-# The marker must not outlive, in a power cut, what it stands for.
+# sync comes first: after a power cut the marker must not exist without the unit.
 sync
 : >"$marker"
-# It waits for cloud-init's own run of the parts, which is due in this boot.
+# The unit waits for cloud-init's own run of the parts, which is due in this boot.
 systemctl start --no-block muster-bootstrap.service

@@ -7,7 +7,7 @@ import { until } from "../../test/support/until.ts";
 import { NO_ANSWER, packageHub } from "../package-hub.fixture.ts";
 import { HostFolder, renderPart, sampleInput, skipWithout } from "../part.fixture.ts";
 
-/** What a kill, a power cut or a full disk may leave, and what the next run makes of it. */
+/** The remains of a kill, a power cut or a full disk, and how the next run handles them. */
 vi.setConfig({ testTimeout: 120_000 });
 
 const PART = "20-agent-bootstrap.sh";
@@ -28,14 +28,14 @@ afterEach(() => {
 });
 
 const namesIn = (name: string): string[] => (existsSync(folder.path(name)) ? readdirSync(folder.path(name)) : []);
-/** Files of the host that hold the text, apart from the part itself. */
+/** The host's files that contain the text, without the part itself. */
 const holding = (text: string): string[] =>
   readdirSync(folder.root, { recursive: true, encoding: "utf8" })
     .filter((name) => !name.startsWith("tmp") && statSync(folder.path(name)).isFile())
     .filter((name) => readFileSync(folder.path(name)).includes(text));
 
 describe("a full disk", () => {
-  /** A limit of nothing on every file that is written is what a full disk is to a script. */
+  /** Simulates a full disk for a script: a limit of zero bytes for every file that is written. */
   const runFull = (): Promise<{ code: unknown; output: string }> => {
     folder.write(`tmp/${PART}`, renderPart(PART, input), 0o755);
     const command = ["-c", `trap '' XFSZ; ulimit -f 0; exec bash "$1"`, "-", folder.path(`tmp/${PART}`)];
@@ -47,7 +47,7 @@ describe("a full disk", () => {
     });
   };
 
-  it("is told as what it is, and leaves neither an empty status nor a temporary file", async () => {
+  it("is reported as a full disk, and leaves no empty status and no temporary file", async () => {
     const { code, output } = await runFull();
     expect(code).toBe(1);
     expect(output).toContain("20-agent-bootstrap ended with 1: ");
@@ -55,7 +55,7 @@ describe("a full disk", () => {
     expect(namesIn(STATE)).toEqual([]);
   });
 
-  it("leaves the status that was there before", async () => {
+  it("keeps the previous status", async () => {
     folder.tool("muster-agent");
     expect((await folder.run(PART, input)).code).toBe(0);
     const before = folder.read(STATUS);
@@ -66,7 +66,7 @@ describe("a full disk", () => {
 });
 
 describe("a power cut", () => {
-  it("finds each file whole: its bytes are on the disk before its name is, and its name before the next step", async () => {
+  it("leaves each file complete: its bytes reach the disk before its name, and its name before the next step", async () => {
     folder.tool("muster-agent");
     for (const tool of ["sync", "mv"]) folder.tool(tool, `command -p ${tool} "$@"`);
     expect((await folder.run(PART, input)).code).toBe(0);
@@ -88,7 +88,7 @@ describe("a power cut", () => {
 
   const withoutTools = [skipWithout("curl", "curl"), skipWithout("openssl", "openssl")].includes(true);
   it.skipIf(withoutTools)(
-    "in a download leaves no token behind, once the part has run again, however that ends",
+    "during a download leaves no token behind once the part has run again with any result",
     async () => {
       const hub = await packageHub(folder, Buffer.from("!<arch>"), [NO_ANSWER, 503, 503]);
       servers.push(hub.server);
@@ -99,7 +99,7 @@ describe("a power cut", () => {
       await until("the hub to be asked", () => hub.seen.length > 0 || undefined);
       process.kill(-(part.pid ?? 0), "SIGKILL");
       await gone;
-      // A file of the configuration that was being written is such a leftover, too.
+      // An interrupted write of the configuration leaves a temporary file with the token too.
       folder.write("etc/muster/.muster.AbCdEf", `${input.enrollmentToken}\n`, 0o600);
       expect(holding(input.enrollmentToken)).toHaveLength(3);
       expect((await folder.run(PART, hub.values, QUICK)).code).toBe(1);
@@ -118,7 +118,7 @@ describe("a power cut", () => {
       expect(await folder.run(PART, hub.values, QUICK)).toMatchObject({ code: 0, status: { exit_code: 0 } });
       expect(stateOfPackage()).toBe("installed");
       expect(namesIn("usr/lib/muster/agent")).toHaveLength(FILES);
-      // A package that is whole is not fetched again.
+      // A complete package is not fetched again.
       expect((await folder.run(PART, hub.values, QUICK)).code).toBe(0);
       expect(hub.seen).toHaveLength(1);
     },
@@ -127,7 +127,7 @@ describe("a power cut", () => {
 
 const FILES = 400;
 
-/** The command, and after it in the archive what it runs; and a dpkg that knows nothing but this folder. */
+/** Builds a package in which the command comes before the files that it needs, and a dpkg for this folder only. */
 function builtPackage(): Buffer {
   const control = "Package: muster-agent\nVersion: 1.0\nArchitecture: all\nMaintainer: t <t@t>\nDescription: t\n";
   folder.write("pack/DEBIAN/control", control);
@@ -148,8 +148,8 @@ const stateOfPackage = (): string =>
   spawnSync(folder.path("usr/bin/dpkg-query"), ["-W", "-f", `\${db:Status-Status}`, "muster-agent"]).stdout.toString();
 
 /**
- * Kills dpkg as soon as the command is in its place; where dpkg was faster with all the others, begins anew. On a busy machine it would always be
- * faster than the look for it, so it gives way.
+ * Kills dpkg as soon as the command is installed. When dpkg has installed all other files by that time, it tries again. dpkg runs with
+ * low priority, because on a busy machine it would otherwise always finish first.
  */
 function cutInstall(): void {
   const script = `

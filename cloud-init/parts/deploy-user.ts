@@ -1,6 +1,6 @@
 import { partFile, shellPart } from "./part.ts";
 
-/** The account that operators and the SSH fallback use; only the password's hash is here. */
+/** The account for operators and for access by SSH without the agent. It contains only the password's hash. */
 export const deployUser = shellPart({
   name: "60-deploy-user.sh",
   owner: "muster",

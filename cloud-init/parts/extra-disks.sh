@@ -1,7 +1,7 @@
-# DESTRUCTIVE. A disk is made into a share only if it is surely free: not under the root, nothing of it mounted, swapped on, or held by
-# another device, and blank, unless the profile allows erasing. Whatever cannot be told counts as in use.
-# MUSTER_DISKS gives a fixed list of devices. Without it disks are discovered, which is refused in a folder and in a container: both
-# would find the disks of the machine around them.
+# DESTRUCTIVE. A disk becomes a share only if it is certainly free: not under the root, and no part of it mounted, used as swap, or held by
+# another device. It must also be blank, unless the profile allows erasing. A disk whose state cannot be read counts as in use.
+# MUSTER_DISKS is a fixed list of devices. Without it the script discovers disks. It refuses to do that in a folder and in a container,
+# because both show the disks of the machine around them.
 readonly FSTAB="$ROOT/etc/fstab"
 readonly LABEL=muster-share
 made='' kept='' in_use='' refused=''
@@ -14,13 +14,13 @@ discover_disks() {
     sort -V
 }
 
-# Every device that the root file system lies on, whatever is stacked between them.
+# All devices below the root file system, through every layer between them.
 root_devices() {
   local source
   source=$(os findmnt -nvo SOURCE / || true)
   case $source in
   /dev/*)
-    # A container's root is named after a device that it does not have.
+    # A container's root may name a device that the container does not have.
     if [ -n "${MUSTER_DISKS:-}" ] && [ ! -b "$source" ]; then printf '%s\n' "$source"; else os lsblk -nrspo NAME "$source"; fi
     ;;
   *) [ -n "${MUSTER_DISKS:-}" ] || die "the root file system's disk cannot be told (source '$source'); no disk was touched" ;;
@@ -43,7 +43,7 @@ own_device() {
 
 in_fstab() { [ -f "$FSTAB" ] && awk -v want="$1" -v column="$2" '$1 !~ /^#/ && $column == want { found = 1 } END { exit !found }' "$FSTAB"; }
 
-# Says why the disk must not be touched; nothing where it may.
+# Prints why the disk must not be touched, or nothing for a free disk.
 why_in_use() {
   local disk=$1 device mounts types
   if grep -qxF "$disk" <<<"$root_device_list"; then
@@ -66,7 +66,7 @@ why_in_use() {
     return 0
     ;;
   esac
-  # ZFS leaves no trace of the disks it holds but its signature.
+  # A disk of a ZFS pool can be recognised only by its signature.
   if [ -d "$ROOT/sys/module/zfs" ]; then
     for device in $(os lsblk -nrpo NAME "$disk"); do
       if [ "$(probe TYPE "$device")" = zfs_member ]; then
@@ -77,11 +77,11 @@ why_in_use() {
   fi
 }
 
-# A file system that is mounted for some other process alone is in no list of mounts. But the kernel gives nobody the whole disk for
-# themselves while anything on it is in use, so this is asked before the first byte is written.
+# A file system that is mounted in another mount namespace appears in no list of mounts. The kernel refuses exclusive access to a disk
+# in use, so the script tests this access before it writes the first byte.
 is_held() { ! os wipefs --all --no-act --quiet "$1" >/dev/null; }
 
-# Says what is on the disk; nothing where it is blank. blkid tells "nothing found" and "cannot read" by one status, so read first.
+# Prints the content of the disk, or nothing for a blank one. It reads first, because blkid has the same status for "nothing found" and "cannot read".
 signature() {
   local disk=$1 status=0 found
   os dd "if=$disk" of=/dev/null bs=4096 count=1 status=none || {
@@ -100,7 +100,7 @@ free_number() {
   printf '%s' "$number"
 }
 
-# mount_share NUMBER DEVICE: into fstab by UUID, for device names change from boot to boot.
+# mount_share NUMBER DEVICE: writes fstab with the UUID, because device names change from boot to boot.
 mount_share() {
   local number=$1 device=$2 uuid
   uuid=$(probe UUID "$device")
@@ -117,8 +117,8 @@ mount_share() {
   fi
 }
 
-# share_of DISK: "NUMBER DEVICE" if the disk is a share that stays. One that another installation made stays too, unless the profile
-# says erase; then it is treated like any other disk with something on it.
+# share_of DISK: prints "NUMBER DEVICE" if the disk is a share that stays. A share of an earlier installation stays too, unless the profile
+# allows erasing. With erasing it counts as a disk with content.
 share_of() {
   local device uuid number
   device=$(own_device "$1")
@@ -135,15 +135,15 @@ share_of() {
   printf '%s %s' "$number" "$device"
 }
 
-# wipefs and mkfs are used without force: each opens the device exclusively and fails if the kernel says that it is in use.
+# wipefs and mkfs run without force: each opens the device exclusively and fails if the kernel reports that it is in use.
 erase() {
   local device devices
   devices=$(os lsblk -nrpo NAME "$1" | sort -rV)
   for device in $devices; do os wipefs --all --quiet "$device"; done
 }
 
-# The file system takes the whole disk: with a partition table between, a power cut could leave a table of ours without a file system,
-# which no later run could tell from somebody else's.
+# The file system takes the whole disk. With a partition table, a power cut could leave a table without a file system, and a later run
+# could not distinguish it from a table of another owner.
 make_share() {
   local disk=$1 number
   number=$(free_number)
@@ -154,7 +154,7 @@ make_share() {
 }
 
 step 'looking at the disks'
-# The root's devices are compared by name, so a link in the list is followed first.
+# Links in the list are resolved, because the root's devices are compared by name.
 if [ -n "${MUSTER_DISKS:-}" ]; then
   disks=''
   for disk in $MUSTER_DISKS; do disks="$disks $(readlink -m "$disk")"; done

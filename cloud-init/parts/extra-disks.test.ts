@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { HostFolder, sampleInput } from "../part.fixture.ts";
 
-// Each test starts real shells; a busy machine must not fail them.
+// Each test starts real shells, which take long on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 
 const PART = "40-extra-disks.sh";
@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => folder.remove());
 
-/** One folder a disk: what lsblk says of it, column by column, and one folder a device: what blkid says of it. */
+/** One folder for each disk with lsblk's columns, and one folder for each device with blkid's answers. */
 type Disk = { NAME: readonly string[]; MOUNTPOINT?: readonly string[]; TYPE: readonly string[] };
 const addDisk = (name: string, disk: Disk): void => {
   folder.write(`disks/${name}/NAME`, disk.NAME.map((device) => `/dev/${device}\n`).join(""));
@@ -61,13 +61,13 @@ const run = (disks: string, eraseSignatures = false) =>
       .map((disk) => `/dev/${disk}`)
       .join(" "),
   });
-/** Every call that writes to a disk. */
+/** All calls that write to a disk. */
 const writes = () => folder.calls().filter((call) => /^(wipefs --all --quiet|mkfs\.ext4) /.test(call));
 const line = (device: string, number: number) =>
   `UUID=uuid-of-${device} /share${number} ext4 defaults,noatime,nofail,x-systemd.device-timeout=30s 0 2`;
 
 describe("extra disks", () => {
-  it("makes a share of each blank disk, mounts it, and writes it into fstab by UUID", async () => {
+  it("makes a share of each blank disk, mounts it, and writes it to fstab by UUID", async () => {
     blank("nvme1n1");
     blank("nvme2n1");
     expect(await run("nvme1n1 nvme2n1")).toMatchObject({
@@ -79,7 +79,7 @@ describe("extra disks", () => {
     expect(folder.read("devices/nvme2n1/blkid/LABEL")).toBe("muster-share2\n");
   });
 
-  it("changes nothing when it runs again, even where erasing is allowed", async () => {
+  it("changes nothing in a second run, even when erasing is allowed", async () => {
     blank("nvme1n1");
     await run("nvme1n1", true);
     const [before, fstab] = [writes(), folder.read("etc/fstab")];
@@ -116,7 +116,7 @@ describe("extra disks", () => {
     expect(writes()).toEqual([]);
   });
 
-  it("refuses a disk with something on it, says what, and still makes the others", async () => {
+  it("refuses a disk with content, names the content, and still makes the other shares", async () => {
     blank("nvme1n1");
     sign("nvme1n1", { PTTYPE: "gpt" });
     blank("nvme2n1");
@@ -130,14 +130,14 @@ describe("extra disks", () => {
     expect(writes().join()).not.toContain("nvme1n1");
   });
 
-  it("erases it where the profile says so, partitions before the disk", async () => {
+  it("erases a disk when the profile allows it, partitions before the disk", async () => {
     addDisk("nvme1n1", { NAME: ["nvme1n1", "nvme1n1p1"], TYPE: ["disk", "part"] });
     sign("nvme1n1", { PTTYPE: "gpt" });
     expect((await run("nvme1n1", true)).code).toBe(0);
     expect(writes().slice(0, 2)).toEqual(["wipefs --all --quiet /dev/nvme1n1p1", "wipefs --all --quiet /dev/nvme1n1"]);
   });
 
-  it("never touches any of a disk that the kernel gives nobody else, though no mount of it can be seen, and makes the others", async () => {
+  it("never touches a disk that the kernel reports in use without a visible mount, and makes the other shares", async () => {
     addDisk("nvme1n1", { NAME: ["nvme1n1", "nvme1n1p1", "nvme1n1p2"], TYPE: ["disk", "part", "part"] });
     sign("nvme1n1", { PTTYPE: "gpt" });
     sign("nvme1n1p2", { TYPE: "ext4" });
@@ -155,7 +155,7 @@ describe("extra disks", () => {
     expect(writes().join()).not.toMatch(/nvme[12]n1/);
   });
 
-  it("never takes a disk that cannot be read for a blank one", async () => {
+  it("never treats an unreadable disk as blank", async () => {
     blank("nvme1n1");
     folder.write("devices/nvme1n1/broken", "");
     expect(await run("nvme1n1", true)).toMatchObject({
@@ -165,7 +165,7 @@ describe("extra disks", () => {
     expect(writes()).toEqual([]);
   });
 
-  it("keeps a share of an earlier installation under its number, or erases it where the profile says so", async () => {
+  it("keeps the number of an earlier installation's share, or erases the share when the profile allows it", async () => {
     addDisk("nvme1n1", { NAME: ["nvme1n1", "nvme1n1p1"], TYPE: ["disk", "part"] });
     sign("nvme1n1", { PTTYPE: "gpt" });
     sign("nvme1n1p1", { TYPE: "ext4", LABEL: "muster-share3", UUID: "uuid-of-nvme1n1p1" });
@@ -182,14 +182,14 @@ describe("extra disks", () => {
     expect(writes()).toContain("wipefs --all --quiet /dev/nvme1n1p1");
   });
 
-  it("never touches a disk of which lsblk cannot tell", async () => {
+  it("never touches a disk that lsblk cannot read", async () => {
     blank("nvme1n1");
     folder.tool("lsblk", `case "$1 $2" in "-nrspo NAME") ;; *) exit 1;; esac`);
     expect((await run("nvme1n1", true)).status).not.toMatchObject({ message: expect.stringContaining("made: /") });
     expect(writes()).toEqual([]);
   });
 
-  it("fails when a share that it keeps cannot be mounted", async () => {
+  it("fails when a kept share cannot be mounted", async () => {
     blank("nvme1n1");
     await run("nvme1n1");
     folder.write("devices/nvme1n1/mount", "");
@@ -197,7 +197,7 @@ describe("extra disks", () => {
     expect(await run("nvme1n1")).toMatchObject({ code: 32, status: { exit_code: 32 } });
   });
 
-  it("never discovers disks from a folder, and writes nothing when a tool fails", async () => {
+  it("never discovers disks in a folder, and writes nothing when a tool fails", async () => {
     blank("nvme1n1");
     expect(await folder.run(PART, sampleInput())).toMatchObject({
       code: 1,

@@ -1,6 +1,6 @@
 import { partFile, shellPart } from "./part.ts";
 
-/** Destructive: makes /shareN of every free disk. Rendered only where the profile says so (lifecycle 4.3). */
+/** Destructive: makes /shareN of every free disk. Rendered only when the profile enables it (lifecycle 4.3). */
 export const extraDisks = shellPart({
   name: "40-extra-disks.sh",
   owner: "muster",

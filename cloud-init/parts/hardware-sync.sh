@@ -1,5 +1,5 @@
-# MAAS's vendor-data brings the units and the credentials, and starts the timer after this part (its commands run after every numbered
-# part). Nothing of that is written here: the machine's token is not known before deploy (decision M3).
+# MAAS's vendor-data contains the units and the credentials, and starts the timer after all numbered parts. This part writes none of
+# these files, because the machine's token is not known before the deploy (decision M3).
 readonly CREDENTIALS="$ROOT/etc/maas/maas-machine-creds.yml"
 
 missing_tools() {
@@ -19,7 +19,7 @@ has_unit() {
   return 1
 }
 
-# The rack's address as this host reached it at boot beats the one that the hub knows: racks differ from host to host.
+# The rack's address in the host's own files has priority over the hub's address, because racks differ from host to host.
 maas_url_on_host() {
   local file url
   for file in "$ROOT"/etc/cloud/cloud.cfg.d/*.cfg; do
@@ -41,14 +41,14 @@ step 'looking for the tools of the sync script'
 missing=$(missing_tools)
 if [ -n "$missing" ] && has_os apt-get; then
   step "installing $missing"
-  # shellcheck disable=SC2086 # a list of package names of our own
+  # shellcheck disable=SC2086 # a list of package names from this script
   DEBIAN_FRONTEND=noninteractive os apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends $missing ||
     printf 'muster: %s: could not install %s; the first sync would fail without\n' "$PART_NAME" "$missing"
   missing=$(missing_tools)
 fi
 
 step 'writing the drop-in of the sync service'
-# MAAS's service is a oneshot without a time limit: one hung download would keep the timer from ever firing again.
+# MAAS's service is a oneshot without a time limit: a hanging download would stop the timer for ever.
 put_file 0644 "$ROOT/etc/systemd/system/maas_hardware_sync.service.d/50-muster.conf" <<'UNIT'
 [Unit]
 Wants=network-online.target

@@ -1,6 +1,6 @@
 import { partFile, shellPart } from "./part.ts";
 
-/** Prepares the ground for MAAS's hardware sync and records what MAAS left; the agent's reseed task does the rest (decision M3). */
+/** Prepares MAAS's hardware sync and records what MAAS left on the host. The agent's reseed task does the rest (decision M3). */
 export const hardwareSync = shellPart({
   name: "30-hardware-sync.sh",
   owner: "muster",

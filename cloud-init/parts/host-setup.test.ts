@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { HostFolder, sampleInput, sampleValues } from "../part.fixture.ts";
 import { roceLink } from "./roce-routing.ts";
 
-// Each test starts real shells; a busy machine must not fail them.
+// Each test starts real shells, which take long on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 
 let folder: HostFolder;
@@ -18,7 +18,7 @@ describe("hardware sync", () => {
   const PART = "30-hardware-sync.sh";
   const facts = () => JSON.parse(folder.read("var/lib/muster/hardware-sync.json"));
 
-  it("touches none of MAAS's files, bounds the service's time and records what is there", async () => {
+  it("changes none of MAAS's files, limits the service's time, and records what exists", async () => {
     folder.tool("wget");
     folder.tool("python3");
     const theirs = [
@@ -46,7 +46,7 @@ describe("hardware sync", () => {
     expect(folder.calls()).toEqual(["systemctl daemon-reload"]);
   });
 
-  it("says which tools are missing when they cannot be installed, and falls back to the hub's MAAS address", async () => {
+  it("names the tools that cannot be installed, and uses the hub's MAAS address when the host has none", async () => {
     folder.tool("python3");
     folder.tool("apt-get", "exit 100");
     expect(await folder.run(PART, sampleInput())).toMatchObject({
@@ -76,7 +76,7 @@ describe("RoCE routing", () => {
     expect(roceLink(cidr)).toEqual({ address: cidr.split("/")[0], network, peer });
   });
 
-  it("installs table, script and unit, and starts the unit, twice", async () => {
+  it("installs table, script and unit, and starts the unit, also in a second run", async () => {
     const input = sampleInput();
     for (const _ of [1, 2]) expect((await folder.run(PART, input)).code).toBe(0);
     expect(folder.read("etc/muster/roce-routing.conf").split("\n")[1]).toBe(
@@ -91,7 +91,7 @@ describe("RoCE routing", () => {
     ]);
   });
 
-  it("finds the NIC by its MAC under another name, and reports one that is missing after doing the others", async () => {
+  it("finds the interface by its MAC under another name, and reports a missing one after configuring the others", async () => {
     const roce = {
       assignments: [
         { interface: "gone0", ipv4Cidr: "10.1.0.2/31", mac: "02:00:00:00:00:09" },
@@ -141,7 +141,7 @@ describe("deploy user", () => {
     folder.write("etc/passwd", "root:x:0:\n");
   });
 
-  it("makes the user once, with the hash by standard input, sudo and keys", async () => {
+  it("creates the user once, with the hash on standard input, sudo and keys", async () => {
     folder.write("home/hpcadmin/.ssh/authorized_keys", "ssh-rsa BBBB theirs");
     for (const _ of [1, 2])
       expect(await folder.run(PART, sampleInput())).toMatchObject({ code: 0, status: { exit_code: 0 } });
@@ -155,7 +155,7 @@ describe("deploy user", () => {
     );
   });
 
-  it("takes sudo away where the input says no sudo", async () => {
+  it("removes the sudo rule when the input has no sudo", async () => {
     await folder.run(PART, sampleInput());
     await folder.run(PART, sampleInput({ deployUser: { ...user, sudo: false } }));
     expect(() => folder.read(sudoers)).toThrow();
@@ -170,7 +170,7 @@ describe("deploy user", () => {
     expect(() => folder.read(sudoers)).toThrow();
   });
 
-  it("writes no keys through a link that the user planted", async () => {
+  it("writes no keys through a link that the user created", async () => {
     folder.write("elsewhere/file", "");
     folder.write("home/hpcadmin/file", "");
     spawnSync("ln", ["-s", folder.path("elsewhere"), folder.path("home/hpcadmin/.ssh")]);

@@ -1,8 +1,8 @@
-# Shared by every part: where the root is, the status file, and files that appear whole or not at all.
-# MUSTER_ROOT names a folder that stands for the host's root. There, tools that change a system come from the folder alone, so that a
-# part run in a folder never touches the machine around it.
+# Shared by every part: the host's root, the status file, and files that are written completely or not at all.
+# MUSTER_ROOT names a folder that stands for the host's root. Tools that change a system are then taken from this folder only, so that a
+# part in a folder never changes the machine around it.
 set -euo pipefail
-# A failure inside $(...) ends the part too, where bash knows how (4.4 and newer; only a folder on a Mac meets an older one).
+# A failure inside $(...) ends the part too. bash 4.4 and newer support this. Only a folder on a Mac has an older bash.
 shopt -s inherit_errexit 2>/dev/null || true
 
 ROOT="${MUSTER_ROOT:-}"
@@ -22,7 +22,7 @@ utc_now() { date -u +%Y-%m-%dT%H:%M:%SZ; }
 STARTED_AT=$(utc_now)
 readonly STARTED_AT
 
-# Text as a JSON string. Control characters become spaces: a status is one line for people.
+# Text as a JSON string. Control characters become spaces, because a status is one line.
 json_string() {
   local text=$1
   text=${text//[[:cntrl:]]/ }
@@ -31,8 +31,8 @@ json_string() {
   printf '"%s"' "$text"
 }
 
-# put_file MODE PATH: standard input becomes the file. Never readable more widely than MODE, never half written, be it by a full disk or
-# a power cut: the bytes are on the disk before the name is, and the name before this returns. What fails leaves the file as it was.
+# put_file MODE PATH: writes standard input to the file. The file is never readable beyond MODE and never half written after a full disk or a
+# power cut: the bytes reach the disk before the name, and the name before put_file returns. A failure leaves the old file unchanged.
 put_file() {
   local mode=$1 path=$2 dir temporary
   dir=$(dirname "$path")
@@ -46,7 +46,7 @@ put_file() {
   fi
 }
 
-# write_status EXIT_CODE ENDED_AT MESSAGE: the first two are JSON (null while the part runs, so that a power cut can be seen afterwards).
+# write_status EXIT_CODE ENDED_AT MESSAGE: the first two are JSON. They are null while the part runs and stay null after a power cut.
 write_status() {
   printf '{"part":%s,"owner":%s,"started_at":%s,"ended_at":%s,"exit_code":%s,"message":%s}\n' \
     "$(json_string "$PART_NAME")" "$(json_string "$PART_OWNER")" "$(json_string "$STARTED_AT")" "$2" "$1" \
@@ -59,7 +59,7 @@ finish() {
   set +e
   if [ -n "$WORK_DIR" ]; then rm -rf "$WORK_DIR"; fi
   if [ "$code" -ne 0 ] && [ -z "$MESSAGE" ]; then MESSAGE="failed while $STEP"; fi
-  # A part that has succeeded does not run again, so no power cut may undo what it has written.
+  # A part that has succeeded does not run again, so its files must survive a power cut.
   if [ "$code" -eq 0 ] && [ -z "$ROOT" ]; then sync; fi
   write_status "$code" "$(json_string "$(utc_now)")" "$MESSAGE"
   printf 'muster: %s ended with %s: %s\n' "$PART_NAME" "$code" "$MESSAGE"
@@ -71,15 +71,15 @@ step() {
   printf 'muster: %s: %s\n' "$PART_NAME" "$STEP"
 }
 
-# die MESSAGE [EXIT_CODE]: says what happened, to what, and what to do next.
+# die MESSAGE [EXIT_CODE]: ends the part. The message says what happened, to which object, and what to do next.
 die() {
   MESSAGE=$1
-  # In $(...) nobody but this line tells it; elsewhere the status does.
+  # In $(...) the message would be lost, so it is printed. Outside, the status contains it.
   if [ "$BASH_SUBSHELL" -gt 0 ]; then printf 'muster: %s: %s\n' "$PART_NAME" "$MESSAGE" >&2; fi
   exit "${2:-1}"
 }
 
-# Runs a tool that changes the system, or tells about it.
+# os TOOL ARGUMENT...: runs a tool that changes or reads the system.
 os() {
   local tool=$1
   shift
@@ -98,14 +98,14 @@ has_os() {
 
 make_work_dir() { WORK_DIR=$(mktemp -d "$STATE_DIR/.work.$PART_NAME.XXXXXX"); }
 
-# A signed address keeps its secret in the query, and arguments are visible to every process: curl reads it from here.
+# A signed address contains a secret in its query, and every process can read arguments. curl therefore reads the address from here.
 curl_address() {
   local url=$1
   url=${url//\\/\\\\}
   printf 'url = "%s"\n' "${url//\"/\\\"}"
 }
 
-# download URL FILE [CURL_ARGUMENT...]: tries again what may pass (no answer, 5xx, 408, 425, 429) and nothing else.
+# download URL FILE [CURL_ARGUMENT...]: repeats the request only after temporary failures (no answer, 5xx, 408, 425, 429).
 download() {
   local url=$1 file=$2 attempts=${MUSTER_DOWNLOAD_ATTEMPTS:-8} pause=${MUSTER_DOWNLOAD_PAUSE_SECONDS:-5} attempt=1 code status
   local shown=${url%%\?*}
@@ -145,6 +145,6 @@ trap finish EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
-# What a run left that was killed or lost its power: the agent's holds the enrollment token.
+# Removes the work folder of an interrupted run. The agent part's folder contains the enrollment token.
 rm -rf "$STATE_DIR/.work.$PART_NAME".*
 write_status null null running || die "$STATE_DIR cannot be written; see whether its disk is full, or mounted for reading alone"

@@ -1,7 +1,7 @@
-# A person runs this by hand on a host that nobody provisioned: it says what is wrong before it changes anything.
+# A person runs this script by hand on a host that nobody provisioned. It reports problems before it changes anything.
 readonly MOST_SKEW_SECONDS=300
 
-# PACKAGES holds "architecture address sha256", one a line.
+# PACKAGES contains "architecture address sha256", one package per line.
 choose_package() {
   local architecture name url sha256
   architecture=$(os dpkg --print-architecture)

@@ -2,23 +2,23 @@ import { readFileSync } from "node:fs";
 import type { UserDataInput } from "../input.ts";
 import { type ShellValues, shellHeader } from "../shell-quote.ts";
 
-/** Who has to act when the part fails: the owners of the site's bundle, or Muster's (lifecycle 9). */
+/** The owner of a part, who has to act when it fails: the site for its bundle, otherwise Muster (lifecycle 9). */
 export type PartOwner = "site" | "muster";
 
 export type Part = {
-  /** File name in the MIME part. cloud-init runs shell parts in the order of their names, so each begins with its number. */
+  /** The file name in the MIME part. It begins with a number, because cloud-init runs shell parts in the order of their names. */
   readonly name: string;
   readonly contentType: "text/x-shellscript" | "text/cloud-boothook" | "text/cloud-config";
   /** The part's text, or null where this host does not need it. */
   readonly render: (input: UserDataInput) => string | null;
 };
 
-/** Text of a file that stands beside this one. */
+/** The text of a file in this folder. */
 export const partFile = (name: string): string => readFileSync(new URL(name, import.meta.url), "utf8");
 
 const LIBRARY = partFile("library.sh");
 
-/** A script of its own: values, the shared library, the body. `before` runs before anything is written. */
+/** A complete script: values, the shared library, the body. `before` runs before anything is written. */
 export const shellScript = (script: {
   readonly name: string;
   readonly owner: PartOwner;
@@ -31,8 +31,8 @@ export const shellScript = (script: {
 };
 
 /**
- * A shell part is: values as read-only variables, the shared library, and the part's static body. It is complete in itself, so that
- * one part can be run, read and tested alone.
+ * A shell part consists of its values as read-only variables, the shared library, and the part's static body. It needs no other file, so
+ * each part can be run, read and tested alone.
  */
 export const shellPart = (part: {
   readonly name: `${number}-${string}.sh`;

@@ -6,7 +6,7 @@ import { HostFolder, renderPart, sampleInput, skipWithout } from "../part.fixtur
 import { PARTS } from "./index.ts";
 import { partFile } from "./part.ts";
 
-// Each test starts real shells; a busy machine must not fail them.
+// Each test starts real shells, which take long on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 
 const shellParts = PARTS.filter((part) => part.contentType === "text/x-shellscript").map((part) => part.name);
@@ -16,7 +16,7 @@ const check = (command: string, args: string[], text: string) => {
 };
 const CLEAN = { status: 0, output: "" };
 
-/** Every text of the input becomes hostile, past the schema: what the quoting has to hold alone. */
+/** Replaces every text of the input by a hostile one without checking the schema, so that only the quoting protects the script. */
 const poison = (value: unknown, text: string): unknown => {
   if (typeof value === "string") return value.startsWith("https://") ? `https://hub.test/${text}` : text;
   if (Array.isArray(value)) return value.map((item) => poison(item, text));
@@ -28,16 +28,16 @@ const poison = (value: unknown, text: string): unknown => {
 const poisoned = (text: string): UserDataInput => poison(sampleInput(), text) as UserDataInput;
 
 describe.each(shellParts)("%s", (name) => {
-  it("is bash that bash accepts", () => {
+  it("has a syntax that bash accepts", () => {
     expect(check("bash", ["-n"], renderPart(name, sampleInput()))).toEqual(CLEAN);
   });
 
-  // SC2016 warns of `$` in single quotes, which is what the value header is made of.
-  it.skipIf(skipWithout("shellcheck", "shellcheck"))("has nothing for shellcheck to say", () => {
+  // SC2016 warns of `$` in single quotes, which the value header contains on purpose.
+  it.skipIf(skipWithout("shellcheck", "shellcheck"))("passes shellcheck", () => {
     expect(check("shellcheck", ["--exclude=SC2016", "-"], renderPart(name, sampleInput()))).toEqual(CLEAN);
   });
 
-  it("takes hostile values as text: they run nothing and arrive unchanged", () => {
+  it("treats hostile values as text: they run nothing and arrive unchanged", () => {
     const folder = new HostFolder();
     try {
       const marker = folder.path("executed");
@@ -49,7 +49,7 @@ describe.each(shellParts)("%s", (name) => {
         `\ntouch ${marker}\n`,
       ];
       for (const text of [...runs, `\\'$(touch ${marker})`, `!!;\${IFS}touch ${marker}`]) {
-        // Only the value header is run: everything up to the library.
+        // Only the value header is run: everything before the library.
         const script = renderPart(name, poisoned(text));
         const header = script.slice(0, script.indexOf("# Shared by every part"));
         expect(header).not.toBe("");
@@ -62,7 +62,7 @@ describe.each(shellParts)("%s", (name) => {
     }
   });
 
-  it("stays the same script whatever the values are: only the header differs", () => {
+  it("differs only in its header for different values", () => {
     const bodyOf = (script: string) => script.slice(script.indexOf("# Shared by every part: where"));
     const body = bodyOf(renderPart(name, sampleInput()));
     fc.assert(
@@ -81,7 +81,7 @@ describe("01-bootstrap-unit.sh", () => {
   const hook = partFile("bootstrap-unit.sh");
   const installed = hook.slice(hook.indexOf("#!/bin/bash"), hook.indexOf("\nSCRIPT\n"));
 
-  it.skipIf(skipWithout("shellcheck", "shellcheck"))("has nothing for shellcheck to say, nor what it installs", () => {
+  it.skipIf(skipWithout("shellcheck", "shellcheck"))("and its installed script pass shellcheck", () => {
     expect(check("shellcheck", ["-"], hook)).toEqual(CLEAN);
     expect(check("shellcheck", ["-"], installed)).toEqual(CLEAN);
   });

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Installed by Muster. Gives each RoCE address a routing table of its own, so that its traffic leaves by its own NIC.
-# Lines of the table: table interface mac cidr address network peer ("-" where there is none). Runs any number of times.
+# Installed by Muster. Gives each RoCE address a routing table of its own, so that its traffic uses its own network interface.
+# Lines of the table: table interface mac cidr address network peer ("-" for an absent value). The script is idempotent.
 set -uo pipefail
 
 readonly TABLE_FILE="${MUSTER_ROCE_TABLE:-/etc/muster/roce-routing.conf}"
@@ -13,7 +13,7 @@ complain() {
   failures=$((failures + 1))
 }
 
-# Names of NICs may change from one kernel to the next; the MAC does not. A NIC with the right name and another MAC is not ours.
+# The MAC identifies an interface, because names may change with the kernel. An interface with the right name and another MAC is not used.
 device_for() {
   local name=$1 mac=$2 path
   if [ "$mac" = - ]; then

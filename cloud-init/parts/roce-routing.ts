@@ -1,7 +1,7 @@
 import type { UserDataInput } from "../input.ts";
 import { partFile, shellPart } from "./part.ts";
 
-/** Tables and rule priorities from here on are Muster's; the installed script clears this range before it adds. */
+/** The first of Muster's routing tables and rule priorities. The installed script clears this range before it adds rules. */
 const FIRST_TABLE = 4200;
 
 const toNumber = (address: string): number =>
@@ -9,8 +9,8 @@ const toNumber = (address: string): number =>
 const toAddress = (value: number): string => [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join(".");
 
 /**
- * The way out of a point-to-point link is its other end: the other address of a /31, the other host of a /30. A wider subnet does not
- * say which of its hosts routes, so it gets its own route only.
+ * The gateway of a point-to-point link is its other end: the other address of a /31, the other host of a /30. For a wider subnet the
+ * router is unknown, so the link gets only a route to its own network.
  */
 export const roceLink = (cidr: string): { address: string; network: string; peer: string | null } => {
   const [address = "", length = "32"] = cidr.split("/");
@@ -42,7 +42,7 @@ const tableLines = (input: UserDataInput): string =>
     })
     .join("\n");
 
-/** Source-based routing, so that traffic of a RoCE address leaves by its own NIC (lifecycle 4.3). */
+/** Source-based routing: traffic of a RoCE address uses its own network interface (lifecycle 4.3). */
 export const roceRouting = shellPart({
   name: "50-roce-routing.sh",
   owner: "muster",

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { UserDataInput } from "../input.ts";
 import { HostFolder, sampleInput, skipWithout } from "../part.fixture.ts";
 
-// Each test starts real shells; a busy machine must not fail them.
+// Each test starts real shells, which take long on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 
 const PART = "10-site-bootstrap.sh";
@@ -38,7 +38,7 @@ const served = async (bundle: Buffer | string, changes: object = {}): Promise<Us
 const script = (body: string) => `#!/bin/bash\n${body}\n`;
 
 describe.skipIf(skipWithout("curl", "curl"))("site bootstrap in a folder", () => {
-  it("fetches, checks and runs the site's bundle, once", async () => {
+  it("fetches, verifies and runs the site's bundle once", async () => {
     const input = await served(script('echo "$MUSTER_HOSTNAME $MUSTER_SITE_BUNDLE_REF" >>"$MUSTER_ROOT/ran"'));
     expect(await folder.run(PART, input)).toMatchObject({ code: 0, status: { owner: "site", exit_code: 0 } });
     expect(await folder.run(PART, input)).toMatchObject({
@@ -56,7 +56,7 @@ describe.skipIf(skipWithout("curl", "curl"))("site bootstrap in a folder", () =>
     expect(folder.read("ran")).toBe("tarball\n");
   });
 
-  it("gives the bundle's own status, as the site's failure, and runs it again next time", async () => {
+  it("ends with the bundle's status as the site's failure, and runs the bundle again next time", async () => {
     const input = await served(script('echo x >>"$MUSTER_ROOT/ran"; exit 42'));
     for (const _ of [1, 2]) {
       expect(await folder.run(PART, input)).toMatchObject({
@@ -67,7 +67,7 @@ describe.skipIf(skipWithout("curl", "curl"))("site bootstrap in a folder", () =>
     expect(folder.read("ran")).toBe("x\nx\n");
   });
 
-  it("ends a bundle that hangs", async () => {
+  it("ends a hanging bundle", async () => {
     const input = await served(script("sleep 600"), { timeoutSeconds: 1 });
     expect(await folder.run(PART, input)).toMatchObject({
       code: 124,
@@ -75,7 +75,7 @@ describe.skipIf(skipWithout("curl", "curl"))("site bootstrap in a folder", () =>
     });
   });
 
-  it("runs nothing whose checksum is another", async () => {
+  it("runs no bundle with a different checksum", async () => {
     const input = await served(script('touch "$MUSTER_ROOT/ran"'), { sha256: "1".repeat(64) });
     expect(await folder.run(PART, input)).toMatchObject({ code: 1, status: { owner: "site", exit_code: 1 } });
     expect(() => folder.read("ran")).toThrow();

@@ -1,6 +1,6 @@
 import { partFile, shellPart } from "./part.ts";
 
-/** Fetches, checks and runs the bundle that the site's infrastructure owns. Its failures are the site's. */
+/** Fetches, verifies and runs the site's own bundle. The site has to act on its failures. */
 export const siteBootstrap = shellPart({
   name: "10-site-bootstrap.sh",
   owner: "site",

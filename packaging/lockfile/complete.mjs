@@ -1,14 +1,14 @@
 /**
- * Adds to package-lock.json the optional packages of other platforms that `npm install` left out. npm drops those that it could not
- * resolve on the machine that installs, and `npm ci` on any other machine then refuses the lock file. Run after each `npm install`:
- * `npm run lockfile:complete`. Changes nothing when nothing is missing.
+ * Adds the optional packages of other platforms to package-lock.json. `npm install` leaves out packages that it cannot resolve on
+ * its own machine, and `npm ci` on another machine then refuses the lock file. Run it after each `npm install`:
+ * `npm run lockfile:complete`. It changes nothing when no package is missing.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 
 const FILE = new URL("../../package-lock.json", import.meta.url);
 const OS = /^(android|darwin|linux|win32|freebsd|openharmony|sunos|netbsd|openbsd|aix)$/;
 
-/** `@scope/cli-linux-x64-musl` -> { os: ["linux"], cpu: ["x64"], libc: ["musl"] }; null for a name that carries no platform. */
+/** `@scope/cli-linux-x64-musl` -> { os: ["linux"], cpu: ["x64"], libc: ["musl"] }. Null for a name without a platform. */
 function platformOf(name) {
   const [os = "", cpu = "", abi = ""] = (name.split("/").pop() ?? "").replace(/^(cli|binding|node)-/, "").split("-");
   if (!OS.test(os)) return null;

@@ -14,7 +14,7 @@ const keys = {
 
 export const Authority = z.strictObject({
   generation: z.int(),
-  /** The sequence number of the newest statement that hosts are sent. */
+  /** The sequence number of the newest statement that the hub sends to hosts. */
   sequence: z.int(),
   current: z.strictObject(keys),
   /** The announced generation that is not in force yet. */

@@ -48,7 +48,7 @@ export const Decommission = z.strictObject({
   maas_system_id: z.string().nullable(),
   mode: z.enum(DECOMMISSION_MODES),
   reason: z.string(),
-  /** The override of lifecycle 5.8: since when the operation may continue without the agent, who allowed it and why. */
+  /** The override of lifecycle 5.8: since when the operation may continue without the agent, who allowed it, and why. */
   forced_at: Timestamp.nullable(),
   forced_by: z.string().nullable(),
   forced_reason: z.string().nullable(),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { NodeId } from "../ids.ts";
 import { Int4 } from "../int4.ts";
 
-/** URI SAN of a node's client certificate; the certificate's only claim that counts. */
+/** The URI SAN of a node's client certificate. The hub reads no other field of the certificate. */
 export const nodeUri = (nodeId: NodeId): string => `spiffe://muster/node/${nodeId}`;
 
 export const EnrollRequest = z.strictObject({
@@ -14,7 +14,7 @@ export const EnrollRequest = z.strictObject({
   hostname: z.string().min(1).max(253),
   boot_id: z.string().min(1).max(64),
   agent_version: z.string().min(1).max(64),
-  /** Lower-case MAC addresses of the host's NICs, compared with those the token is bound to, where it is bound to any. */
+  /** Lower-case MAC addresses of the host's interfaces. The hub compares them with the token's MAC addresses, if the token has any. */
   macs: z.array(z.string().regex(/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/)).max(256),
 });
 export type EnrollRequest = z.output<typeof EnrollRequest>;

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * Every error code that the hub's APIs answer, with its HTTP status and title (decision P4, RFC 9457). Codes are stable: clients match on
- * them. The `detail` of an answer says what happened, to what, and what to do next.
+ * All error codes of the hub's APIs, each with its HTTP status and title (decision P4, RFC 9457). Codes never change, because clients
+ * compare them. The `detail` of an answer says what happened, to which object, and what to do next.
  */
 export const API_ERRORS = {
   validation_failed: { status: 400, title: "The request is not valid" },
@@ -47,7 +47,7 @@ export const API_ERRORS = {
 } as const satisfies Record<string, { status: number; title: string }>;
 export type ApiErrorCode = keyof typeof API_ERRORS;
 
-/** `problem+json` body. `errors` names each field at fault with a JSON pointer. */
+/** The body of a `problem+json` answer. `errors` names each invalid field with a JSON pointer. */
 export const Problem = z.strictObject({
   type: z.string(),
   title: z.string(),
@@ -57,17 +57,17 @@ export const Problem = z.strictObject({
   instance: z.string().optional(),
   request_id: z.string().optional(),
   errors: z.array(z.strictObject({ pointer: z.string(), message: z.string() })).optional(),
-  /** What an API client may need beyond the text, e.g. the id of the onboarding that holds a host. */
+  /** Values for API clients, for example the id of the onboarding that holds a host. */
   context: z.record(z.string(), z.string()).optional(),
 });
 export type Problem = z.output<typeof Problem>;
 
-/** Thrown by routes and services, turned into a Problem in one place. */
+/** Thrown by routes and services. One place turns it into a Problem. */
 export class ApiError extends Error {
   readonly code: ApiErrorCode;
   readonly errors: Problem["errors"];
   readonly context: Problem["context"];
-  /** When the client may ask again; sent in the answer's Retry-After header. */
+  /** After how many seconds the client may repeat the request. Sent as the answer's Retry-After header. */
   readonly retryAfterSeconds: number | undefined;
   constructor(
     code: ApiErrorCode,
@@ -90,7 +90,7 @@ export class ApiError extends Error {
 
 export const PROBLEM_TYPE = "application/problem+json";
 
-/** The one body of an answer that refuses, whoever asked and on whatever listener (RFC 9457). */
+/** The body of every refusal, on every listener (RFC 9457). */
 export function problemBody(error: ApiError, request: Pick<Problem, "instance" | "request_id"> = {}): Problem {
   const { status, title } = API_ERRORS[error.code];
   return {

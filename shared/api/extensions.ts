@@ -1,19 +1,19 @@
-/** Muster's additions to OpenAPI, so that a client such as the command line needs no table of its own. */
+/** Muster's extensions of OpenAPI. Clients such as the command line read them and need no table of their own. */
 
-/** Marks a number in an answer that counts parts of the request that were not done, although the request as a whole succeeded. */
+/** Marks a number in an answer that counts the failed parts of a request that succeeded as a whole. */
 export const countsFailures = { "x-counts-failures": true } as const;
 
-/** The name that people use for an object instead of its id, and how to look it up. */
+/** How to find an object by its name instead of its id. */
 interface NamedBy {
-  /** The operation that lists such objects. Its path and query may narrow the list by ids that have names themselves, e.g. profiles by their site. */
+  /** The operation that lists the objects. Other ids may narrow the list, for example profiles by their site. */
   readonly list: string;
-  /** The field of an item that holds the name; the list has a parameter of this name that asks for it exactly. */
+  /** The field of an item that holds the name. The list has a parameter of the same name for an exact search. */
   readonly name: string;
   /** The field of an item that holds the id. */
   readonly id: string;
-  /** Items that no longer use their name, by a field and its values: the name does not mean them. `shown`: the list's parameter that includes them. */
+  /** Items that no longer own their name, by a field and its values. `shown` is the list's parameter that includes them. */
   readonly unless?: { readonly field: string; readonly values: readonly string[]; readonly shown?: string };
 }
 
-/** Marks an id in a request. The API itself accepts only the id. */
+/** Marks an id in a request that a client may look up by name. The API itself accepts only the id. */
 export const namedBy = (by: NamedBy) => ({ "x-named-by": by });

@@ -31,7 +31,7 @@ export const NodeSummary = z.strictObject({
   /** Computed and never stored (architecture 3). */
   schedulable: z.boolean(),
   unschedulable_reasons: z.array(z.string()),
-  /** Who keeps new work off the node, and why: `operation:<id>` or `operator:<name>`. */
+  /** The owner and the reason of the cordon. The owner is `operation:<id>` or `operator:<name>`. */
   cordon_reason: z.string().nullable(),
   cordon_owner: z.string().nullable(),
   onboarding_mode: z.enum(["maas", "manual"]),
@@ -72,7 +72,7 @@ export const NodeDetail = z.strictObject({
 });
 export type NodeDetail = z.output<typeof NodeDetail>;
 
-/** A host that its owner installs by hand (lifecycle 2.1); one that MAAS provisions is onboarded instead. */
+/** A host that its owner installs by hand (lifecycle 2.1). A host that MAAS provisions is onboarded instead. */
 export const NodeCreate = z.strictObject({
   onboarding_mode: z.literal("manual"),
   hostname: Hostname,

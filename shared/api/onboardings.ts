@@ -11,7 +11,7 @@ const selectors = { site_id: SiteId, profile_id: ProfileId, sku_id: SkuId };
 const host = {
   ipmi_ip: IpAddress,
   hostname: Hostname,
-  /** The MAC address of the NIC that boots from the network. It finds a machine that MAAS knows under another name and BMC (lifecycle 4.16). */
+  /** The MAC address of the interface that boots from the network. It finds a machine with another name and BMC in MAAS (lifecycle 4.16). */
   pxe_mac: z
     .string()
     .transform((mac) => mac.toLowerCase())
@@ -21,7 +21,7 @@ const host = {
 
 export const OnboardingId = idOfHostsWork("listOnboardings", "onboarding_id");
 
-/** Lifecycle 4.1. */
+/** The request for an onboarding (lifecycle 4.1). */
 export const OnboardingCreate = z.strictObject({ ...selectors, ...host });
 export type OnboardingCreate = z.output<typeof OnboardingCreate>;
 export const OnboardingCreated = z.strictObject({ onboarding_id: WorkflowId, node_id: NodeId, status: WorkflowStatus });
@@ -52,7 +52,7 @@ export const BatchCreated = z.strictObject({
   onboardings: z.array(z.strictObject({ hostname: Hostname, onboarding_id: WorkflowId, node_id: NodeId })),
 });
 export type BatchCreated = z.output<typeof BatchCreated>;
-/** The state of a batch (lifecycle 4.4). `done`: no host of it moves any more without an operator. */
+/** The state of a batch (lifecycle 4.4). `done`: no onboarding of the batch continues without an operator. */
 export const Batch = z.strictObject({
   batch_id: BatchId,
   site_id: SiteId,
@@ -82,7 +82,7 @@ export type BatchFailure = z.output<typeof BatchFailure>;
 export const BatchDetail = z.strictObject({ ...Batch.shape, failures: z.array(BatchFailure) });
 export type BatchDetail = z.output<typeof BatchDetail>;
 
-/** The result of a verb for each onboarding of a batch that the verb was meant for. */
+/** The result of a verb for each onboarding of a batch to which the verb applied. */
 export const BatchVerbResult = z.strictObject({
   batch_id: BatchId,
   applied: z.int(),
@@ -93,7 +93,7 @@ export const BatchVerbResult = z.strictObject({
       hostname: Hostname,
       verb: z.string().nullable(),
       status: WorkflowStatus,
-      /** Why the verb did nothing; null if it did something. */
+      /** Why the verb did nothing. Null if it did something. */
       skipped_because: z.string().nullable(),
     }),
   ),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { NodeId } from "../ids.ts";
 import { SignalOutcome } from "../readiness.ts";
 
-/** The URLs contain the token; the host name of a proxy may replace theirs. */
+/** A token for status reports. The URLs contain it. A proxy's host name may replace the host name in the URLs. */
 export const ReportTokenIssued = z.strictObject({
   node_id: NodeId,
   generation: z.int(),
@@ -14,6 +14,6 @@ export const ReportTokenIssued = z.strictObject({
 export const ReadinessSignalTaken = z.strictObject({
   signal_id: z.uuid(),
   outcome: SignalOutcome,
-  /** The node's present generation; a signal of another generation is stored and not applied. */
+  /** The node's present generation. A signal of another generation is stored and not applied. */
   node_generation: z.int(),
 });

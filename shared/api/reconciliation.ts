@@ -5,13 +5,13 @@ import { NodeStatus } from "../node-status.ts";
 import { Reason } from "./decommissions.ts";
 import { Timestamp } from "./values.ts";
 
-/** Counts of nodes that are bound to a machine of MAAS, by the reconciler's judgement. */
+/** Counts of the nodes with a machine in MAAS, by the reconciler's judgement. */
 const counts = {
   ok: z.int(),
   drifted: z.int(),
   /** Drifts that a person has acknowledged. */
   acknowledged: z.int(),
-  /** Nodes that were not judged yet, or not since their machine was bound. */
+  /** Nodes without a judgement since their machine was bound. */
   unreconciled: z.int(),
 };
 export const Breaker = z.strictObject({
@@ -19,7 +19,7 @@ export const Breaker = z.strictObject({
   kind: BreakerKind,
   state: z.enum(["open", "accepting", "closed"]),
   tripped_at: Timestamp.nullable(),
-  /** Nodes that waited to be moved when the breaker tripped. Together with the nodes moved in the ten minutes before, they were more than `move_limit`. */
+  /** How many nodes waited to be moved when the breaker tripped. With the nodes moved in the ten minutes before, they exceeded `move_limit`. */
   would_move: z.int(),
   moved: z.int(),
   move_limit: z.int(),
@@ -33,7 +33,7 @@ export const Breaker = z.strictObject({
 });
 export type Breaker = z.output<typeof Breaker>;
 
-/** Lifecycle 6.6. */
+/** The state of the reconciler (lifecycle 6.6). */
 export const ReconciliationStatus = z.strictObject({
   ...counts,
   sites: z.array(
@@ -44,9 +44,9 @@ export const ReconciliationStatus = z.strictObject({
       ...counts,
       last_look_at: Timestamp.nullable(),
       last_sweep_at: Timestamp.nullable(),
-      /** Machines that the last sweep found and could not read: they count neither as changed nor as gone. */
+      /** Machines that the last sweep found and could not read. They count neither as changed nor as deleted. */
       unreadable_machines: z.int(),
-      /** Polls that have failed since the last good one, and why. */
+      /** How many polls have failed since the last successful one. */
       consecutive_failures: z.int(),
       last_error_code: z.string().nullable(),
       breakers: z.array(Breaker),
@@ -68,14 +68,14 @@ export const Drift = z.strictObject({
   drift_details: DriftDetails.nullable(),
   drift_resolved_at: Timestamp.nullable(),
   acknowledged: DriftAcknowledged.nullable(),
-  /** Since when the reconciler's own quarantine lasts. */
+  /** When the reconciler put the node into quarantine. */
   quarantined_at: Timestamp.nullable(),
 });
 export type Drift = z.output<typeof Drift>;
 
 /**
- * `acknowledge`: the drift is known, and nothing is to be done about it while it stays the same. `return_to_service`: a person confirms that the cause of the
- * quarantine is gone.
+ * `acknowledge`: the drift is known, and the reconciler ignores it until it changes. `return_to_service`: a person confirms that the
+ * cause of the quarantine is gone.
  */
 export const DriftResolve = z.strictObject({ action: z.enum(["acknowledge", "return_to_service"]), reason: Reason });
 export type DriftResolve = z.output<typeof DriftResolve>;
@@ -83,7 +83,7 @@ export type DriftResolve = z.output<typeof DriftResolve>;
 export const ReconciliationRun = z.strictObject({ site_id: SiteId });
 export const ReconciliationRequested = z.strictObject({ site_id: SiteId, requested: z.literal(true) });
 
-/** `accept_drift`: the drift is real; let every action through for a quarter of an hour. */
+/** `accept_drift`: the drift is real, and the breaker lets every action through for a quarter of an hour. */
 export const BreakerReset = z.strictObject({
   kind: BreakerKind.default("quarantine"),
   accept_drift: z.boolean().default(false),

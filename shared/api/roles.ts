@@ -1,3 +1,3 @@
-/** What a token may do: `viewer` reads, `admin` writes as well. */
+/** The roles of a token: `viewer` reads, `admin` also writes. */
 export const API_ROLES = ["admin", "viewer"] as const;
 export type ApiRole = (typeof API_ROLES)[number];

@@ -7,7 +7,7 @@ import { Hostname, InterfaceName, IpAddress, LinuxUserName, Seconds, Timestamp }
 
 const Activation = z.enum(["active", "disabled"]);
 
-/** Site fields that an operator writes (lifecycle 3.1, 3.6). Secrets are written by the credentials route only. */
+/** Fields of a site that an operator writes (lifecycle 3.1, 3.6). Only the credentials route writes secrets. */
 const siteFields = {
   name: z
     .string()
@@ -60,7 +60,7 @@ export const Site = z.strictObject({
   ...siteFields,
   status: Activation,
   default_profile_id: ProfileId.nullable(),
-  /** Which secrets have been written; never their values. */
+  /** Which secrets have been written. The values are never shown. */
   credentials: z.strictObject({ maas_token: z.boolean(), power: z.boolean(), deploy_password: z.boolean() }),
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -83,7 +83,7 @@ const BmcDriver = z
     "Protocol by which MAAS and the hub control the BMC; the default is ipmi. With redfish MAAS creates no machine without known interfaces, so the hub boots such a host from the network by its BMC and claims it when it appears in MAAS",
   );
 
-/** Each part may be written alone; a part that is absent keeps its value (lifecycle 3.5). */
+/** Each part can be written alone. An absent part keeps its value (lifecycle 3.5). */
 export const SiteCredentials = z
   .strictObject({
     maas_token: MaasToken.describe("API key of a MAAS administrator: consumer_key:token_key:token_secret").optional(),
@@ -96,14 +96,14 @@ export const SiteCredentials = z
   .refine((parts) => Object.keys(parts).length > 0, "must name at least one secret");
 export type SiteCredentials = z.output<typeof SiteCredentials>;
 
-/** Another address of the region that the site already has, with the site's present token. */
+/** Moves a site to another address of the same region. It needs the site's present token. */
 export const SiteMove = z.strictObject({
   api_base_url: siteFields.api_base_url,
   maas_token: MaasToken,
   reason: Reason,
 });
 
-/** The checks of a probe. All but the first six give warnings: those faults appear later, and not for every host. */
+/** The checks of a probe. All checks except the first six give warnings, because those faults affect only some hosts, and later. */
 const PROBE_CHECKS = [
   "reachable",
   "clock",
@@ -130,7 +130,7 @@ export const SiteProbe = z.strictObject({
     z.strictObject({
       name: z.enum(PROBE_CHECKS),
       status: z.enum(["ok", "warning", "failed"]),
-      /** The profile that the check concerns; null for the site as a whole. */
+      /** The profile of the check. Null for a check of the whole site. */
       profile: z.string().nullable(),
       message: z.string(),
     }),
@@ -138,12 +138,12 @@ export const SiteProbe = z.strictObject({
 });
 export type SiteProbe = z.output<typeof SiteProbe>;
 
-/** A comma would separate two names in MAAS's list (maas 2.5). */
+/** A script's name or tag. It has no comma, because MAAS's list separates names by commas (maas 2.5). */
 const ScriptName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/, "must be the name or tag of a script: letters, digits, . _ -");
 
-/** Profile knobs (lifecycle 3.6, 3.7, 4.14). Every wait of the onboarding has its timeout here. */
+/** Settings of a profile (lifecycle 3.6, 3.7, 4.14). Every wait of an onboarding has its time-out here. */
 const profileFields = {
   name: z
     .string()
@@ -153,13 +153,13 @@ const profileFields = {
   description: z.string().max(512).nullable().default(null),
   distro_series: z.string().min(1).max(64).default("ubuntu/noble"),
   architecture: z.string().min(1).max(64).default("amd64/generic"),
-  /** Differences of racks or classes of hosts from the site (lifecycle 3.6); null means the site's value. */
+  /** Values for racks or classes of hosts that differ from the site (lifecycle 3.6). Null means the site's value. */
   pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
   pxe_vlan_vid: siteFields.pxe_vlan_vid.nullable().describe("Replaces the value of the site").default(null),
   node_pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
-  /** Names or tags of MAAS's scripts, as its commission call takes them; an empty list leaves the choice to MAAS. */
+  /** Names or tags of MAAS's commissioning scripts. An empty list leaves the choice to MAAS. */
   commissioning_scripts: z.array(ScriptName).max(32).default([]),
-  /** Names or tags of test scripts; the single word `none` runs no test. */
+  /** Names or tags of test scripts. The single word `none` runs no test. */
   testing_scripts: z.array(ScriptName).max(32).default([]),
   strict_pxe_preflight: z
     .boolean()
@@ -196,7 +196,7 @@ const profileFields = {
     .nullable()
     .describe("Script that the first boot downloads and runs: https://...#sha256=<64 hex digits>")
     .default(null),
-  /** Destructive (lifecycle 4.3). Never implied. */
+  /** Destructive (lifecycle 4.3). Only an explicit flag enables it. */
   initialize_extra_disks: z
     .boolean()
     .describe("DESTROYS DATA: the first boot partitions and formats every free disk except the root disk")
@@ -222,14 +222,14 @@ const profileFields = {
   hardware_sync_seed_timeout_seconds: Seconds.default(1800),
   hardware_sync_health_timeout_seconds: Seconds.default(2700),
   agent_enrollment_timeout_seconds: Seconds.default(1800),
-  /** Includes the disk erasing that MAAS may do by its own configuration. */
+  /** Includes the time for MAAS to erase the disk, which MAAS may do by its own configuration. */
   release_timeout_seconds: Seconds.default(14_400),
   power_off_timeout_seconds: Seconds.default(900),
-  /** How long a retired node stays deployed before the hub releases its machine automatically (lifecycle 6.4); null: never. */
+  /** How long a retired node stays deployed before the hub releases its machine automatically (lifecycle 6.4). Null: never. */
   retired_release_after_seconds: z.int().min(0).max(31_536_000).nullable().default(3600),
 };
 
-/** Lifecycle 12, question 2: a token must outlive the slowest deploy and first boot that the profile allows. */
+/** A token must stay valid longer than the slowest deploy and first boot that the profile allows (lifecycle 12, question 2). */
 const tokenOutlivesDeploy = (p: {
   enrollment_token_ttl_seconds?: number | undefined;
   deploy_timeout_seconds?: number | undefined;
@@ -244,7 +244,7 @@ const ttlMessage = {
 
 export const ProfileCreate = z.strictObject(profileFields).refine(tokenOutlivesDeploy, ttlMessage);
 export type ProfileCreate = z.output<typeof ProfileCreate>;
-/** A patch names only what changes; defaults never apply to it. The TTL rule is checked again on the merged profile. */
+/** A patch contains only the changed fields, so no defaults apply. The rule on the token's life is checked again on the merged profile. */
 export const ProfilePatch = z.strictObject({
   ...(Object.fromEntries(
     Object.entries(profileFields).map(([key, schema]) => [
@@ -281,7 +281,7 @@ export const SkuCreate = z.strictObject({
   gpus_total: z.int().min(0).max(64),
 });
 export type SkuCreate = z.output<typeof SkuCreate>;
-/** A patch names only what changes. The id stays, because nodes and onboardings refer to it. */
+/** A patch contains only the changed fields. The id cannot change, because nodes and onboardings refer to it. */
 export const SkuPatch = z.strictObject({
   description: z.string().max(512).optional(),
   gpu_vendor: SkuCreate.shape.gpu_vendor.optional(),
@@ -304,7 +304,7 @@ export const RoceAssignmentRow = z.strictObject({
 });
 export type RoceAssignmentRow = z.output<typeof RoceAssignmentRow>;
 export type ParsedRoceRow = { readonly row: RoceAssignmentRow } | { readonly fault: string };
-/** Rows are checked one by one, so that an invalid row does not stop the others. */
+/** Each row is checked alone, so that an invalid row does not stop the others. */
 const RoceItem = z.union([RoceAssignmentRow, z.unknown()]).transform((item): ParsedRoceRow => {
   const parsed = RoceAssignmentRow.safeParse(item);
   if (parsed.success) return { row: parsed.data };
@@ -352,7 +352,7 @@ export const PowerOverrideCreate = z.strictObject({
   driver: BmcDriver.optional(),
 });
 export type PowerOverrideCreate = z.output<typeof PowerOverrideCreate>;
-/** A patch cannot change the selector: another host needs another override. */
+/** A patch cannot change the selector. Another host needs another override. */
 export const PowerOverridePatch = z
   .strictObject({
     status: Activation.optional(),
@@ -378,7 +378,7 @@ export const PowerOverride = z.strictObject({
   selector_type: PowerOverrideSelector,
   selector_value: z.string(),
   status: Activation,
-  /** When an onboarding last chose it, and when an onboarding last failed because of it; null for never, or not since the login was written. */
+  /** When an onboarding last used the login, and last failed because of it. Null: never, or not since the login was written. */
   last_used_at: Timestamp.nullable(),
   last_failed_at: Timestamp.nullable(),
   last_failure_code: z.string().nullable(),

@@ -10,6 +10,6 @@ it.each([
   expect(IpAddress.parse(given)).toBe(kept);
 });
 
-it.each(["10.80.0", "fd00::9::1", "bmc-7.example", "[fd00::9]", ""])("%j is no address", (given) => {
+it.each(["10.80.0", "fd00::9::1", "bmc-7.example", "[fd00::9]", ""])("%j is not an IP address", (given) => {
   expect(IpAddress.safeParse(given).success).toBe(false);
 });

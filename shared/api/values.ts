@@ -1,13 +1,13 @@
 import { z } from "zod";
 
-/** Host part of a DNS name as MAAS accepts it: lower case, no dots, no underscore (maas 2.2). */
+/** The host part of a DNS name as MAAS accepts it: lower case, no dots, no underscore (maas 2.2). */
 export const Hostname = z
   .string()
   .regex(
     /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
     "must be a DNS label: lower-case letters, digits and hyphens, 63 characters at most",
   );
-/** IPv6 in the one spelling that the URL parser produces, so that two addresses are equal if their texts are. */
+/** An IP address. IPv6 gets the URL parser's spelling, so that equal addresses have equal texts. */
 export const IpAddress = z.union([
   z.ipv4(),
   z.ipv6().overwrite((address) => {
@@ -18,12 +18,12 @@ export const IpAddress = z.union([
 export const MacAddress = z
   .string()
   .regex(/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/, "must be a MAC address in lower case with colons");
-/** Linux interface name: 15 bytes at most, no slash, no white space. */
+/** A Linux interface name: at most 15 bytes, no slash, no white space. */
 export const InterfaceName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$/, "must be a Linux interface name");
 export const Ipv4Cidr = z.cidrv4();
 export const Timestamp = z.iso.datetime({ offset: true });
 export const LinuxUserName = z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/, "must be a Linux user name");
-/** Seconds, for a profile's durations, so that an operator can read them. */
+/** A profile's durations are in seconds, so that an operator can read them. */
 export const Seconds = z
   .int()
   .min(1)

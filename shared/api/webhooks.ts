@@ -12,7 +12,7 @@ const url = z
 const types = z.array(EventPattern).min(1).max(20);
 const description = z.string().max(200);
 const WHAT_SECRET = "must be whsec_ and 24 to 64 random bytes in base64, e.g. of openssl rand -base64 32";
-/** A secret in the format of Standard Webhooks, e.g. `whsec_$(openssl rand -base64 32)`. The hub never shows it again. */
+/** A secret in the format of Standard Webhooks, for example `whsec_$(openssl rand -base64 32)`. The hub never shows it again. */
 const secret = z
   .string()
   .regex(/^whsec_[A-Za-z0-9+/]+={0,2}$/, WHAT_SECRET)
@@ -45,12 +45,12 @@ export const WebhookRotate = z.strictObject({
 
 export const Webhook = z.strictObject({
   id: z.uuid(),
-  /** For users with read access only, without path and query, which often hold a receiver's own key. */
+  /** For users with read access only, without path and query, which often contain a secret of the receiver. */
   url: z.string(),
   types: z.array(z.string()),
   description: z.string(),
   active: z.boolean(),
-  /** Why the hub stopped the webhook; null while it delivers, and if a person stopped it. */
+  /** Why the hub stopped the webhook. Null while it delivers, and when a person stopped it. */
   disabled_reason: z.string().nullable(),
   pending: z.int(),
   dead: z.int(),
@@ -78,6 +78,6 @@ export type WebhookDelivery = z.output<typeof WebhookDelivery>;
 
 export const WebhookReplay = z.union([
   z.strictObject({ dead: z.literal(true) }),
-  /** Every event after this cursor of the list of events, whether or not it was delivered before. */
+  /** Sends every event after this cursor of the list of events again, also events that were delivered before. */
   z.strictObject({ cursor: z.string().min(1).max(512) }),
 ]);

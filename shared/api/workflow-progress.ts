@@ -6,7 +6,7 @@ import { STAGE_EVENT_STATUSES, STOP_VERBS, TERMINAL_WORKFLOW_STATUSES, WorkflowS
 import { namedBy } from "./extensions.ts";
 import { Timestamp } from "./values.ts";
 
-/** A host has at most one unfinished operation of a kind, so the host's name identifies it. */
+/** A host has at most one unfinished workflow of each kind, so the hostname identifies it. */
 export const idOfHostsWork = (list: string, id: string) =>
   WorkflowId.meta(
     namedBy({ list, name: "hostname", id, unless: { field: "status", values: TERMINAL_WORKFLOW_STATUSES } }),
@@ -23,15 +23,15 @@ export const StageEvent = z.strictObject({
 });
 export type StageEvent = z.output<typeof StageEvent>;
 
-/** The state of an operation, with the diagnostics of lifecycle 4.12: the same members for every kind. */
+/** The state of a workflow, with the diagnostics of lifecycle 4.12. The members are the same for every kind. */
 export const workflowProgress = {
   status: WorkflowStatus,
   current_stage: z.string(),
   current_attempt: z.int(),
-  /** What the stage waits for, in words, and until when; null when it does not wait. */
+  /** What the stage waits for, in words. Null when the stage does not wait. */
   waiting_for: z.string().nullable(),
   stage_deadline: Timestamp.nullable(),
-  /** A verb that was accepted while the stage was running. It takes effect when that run has ended; null if there is none. */
+  /** A verb that was accepted during a run of the stage. It takes effect after that run. Null if there is none. */
   pending_verb: z.enum(STOP_VERBS).nullable(),
   failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).nullable(),
   error_code: z.string().nullable(),

@@ -8,8 +8,8 @@ import { SignedOrder } from "../tasks/order.ts";
 import { MOST_STATEMENTS, TrustChain } from "../trust.ts";
 
 /**
- * Every message on the agent channel. The same frames go over the WebSocket and over the long-poll fallback.
- * Order: `hello` is the agent's first frame and carries its journal digest; the hub dispatches nothing before it answered `welcome`.
+ * Every message on the agent channel. The WebSocket and the long-poll fallback use the same frames. The agent's first frame is `hello`,
+ * which contains the digest of its journal. The hub dispatches no task before it has answered `welcome`.
  */
 export const JOURNAL_STATES = ["received", "started", "finished", "reported"] as const;
 export type JournalState = (typeof JOURNAL_STATES)[number];
@@ -55,7 +55,7 @@ export type Hello = z.output<typeof Hello>;
 export const AgentFrame = z.discriminatedUnion("type", [
   Hello,
   z.strictObject({ type: z.literal("heartbeat"), seq: Int4 }),
-  /** Up to which statement the agent trusts the chain of the hub's keys; only sent in answer to `trust.update`. */
+  /** The last statement of the hub's chain of keys that the agent trusts. The agent sends it only in answer to `trust.update`. */
   z.strictObject({ type: z.literal("trust.known"), sequence: z.int().min(0).max(MOST_STATEMENTS) }),
   z.strictObject({ type: z.literal("readiness"), signal: ReadinessSignal }),
   z.strictObject({ type: z.literal("inventory"), inventory: Inventory }),
@@ -89,7 +89,7 @@ export const HubFrame = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("trust.update"), statements: TrustChain }),
   z.strictObject({ type: z.literal("readiness.ack"), signal_id: z.uuid() }),
   z.strictObject({ type: z.literal("task.offer"), order: SignedOrder }),
-  /** `accepted` only exists for tasks whose effect waits for it (`effectOnceAccepted`): false if the delivery was over or cancelled before. */
+  /** `accepted` exists only for tasks with `effectOnceAccepted`. It is false when the delivery was ended or cancelled before. */
   z.strictObject({ type: z.literal("task.result_ack"), ...taskRef, accepted: z.boolean().optional() }),
   z.strictObject({ type: z.literal("task.cancel"), ...taskRef }),
 ]);

@@ -4,8 +4,8 @@ import type { z } from "zod";
 export type ErrorHandling = "retry" | "fail";
 
 /**
- * A node has one task at a time in each lane, in the hub's queue and at its agent, so that a quick and harmless task never waits behind a long one.
- * `work` changes the host; `look` only reads, and takes no noticeable time.
+ * A node runs one task at a time in each lane. A short task in its own lane never waits behind a long one. `work` changes the host.
+ * `look` only reads and takes no noticeable time.
  */
 export type TaskLane = "work" | "look";
 
@@ -18,11 +18,11 @@ export interface TaskSpec<
 > {
   readonly type: T;
   readonly lane: TaskLane;
-  /** How long one delivery may run without progress before the hub may offer it again, with a higher epoch. */
+  /** How long a delivery may run without progress. After that the hub may offer the task again, with a higher epoch. */
   readonly leaseSeconds: number;
-  /** A destructive task is started at most once per (task, epoch); with an unknown end it is reported as `interrupted`, never run again. */
+  /** A destructive task starts at most once for each (task, epoch). With an unknown end it is reported as `interrupted` and never run again. */
   readonly destructive: boolean;
-  /** The agent acts only after the hub has accepted its result; a cancel before that wins, even over a success. */
+  /** The agent acts only after the hub has accepted its result. A cancel before that has priority, even over a success. */
   readonly effectOnceAccepted?: boolean;
   readonly input: I;
   readonly result: R;

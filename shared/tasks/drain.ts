@@ -2,8 +2,8 @@ import { z } from "zod";
 import { defineTask } from "./define-task.ts";
 
 /**
- * Marks the host as draining: it admits no new tenant work, and the task reports the tenant work that still runs (lifecycle 5.2). The task ends only
- * when no tenant session is left or its deadline has passed; `force` ends the remaining sessions.
+ * Marks the host as draining: new logins are refused, and the task reports the sessions that are still open (lifecycle 5.2). The task ends
+ * when no session is left or its deadline has passed. `force` ends the remaining sessions.
  */
 export const drain = defineTask({
   type: "node.drain",

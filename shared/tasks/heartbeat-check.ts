@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineTask } from "./define-task.ts";
 
-/** Proves that the whole path works: queue, lease, signature, journal, handler, result (lifecycle 6.3). */
+/** Checks the whole path of a task: queue, lease, signature, journal, handler, result (lifecycle 6.3). */
 export const heartbeatCheck = defineTask({
   type: "node.heartbeat_check",
   lane: "look",

@@ -3,7 +3,7 @@ import { defineTask } from "./define-task.ts";
 
 /**
  * Rewrites MAAS's hardware-sync credentials and units on the deployed host and starts one sync at once (lifecycle 9.1, decision M3).
- * The token is read by the hub at dispatch time and never stored in the task's row: the row holds `machine_token: null`.
+ * The hub reads the token when it dispatches the task, and never stores it: the task's row holds `machine_token: null`.
  */
 export const hwSyncReseed = defineTask({
   type: "node.hw_sync_reseed",
@@ -12,7 +12,7 @@ export const hwSyncReseed = defineTask({
   destructive: false,
   input: z.strictObject({
     system_id: z.string().min(1).max(41),
-    /** Base URL of the rack or region that serves the metadata, e.g. `http://rack:5248/MAAS`; used only when the host has none of its own. */
+    /** The base URL of the rack or region with the metadata, for example `http://rack:5248/MAAS`. Used only when the host has no URL of its own. */
     maas_url: z.url(),
     interval_seconds: z.int().min(60).max(86_400),
     /** Filled in from MAAS when the task is offered; null in the database. */
@@ -25,7 +25,7 @@ export const hwSyncReseed = defineTask({
     timer_active: z.boolean(),
     sync_started: z.boolean(),
     endpoint: z.string(),
-    /** How often the host syncs from now on; null if an operator's own timer decides. Older agents do not report it. */
+    /** The new interval of the host's sync. Null when an operator's own timer decides. Older agents do not report it. */
     interval_seconds: z.int().nullable().optional(),
   }),
   progress: z.strictObject({ step: z.enum(["credentials", "units", "timer", "sync"]) }),

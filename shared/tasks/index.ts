@@ -6,7 +6,7 @@ import { hwSyncReseed } from "./hw-sync-reseed.ts";
 import { undrain } from "./undrain.ts";
 import { uninstall } from "./uninstall.ts";
 
-/** The catalogue: the only list of task types. There is no shell task and no remote script, by design (lifecycle 2.4). */
+/** The catalogue of all task types. It contains no shell task and no remote script on purpose (lifecycle 2.4). */
 export const TASKS = {
   [hwSyncReseed.type]: hwSyncReseed,
   [heartbeatCheck.type]: heartbeatCheck,
@@ -21,8 +21,8 @@ export type TaskResult<T extends TaskType = TaskType> = z.output<(typeof TASKS)[
 export type TaskProgress<T extends TaskType = TaskType> = z.output<(typeof TASKS)[T]["progress"]>;
 
 /**
- * Errors that the runner itself reports for any task, beside those of its spec. Only of `not_started` is it known that nothing was done: a task that was
- * interrupted, or whose handler broke in the middle, may have acted, so a destructive one is never run again for them.
+ * Errors that the runner reports for any task, in addition to the task's own errors. Only `not_started` proves that nothing was done. A
+ * task that was interrupted, or whose handler threw, may have acted, so the hub does not repeat a destructive one.
  */
 export const RUNNER_ERRORS = {
   not_started: "retry",
@@ -47,7 +47,7 @@ export interface TaskRun<T extends TaskType> {
   progress(progress: TaskProgress<T>): void;
 }
 
-/** One handler per type: a missing one does not compile. */
+/** One handler for each type. A missing handler is a compile error. */
 export type TaskHandlers = {
   readonly [T in TaskType]: (input: TaskInput<T>, run: TaskRun<T>) => Promise<TaskReply<T>>;
 };

@@ -3,9 +3,9 @@ import { NodeId, TaskId } from "../ids.ts";
 import { canonicalJson, Json } from "../json.ts";
 
 /**
- * An order as the hub signs it (architecture 11): Ed25519 over node, task, epoch, type, hash of the arguments, lease and expiry. The agent
- * verifies the signature with the key it got at enrollment, refuses orders of other nodes, expired ones, and any epoch at or
- * below the highest that it has seen for the task.
+ * A signed order of the hub (architecture 11): Ed25519 over node, task, epoch, type, hash of the input, lease and expiry. The agent
+ * verifies the signature with the key of its enrollment. It refuses orders for other nodes, expired orders, and every epoch at or below the
+ * highest epoch that it knows for the task.
  */
 export const SignedOrder = z.strictObject({
   task_id: TaskId,
@@ -24,7 +24,7 @@ export type SignedOrder = z.output<typeof SignedOrder>;
 
 export type UnsignedOrder = Omit<SignedOrder, "signature">;
 
-/** The exact text that is signed. Its first line names the format, so a signature can never be taken for one of another format. */
+/** The exact text that is signed. The member `format` names its format, so that a signature is never valid for another format. */
 export function orderSigningText(order: UnsignedOrder): string {
   return canonicalJson({
     format: "muster-task-order/1",

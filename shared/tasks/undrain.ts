@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineTask } from "./define-task.ts";
 
-/** Takes back what `node.drain` left on the host, so that people may log in again. Harmless where nothing was drained. */
+/** Reverts the changes of `node.drain` on the host, so that people may log in again. It does nothing on a host without a drain. */
 export const undrain = defineTask({
   type: "node.undrain",
   lane: "work",

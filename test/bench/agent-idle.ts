@@ -11,7 +11,7 @@ import type { Figure } from "./figure.ts";
 import { type MemoryHub, startMemoryHub } from "./memory-hub.ts";
 import { cpuMs } from "./processor-time.ts";
 
-/** The inventory is told, and the start is over. */
+/** Time for the agent to send its inventory and finish its start. */
 const SETTLE_MS = 10_000;
 const IDLE_MS = 60_000;
 
@@ -22,8 +22,8 @@ interface Idle {
 }
 
 /**
- * An agent as its Debian package brings it, which has enrolled and told its inventory, for a minute in which nothing happens; beside it, in the same
- * minute, the package's own Node.js with one open WebSocket of the package's own library: what no agent written for Node.js can go below.
+ * Measures an enrolled agent from its Debian package during an idle minute. In the same minute it measures the package's own
+ * Node.js with one open WebSocket: the minimum for any agent on Node.js.
  */
 export async function measureAgentIdle(stateDir: string, port: number): Promise<Figure[]> {
   const unpacked = join(stateDir, "package");
@@ -68,7 +68,7 @@ interface Running {
   stop(): void;
 }
 
-/** By the package's own command, but for where it lies. */
+/** Runs the package's own command. Only its install path is replaced. */
 async function startAgent(unpacked: string, hub: MemoryHub, host: HostFolder): Promise<Running> {
   const command = join(unpacked, "usr/bin/muster-agent");
   const text = readFileSync(command, "utf8");

@@ -6,7 +6,7 @@ import { connectAgents, enrollAgents } from "./simulated-agents.ts";
 const AGENTS = 1_000;
 const SETTLE_MS = 5_000;
 
-/** Resident memory of a hub process with no agent and with a thousand, each a WebSocket over mutual TLS that beats. */
+/** Resident memory of a hub process without agents and with a thousand agents. Each agent sends heartbeats over a WebSocket with mutual TLS. */
 export async function measureAgentMemory(stateDir: string, port: number): Promise<Figure[]> {
   const hub = await startMemoryHub(stateDir, port);
   try {

@@ -1,6 +1,6 @@
 /**
- * Hostile clients for `hostile.ts`, a process of their own with less of the processor than the hub, as they would be on other machines. All loops end by
- * themselves. Sends to 127.0.0.1 alone. Prints what they were answered as its last line.
+ * Hostile clients for `hostile.ts`. They run in a process with lower priority than the hub, as if on other machines. Every loop ends
+ * by itself. They send to 127.0.0.1 only. The last line of output contains the answers that they got.
  */
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";

@@ -16,7 +16,7 @@ export interface Bench {
   readonly stateDir: string;
 }
 
-/** A PostgreSQL of its own with fsync on, as a hub starts it, and the rows of `bench_hubs` that engine hubs leave. */
+/** Starts a PostgreSQL with fsync on, as a hub does. The engine hubs write their counters to its table `bench_hubs`. */
 export async function withDatabase<T>(stateDir: string, measure: (bench: Bench) => Promise<T>): Promise<T> {
   const postgres = await startEmbeddedPostgres({ stateDir: join(stateDir, "postgres-home"), log: quietLog });
   await migrate(postgres.url);
@@ -48,7 +48,7 @@ export async function startEngineHub(bench: Bench, env: Readonly<Record<string, 
   return { id: String((await child.ready)["listening"]), child };
 }
 
-/** Rows that begin at `stage`; each `delays[n]` is in how many milliseconds it is due. */
+/** Inserts workflows that begin at `stage`. Workflow n is due after `delays[n]` milliseconds. */
 export async function insertRows({ database }: Bench, stage: string, delays: readonly number[]): Promise<WorkflowId[]> {
   const rows = delays.map((delay) => ({
     id: randomUUID() as WorkflowId,

@@ -3,11 +3,11 @@ import type { Stage, StageRun } from "../../hub/workflows/engine/stage.ts";
 import { defineWorkflow, type Workflow } from "../../hub/workflows/engine/workflow.ts";
 import { failure } from "../../shared/failures.ts";
 
-/** Moves of a row that begins at the first of them, TIMED among them. */
+/** How many moves a workflow makes from the first stage on. The stage TIMED is one of them. */
 export const STAGES = 16;
-/** Where a row begins that is only to be held by a hub. */
+/** The stage of a workflow that a hub only has to hold. */
 export const HOLD = "hold";
-/** Where a row begins that tells how late it was: `input.due` is when it was due, in milliseconds since 1970 by the database's clock. */
+/** The stage of a workflow that measures its delay. `input.due` is its due time in milliseconds since 1970, by the database's clock. */
 export const TIMED = "timed";
 
 const Input = z.object({ due: z.number().optional() });
@@ -26,7 +26,7 @@ const stage = (name: string, run: Stage<Run, State>["run"]): Stage<Run, State> =
   run,
 });
 
-/** Stages that do nothing outside: what is left is the engine's own price of a move. */
+/** A workflow whose stages call nothing outside, so that only the engine's own cost is measured. */
 export function benchWorkflow(on: { ran(): void; hold(signal: AbortSignal): Promise<unknown> }): Workflow {
   return defineWorkflow<Run, z.output<typeof Input>, State>({
     kind: "bench",

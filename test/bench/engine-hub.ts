@@ -1,6 +1,6 @@
 /**
- * A hub without its listeners: engine, site watcher and pool as hub/main.ts starts them, on a workflow whose stages cost nothing outside.
- * Reads DATABASE_URL, and MAAS_URL with MAAS_KEY where it is to watch sites; writes what it has counted into `bench_hubs` at SIGTERM.
+ * A hub without its listeners: engine, site watcher and pool as in hub/main.ts, with a workflow that calls nothing outside.
+ * It reads DATABASE_URL. To watch sites it also reads MAAS_URL and MAAS_KEY. At SIGTERM it writes its counters to `bench_hubs`.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,7 +20,7 @@ const maasUrl = process.env["MAAS_URL"];
 const hubId = randomUUID();
 const log = createLog("error");
 
-/** Every statement of this process, BEGIN and COMMIT among them. */
+/** Counts every statement of this process, including BEGIN and COMMIT. */
 let statements = 0;
 const query = Client.prototype.query;
 Client.prototype.query = function counted(this: Client, ...args: unknown[]) {

@@ -3,7 +3,7 @@ export interface Figure {
   readonly value: number;
   readonly unit: string;
   readonly note: string;
-  /** The most that it may be, where somebody relies on it. */
+  /** The upper bound, where one is promised. */
   readonly atMost?: number;
 }
 

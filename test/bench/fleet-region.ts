@@ -1,6 +1,6 @@
 /**
- * A simulated region that holds FLEET_MACHINES machines as commissioning and a deploy leave them. They share one box's cards and disks in memory, which
- * nothing here changes; each is answered whole.
+ * A simulated region with FLEET_MACHINES deployed machines. In memory they share the interfaces and disks of one box, which nothing
+ * changes here. Each machine is answered in full.
  */
 import { learnHardware } from "../fakes/maas/engine/inventory.ts";
 import { blankMachine } from "../fakes/maas/http/operations/machine-form.ts";

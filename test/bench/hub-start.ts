@@ -11,11 +11,11 @@ const PARTS = ["drizzle-orm", "drizzle-orm/pg-core", "drizzle-orm/node-postgres"
 const AS_MODULES = PARTS.map((part) => `await import(${JSON.stringify(part)});`).join("");
 const AS_COMMON_JS = PARTS.map((part) => `require(${JSON.stringify(part)});`).join("");
 
-/** A hub's start, and what of it loading Drizzle takes in the form that the hub loads (`hub/db/orm.ts`) and in the other one. */
+/** Measures a hub's start, and the time to load Drizzle as CommonJS (as `hub/db/orm.ts` does) and as a module. */
 export async function measureHubStart(stateDir: string): Promise<Figure[]> {
   const starts = await withDatabase(stateDir, async ({ url }) => {
     const measured: { wall: number; cpu: number }[] = [];
-    // The first one makes certificates and keys.
+    // The first start also makes certificates and keys, so it is not counted.
     for (let start = 0; start <= STARTS; start += 1) measured.push(await startOnce(url, stateDir));
     return measured.slice(1);
   });
@@ -76,7 +76,7 @@ async function startOnce(url: string, stateDir: string): Promise<{ wall: number;
   return { wall, cpu };
 }
 
-/** What each of some processes of Node.js needs to do this and to end. */
+/** The processor seconds that each of several Node.js processes needs to run the script and end. */
 async function processorSeconds(flag: string, script: string): Promise<number[]> {
   const seconds: number[] = [];
   const told = `${script} const used = process.cpuUsage(); console.log((used.user + used.system) / 1e6);`;

@@ -6,10 +6,10 @@ import { until } from "../support/until.ts";
 import type { Figure } from "./figure.ts";
 
 const HOSTS = 8;
-/** The hub's own default, so that the figure is a real site's. */
+/** The hub's default interval, so that the figure holds for a real site. */
 const WATCH_INTERVAL_MS = 5_000;
 
-/** Requests that a whole onboarding costs MAAS. */
+/** Counts the requests of a complete onboarding to MAAS. */
 export async function measureMaasRequests(stateDir: string): Promise<Figure[]> {
   const whole = await perOnboardedHost(join(stateDir, "whole"));
   return [

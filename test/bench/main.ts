@@ -1,6 +1,5 @@
 /**
- * Prints the figures of docs/benchmarks.md. Every figure is measured in this run on real processes. It ends with status 1 where one that has a bound is
- * beyond it.
+ * Measures and prints the figures of docs/benchmarks.md with real processes. It exits with status 1 when a figure exceeds its bound.
  */
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -27,7 +26,7 @@ process.stdout.write(`${describeMachine()}\n\n`);
 for (const measure of [
   () => measureHubStart(join(stateDir, "start")),
   () => measureStageMoves(join(stateDir, "moves")),
-  // Both wait nearly all the time, so they wait together.
+  // Both measurements mostly wait, so they run at the same time.
   async () =>
     (
       await Promise.all([measureTakeover(join(stateDir, "takeover")), measureMaasRequests(join(stateDir, "maas"))])

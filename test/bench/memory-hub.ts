@@ -13,15 +13,15 @@ import { startChild } from "../support/child.ts";
 import { quietLog } from "../support/log.ts";
 import { insertSite } from "../support/site.ts";
 
-/** A real hub process with agents to come, and what they need to enroll. */
+/** A real hub process, with the data that agents need to enroll. */
 export interface MemoryHub {
   readonly pid: number;
   readonly port: number;
   readonly ca: string;
   readonly taskSigningPublicKey: string;
-  /** A new node, and the one-time token that its agent enrolls with. */
+  /** Creates a node and the one-time token with which its agent enrolls. */
   addNode(hostname: string): Promise<{ nodeId: NodeId; token: string }>;
-  /** Of the tables that hosts can make grow. */
+  /** The number of rows in the tables that hosts can make grow. */
   rows(): Promise<number>;
   stop(): Promise<void>;
 }

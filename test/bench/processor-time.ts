@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 
-/** What Linux counts processor time in. */
+/** Linux counts processor time in ticks of 10 ms. */
 const TICK_MS = 10;
 
-/** User and system time; the fields after the name, which may hold spaces. */
+/** User and system time of a process. The name in the stat line may contain spaces, so the fields after it are read. */
 export function cpuMs(pid: number): number {
   const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
   const [user, system] = fields.split(" ").slice(11, 13);

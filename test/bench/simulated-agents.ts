@@ -11,7 +11,7 @@ export interface SimulatedAgent {
   readonly certificate: string;
 }
 
-/** Where a hub listens for agents, and whom they trust. */
+/** The port on which a hub listens for agents, and the CA that the agents trust. */
 export interface HubAddress {
   readonly port: number;
   readonly ca: string;
@@ -76,7 +76,7 @@ export async function connectAgents(agents: readonly SimulatedAgent[], hub: HubA
   return sockets;
 }
 
-/** Resolves with the welcome; it sends a heartbeat every five seconds from then on. */
+/** Connects an agent. Resolves with the WebSocket after the welcome. The agent then sends a heartbeat every five seconds. */
 export function connectAgent(agent: SimulatedAgent, { port, ca }: HubAddress): Promise<WebSocket> {
   return new Promise((resolve, reject) => {
     const socket = new WebSocket(`wss://127.0.0.1:${port}/internal/v1/nodes/${agent.nodeId}/connect`, {

@@ -18,7 +18,7 @@ interface Measured {
   readonly late: readonly number[];
 }
 
-/** How fast hubs move rows when the outside costs nothing (claim, run, one transaction, next stage), and how soon a due row is started. */
+/** Measures how fast hubs move workflows whose stages call nothing outside, and how soon a due workflow is started. */
 export async function measureStageMoves(stateDir: string): Promise<Figure[]> {
   const measured: Measured[] = [];
   await withDatabase(stateDir, async (bench) => {

@@ -1,4 +1,4 @@
-/** Sweeps one site twice as a hub's watcher does, and prints what that took. Reads DATABASE_URL, MAAS_URL, MAAS_KEY. */
+/** Sweeps one site twice as a hub's watcher does, and prints the cost. It reads DATABASE_URL, MAAS_URL and MAAS_KEY. */
 import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { openDatabase } from "../../hub/db/client.ts";
@@ -35,7 +35,7 @@ const siteId = randomUUID() as SiteId;
 const hubId = randomUUID();
 const memory = emptyMemory();
 
-/** As patient as it takes, so that each size is swept within one look. */
+/** A long time-out, so that a sweep of every fleet size ends within one look. */
 const deps = { db, inTx, log, sweepIntervalMs: 0, sweepPatienceMs: 600_000 };
 
 async function look(): Promise<LookResult | "lost"> {

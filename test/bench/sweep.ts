@@ -10,7 +10,7 @@ const SIZES = [1_000, 10_000] as const;
 const Took = z.object({ seconds: z.number(), statements: z.number(), requests: z.number() });
 const Swept = z.object({ first: Took, again: Took, peakMiB: z.number(), grownMiB: z.number() });
 
-/** What one sweep costs a hub and its MAAS, by the size of the fleet: the first one, of machines that are all new, and one that finds nothing changed. */
+/** Measures the cost of a sweep for hub and MAAS by fleet size: the first sweep, which finds only new machines, and a sweep without changes. */
 export async function measureSweep(stateDir: string): Promise<Figure[]> {
   return withDatabase(stateDir, async (bench) => {
     const figures: Figure[] = [];

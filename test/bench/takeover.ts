@@ -10,7 +10,7 @@ import type { Figure } from "./figure.ts";
 const KILLS = 20;
 const ROWS = 8;
 
-/** From `kill -9` of the hub that holds running stages and watches the site until another one runs all of them, and has looked at the site. */
+/** Measures the time from `kill -9` of a hub until another hub runs all its stages and has looked at its site. */
 export async function measureTakeover(stateDir: string): Promise<Figure[]> {
   const maas = await startMaasSimulator({ machines: 2 });
   try {

@@ -17,13 +17,13 @@ import { type FleetRegion, startFleetRegion } from "./fleet-regions.ts";
 
 const WAITING = [0, 50, 500] as const;
 const MACHINES = 500;
-/** The hub's own default is 5,000 ms; faster here, so that a minute of a site's looks passes in six seconds. */
+/** Faster than the hub's default of 5,000 ms, so that six seconds contain the looks of one minute. */
 const INTERVAL_MS = 500;
 const DEFAULT_INTERVAL_MS = 5_000;
-/** Eight minutes of a site at the default interval: two lists of ids. */
+/** The looks of eight minutes at the default interval. They contain two readings of all machine ids. */
 const LOOKS = 96;
 
-/** Requests that MAAS gets in a minute while so many nodes wait: three sites in one hub, in the same minute. */
+/** Measures MAAS's requests in a minute while nodes wait. One hub watches three sites at the same time. */
 export async function measureWaitingRequests(stateDir: string): Promise<Figure[]> {
   return withDatabase(stateDir, async (bench) => {
     const regions = await Promise.all(WAITING.map(() => startFleetRegion(stateDir, MACHINES)));
@@ -83,7 +83,7 @@ async function addSite({ database }: Bench, region: FleetRegion, waiting: number
   return siteId;
 }
 
-/** Over whole rounds of looks, once the first sweep and the first read of what is waited on are over. */
+/** Requests for each look, counted over complete rounds. The first sweep and the first read of waiting machines are left out. */
 async function requestsPerLook({ control }: FleetRegion): Promise<number> {
   const looks = async (): Promise<{ looks: number; all: number }> => {
     const counters = await readCounters(control);

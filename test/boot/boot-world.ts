@@ -16,7 +16,7 @@ import type { Lane } from "./lane.ts";
 
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 
-/** A hub process, a simulated region, and what its machines boot as: with no other network than to those two. */
+/** A hub process, a simulated region and the hosts of its machines. The hosts reach only these two over the network. */
 export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly api: HubApi;
   readonly maas: MaasSimulator;
@@ -24,13 +24,13 @@ export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly site: SeededSite;
   readonly boxes: readonly DemoHost[];
   readonly agentPort: number;
-  /** For what the run writes; it goes with the run. */
+  /** The folder for the run's files. It is removed with the run. */
   readonly folder: string;
-  /** Onboards the n-th box, counted from 1, by a profile of its own where it differs from the site's, and answers the onboarding's id. */
+  /** Onboards the n-th box, counted from 1. A profile that differs from the site's gets its own record. Returns id and hostname. */
   onboard(n: number, profile?: Readonly<Record<string, unknown>>): Promise<{ id: string; hostname: string }>;
-  /** An operator's verb on the onboarding. */
+  /** Applies a verb to the onboarding, as an operator does. */
   verb(id: string, verb: string): Promise<unknown>;
-  /** Waits until the onboarding moves no more by itself. */
+  /** Waits until the onboarding has ended or needs an operator. */
   ended(id: string, timeoutMs?: number): ReturnType<HubApi["onboarding"]>;
   stop(): Promise<void>;
 }
@@ -100,7 +100,7 @@ function operations({
   };
 }
 
-/** The package as a site gets it, but packed quickly. */
+/** Builds the agent's package as a site gets it, but with fast compression. */
 async function buildAgent(out: string): Promise<void> {
   const key = join(out, "..", "key.pem");
   const words = [

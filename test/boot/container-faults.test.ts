@@ -13,7 +13,7 @@ import type { ContainerHost } from "./container-host.ts";
 import { ContainerHosts, type Prepare } from "./container-hosts.ts";
 import { editUserData } from "./edit-user-data.ts";
 
-/** What goes wrong at first boot, each told apart, and mended without a new deploy. */
+/** Failures of the first boot. The hub tells each apart, and each is repaired without a new deploy. */
 let world: BootWorld;
 let files: Server;
 let filesUrl: string;
@@ -38,7 +38,7 @@ afterAll(async () => {
   await world?.stop();
 });
 
-/** A machine that is busy with other things boots a host in minutes. */
+/** Polls with a long deadline, because a busy machine needs minutes to boot a host. */
 const soon = <T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> =>
   until(what, look, { timeoutMs: 240_000, everyMs: 200, signal: world.hosts.failed });
 
@@ -52,10 +52,10 @@ interface Case {
   readonly environment?: Readonly<Record<string, string>>;
   readonly prepare?: (host: ContainerHost, machine: Machine) => Promise<void> | void;
 }
-/** Onboards the next box; `prepare` spoils it before its first boot. */
+/** Onboards the next box. `prepare` breaks something on the host before its first boot. */
 async function onboard({ profile = {}, environment = {}, prepare }: Case) {
   box += 1;
-  // By name: a host that is slow must not be spoiled as the next one is to be.
+  // Stored by hostname: an earlier host that boots slowly must not get this `prepare`.
   prepares.set(world.boxes[box - 1]?.hostname ?? "", async (host, machine) => {
     await host.setEnvironment({ ...QUICK, ...environment });
     await prepare?.(host, machine);
@@ -63,7 +63,7 @@ async function onboard({ profile = {}, environment = {}, prepare }: Case) {
   const { id, hostname } = await world.onboard(box, { ...profile });
   return { id, host: world.hosts.of(hostname) };
 }
-/** A unit that runs a command before cloud-init's last stage, in the first boot. */
+/** Makes the first boot run a command before cloud-init's last stage. */
 const beforeFinal = (host: ContainerHost, command: string) =>
   host.put({
     path: "etc/systemd/system/cloud-final.service.d/before.conf",
@@ -79,17 +79,17 @@ const statusOf = async (host: ContainerHost, part: string) =>
     exit_code: number | null;
     message: string;
   } | null;
-/** The host came into service by the deploy that it had. */
+/** Expects that the onboarding ended in an active node with one deploy. */
 async function expectActive(id: string): Promise<void> {
   const end = await world.ended(id);
-  // A host that is mended before an operator takes it up again is adopted by itself.
+  // A host that is repaired before an operator resumes its onboarding is adopted automatically.
   expect(["completed", "reconciled"], `${end.error_message}`).toContain(end.status);
   expect(world.maas.sim.region.state.counters[end.maas_system_id ?? ""]).toMatchObject({ deploy: 1, boot: 1 });
   expect((await world.api.node(end.node_id ?? "")).status).toBe("active");
 }
 
 describe("a part that fails", () => {
-  it("is the site's where its own bundle fails: the agent is there all the same, and says so", async () => {
+  it("is reported as the site's failure for the site's bundle, and the agent still reports it", async () => {
     const ref = serve("base.sh", "#!/bin/sh\n[ -e /etc/site-is-ready ] || { echo not ready >&2; exit 7; }\n");
     const { id, host } = await onboard({ profile: { site_bootstrap_bundle_ref: ref } });
     const failed = await world.ended(id);
@@ -108,7 +108,7 @@ describe("a part that fails", () => {
     await expectActive(id);
   });
 
-  it("is Muster's where a disk has something on it that the profile does not allow to erase", async () => {
+  it("is reported as Muster's failure for a disk with data that the profile does not allow to erase", async () => {
     const folder = mkdtempSync(join(tmpdir(), "muster-boot-disks-"));
     const disks: string[] = [];
     try {
@@ -151,7 +151,7 @@ describe("a part that fails", () => {
 });
 
 describe("an agent that cannot come up", () => {
-  it("was not heard of from its address where it cannot reach the hub, and comes up by itself once it can", async () => {
+  it("is reported as not connected while it cannot reach the hub, and connects once the hub is reachable", async () => {
     const block = `iptables -A OUTPUT -d ${world.hosts.listen} -p tcp --dport ${world.agentPort} -j REJECT`;
     const { id, host } = await onboard({
       profile: { hardware_sync_seed_timeout_seconds: 30 },
@@ -181,9 +181,9 @@ describe("an agent that cannot come up", () => {
     );
   });
 
-  it("comes up by itself once its expired token was given another life", async () => {
+  it("connects after its expired token was extended", async () => {
     const { id } = await onboard({
-      // Long enough for a boot on a machine that is busy with other things.
+      // Long enough for a boot on a busy machine.
       profile: { enrollment_token_ttl_seconds: 60, deploy_timeout_seconds: 60 },
       prepare: (one) => beforeFinal(one, "sleep 62"),
     });
@@ -192,7 +192,7 @@ describe("an agent that cannot come up", () => {
     expect(told).toContain("its token was extended");
   });
 
-  it("is told by the hub's and the host's word where it was given another CA, and goes on with the right one", async () => {
+  it("is reported by hub and host as having another CA, and connects with the right CA", async () => {
     const other = (await TestAuthority.make()).caPem.trim();
     let right = "";
     const { id, host } = await onboard({
@@ -225,7 +225,7 @@ describe("an agent that cannot come up", () => {
     await expectActive(id);
   });
 
-  it("is not installed from a package with other bytes than the hub named", async () => {
+  it("is not installed from a package whose bytes differ from the hub's checksum", async () => {
     served.set("/agent.deb", Buffer.from("!<arch>\nnot what was promised"));
     const { id, host } = await onboard({
       profile: { hardware_sync_seed_timeout_seconds: 60 },
@@ -246,7 +246,7 @@ describe("an agent that cannot come up", () => {
     await world.ended(id);
   });
 
-  it("is installed once there is room for it", async () => {
+  it("is installed once the disk has room for it", async () => {
     const { id, host } = await onboard({
       prepare: (one) => beforeFinal(one, "mkdir -p /usr/lib/muster && mount -t tmpfs -o size=8m none /usr/lib/muster"),
     });
@@ -262,7 +262,7 @@ describe("an agent that cannot come up", () => {
 });
 
 describe("a power cut", () => {
-  it("in the midst of the first boot: the next boot ends it", async () => {
+  it("during the first boot: the next boot completes it", async () => {
     const ref = serve("slow.sh", "#!/bin/sh\n[ -e /var/tmp/once ] && exit 0\ntouch /var/tmp/once\nsync\nsleep 600\n");
     const { id, host } = await onboard({ profile: { site_bootstrap_bundle_ref: ref } });
     await soon("the bundle to run", async () => ((await host.read("/var/tmp/once")) === "" ? true : undefined));
@@ -273,7 +273,7 @@ describe("a power cut", () => {
     expect(await host.shell("systemctl --failed --no-legend")).toBe("");
   });
 
-  it("in the midst of a task: the agent comes back, and the task is carried out after all", async () => {
+  it("during a task: the agent reconnects and completes the task", async () => {
     const { id, host } = await onboard({});
     await soon("the reseed", async () =>
       (await world.api.onboarding(id)).current_stage === "ensure_hardware_sync_configured" &&

@@ -7,7 +7,7 @@ import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import type { ContainerHost } from "./container-host.ts";
 import { ContainerHosts } from "./container-hosts.ts";
 
-/** One host from its BMC's address to active, on Debian's own systemd and cloud-init, with the user-data that the hub rendered. */
+/** Onboards one host up to `active`, on Debian's systemd and cloud-init, with the user-data that the hub rendered. */
 let world: BootWorld;
 let host: ContainerHost;
 let onboarding: Awaited<ReturnType<BootWorld["ended"]>>;
@@ -31,7 +31,7 @@ describe("a first boot through MAAS's datasource", () => {
     expect(counted(systemId())).toMatchObject({ commission: 1, deploy: 1, boot: 1 });
   });
 
-  it("is clean: cloud-init is content, found MAAS, told it of each stage, and no unit failed", async () => {
+  it("is clean: cloud-init succeeded with MAAS's datasource, reported each stage, and no unit failed", async () => {
     expect(await host.shell("cloud-init status --long")).toMatch(/status: done.*DataSourceMAAS/s);
     expect(await host.shell("systemctl --failed --no-legend")).toBe("");
     const reports = world.maas.sim.region.bootReports.filter((one) => one.result !== null);
@@ -52,16 +52,16 @@ describe("a first boot through MAAS's datasource", () => {
 });
 
 describe("the agent", () => {
-  it("came as the hub's package, and runs as its unit", async () => {
+  it("was installed from the hub's package, and runs as its unit", async () => {
     expect(await host.shell("dpkg -s muster-agent")).toContain("Status: install ok installed");
     expect(await host.shell("systemctl is-active muster-agent; systemctl is-enabled muster-agent")).toBe(
       "active\nenabled",
     );
-    // The image leaves out everybody's documentation.
+    // The image contains no documentation of any package.
     expect(await host.shell("dpkg --verify muster-agent | grep -v ' /usr/share/doc' || true")).toBe("");
   });
 
-  it("left its token nowhere but in what cloud-init keeps for root", async () => {
+  it("left its token only in the files that cloud-init keeps for root", async () => {
     const script = await host.shell("cat /var/lib/cloud/instance/scripts/20-agent-bootstrap.sh");
     const token = /ENROLLMENT_TOKEN='?([!-~]{32,128}?)'?$/m.exec(script)?.[1] ?? "";
     expect(token.length).toBeGreaterThanOrEqual(32);
@@ -73,7 +73,7 @@ describe("the agent", () => {
 });
 
 describe("MAAS's hardware sync", () => {
-  it("is there as its vendor-data brought it: nothing of it was lost beside the hub's user-data", async () => {
+  it("is set up by its vendor-data, which the hub's user-data leaves intact", async () => {
     for (const unit of ["maas_hardware_sync.service", "maas_hardware_sync.timer"])
       expect(await host.read(`/lib/systemd/system/${unit}`)).toContain("[Unit]");
     expect(await host.shell("systemctl is-active maas_hardware_sync.timer")).toBe("active");
@@ -105,7 +105,7 @@ describe("the host's setup", () => {
     );
     expect(stdout).toBe(hash);
     expect(await host.shell("sudo -l -U hpcadmin")).toContain("(ALL : ALL) ALL");
-    // The clear text is nowhere.
+    // No file contains the password in clear text.
     const { stdout: found } = await host.run("grep", "-rlsF", "-e", DEPLOY_PASSWORD, "/etc", "/var", "/run", "/root");
     expect(found).toBe("");
   });
@@ -124,7 +124,7 @@ describe("the host's setup", () => {
 });
 
 describe("a reboot", () => {
-  it("brings the same node back, without another enrollment", async () => {
+  it("returns as the same node without another enrollment", async () => {
     const nodeId = onboarding.node_id ?? "";
     const before = await enrollments(nodeId);
     await host.reboot();
@@ -141,7 +141,7 @@ describe("a reboot", () => {
 });
 
 describe("a removal", () => {
-  it("leaves nothing on the host but what the documents name", async () => {
+  it("leaves only what the documents name on the host", async () => {
     const node = `/api/v1/admin/nodes/${onboarding.node_id}`;
     const ended = async (verb: string) => {
       const { decommission_id: id } = await world.api.call(Begun, "POST", `${node}/${verb}`, { reason: "boot suite" });
@@ -160,7 +160,7 @@ describe("a removal", () => {
     );
     expect(left).toBe("");
     expect(await host.shell("getent passwd hpcadmin")).toContain("hpcadmin");
-    // What cloud-init does at the next boot brings nothing back.
+    // cloud-init's work at the next boot reinstalls nothing.
     await host.reboot();
     await host.bootEnded();
     expect(await host.shell("systemctl list-units 'muster*' --all --no-legend")).toBe("");

@@ -6,7 +6,7 @@ import { BASE, type Lxd } from "./lxd.ts";
 export interface ContainerNic {
   readonly name: string;
   readonly mac: string;
-  /** On the bridge to hub and MAAS; the others lead nowhere. */
+  /** True for the interface on the bridge to hub and MAAS. The others are connected to nothing. */
   readonly onBridge: boolean;
 }
 export interface HostFile {
@@ -15,7 +15,7 @@ export interface HostFile {
   readonly content: string;
 }
 
-/** A system container with Debian's own systemd and cloud-init: a host as far as a container can be one. */
+/** A host in a system container with Debian's own systemd and cloud-init. */
 export class ContainerHost {
   readonly #lxd: Lxd;
   readonly #scratch: string;
@@ -27,7 +27,7 @@ export class ContainerHost {
     this.name = name;
   }
 
-  /** A new operating system: what was there is gone. */
+  /** Installs a new operating system. The old one is removed. */
   async install(nics: readonly ContainerNic[], files: readonly HostFile[]): Promise<void> {
     await this.remove();
     const config = ["security.privileged=true", "security.nesting=true"].flatMap((one) => ["-c", one]);
@@ -40,7 +40,7 @@ export class ContainerHost {
     for (const file of files) await this.put(file);
   }
 
-  /** A file of this machine, as it is. */
+  /** Copies a file of this machine into the container unchanged. */
   copy = (local: string, path: string): Promise<string> => this.#lxd.lxc("file", "push", local, `${this.name}/${path}`);
 
   async put({ path, mode, content }: HostFile): Promise<void> {
@@ -49,7 +49,7 @@ export class ContainerHost {
     await this.#lxd.lxc("file", "push", "-p", `--mode=0${mode.toString(8)}`, local, `${this.name}/${path}`);
   }
 
-  /** For the parts of the first boot, whichever unit runs them. */
+  /** Sets environment variables for the parts of the first boot, in both units that can run them. */
   async setEnvironment(variables: Readonly<Record<string, string>>): Promise<void> {
     const lines = Object.entries(variables).map(([name, value]) => `Environment="${name}=${value}"\n`);
     for (const unit of ["cloud-final", "muster-bootstrap"])
@@ -67,7 +67,7 @@ export class ContainerHost {
   }
 
   start = (): Promise<string> => this.#lxd.lxc("start", this.name);
-  /** As when the power goes: nothing is told. */
+  /** Stops the host without a shutdown, as a power cut does. */
   powerCut = (): Promise<string> => this.#lxd.lxc("stop", "--force", this.name);
   reboot = (): Promise<string> => this.#lxd.lxc("restart", this.name);
 
@@ -84,20 +84,20 @@ export class ContainerHost {
 
   run = (...command: string[]) => this.#lxd.run(this.name, command);
 
-  /** What a shell line prints; throws when it fails. */
+  /** The output of a shell command. Throws when the command fails. */
   async shell(line: string): Promise<string> {
     const { exitCode, stdout, stderr } = await this.run("bash", "-c", line);
     if (exitCode !== 0) throw new Error(`${this.name}: ${line}: status ${exitCode}: ${stderr}`);
     return stdout;
   }
 
-  /** The file's text, or null where there is none. */
+  /** The file's text, or null where the file does not exist. */
   async read(path: string): Promise<string | null> {
     const { exitCode, stdout } = await this.run("cat", path);
     return exitCode === 0 ? stdout : null;
   }
 
-  /** What a person would look at first when the boot did not do what it should. */
+  /** The logs that help a person to understand a failed boot. */
   async explain(): Promise<string> {
     const { stdout } = await this.run(
       "bash",
@@ -107,7 +107,7 @@ export class ContainerHost {
     return stdout;
   }
 
-  /** Waits for cloud-init's own word that the boot is over, and answers `done` or `error`. */
+  /** Waits until cloud-init reports the end of the boot. Returns its status. */
   bootEnded(): Promise<string> {
     return until(
       `cloud-init of ${this.name} to end`,

@@ -9,17 +9,17 @@ import { filesOfInstaller } from "./installer-files.ts";
 import type { Lane } from "./lane.ts";
 import { Lxd } from "./lxd.ts";
 
-/** Changes a machine as its installer leaves it, before its system starts for the first time. */
+/** Changes a machine after its installation and before its system starts for the first time. */
 export type Prepare = (host: ContainerHost, machine: Machine) => Promise<void>;
 
-/** Boots the machines that a simulated region deploys, as containers, and obeys its power calls. */
+/** Boots the machines that a simulated region deploys, as containers, and carries out its power calls. */
 export class ContainerHosts implements Lane {
   readonly #lxd: Lxd;
   readonly #scratch: string;
   readonly listen: string;
   readonly reach: string;
   readonly #hosts = new Map<string, ContainerHost>();
-  /** What happens to a host happens one after the other. */
+  /** The work on the hosts runs in sequence. */
   #last: Promise<void> = Promise.resolve();
   readonly #failing = new AbortController();
   readonly failed = this.#failing.signal;
@@ -66,7 +66,7 @@ export class ContainerHosts implements Lane {
     };
   }
 
-  /** The region gives out addresses of the bridge's network, so a host has the one that its MAAS says. */
+  /** Gives the region the bridge's network, so that each host really has the address that its MAAS shows. */
   #layNetwork({ state }: Region): void {
     const subnet = state.subnets.find((one) => one.name === "pxe");
     const range = state.ipRanges.find((one) => one.subnetId === subnet?.id && one.type === "dynamic");
@@ -88,7 +88,7 @@ export class ContainerHosts implements Lane {
     return known;
   }
 
-  /** A host that no region knows, e.g. one of manual mode: its network works, and cloud-init finds no datasource. */
+  /** A host without a region, for example for manual mode. Its network works, and cloud-init finds no datasource. */
   async bare(name: string): Promise<ContainerHost> {
     const host = this.of(name);
     const nic = { name: PXE_NIC, mac: "02:00:00:00:00:01", onBridge: true };

@@ -3,14 +3,14 @@ import { endDeployment } from "../fakes/maas/engine/deploy.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import { ContainerHosts } from "./container-hosts.ts";
 
-/** The same user-data through a seed on the disk instead of MAAS's metadata service: it needs nothing of MAAS's to boot. */
+/** The same user-data from a seed on the disk, without MAAS's metadata service. */
 let world: BootWorld;
 beforeAll(async () => {
   world = await startBootWorld({ boxes: 1, profile: { require_hw_sync: false }, lane: ContainerHosts.start });
 });
 afterAll(() => world?.stop());
 
-it("the user-data that was rendered for MAAS boots a host by NoCloud's seed", async () => {
+it("user-data rendered for MAAS boots a host from NoCloud's seed", async () => {
   const { region } = world.maas.sim;
   world.hosts.prepare = async (host, machine) => {
     const seed = "var/lib/cloud/seed/nocloud";
@@ -18,10 +18,10 @@ it("the user-data that was rendered for MAAS boots a host by NoCloud's seed", as
     const metaData = JSON.stringify({ "instance-id": machine.systemId, "local-hostname": machine.hostname });
     await host.put({ path: `${seed}/user-data`, mode: 0o600, content: userData });
     await host.put({ path: `${seed}/meta-data`, mode: 0o600, content: `${metaData}\n` });
-    // In place of where the region is.
+    // Replaces the file that names the region.
     const datasource = "etc/cloud/cloud.cfg.d/90_dpkg_maas.cfg";
     await host.put({ path: datasource, mode: 0o600, content: "datasource_list: [ NoCloud ]\n" });
-    // Nobody asks the region for the user-data, by which it would know that the system is up.
+    // No host fetches the user-data from the region, so the test ends the deployment itself.
     endDeployment(region, machine);
   };
   const { id, hostname } = await world.onboard(1);

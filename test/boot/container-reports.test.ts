@@ -6,7 +6,7 @@ import { until } from "../support/until.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import { ContainerHosts } from "./container-hosts.ts";
 
-/** A host that nobody of ours provisions and that has no agent: what its own cloud-init says of its boot reaches the hub. */
+/** A host that Muster does not provision and that has no agent: cloud-init itself reports its boot to the hub. */
 let world: BootWorld;
 beforeAll(async () => {
   world = await startBootWorld({ boxes: 1, lane: ContainerHosts.start });
@@ -21,7 +21,7 @@ it("phone_home and the reporting webhook of cloud-init become conditions of the 
     region_code: "demo-1",
   });
   const token = await world.api.call(ReportTokenIssued, "POST", `/api/v1/admin/nodes/${made.node_id}/report-token`);
-  // The command carries the hub's CA, for the host that it is run on.
+  // The bootstrap command contains the hub's CA for the host.
   const ca = Buffer.from(/<<<([A-Za-z0-9+/=]+)/.exec(made.bootstrap_command)?.[1] ?? "", "base64").toString("utf8");
   expect(ca).toContain("BEGIN CERTIFICATE");
   const cloudConfig = {
@@ -52,6 +52,6 @@ it("phone_home and the reporting webhook of cloud-init become conditions of the 
     "cloud_init.done": "True by cloud-init",
     "os.booted": "True by cloud-init",
   });
-  // Nothing else was said, and the token is not the node's own.
+  // No other report arrived, and the token is not the node's enrollment token.
   expect((await world.api.node(made.node_id)).status).toBe("bootstrap_issued");
 });

@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 
-/** The site's own files, which hosts fetch at first boot. */
+/** A web server with the site's own files, which hosts fetch at first boot. */
 export interface FileServer {
-  /** The paths that were asked for, as they came. */
+  /** The requested paths, in order. */
   readonly asked: string[];
-  /** Answers the reference by which a profile names the file. */
+  /** Serves a text. Returns the reference by which a profile names the file. */
   serve(name: string, text: string): string;
   stop(): Promise<void>;
 }
 
-/** `reach`: the address by which hosts come to `listen`. */
+/** Starts the server. `reach` is the address by which hosts reach the address `listen`. */
 export async function startFileServer(listen: string, reach: string): Promise<FileServer> {
   const served = new Map<string, string>();
   const asked: string[] = [];

@@ -6,16 +6,16 @@ import { execa } from "execa";
 import { until } from "../support/until.ts";
 import type { BootImage } from "./image/boot-image.ts";
 
-/** The name of the image in the daemon. */
+/** The name of the image in the LXD daemon. */
 export const BASE = "base";
 
-/** An LXD daemon of the suite's own, with one bridge that leads nowhere but to this machine. */
+/** The suite's own LXD daemon, with one bridge that is connected to this machine only. */
 export class Lxd {
   readonly #folder: string;
   /** This machine's address on the bridge. */
   readonly gateway: string;
   readonly network: string;
-  /** For whoever asks for an address; the others are free to be given. */
+  /** The range for DHCP. All other addresses of the network can be assigned by the region. */
   readonly dhcp: { readonly first: string; readonly last: string };
   readonly bridge: string;
 
@@ -48,7 +48,7 @@ export class Lxd {
     await lxd.lxc("image", "import", image.metadata, image.rootfs, "--alias", BASE);
     const settings = [`ipv4.address=${lxd.gateway}/24`, "ipv4.nat=false", "ipv4.dhcp=true", "ipv6.address=none"];
     settings.push(`ipv4.dhcp.ranges=${lxd.dhcp.first}-${lxd.dhcp.last}`);
-    // Names of the world outside are refused at once, as there is none.
+    // There is no outside network, so the DNS server refuses outside names at once.
     await lxd.lxc("network", "create", bridge, ...settings, "raw.dnsmasq=no-resolv");
     return lxd;
   }
@@ -57,14 +57,14 @@ export class Lxd {
     return { LXD_DIR: this.#folder, LXD_CONF: join(this.#folder, "client") };
   }
 
-  /** Runs `lxc`, and answers what it printed; throws with what it complained of. */
+  /** Runs `lxc`. Returns its output. Throws with its error text. */
   async lxc(...words: string[]): Promise<string> {
     return (await execa("lxc", words, { env: this.#env(), timeout: 120_000, stdin: "ignore" })).stdout;
   }
 
   /**
-   * Runs a command in a container; its status is the caller's to judge, and is 1 where the container does not run. By its namespaces and not by
-   * `lxc exec`, which loses what a short command prints now and then when the machine is busy.
+   * Runs a command in a container and returns its status. The status is 1 when the container does not run. The command enters the
+   * container's namespaces directly, because on a busy machine `lxc exec` sometimes loses the output of a short command.
    */
   async run(container: string, command: readonly string[], input = "") {
     const state = JSON.parse(await this.lxc("query", `/1.0/instances/${container}/state`)) as { pid: number };
@@ -93,7 +93,7 @@ export class Lxd {
   }
 }
 
-/** The first three numbers of a network that this machine has no address in. Runs that begin together look in different places first. */
+/** The first three numbers of a network in which this machine has no address. Concurrent runs start their search at different networks. */
 async function freeNetwork(): Promise<string> {
   const taken = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map((one) => one.address));
   for (let tried = 0; tried < 254; tried += 1) {

@@ -6,7 +6,7 @@ import { until } from "../support/until.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import { ContainerHosts } from "./container-hosts.ts";
 
-/** A clean Debian that nobody provisioned, and the one command. */
+/** A clean Debian without a provisioner, and the manual bootstrap command. */
 let world: BootWorld;
 beforeAll(async () => {
   world = await startBootWorld({ boxes: 1, lane: ContainerHosts.start });
@@ -21,17 +21,17 @@ const create = (hostname: string) =>
     region_code: "demo-1",
   });
 
-it("one command brings a host into service, and explains itself where it cannot", async () => {
+it("the manual command brings a host into service, and explains each failure", async () => {
   const host = await world.hosts.bare("by-hand");
   const made = await create("by-hand");
-  // Not as root.
+  // The command refuses to run without root.
   const asNobody = await host.run("runuser", "-u", "nobody", "--", "bash", "-c", made.bootstrap_command);
   expect(asNobody.exitCode).not.toBe(0);
-  // The address of the hub does not answer.
+  // The command fails when the hub's address does not answer.
   const unreachable = made.bootstrap_command.replace(`:${world.agentPort}/`, ":9/");
   const cut = await host.run("bash", "-c", unreachable);
   expect([cut.exitCode === 0, cut.stderr]).toEqual([false, expect.stringContaining("Failed to connect")]);
-  // Somebody else answers there: the CA in the command is not theirs.
+  // The command refuses a server whose certificate is not from the CA in the command.
   const other = made.bootstrap_command.replace(/<<<[A-Za-z0-9+/=]+/, "<<<bm8K");
   expect((await host.run("bash", "-c", other)).exitCode).not.toBe(0);
   expect((await host.run("dpkg", "-s", "muster-agent")).exitCode).not.toBe(0);
@@ -45,11 +45,11 @@ it("one command brings a host into service, and explains itself where it cannot"
   const node = await world.api.node(made.node_id);
   expect(node).toMatchObject({ onboarding_mode: "manual", site_id: null, unschedulable_reasons: [] });
 
-  // The command again: the token is used up, and it says so.
+  // A second run of the command reports that the token is used.
   const again = await host.run("bash", "-c", made.bootstrap_command);
   expect(again.exitCode).not.toBe(0);
   expect(again.stderr).toContain("token_used");
-  // Another node's command on the same host.
+  // The command of another node on the same host is refused.
   const second = await create("by-hand-2");
   const taken = await host.run("bash", "-c", second.bootstrap_command);
   expect(taken.exitCode).not.toBe(0);
@@ -57,7 +57,7 @@ it("one command brings a host into service, and explains itself where it cannot"
   expect((await world.api.node(made.node_id)).status).toBe("active");
 });
 
-it("the package's upgrade keeps the identity, and its purge leaves what the documents name", async () => {
+it("an upgrade of the package keeps the identity, and a purge leaves only what the documents name", async () => {
   const host = world.hosts.of("by-hand");
   const identity = await host.read("/var/lib/muster/agent/identity.json");
   const nodeId = (JSON.parse(identity ?? "{}") as { node_id: string }).node_id;

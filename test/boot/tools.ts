@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** What a boot runs on this machine, and which of Debian's packages has it. LXD runs the last three itself, and its package only recommends them. */
+/** The programs that a boot runs on this machine, with their Debian packages. LXD runs the last three, which its package only recommends. */
 export const TOOLS: Readonly<Record<string, string>> = {
   mmdebstrap: "mmdebstrap",
   zstd: "zstd",
@@ -13,7 +13,7 @@ export const TOOLS: Readonly<Record<string, string>> = {
   dnsmasq: "dnsmasq-base",
 };
 
-/** Throws with what to install, before minutes go into what could not end well. */
+/** Throws with the missing packages, before the suite spends minutes on a boot that would fail. */
 export function requireTools(path = process.env["PATH"] ?? ""): void {
   const folders = path.split(delimiter).filter((folder) => folder !== "");
   const missing = Object.keys(TOOLS).filter((tool) => !folders.some((folder) => existsSync(join(folder, tool))));

@@ -6,7 +6,7 @@ import type { VmHost } from "./vm-host.ts";
 
 const MIB = 2 ** 20;
 const DISK_MIB = 1024;
-/** What the disks' owner has on them. */
+/** The content of the disks' files. */
 export const LEDGER = "what nobody may erase";
 const UUID = (last: number): string => `6d757374-6572-4000-8000-0000000000${last}`;
 const [MOUNTED, SWAP, PRIVATE, SIGNED] = [UUID(11), UUID(12), UUID(13), UUID(14)];
@@ -15,8 +15,8 @@ const FIRST = { start: 1, size: 400 };
 const SECOND = { start: 401, size: 400 };
 
 /**
- * Disks as others leave them. In use: `mounted` and `swap` by fstab, `private` by a process whose mount nobody else sees (of its second partition
- * nothing is in use). Not in use: `signed`, `table`, `luks`. And `blank`.
+ * Disks with foreign data. In use: `mounted` and `swap` by fstab, and `private` by a process in its own mount namespace.
+ * The second partition of `private` is unused. Not in use: `signed`, `table`, `luks`. Empty: `blank`.
  */
 export async function layDisks(host: VmHost): Promise<void> {
   const serials = ["mounted", "swap", "private", "signed", "table", "luks", "blank"];
@@ -41,7 +41,7 @@ export async function layDisks(host: VmHost): Promise<void> {
   await ext4("private", UUID(15), SECOND);
   await ext4("signed", SIGNED);
   await table("table", []);
-  // As much of a header as tells what it is.
+  // Enough of a LUKS header for `blkid` to recognise it.
   await execa("dd", [`of=${host.diskFile("luks")}`, "conv=notrunc", "status=none"], {
     input: Buffer.from("LUKS\xba\xbe\0\x01", "latin1"),
   });
@@ -49,7 +49,7 @@ export async function layDisks(host: VmHost): Promise<void> {
 }
 
 export const MOUNTS = `UUID=${MOUNTED} /data ext4 defaults,nofail 0 0\nUUID=${SWAP} none swap sw,nofail 0 0\n`;
-/** Before the parts run, as a service of the site would have it. */
+/** A service that mounts the disk `private` before the parts run, as a service of the site would. */
 export const PRIVATE_MOUNT: readonly HostFile[] = [
   {
     path: "etc/systemd/system/private-data.service",
@@ -71,7 +71,7 @@ ExecStart=/bin/sh -c 'mount UUID=${PRIVATE} /mnt && systemd-notify --ready && ex
   },
 ];
 
-/** In MiB, what of a disk in use nobody writes to; of a mounted file system the kernel itself writes any part. */
+/** The ranges, in MiB, of a disk in use that no program writes. The kernel may write any part of a mounted file system. */
 const QUIET: Readonly<Record<string, readonly { start: number; size: number }[]>> = {
   private: [
     { start: 0, size: FIRST.start },
@@ -79,7 +79,7 @@ const QUIET: Readonly<Record<string, readonly { start: number; size: number }[]>
   ],
 };
 
-/** Of all that nobody but a formatter would write to. */
+/** The hash of the ranges that only a formatter would write. */
 export async function hashOf(host: VmHost, serial: string): Promise<string> {
   const ranges = QUIET[serial] ?? [{ start: 0, size: DISK_MIB }];
   const reads = ranges.map(({ start, size }) => `dd if="$1" bs=1M skip=${start} count=${size} status=none`);

@@ -7,16 +7,16 @@ import { type FileServer, startFileServer } from "./file-server.ts";
 import { GUEST_GATEWAY, ROOT_MOUNT, type VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
-/** What the API admits and a shell, YAML or a unit might act on. Whatever of it were executed would leave this file. */
+/** The inputs below contain text that a shell, YAML or a unit could execute. Executed text would create this file. */
 const PWNED = "/run/pwned";
-/** A hexadecimal number for YAML, and as long as a label may be. */
+/** YAML could read this as a hexadecimal number. It has the maximum length of a label. */
 const HOSTNAME = `0x${"f".repeat(61)}`;
 const DEPLOY_USER = `_-0${"-_".repeat(14)}-`;
 const PASSWORD = ` '"$(touch ${PWNED})\`touch ${PWNED}\`$HOME\\ : # & ! | ; < > * ? [ ] { } % ~ ä€😀 - `;
 const BUNDLE = `it's;$(touch$\{IFS}${PWNED})\`touch$\{IFS}${PWNED}\`|&"<>*[]{}!~^,:%5c\\?x=$HOME&y='"\\`;
 
-/** What a container cannot show: a kernel of its own, disks that are discovered, the power going, a clock that is wrong. */
-/** Patience, for machines without virtualisation that have other work to do. */
+/** What a container cannot test: an own kernel, discovered disks, a power cut and a wrong clock. */
+/** A long time-out, for busy machines without hardware virtualisation. */
 const BOOT_MS = 3_600_000;
 let files: FileServer;
 let world: BootWorld<VmHosts>;
@@ -87,7 +87,7 @@ describe("a machine with disks of its own", () => {
     figures.push(`of that, fetching, installing and starting the agent: ${part.toFixed(0)} s`);
   });
 
-  it("has a share of each free disk, mounted by UUID, and the root's disk as it was", async () => {
+  it("mounts each free disk as a share by UUID, and leaves the root's disk as it was", async () => {
     const devices = await host.devices();
     expect(await host.shell("findmnt -no SOURCE /")).toBe(`${devices.get("root")}p2`);
     expect(await host.shell(`blkid -p -o value -s LABEL ${devices.get("root")}p1`)).toBe("boot");
@@ -102,11 +102,11 @@ describe("a machine with disks of its own", () => {
     expect(await host.shell("systemctl --failed --no-legend")).toBe("");
   });
 
-  it("bears the name, user and password that it was given, to the letter, and ran nothing of them", async () => {
+  it("has exactly the name, user and password that it was given, and executed nothing in them", async () => {
     const given = (text: string) => `"$(printf %s ${Buffer.from(text).toString("base64")} | base64 -d)"`;
     expect(await host.shell("hostname")).toBe(HOSTNAME);
     expect((await node()).hostname).toBe(HOSTNAME);
-    // As a person does it: through PAM, for the login and for sudo.
+    // Logs in as a person does: through PAM, with su and sudo.
     const asked = `printf '%s\\n' ${given(PASSWORD)}`;
     const user = given(DEPLOY_USER);
     expect(await host.shell(`${asked} | runuser -u nobody -- su -c 'id -un' -- ${user} 2>/dev/null`)).toBe(DEPLOY_USER);
@@ -123,7 +123,7 @@ describe("a machine with disks of its own", () => {
     expect(await host.shell(`ls ${PWNED} 2>&1 || true`)).toContain("No such file");
   });
 
-  it("costs little while nothing happens", async () => {
+  it("uses little memory and processor time when idle", async () => {
     const measure = async (pid: string) => {
       const ticks = async () => Number(await host.shell(`awk '{print $14 + $15}' /proc/${pid}/stat`));
       const before = await ticks();
@@ -133,7 +133,7 @@ describe("a machine with disks of its own", () => {
       const [rss, anonymous] = kib.split("\n").map((one) => (Number(one) / 1024).toFixed(1));
       return `${rss} MiB resident, ${anonymous} MiB of it its own, ${cpuMs} ms of processor time in 60 s`;
     };
-    // The agent's own runtime and WebSocket package, with a server in another process of the same machine.
+    // For comparison: the agent's runtime and its WebSocket package alone, with a server in another process.
     const bare = (unit: string, program: string) =>
       host.shell(
         `systemd-run --quiet --unit=${unit} --working-directory=/usr/lib/muster/agent /usr/lib/muster/agent/runtime/node -e '${program}' && sleep 5`,
@@ -149,8 +149,8 @@ describe("a machine with disks of its own", () => {
   });
 });
 
-describe("when the power goes", () => {
-  it("comes back by itself, with its shares, as the same node", async () => {
+describe("after a power cut", () => {
+  it("returns by itself with its shares, as the same node", async () => {
     const enrolled = async () => (await node()).events.filter((event) => event.type === "enrolled").length;
     const before = await enrolled();
     const bootId = await host.shell("cat /proc/sys/kernel/random/boot_id");
@@ -165,8 +165,8 @@ describe("when the power goes", () => {
   });
 });
 
-describe("when the clock is an hour ahead", () => {
-  it("says so, and is well once the clock is set", async () => {
+describe("while the clock is an hour ahead", () => {
+  it("reports the wrong clock, and becomes healthy once the clock is set", async () => {
     await host.powerCut();
     const off = new Date();
     host.start({ clockOffSeconds: 3600 });

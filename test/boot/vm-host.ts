@@ -7,31 +7,31 @@ import type { HostFile } from "./container-host.ts";
 import type { BootImage } from "./image/boot-image.ts";
 import { shellIn } from "./vm-shell.ts";
 
-/** Where a guest of QEMU's user network finds this machine's loopback. */
+/** The address by which a guest in QEMU's user network reaches this machine's loopback. */
 export const GUEST_GATEWAY = "10.0.2.2";
-/** The smallest disk that the discovery takes for one. */
+/** The smallest disk that the disk discovery accepts. */
 const DATA_DISK_BYTES = 2 ** 30;
 const MIB = 2 ** 20;
-/** The system's disk is partitioned as an installer leaves it: something to boot from, and the root behind it. */
+/** The system's disk has the partitions that an installer makes: a boot partition, then the root. */
 const BOOT_PARTITION = { start: MIB, size: 31 * MIB };
 const ROOT_START = 32 * MIB;
 const ROOT_PARTUUID = "6d757374-6572-4000-8000-000000000002";
-/** Device names may change from boot to boot. */
+/** Names the root by its partition UUID, because device names may change from boot to boot. */
 export const ROOT_MOUNT = `PARTUUID=${ROOT_PARTUUID} / ext4 defaults,noatime 0 0\n`;
 
-/** Is there hardware virtualisation that a stock kernel can use? Some machines open /dev/kvm and then hang the guest. */
+/** The accelerator for QEMU. Some machines have /dev/kvm, but a guest with a stock kernel hangs on them. */
 function accelerator(): "kvm" | "tcg" {
   const cpu = readFileSync("/proc/cpuinfo", "utf8");
   return /\b(vmx|svm)\b/.test(cpu) && existsSync("/dev/kvm") && !existsSync("/sys/module/kvm_pvm") ? "kvm" : "tcg";
 }
 
-/** A virtual machine with a kernel, disks and a clock of its own: a host as far as there can be one without hardware. */
+/** A host as a virtual machine with its own kernel, disks and clock. */
 export class VmHost {
   readonly #folder: string;
   readonly #image: BootImage;
   readonly name: string;
   readonly mac: string;
-  /** Serial numbers of the disks beside the system's own; what is on them outlives a new system. */
+  /** Serial numbers of the data disks. Their content survives a new system. */
   dataDisks: readonly string[] = ["data1", "data2"];
   #process: ChildProcess | null = null;
   /** When the machine was last switched on. */
@@ -49,7 +49,7 @@ export class VmHost {
   #file = (what: string): string => join(this.#folder, what);
   diskFile = (serial: string): string => this.#file(`disk-${serial}.raw`);
 
-  /** A new operating system on the first disk; the data disks stay as they are, or are blank. Files are written into the root without mounting it. */
+  /** Installs a new system on the first disk and creates missing data disks. Files are written into the root without mounting it. */
   async install(files: readonly HostFile[]): Promise<void> {
     const root = await this.#partitionedRoot();
     const commands: string[] = [];
@@ -89,7 +89,7 @@ export class VmHost {
     return root;
   }
 
-  /** The same machine with a copy of its system's disk as it is now, and no other disk: what comes back where somebody has kept the old one. */
+  /** A machine with a copy of the system's present disk and no data disk, to start an old system again later. */
   async keepSystem(): Promise<VmHost> {
     const kept = new VmHost(this.#file("kept"), this.#image, this.name, this.mac);
     kept.dataDisks = [];
@@ -97,7 +97,7 @@ export class VmHost {
     return kept;
   }
 
-  /** `clockOffSeconds`: what the machine's clock is ahead. */
+  /** Switches the machine on. Its clock is `clockOffSeconds` ahead. */
   start({ clockOffSeconds = 0 }: { clockOffSeconds?: number } = {}): void {
     const log = openSync(this.#file("qemu.log"), "a");
     const base = new Date(Date.now() + clockOffSeconds * 1000).toISOString().slice(0, 19);
@@ -110,7 +110,7 @@ export class VmHost {
       ["-cpu", accelerator() === "kvm" ? "host" : "Nehalem", "-m", "1024", "-smp", "2"],
       ["-nographic", "-nodefaults", "-no-user-config", "-no-reboot"],
       ["-serial", `file:${this.#file("console.log")}`],
-      // A root shell, for the suite alone: no network service of the guest is needed to look into it.
+      // A root shell for the suite. It needs no network service in the guest.
       ["-chardev", `socket,id=shell,path=${this.#file("shell.sock")},server=on,wait=off`, "-serial", "chardev:shell"],
       ["-kernel", this.#image.kernel, "-append"],
       [`root=PARTUUID=${ROOT_PARTUUID} rw console=ttyS0 quiet mitigations=off systemd.show_status=0`],
@@ -130,21 +130,21 @@ export class VmHost {
     return this.#process !== null && this.#process.exitCode === null && this.#process.signalCode === null;
   }
 
-  /** As when the power goes: nothing is told, and what was not written to disk is lost. */
+  /** Ends the machine at once, as a power cut does. Data that was not written to disk is lost. */
   async powerCut(): Promise<void> {
     this.#process?.kill("SIGKILL");
     await this.#ended;
   }
 
-  /** What a shell line prints; throws when it fails or the guest does not answer in time. */
+  /** The output of a shell command. Throws when the command fails or the guest does not answer in time. */
   shell = (line: string, timeoutMs?: number): Promise<string> => shellIn(this.#file("shell.sock"), line, timeoutMs);
-  /** Devices by their disks' serial numbers. */
+  /** Device paths by the disks' serial numbers. */
   async devices(): Promise<ReadonlyMap<string, string>> {
     const lines = (await this.shell("lsblk -dnro SERIAL,NAME")).split("\n").map((line) => line.split(" "));
     return new Map(lines.map(([serial = "", name = ""]) => [serial, `/dev/${name}`]));
   }
 
-  /** Waits, from the power button on, for a shell to answer: a line that comes before the shell is lost. */
+  /** Waits until the guest's shell answers. A command sent before the shell runs is lost, so the question is repeated. */
   answers = (): Promise<true> =>
     until(`a shell on ${this.name}`, async () => (await this.shell("echo up", 5_000)) === "up" || undefined, {
       timeoutMs: 300_000,

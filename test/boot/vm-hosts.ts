@@ -10,10 +10,10 @@ import type { Lane } from "./lane.ts";
 import { GUEST_GATEWAY, VmHost } from "./vm-host.ts";
 import { SHELL_UNIT, SHELL_WANTED } from "./vm-shell.ts";
 
-/** Changes a machine before its new system is installed; answers files for that system. */
+/** Changes a machine before its new system is installed. Returns files for that system. */
 export type PrepareVm = (host: VmHost) => Promise<HostFile[]>;
 
-/** Boots the machines that a simulated region deploys, as virtual machines, and obeys its power calls. */
+/** Boots the machines that a simulated region deploys, as virtual machines, and carries out its power calls. */
 export class VmHosts implements Lane {
   readonly listen = "127.0.0.1";
   readonly reach = GUEST_GATEWAY;
@@ -68,11 +68,11 @@ export class VmHosts implements Lane {
     return known;
   }
 
-  /** A host's name may be too long for the path of a socket. */
+  /** The folder's name is a number, because a hostname may be too long for the path of a socket. */
   #make = (hostname: string, mac: string): VmHost =>
     new VmHost(join(this.#folder, String(this.#hosts.size + 1)), this.#image, hostname, mac);
 
-  /** Cuts the machine's power and keeps its system as it is then. */
+  /** Cuts the machine's power and returns a copy of its system. */
   async keepSystem(host: VmHost): Promise<VmHost> {
     await host.powerCut();
     const kept = await host.keepSystem();

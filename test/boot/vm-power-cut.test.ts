@@ -7,8 +7,8 @@ import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import type { VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
-/** The power goes in the midst of the first boot, twice, on a real file system: what was not synced is lost. */
-/** Patience, for machines without virtualisation that have other work to do. */
+/** Two power cuts during the first boot, on a real file system. Data that was not synced is lost. */
+/** A long time-out, for busy machines without hardware virtualisation. */
 const BOOT_MS = 3_600_000;
 let world: BootWorld<VmHosts>;
 let host: VmHost;
@@ -40,7 +40,7 @@ async function sha256Of(file: string): Promise<string> {
   await pipeline(createReadStream(file), hash);
   return hash.digest("hex");
 }
-/** Waits in the guest, so that the moment is not missed, and cuts the power. */
+/** Waits inside the guest for the condition, so that it is not missed, and then cuts the power. */
 async function cutPowerOnce(condition: string): Promise<void> {
   await host.answers();
   await host.shell(`until ${condition}; do sleep 0.05; done`, BOOT_MS);
@@ -49,8 +49,8 @@ async function cutPowerOnce(condition: string): Promise<void> {
 }
 const STATUS = "/var/lib/muster/bootstrap/20-agent-bootstrap.status";
 
-describe("a first boot whose power goes", () => {
-  it("while the agent's package is half installed, and again when the agent's part has just succeeded, ends by itself", {
+describe("a first boot with power cuts", () => {
+  it("completes after a cut while the agent's package is half installed and a cut after the agent's part succeeded", {
     timeout: BOOT_MS,
   }, async () => {
     await cutPowerOnce("[ -x /usr/bin/muster-agent ]");
@@ -64,7 +64,7 @@ describe("a first boot whose power goes", () => {
     });
   });
 
-  it("leaves nothing half done", async () => {
+  it("leaves nothing half installed", async () => {
     expect(await host.shell("dpkg --audit")).toBe("");
     expect(await host.shell("dpkg -s muster-agent")).toContain("Status: install ok installed");
     expect(await host.shell("dpkg --verify muster-agent | grep -v ' /usr/share/doc' || true")).toBe("");
@@ -74,7 +74,7 @@ describe("a first boot whose power goes", () => {
     expect(statuses.map((line) => (JSON.parse(line) as { exit_code: number }).exit_code)).toEqual([0, 0, 0]);
   });
 
-  it("wrote nothing to the data disks, since the profile does not say so", async () => {
+  it("wrote nothing to the data disks, because the profile does not use them", async () => {
     for (const [serial, before] of blank) expect(await sha256Of(host.diskFile(serial)), serial).toBe(before);
     expect(await host.shell("findmnt -rno TARGET | grep ^/share || true")).toBe("");
   });

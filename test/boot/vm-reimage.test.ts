@@ -7,12 +7,12 @@ import { ROOT_MOUNT, type VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
 /**
- * One machine whose disks hold what is not ours to erase, installed twice: first by a profile that does not allow it, then by one that
- * does. In the end its first system comes back.
+ * One machine with foreign data on its disks, installed twice: first with a profile that forbids erasing the data, then with one that
+ * allows it. At the end its first system starts again.
  */
 const BOOT_MS = 3_600_000;
 const SIGNED = ["signed", "table", "luks"];
-/** Whose bytes show whether anything was written to them. */
+/** Disks whose bytes show whether anything was written to them. */
 const QUIET_DISKS = [...SIGNED, "private"];
 let world: BootWorld<VmHosts>;
 let host: VmHost;
@@ -60,8 +60,8 @@ async function expectLive(): Promise<void> {
 const shares = async () =>
   (await host.shell("findmnt -rno SOURCE,TARGET -t ext4 | grep ' /share' | sort -k 2")).split("\n");
 
-describe("the first system, by a profile that does not allow to erase", () => {
-  it("makes a share of the blank disk alone, and names those with something on them", async () => {
+describe("the first system, with a profile that forbids erasing", () => {
+  it("uses only the blank disk as a share, and names the disks with data", async () => {
     expect(first, `${first.error_message}\n${host.console().slice(-4000)}`).toMatchObject({
       status: "failed_manual_intervention",
       failure_class: "post_deploy_connectivity_failure",
@@ -85,7 +85,7 @@ describe("the first system, by a profile that does not allow to erase", () => {
   });
 });
 
-describe("the second system, by a profile that allows it", () => {
+describe("the second system, with a profile that allows erasing", () => {
   beforeAll(async () => {
     machineIds.push(await host.shell("echo first >/root/from; sync; cat /etc/machine-id"));
     old = await world.hosts.keepSystem(host);
@@ -95,7 +95,7 @@ describe("the second system, by a profile that allows it", () => {
     await world.verb(id, "restart-clean");
   }, BOOT_MS);
 
-  it("is another system of the same node", { timeout: BOOT_MS }, async () => {
+  it("is a new system of the same node", { timeout: BOOT_MS }, async () => {
     const end = await world.ended(id, BOOT_MS);
     expect(end.status, `${end.error_message}\n${host.console().slice(-4000)}`).toBe("completed");
     expect(end.node_id).toBe(nodeId);
@@ -106,7 +106,7 @@ describe("the second system, by a profile that allows it", () => {
     expect(await host.shell("ls /root/from 2>&1 || true")).toContain("No such file");
   });
 
-  it("has shares of the signed disks, and has written to none that is in use", async () => {
+  it("uses the signed disks as shares, and wrote to no disk in use", async () => {
     const devices = await host.devices();
     const made = await shares();
     expect(made.map((line) => line.split(" ")[1])).toEqual(["/share1", "/share2", "/share3", "/share4"]);
@@ -123,8 +123,8 @@ describe("the second system, by a profile that allows it", () => {
   });
 });
 
-describe("the first system, when it comes back", () => {
-  it("is refused with its certificate, and disturbs nothing", { timeout: BOOT_MS }, async () => {
+describe("the first system, started again", () => {
+  it("is refused because of its certificate, and changes nothing", { timeout: BOOT_MS }, async () => {
     const before = await world.api.node(nodeId);
     old.start();
     await old.answers();

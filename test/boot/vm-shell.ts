@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { until } from "../support/until.ts";
 import type { HostFile } from "./container-host.ts";
 
-/** What the image needs for the suite's shell on the second serial port. It is written into the guest's disk, so the image is the same for all. */
+/** The unit of the suite's shell on the second serial port. It is written into each guest's disk, so that the image needs no change. */
 export const SHELL_UNIT: HostFile = {
   path: "etc/systemd/system/boot-suite-shell.service",
   mode: 0o644,
@@ -27,7 +27,7 @@ export const SHELL_WANTED: HostFile = {
   content: "[Unit]\nWants=boot-suite-shell.service\n",
 };
 
-/** Runs a line in the guest's root shell, and answers what it printed. Throws with its status when it fails, or when the guest does not answer. */
+/** Runs a command in the guest's root shell and returns its output. Throws when the command fails or the guest does not answer. */
 export async function shellIn(socketPath: string, line: string, timeoutMs = 60_000): Promise<string> {
   const marker = randomUUID();
   const socket = connect(socketPath);

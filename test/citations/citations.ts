@@ -1,7 +1,7 @@
-/** What a text cites, and the heading that each citation must lead to. Functions of values: the texts are read in `repository.ts`. */
+/** The citations in a text, and the headings that they must lead to. Pure functions: `repository.ts` reads the texts. */
 
 export interface Text {
-  /** From the root of the repository, with slashes. */
+  /** Relative to the root of the repository, with slashes. */
   readonly path: string;
   readonly text: string;
 }
@@ -12,7 +12,7 @@ export interface Offence {
   readonly what: string;
 }
 
-/** A form of citation by number, and the pages whose numbered headings it means. */
+/** A form of citation by number, with the pages that contain its numbered headings. */
 interface Form {
   readonly name: string;
   readonly words: string;
@@ -32,13 +32,13 @@ export const FORMS: readonly Form[] = [
   { name: "maas", words: "maas", pages: /^docs[/]maas[.]md$/ },
 ];
 
-/** Forms that cited documents outside of the repository. */
+/** Forms that cited documents outside the repository. They are no longer allowed. */
 const RETIRED: Readonly<Record<string, string>> = {
   contract: "cite `maas N.N` of docs/maas.md",
   "maas-observed": "cite `maas 12` of docs/maas.md",
 };
 
-/** A blank, or the end of a line and what begins the next one of a comment. */
+/** A blank, or a line end with the marks that begin the next line of a comment. */
 const GAP = String.raw`(?: |[ \t]*\r?\n[ \t]*(?:[*]|//|#|--|>)?[ \t]*)`;
 const NUMBER = String.raw`\d+(?:[.]\d+)*`;
 const ID = String.raw`[A-Z]\d+`;
@@ -51,7 +51,7 @@ const listed = (word: string, item: string): RegExp =>
 
 const lineOf = (text: string, index: number): number => text.slice(0, index).split("\n").length;
 
-/** Lines outside of fenced code, the others empty, so that line numbers stay. */
+/** The text with every line of fenced code emptied. The number of lines stays the same. */
 function prose(text: string): string {
   let fence = "";
   return text
@@ -73,7 +73,7 @@ const headingsOf = (page: Text): readonly string[] =>
 const numbersOf = (pages: readonly Text[]): ReadonlySet<string> =>
   new Set(pages.flatMap(headingsOf).flatMap((heading) => /^(\d+(?:[.]\d+)*)[.]?(?= |$)/.exec(heading)?.[1] ?? []));
 
-/** The anchor that GitHub gives a heading; a second one of the same words gets `-1`, and so on. */
+/** The anchors that GitHub gives to headings. A second heading of the same words gets `-1`, and so on. */
 function anchorsOf(page: Text): ReadonlySet<string> {
   const seen = new Map<string, number>();
   return new Set(
@@ -102,7 +102,7 @@ function citedIn(source: Text, word: string, item: string): { readonly cited: st
   );
 }
 
-/** Citations by number whose heading is missing, and those of documents that are not here. */
+/** Citations whose numbered heading is missing, and citations of retired forms. */
 export function citationOffences(texts: readonly Text[]): Offence[] {
   const decisions = decisionsOf(texts);
   const forms = FORMS.map((form) => ({
@@ -128,17 +128,17 @@ export function citationOffences(texts: readonly Text[]): Offence[] {
   ]);
 }
 
-/** `to` as seen from the folder of the file `from`. */
+/** Resolves the path `to`, seen from the folder of the file `from`. */
 function resolved(from: string, to: string): string {
   const url = new URL(to, `file:///${from}`);
   return decodeURIComponent(url.pathname).replace(/^[/]/, "").replace(/[/]$/, "");
 }
 
-/** Pages and sources by their path or a pattern; in quotes it may be anything. What a build makes of a source ends in `.js`. */
+/** Matches paths and path patterns of pages and sources. A path in quotes may be anything. Built files end in `.js`, so they do not match. */
 const NAMED =
   /(?<![\w./"'{-])((?:docs|agent|hub|shared|cloud-init|packaging|test)[/][\w/.*-]+[.](?:md|json|ts|mjs|sh|service))(?![\w*])(?:#([\w-]+))?/g;
 
-/** Links of pages to files and headings, and the files that comments and docs name by their path. */
+/** Links of pages to missing files or headings, and missing files that comments and docs name. */
 export function linkOffences(texts: readonly Text[], exists: (path: string) => boolean): Offence[] {
   const anchors = new Map(
     texts.filter(({ path }) => path.endsWith(".md")).map((page) => [page.path, anchorsOf(page)] as const),
@@ -163,7 +163,7 @@ export function linkOffences(texts: readonly Text[], exists: (path: string) => b
 
 const PARTS = ["**Context.**", "**Decision.**", "**Cost.**"];
 
-/** Each decision is a dated page of the same parts, named by its heading, and in the list. */
+/** Each decision must be a dated page with the required parts, named by its heading and contained in the list. */
 export function decisionOffences(texts: readonly Text[]): Offence[] {
   const list = texts.find(({ path }) => path === "docs/decisions/README.md");
   return texts.flatMap(({ path, text }) => {

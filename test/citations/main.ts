@@ -1,4 +1,4 @@
-/** `npm run check:citations`: says each citation and link that leads nowhere, and fails if there is one. */
+/** `npm run check:citations`: prints each citation and link that leads nowhere, and fails when there is one. */
 import { repositoryOffences, repositoryTexts } from "./repository.ts";
 
 const texts = repositoryTexts();

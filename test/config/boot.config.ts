@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** `npm run test:boot`: real boots, one file after the other, since each takes the machine's cores. */
+/** `npm run test:boot`: real boots. The files run in sequence, because each uses all cores of the machine. */
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,

@@ -1,15 +1,15 @@
 /**
- * Who may import whom. Each rule says why. `npm run check:boundaries` applies them, and test/architecture.test.ts proves
- * with planted offences that they bite.
+ * The allowed imports between folders. Each rule states its reason. `npm run check:boundaries` applies the rules.
+ * test/architecture.test.ts checks with planted violations that each rule finds them.
  *
- * Tests (`*.test.ts`, their `*.fixture.ts`, and all of test/) may import anything; `production` below is the rest.
+ * Tests (`*.test.ts`, their `*.fixture.ts`, and everything in test/) may import anything. `production` below is all other code.
  */
 const TESTS = "(^test/|[.](test|fixture)[.]ts$)";
 
-/** Node's own modules are named without "node:" here; this entry in a list stands for all of them. */
+/** This tool lists Node's own modules without "node:". This entry in a list stands for all of them. */
 const NODE = Symbol("node");
 
-/** A folder of production code that may import only what `allowed` names. */
+/** A rule for a folder of production code that may import only what `allowed` names. */
 function only(name, from, allowed, comment) {
   const paths = allowed.filter((entry) => entry !== NODE);
   return {
@@ -27,7 +27,7 @@ function never(name, from, to, comment, { except = [] } = {}) {
 
 const HUB_ANYWHERE = "^hub/(log[.]ts$|outbound/|timing/)";
 const NPM = "node_modules/";
-/** Workflow code that still asks the database itself. The list only becomes shorter. */
+/** Workflow files that still contain queries of their own. No file may be added to this list. */
 const ASK_THEMSELVES = [
   "^hub/workflows/decommission/start-decommission[.]ts$",
   "^hub/workflows/onboarding/(start-onboarding|batch-verbs)[.]ts$",
@@ -180,7 +180,7 @@ export default {
       "^hub/workflows/(onboarding|decommission)/stages/",
       [
         "^hub/workflows/(engine|machine)/",
-        "^hub/workflows/$1/", // What the stages of one workflow share; the list of them there would be a cycle.
+        "^hub/workflows/$1/", // What the stages of one workflow share. Their list imports them, so it must not be imported here.
         "^hub/workflows/(?!registry)[^/]+[.]ts$",
         "^hub/maas/(port|boot-images|power-address|host-address|same-owner|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
@@ -306,7 +306,7 @@ export default {
   options: {
     doNotFollow: { path: "node_modules" },
     exclude: { path: "(^|/)[.]muster/" },
-    // Types are dependencies too: a file that names another layer's type knows that layer.
+    // An import of a type is a dependency too: the file then knows the other layer.
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
     enhancedResolveOptions: {

@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** `npm run test:page`: the operators' page in a real browser, one file after the other, since each has a hub and a browser. */
+/** `npm run test:page`: the operators' page in a real browser. The files run in sequence, because each has a hub and a browser. */
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,

@@ -1,4 +1,4 @@
-/** Decision P6: a driver is fit if connections may be cut at any moment without an uncaught error or a lost commit. */
+/** Decision P6: a database driver must survive connections that are cut at any moment, without an uncaught error or a lost commit. */
 
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -24,7 +24,7 @@ const onUncaught = (error: unknown) => uncaught.push(error);
 
 beforeAll(async () => {
   test = await createTestDatabase();
-  // No larger than the number of workers: a pool that leaks one client with each cut is soon empty.
+  // The pool has one client for each worker: a pool that loses a client at each cut is soon empty.
   database = openDatabase({ url: test.url, poolSize: WORKERS, applicationName: "cut-me", log: quietLog });
   await database.db.execute(sql`create table cut_test (worker int, number int, primary key (worker, number))`);
   admin = new Client({ connectionString: test.url });
@@ -85,12 +85,12 @@ describe("30 cuts of every connection under load", () => {
     return committed;
   }
 
-  it("lets every worker go on after each cut", { timeout: 180_000 }, async () => {
+  it("every worker continues after each cut", { timeout: 180_000 }, async () => {
     let cutting = true;
     const workers = Array.from({ length: WORKERS }, (_, worker) => runWorker(worker, () => !cutting));
     for (let cut = 0; cut < CUTS; cut += 1) {
       const before = acknowledged.size;
-      // Each cut hits a pool at work, not one that is still reconnecting.
+      // Waits for commits, so that each cut affects a working pool.
       await expect
         .poll(() => acknowledged.size - before, { timeout: 30_000, interval: 5 })
         .toBeGreaterThan(WORKERS * 2);
@@ -101,7 +101,7 @@ describe("30 cuts of every connection under load", () => {
     expect(refused.size + unknown).toBeGreaterThan(0);
   });
 
-  it("has the whole pool at work afterwards", { timeout: 120_000 }, async () => {
+  it("the whole pool works afterwards", { timeout: 120_000 }, async () => {
     const counts = await Promise.all(
       Array.from({ length: WORKERS }, async (_, worker) => {
         let left = AFTERWARDS;
@@ -113,7 +113,7 @@ describe("30 cuts of every connection under load", () => {
     expect(database.pool.idleCount).toBe(database.pool.totalCount);
   });
 
-  it("kept every acknowledged commit, stored nothing that was refused, and raised nothing uncaught", async () => {
+  it("every acknowledged commit is stored, no refused commit is stored, and no error is uncaught", async () => {
     const stored = await storedNumbers();
     expect([...acknowledged].filter((key) => !stored.has(key))).toEqual([]);
     expect([...refused].filter((key) => stored.has(key))).toEqual([]);

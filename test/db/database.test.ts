@@ -56,7 +56,7 @@ describe("a transaction", () => {
     expect(await countNotes()).toBe(1);
   });
 
-  it("tells when a swallowed error made COMMIT a rollback", async () => {
+  it("throws when a swallowed error turned COMMIT into a rollback", async () => {
     const attempt = test.database.inTx(async (tx) => {
       await tx.execute(sql`insert into note values (3, 'lost')`);
       await tx.execute(sql`select 1/0`).catch(() => undefined);
@@ -65,12 +65,12 @@ describe("a transaction", () => {
     expect(await countNotes()).toBe(1);
   });
 
-  it("tells a refused commit from one whose outcome is unknown", async () => {
+  it("distinguishes a refused commit from a commit with unknown outcome", async () => {
     await admin.query("create table child (note int references note deferrable initially deferred)");
     const refused = test.database.inTx((tx) => tx.execute(sql`insert into child values (999)`));
     await expect(refused).rejects.toMatchObject({ code: "23503" });
 
-    // A deferred trigger that sleeps holds COMMIT open long enough to be cut in it.
+    // A deferred trigger that sleeps keeps COMMIT open, so that the test can cut the connection during COMMIT.
     await admin.query(`
       create function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(60); return null; end $$;
       create constraint trigger slow after insert on note deferrable initially deferred for each row
@@ -85,7 +85,7 @@ describe("a transaction", () => {
     await outcome;
   });
 
-  it("can be read only, and serializable", async () => {
+  it("can be read-only and serializable", async () => {
     const readOnly = test.database.inTx((tx) => tx.execute(sql`insert into note values (5, '')`), { readOnly: true });
     await expect(readOnly).rejects.toMatchObject({ code: "25006" });
     const { rows } = await test.database.inTx((tx) => tx.execute(sql`show transaction_isolation`), {
@@ -94,7 +94,7 @@ describe("a transaction", () => {
     expect(rows).toEqual([{ transaction_isolation: "serializable" }]);
   });
 
-  it("runs again when PostgreSQL undid it to end a deadlock, so that both of two that met succeed", async () => {
+  it("runs again after PostgreSQL ended it as a deadlock, so that both transactions succeed", async () => {
     const { inTx } = test.database;
     await inTx((tx) => tx.execute(sql`insert into note values (11, ''), (12, '')`));
     const held: (() => void)[] = [];
@@ -116,7 +116,7 @@ describe("a transaction", () => {
     expect(rows).toEqual([{ text: "xx" }, { text: "xx" }]);
   });
 
-  it("gives its connection back after every one of these", () => {
+  it("returns its connection to the pool after each of these cases", () => {
     expect(test.database.pool.idleCount).toBe(test.database.pool.totalCount);
   });
 });
@@ -144,7 +144,7 @@ describe("a statement", () => {
     }
   });
 
-  it("is ended by the server when it takes too long, waits too long for a lock, or its transaction idles", async () => {
+  it("is ended by the server after a statement time-out, a lock time-out, or an idle transaction", async () => {
     const short = { connectMs: 5_000, statementMs: 300, lockMs: 100, idleInTransactionMs: 100 };
     const impatient = openDatabase({
       url: test.url,
@@ -174,14 +174,14 @@ describe("a statement", () => {
     }
   });
 
-  it("gives raw timestamps as text, which toDate reads", async () => {
+  it("returns raw timestamps as text, which toDate reads", async () => {
     const { rows } = await test.database.db.execute(sql`select timestamptz '2026-01-02 03:04:05.6789+02' as at`);
     expect(toDate(rows[0]?.["at"]).toISOString()).toBe("2026-01-02T01:04:05.678Z");
   });
 });
 
 describe("migrations", () => {
-  it("may be run by several hubs at once, and again", async () => {
+  it("can be run by several hubs at once, and repeatedly", async () => {
     await admin.query("drop schema drizzle cascade; drop schema public cascade; create schema public");
     await Promise.all([migrate(test.url), migrate(test.url), migrate(test.url)]);
     const applied = await admin.query("select hash from drizzle.__drizzle_migrations");
@@ -193,7 +193,7 @@ describe("migrations", () => {
 });
 
 describe("a listener", () => {
-  it("hears notifications, and after a cut says so and hears again", async () => {
+  it("receives notifications, and after a cut reports a reconnect and receives again", async () => {
     const heard: string[] = [];
     let connects = 0;
     const listener: Listener = listen({
@@ -217,7 +217,7 @@ describe("a listener", () => {
     await listener.close();
   });
 
-  it("keeps trying while the database is away, and can be closed meanwhile", async () => {
+  it("repeats its attempts while the database is away, and can be closed meanwhile", async () => {
     const warnings: string[] = [];
     const listener = listen({
       url: "postgres://nobody@127.0.0.1:1/none",

@@ -1,4 +1,4 @@
-/** Decision P7, with real servers: start, adopt, kill, restart, whose programs, and as whom. */
+/** The embedded database with real servers (decision P7): start, adoption, kill, restart, choice of programs, and user. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -24,7 +24,7 @@ const Started = z.object({ url: z.string(), adopted: z.boolean(), version: z.str
 /** Undefined unless these tests run as root. */
 const nobody = process.getuid?.() === 0 ? parsePasswd(await readFile("/etc/passwd", "utf8"), "nobody") : undefined;
 
-/** Not in a clone below /root: nobody could not even read this repository there. */
+/** False for a repository below /root, which the user nobody cannot read. */
 const runnableByNobody = await canEnter(dirname(HUB), nobody);
 
 const folders: string[] = [];
@@ -59,7 +59,7 @@ async function ask(url: string, sql: string): Promise<unknown[]> {
   }
 }
 
-/** A process that starts or adopts the database and writes rows until it is killed. */
+/** Starts a process that starts or adopts the database and writes rows until it is killed. */
 async function spawnHub(options: { stateDir: string; source?: "system" | "npm" }) {
   const child = spawn(process.execPath, [HUB, JSON.stringify(options)], { stdio: ["ignore", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -100,7 +100,7 @@ async function hasSystemPostgres(): Promise<boolean> {
 const sources = (await hasSystemPostgres()) ? (["system", "npm"] as const) : (["npm"] as const);
 
 describe.each(sources)("with the %s programs", (source) => {
-  it("starts durable, closed to others, and stops cleanly", async () => {
+  it("starts durable, refuses a wrong password, and stops cleanly", async () => {
     const stateDir = await newStateDir();
     const server = await start({ stateDir, source });
     expect(server.adopted).toBe(false);
@@ -114,7 +114,7 @@ describe.each(sources)("with the %s programs", (source) => {
     expect(await readPostmaster(dataOf(stateDir))).toBeUndefined();
     const again = await start({ stateDir, source });
     expect(again).toMatchObject({ adopted: false, url: server.url });
-    // Two starts: of a new cluster, and of one that was shut down; neither had anything to recover.
+    // The log has two starts: with a new cluster, and after a clean shutdown. Neither start needed recovery.
     const told = await readFile(join(stateDir, "postgres", "server.log"), "utf8");
     expect(told.match(/database system was .*/g)?.map((line) => line.split(" at ")[0])).toEqual([
       "database system was shut down",
@@ -122,7 +122,7 @@ describe.each(sources)("with the %s programs", (source) => {
     ]);
   });
 
-  it("is adopted after its starter was killed, and stopped by the adopter", async () => {
+  it("is adopted after its first hub was killed, and stopped by the adopting hub", async () => {
     const stateDir = await newStateDir();
     const hub = await spawnHub({ stateDir, source });
     await hub.kill("SIGKILL");
@@ -162,7 +162,7 @@ describe("the launcher", () => {
     expect(await readPostmaster(dataOf(stateDir))).toBeUndefined();
   });
 
-  it("is not held up by a lock file of a dead process, a stale server lock or half a creation", async () => {
+  it("starts in spite of a dead process's lock file, a stale server lock and a half-made cluster", async () => {
     const stateDir = await newStateDir();
     const home = join(stateDir, "postgres");
     await mkdir(join(home, "new-half", "data"), { recursive: true });
@@ -171,7 +171,7 @@ describe("the launcher", () => {
     const first = await start({ stateDir });
     expect((await readdir(home)).filter((entry) => entry.startsWith("new-"))).toEqual([]);
     await first.stop();
-    // As after a container's restart: the pid is alive, but it is some other process (this one).
+    // As after a container's restart: the pid in the file belongs to another live process (this one).
     const stale = join(dataOf(stateDir), "postmaster.pid");
     await writeFile(stale, `${process.pid}\n${dataOf(stateDir)}\n0\n1\n\n127.0.0.1\n\nready\n`);
     const { uid, gid } = await stat(dataOf(stateDir));
@@ -198,7 +198,7 @@ describe("the launcher", () => {
     expect((await readdir(join(stateDir, "postgres", "cluster"))).sort()).toEqual(["data", "password", "port"]);
   });
 
-  it("says what to do when no programs fit the data", async () => {
+  it("refuses data of another PostgreSQL version, and names the version", async () => {
     const stateDir = await newStateDir();
     await (await start({ stateDir, source: "npm" })).stop();
     await writeFile(join(dataOf(stateDir), "PG_VERSION"), "14\n");
@@ -209,7 +209,7 @@ describe("the launcher", () => {
   });
 
   it.runIf(sources.length === 2)(
-    "opens existing data with the programs that made it, not the preferred ones",
+    "opens existing data with the programs that made it, not with the preferred ones",
     async () => {
       const stateDir = await newStateDir();
       const made = await start({ stateDir, source: "npm" });
@@ -218,12 +218,12 @@ describe("the launcher", () => {
     },
   );
 
-  it("refuses a folder without the programs, and says so", async () => {
+  it("refuses a folder without the PostgreSQL programs", async () => {
     const stateDir = await newStateDir();
     await expect(start({ stateDir, binDir: tmpdir() })).rejects.toMatchObject({ code: "binaries_missing" });
   });
 
-  it("runs from an npm package whose install scripts were off", async () => {
+  it("runs from an npm package that was installed without its install scripts", async () => {
     const stateDir = await newStateDir();
     const packageDir = await copyPackageWithoutLinks();
     const server = await start({ stateDir, source: "npm", packageDir });
@@ -232,7 +232,7 @@ describe("the launcher", () => {
   });
 });
 
-/** In a folder that only this user can enter, as the npx cache of root is. */
+/** Copies the package into a folder that only this user can enter, like root's npx cache. */
 async function copyPackageWithoutLinks(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "muster package "));
   folders.push(folder);
@@ -246,7 +246,7 @@ async function copyPackageWithoutLinks(): Promise<string> {
 }
 
 describe.runIf(nobody !== undefined)("a root hub", () => {
-  it("puts the database elsewhere, and finds it again, when that user cannot enter the state folder", async () => {
+  it("keeps the database in another folder, and finds it again, when the database's user cannot enter the state folder", async () => {
     const stateDir = await newStateDir();
     await chmod(stateDir, 0o700);
     const first = await start({ stateDir });
@@ -260,7 +260,7 @@ describe.runIf(nobody !== undefined)("a root hub", () => {
     expect(await readdir(join(stateDir, "postgres"))).toEqual(["home"]);
   });
 
-  it("agrees on one such place with hubs that start at the same time", async () => {
+  it("uses the same folder as hubs that start at the same time", async () => {
     const stateDir = await newStateDir();
     await chmod(stateDir, 0o700);
     const hubs = await Promise.all(Array.from({ length: 3 }, () => start({ stateDir })));
@@ -268,7 +268,7 @@ describe.runIf(nobody !== undefined)("a root hub", () => {
     expect(new Set(hubs.map((hub) => hub.url)).size).toBe(1);
   });
 
-  it("starts no new database where what says its place is damaged", async () => {
+  it("starts no new database when the file with the folder's path is damaged", async () => {
     const stateDir = await newStateDir();
     await chmod(stateDir, 0o700);
     const pointer = join(stateDir, "postgres", "home");
@@ -283,7 +283,7 @@ describe.runIf(nobody !== undefined)("a root hub", () => {
     expect(await readdir(dirname(pointer))).toEqual(["home"]);
   });
 
-  it.runIf(runnableByNobody)("is not needed: an ordinary user's hub does the same", async () => {
+  it.runIf(runnableByNobody)("is not required: an ordinary user's hub runs the database too", async () => {
     const stateDir = await newStateDir();
     await chown(stateDir, nobody?.uid ?? 0, nobody?.gid ?? 0);
     const child = spawn(process.execPath, [HUB, JSON.stringify({ stateDir })], {

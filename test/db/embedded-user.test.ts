@@ -1,4 +1,4 @@
-/** As whom a root hub's database runs: a user of its own, whoever ran it before. */
+/** The operating system's user that runs the database of a root hub. */
 import { type ChildProcess, spawn } from "node:child_process";
 import {
   chmod,
@@ -39,7 +39,7 @@ const newFolder = async (): Promise<string> => {
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
 describe.runIf(process.getuid?.() === 0)("the user of a root hub's database", () => {
-  /** A system's list of users, in a folder. */
+  /** A folder with the files of a system's users and groups. */
   async function system(passwd = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n") {
     const root = await newFolder();
     for (const name of ["etc", "run"]) await mkdir(join(root, name));
@@ -48,7 +48,7 @@ describe.runIf(process.getuid?.() === 0)("the user of a root hub's database", ()
     return { root, useradd: USERADD };
   }
 
-  it("is made where it is missing, once, by however many hubs at once, and may not log in", async () => {
+  it("is created once when it is missing, also by concurrent hubs, and cannot log in", async () => {
     const made = await system();
     const found = await Promise.all(Array.from({ length: 4 }, () => findServerUser(undefined, quietLog, made)));
     expect(new Set(found.map((user) => user?.uid)).size).toBe(1);
@@ -58,7 +58,7 @@ describe.runIf(process.getuid?.() === 0)("the user of a root hub's database", ()
     expect(await readFile(join(made.root, "etc/shadow"), "utf8")).toMatch(/^muster-postgres:!/m);
   });
 
-  it("is asked for where it cannot be made, with what else can be done", async () => {
+  it("is requested with its alternatives when it cannot be created", async () => {
     const made = { ...(await system()), useradd: "/none/useradd" };
     await expect(findServerUser(undefined, quietLog, made)).rejects.toMatchObject({
       code: "unprivileged_user_missing",
@@ -79,7 +79,7 @@ describe.runIf(process.getuid?.() === 0)("the user of a root hub's database", ()
   });
 });
 
-describe.runIf(process.getuid?.() === 0)("a cluster that nobody's user ran", () => {
+describe.runIf(process.getuid?.() === 0)("a cluster that the user nobody ran", () => {
   let stateDir: string;
   let data: string;
   let nobody: NonNullable<ServerUser>;
@@ -105,7 +105,7 @@ describe.runIf(process.getuid?.() === 0)("a cluster that nobody's user ran", () 
     await client.end();
     await first.stop();
   });
-  /** The server of another user, which the one that is started ends: or this does, where it is not started. */
+  /** A PostgreSQL of another user. The start under test ends it. If the start does not happen, `afterEach` ends it. */
   let others: ChildProcess | undefined;
   afterEach(async () => {
     for (const server of servers.splice(0)) await server.stop();
@@ -127,7 +127,7 @@ describe.runIf(process.getuid?.() === 0)("a cluster that nobody's user ran", () 
     return rows;
   }
 
-  it("is taken over with what is in it, but for what is somebody else's", async () => {
+  it("is taken over with its content, except for files of other owners", async () => {
     await giveToNobody();
     const others = join(stateDir, "others");
     await writeFile(others, "root's");
@@ -144,7 +144,7 @@ describe.runIf(process.getuid?.() === 0)("a cluster that nobody's user ran", () 
     await Promise.all(["hard", "soft"].map((name) => rm(join(data, name))));
   });
 
-  it("is taken over by the next start where the first was killed at it", async () => {
+  it("is taken over by the next start when the first takeover was killed", async () => {
     await giveToNobody();
     await chown(data, 0, 0);
     await chown(join(data, "base"), own?.uid ?? 0, own?.gid ?? 0);
@@ -152,13 +152,13 @@ describe.runIf(process.getuid?.() === 0)("a cluster that nobody's user ran", () 
     expect((await stat(join(data, "PG_VERSION"))).uid).toBe(own?.uid);
   });
 
-  it("is left alone where it is root's: nobody knows whose it was", async () => {
+  it("is refused when root owns its files, because the earlier owner is unknown", async () => {
     await chown(join(data, "PG_VERSION"), 0, 0);
     await expect(start()).rejects.toMatchObject({ code: "data_owner_unknown" });
     await chown(join(data, "PG_VERSION"), own?.uid ?? 0, own?.gid ?? 0);
   });
 
-  it("is not adopted while its server runs as that user, but started anew once no other hub uses it", async () => {
+  it("is not adopted while its server runs as nobody, but restarted once no other hub uses it", async () => {
     await giveToNobody();
     const home = join(stateDir, "postgres");
     const { binDir } = await findBinaries({ home, dataDir: data, user: nobody, log: quietLog });
@@ -186,7 +186,7 @@ describe.runIf(process.getuid?.() === 0)("a cluster that nobody's user ran", () 
   });
 });
 
-describe.runIf(process.getuid?.() === 0)("a database that its user cannot reach any more", () => {
+describe.runIf(process.getuid?.() === 0)("a database that its user can no longer reach", () => {
   it("is not replaced by an empty one", async () => {
     const stateDir = await newFolder();
     const server = await startEmbeddedPostgres({ log: quietLog, stateDir });

@@ -1,4 +1,4 @@
-/** What a transaction that writes events holds until it ends, and what readers may make of it (decision P5). */
+/** The lock of a transaction that writes events, and what readers conclude from it (decision P5). */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EVENT_LOCK_SPACE } from "../../hub/db/advisory-locks.ts";
@@ -31,7 +31,7 @@ describe("a writer of events", () => {
     return rows[0]?.marks ?? -1;
   };
 
-  it("marks itself once, however many events it writes and others in between, and the first mark holds readers back", async () => {
+  it("takes one lock for all its events, and readers wait for everything after its first event", async () => {
     const before = await lastSettled(test.database.db);
     await test.database.inTx(async (tx) => {
       for (let n = 0; n < 40; n += 1) {
@@ -44,7 +44,7 @@ describe("a writer of events", () => {
     expect(await subjectsAfter(before)).toHaveLength(80);
   });
 
-  it("is marked anew in its connection's next transaction", async () => {
+  it("takes a new lock in its connection's next transaction", async () => {
     for (let n = 0; n < 3; n += 1)
       await test.database.inTx(async (tx) => {
         expect(await marksOf(tx)).toBe(0);
@@ -53,7 +53,7 @@ describe("a writer of events", () => {
       });
   });
 
-  it("stays marked for what it writes after a part of it was taken back", async () => {
+  it("keeps its lock for later events after a savepoint was rolled back", async () => {
     const before = await lastSettled(test.database.db);
     await test.database.inTx(async (tx) => {
       const part = inSavepoint(tx, async () => {

@@ -1,4 +1,4 @@
-/** What a lease promises and what only the fence can: a hub without its database stops in time, one that stood still cannot. */
+/** Leases and fences: a hub without its database stops in time, and the fence stops a hub that was paused. */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -31,7 +31,7 @@ afterEach(() => test.database.db.execute(sql`truncate effects, workflows, workfl
 afterAll(() => test?.drop());
 
 describe("a lease on a workflow", () => {
-  it("ends the run in time although no statement has failed, when the database answers no more", async () => {
+  it("ends the run in time when the database no longer answers, although no statement has failed", async () => {
     const proxy = await startPostgresProxy(test.url);
     const database = openDatabase({ url: proxy.url, poolSize: 4, applicationName: "stalled", log: quietLog });
     const [entered, aborted] = [Promise.withResolvers<void>(), Promise.withResolvers<unknown>()];
@@ -65,7 +65,7 @@ describe("a lease on a workflow", () => {
     await proxy.close();
   });
 
-  it("is overrun by a hub that stood still, whose result the fence drops", async () => {
+  it("is taken over from a paused hub, and the fence drops that hub's result", async () => {
     const folder = mkdtempSync(join(tmpdir(), "muster-paused-"));
     const start = (name: string): Child =>
       startChild({
@@ -88,7 +88,7 @@ describe("a lease on a workflow", () => {
       return row?.status === "completed" ? row : undefined;
     });
     first.kill("SIGCONT");
-    // By now its run has ended, and it has shown that it works: what it brought was dropped.
+    // The paused hub's run has ended when this hub completes another workflow. Its earlier result was dropped.
     const next = await insertToy(test.database.db, "hold");
     await second.stop();
     await until("the paused hub works again", async () =>
@@ -104,7 +104,7 @@ describe("a lease on a workflow", () => {
   });
 });
 
-describe("a run that has lost its lease and was not told", () => {
+describe("a run that has lost its lease without notice", () => {
   const result = (id: WorkflowId) => ({
     kind: "done" as const,
     message: "too late",
@@ -129,7 +129,7 @@ describe("a run that has lost its lease and was not told", () => {
       workflows: [toyWorkflow([stage])],
       classifyError: () => null,
       log: createLog("info", (line) => logged.push(line)),
-      // Neither renewed nor looked at within this test, so that the run hears of nothing.
+      // A long lease: it is neither renewed nor checked during this test, so the run does not learn of its loss.
       leaseSeconds: 3_600,
       drainMs: 10_000,
     });
@@ -147,7 +147,7 @@ describe("a run that has lost its lease and was not told", () => {
   });
 });
 
-describe("the proof by history", () => {
+describe("the check of the claim history", () => {
   const id = randomUUID() as WorkflowId;
   const at = (seconds: number): Date => new Date(Date.UTC(2026, 0, 1, 0, 0, seconds));
   const write = (
@@ -171,7 +171,7 @@ describe("the proof by history", () => {
   const faults = async (): Promise<string[]> =>
     [...new Set((await findHistoryFaults(test.database.pool)).map(({ fault }) => fault))].sort();
 
-  it("passes claims one after the other, and names every way in which they are not", async () => {
+  it("accepts claims one after the other, and names each kind of fault", async () => {
     const begin = async (fence: number): Promise<void> => {
       await test.database.db.execute(sql`truncate workflows, workflow_events cascade`);
       await test.database.db
@@ -212,7 +212,7 @@ describe("the proof by history", () => {
 });
 
 describe("the leases on sites", () => {
-  it("are kept in one statement: ours renewed, free and lapsed ones taken with a new fence, others' only read", async () => {
+  it("are updated in one statement: own leases renewed, free and expired ones taken with a new fence, others only read", async () => {
     const { db } = test.database;
     const [us, them] = [randomUUID(), randomUUID()];
     const names = ["ours", "theirs", "lapsed", "free", "disabled"];

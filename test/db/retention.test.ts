@@ -20,7 +20,7 @@ const count = async (table: string): Promise<number> => {
   return rows[0]?.n ?? -1;
 };
 
-it("removes what is older than it is kept, and nothing that something may still decide by", async () => {
+it("removes outdated rows, and keeps rows that a later decision may need", async () => {
   const { db } = test.database;
   const [node, other] = [randomUUID(), randomUUID()];
   const old = sql`now() - interval '91 days'`;
@@ -58,7 +58,7 @@ it("removes what is older than it is kept, and nothing that something may still 
   expect(await removeOutdated(db, KEPT)).toMatchObject({ readiness_signals: 0, tasks: 0 });
 });
 
-it("removes events from the oldest on and without a gap, also while another removes some", async () => {
+it("removes events from the oldest on without a gap, also beside another transaction that removes events", async () => {
   const { db, pool } = test.database;
   const ages = [100, 100, 100, 1, 100, 1];
   for (const [index, age] of ages.entries())
@@ -82,11 +82,11 @@ it("removes events from the oldest on and without a gap, also while another remo
   await other.query("commit");
   other.release();
   expect(await removing).toMatchObject({ domain_events: 2 });
-  // The newest that is outdated stays, and so does the old one after a young one.
+  // The newest outdated event stays. An outdated event behind a recent one stays too.
   expect(await left()).toEqual([3, 4, 5, 6]);
 });
 
-it("has a rule for each table, or the reason why it does not grow", async () => {
+it("has a rule for each table, or the reason why the table does not grow", async () => {
   const { rows } = await test.database.db.execute<{ name: string }>(
     sql`select table_name as name from information_schema.tables where table_schema = 'public'`,
   );
@@ -97,7 +97,7 @@ it("has a rule for each table, or the reason why it does not grow", async () => 
   expect([...ruled, ...Object.keys(BOUNDED)].sort()).toEqual(tables.toSorted());
 });
 
-it("forgets a deleted node: first what was said of it, then its history and its operations", async () => {
+it("removes a deleted node: first its conditions, then its history and its workflows", async () => {
   const { db } = test.database;
   const gone = async (days: number) => {
     const [node, workflow] = [randomUUID(), randomUUID()];
@@ -126,14 +126,14 @@ it("forgets a deleted node: first what was said of it, then its history and its 
   };
   const [recently, lately, longAgo] = [await gone(1), await gone(100), await gone(500)];
   await removeOutdated(db, KEPT);
-  // What depends on another table's rows goes a round later at most.
+  // Rows that depend on another table's rows may go one round later.
   await removeOutdated(db, KEPT);
   expect(await recently()).toEqual({ conditions: 1, events: 2, nodes: 1, steps: 1, workflows: 1 });
   expect(await lately()).toEqual({ conditions: 0, events: 1, nodes: 1, steps: 1, workflows: 1 });
   expect(await longAgo()).toEqual({ conditions: 0, events: 0, nodes: 0, steps: 0, workflows: 0 });
 });
 
-it("forgets all that was said of a deleted node, its last certificate too, whichever of the two ages is the shorter", async () => {
+it("removes everything about a deleted node, including its last certificate, whichever of the two ages is shorter", async () => {
   const { db } = test.database;
   const tables = [
     "node_certificates",
@@ -170,12 +170,12 @@ it("forgets all that was said of a deleted node, its last certificate too, which
   const [lately, soon, longAgo] = [await gone(20), await gone(100), await gone(500)];
   await removeOutdated(db, { records: 90, history: 400 });
   expect([await lately(), await soon(), await longAgo()]).toEqual([tables, [], []]);
-  // Here the node's own row goes first.
+  // With these ages the node's own row is removed first.
   const [before, after] = [await gone(50), await gone(100)];
   await removeOutdated(db, { records: 90, history: 30 });
   await removeOutdated(db, { records: 90, history: 30 });
   expect(await after()).toEqual([]);
-  // What has an age of its own has it still.
+  // Rows with an age of their own stay until that age.
   expect(await before()).toEqual(["node_certificates", "tasks"]);
   await db.execute(sql`update node_certificates set not_after = now() - interval '91 days'`);
   await db.execute(sql`update tasks set finished_at = now() - interval '91 days' where finished_at is not null`);
@@ -183,7 +183,7 @@ it("forgets all that was said of a deleted node, its last certificate too, which
   expect(await before()).toEqual([]);
 });
 
-it("forgets what others said of a living node, its host's own events, old answers and audit; and keeps what it is", async () => {
+it("removes reports about a living node, its host's own events, old answers and audit, and keeps its present state", async () => {
   const { db } = test.database;
   const node = randomUUID();
   await db.execute(sql`insert into nodes (id, hostname, sku, gpus_total, region_code, status, onboarding_mode)
@@ -233,7 +233,7 @@ it("forgets what others said of a living node, its host's own events, old answer
   expect(await of(sql`select key as it from idempotency_keys`)).toEqual(["today"]);
 });
 
-it("costs what it removes: a look at what is kept, however much that is, reads no table from end to end", async () => {
+it("reads no table completely when there is nothing to remove", async () => {
   const { db } = test.database;
   const young = sql`now() - make_interval(secs => g)`;
   const fill = (table: string, columns: string, values: SQL) =>
@@ -310,7 +310,7 @@ it("costs what it removes: a look at what is kept, however much that is, reads n
     const scans = JSON.stringify(rows).match(new RegExp(`"Seq Scan"[^{}]*"Relation Name":"${rule.table}"`, "g")) ?? [];
     if (scans.length > 0) scanned.push(rule.table);
   }
-  // As many rows as there are nodes, or operations and batches of nodes that are known still.
+  // These tables have only one row for each node, or for each workflow and batch of existing nodes.
   const ofTheFleet = ["node_conditions", "node_inventories", "agent_sessions", "node_identity_bars"];
   const ofOperations = ["node_onboardings", "node_decommissions", "onboarding_batches"];
   expect(scanned.filter((table) => ![...ofTheFleet, ...ofOperations].includes(table))).toEqual([]);

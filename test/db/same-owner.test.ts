@@ -9,7 +9,7 @@ import { moveNode } from "../../hub/node/move-node.ts";
 import { NodeId, SiteId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
-/** The statement that follows an owner who was renamed says the same as the rule by which all others judge. */
+/** The SQL statement that follows a renamed owner gives the same results as the function that compares owners. */
 let test: TestDatabase;
 const siteId = SiteId.parse(randomUUID());
 const nodeId = NodeId.parse(randomUUID());
@@ -41,7 +41,7 @@ afterAll(() => test?.drop());
 const FOLLOWED = OWNERS.flatMap(([before, now, user, same]) =>
   before === null || now === null || user === null ? [] : [[before, now, user, same] as const],
 );
-it.each(FOLLOWED)("%s of before, who is %s now, by %j, is followed: %s", async (before, now, user, same) => {
+it.each(FOLLOWED)("follows an owner from %s to %s for the MAAS user %j: %s", async (before, now, user, same) => {
   const { db, inTx } = test.database;
   await db.update(nodeMaasState).set({ maasOwner: before });
   await db.update(maasMachines).set({ owner: now, observedAt: sql`now()` });

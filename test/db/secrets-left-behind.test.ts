@@ -11,7 +11,7 @@ import { quietLog } from "../support/log.ts";
 
 const secret = DEFAULT_API_KEY.split(":")[2] ?? "";
 
-describe("a suite that leaves a secret behind", () => {
+describe("a test file that leaves a secret behind", () => {
   it.each([
     ["in a text", "create table scratch.leak as select $1::text as at_rest", SITE_BMC_PASSWORD, "BMC password"],
     ["in JSON", "create table scratch.leak as select jsonb_build_object('a', $1::text)", DEPLOY_PASSWORD, "deploy"],
@@ -27,7 +27,7 @@ describe("a suite that leaves a secret behind", () => {
     expect(dropped).not.toContain(leaked);
   });
 
-  it("fails when a line of the quiet log held it, at any level", async () => {
+  it("fails when a line of the quiet log contained it, at any level", async () => {
     const test = await createTestDatabase();
     quietLog.debug("asked", { error: new Error(`&${secret}`) });
     await expect(test.drop()).rejects.toThrow("a log line");
@@ -35,7 +35,7 @@ describe("a suite that leaves a secret behind", () => {
     await next.drop();
   });
 
-  it("fails when a log below a rig's folder holds it", () => {
+  it("fails when a log below a rig's folder contains it", () => {
     const folder = mkdtempSync(join(tmpdir(), "muster-leak-"));
     mkdirSync(join(folder, "hosts/h1/var/log"), { recursive: true });
     writeFileSync(join(folder, "maas.log"), secret);

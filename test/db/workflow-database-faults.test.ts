@@ -1,4 +1,4 @@
-/** Two hubs' engines whose database loses connections in the middle of commits: nothing is lost, nothing is doubled (decision P2). */
+/** Two hubs' engines whose database loses connections during commits: nothing is lost and nothing is written twice (decision P2). */
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Database, openDatabase } from "../../hub/db/client.ts";
@@ -37,7 +37,7 @@ describe("two hubs on a database that loses connections", () => {
     await test?.drop();
   });
 
-  /** What a stage writes in its commit is written once for each stage that ended, or not at all. */
+  /** Each stage writes one row in its commit. The row exists exactly once for each stage that ended. */
   const workflow = toyWorkflow(
     STAGES.map((name) =>
       toyStage(name, async ({ workflowId, stage }) => ({
@@ -54,7 +54,7 @@ describe("two hubs on a database that loses connections", () => {
         ...database,
         hubId: randomUUID(),
         workflows: [workflow],
-        // As the hub's own: what the database could not do says nothing of the stage.
+        // As in a hub: a database error does not count as an error of the stage.
         classifyError: () => null,
         log: quietLog,
         databaseUrl: proxy.url,
@@ -93,7 +93,7 @@ describe("two hubs on a database that loses connections", () => {
   };
   const oneIn = (times: number, fate: Fate): Fate => (Math.random() * times < 1 ? fate : "pass");
 
-  it.each(["lost_before", "lost_after"] as const)("commits that are %s", { timeout: 180_000 }, async (fate) => {
+  it.each(["lost_before", "lost_after"] as const)("survive commits that are %s", { timeout: 180_000 }, async (fate) => {
     const before = proxy.met.commit[fate];
     proxy.decide = (moment) => (moment === "commit" ? oneIn(4, fate) : "pass");
     await runAll();
@@ -101,13 +101,13 @@ describe("two hubs on a database that loses connections", () => {
     await expectOnce();
   });
 
-  it("statements of all kinds, claims and renewals among them", { timeout: 180_000 }, async () => {
+  it("survive faults in all kinds of statements, including claims and renewals", { timeout: 180_000 }, async () => {
     proxy.decide = () => oneIn(25, Math.random() < 0.5 ? "lost_before" : "lost_after");
     await runAll();
     await expectOnce();
   });
 
-  it("all connections ended by the server, again and again", { timeout: 180_000 }, async () => {
+  it("survive a server that ends all connections repeatedly", { timeout: 180_000 }, async () => {
     await runAll(async () => {
       for (let cut = 0; cut < 12 && (await completed()) < WORKFLOWS; cut += 1) {
         const before = await moved();

@@ -1,6 +1,6 @@
 /**
- * The demo: the main job on real input. A hub process on the embedded database, a simulated MAAS region as a process of its own, and one
- * real agent process a host. `npm run demo` keeps running; `npm run demo -- --exit` ends by itself.
+ * The demo: it onboards hosts with a hub process on the embedded database, a simulated MAAS region in its own process, and one
+ * real agent process for each host. `npm run demo` keeps running. `npm run demo -- --exit` ends by itself.
  */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -65,7 +65,7 @@ function readArguments(): Arguments {
   };
 }
 
-/** The first host alone, the others as one batch; hosts that an earlier run has onboarded, or still does, are left as they are. */
+/** Onboards the first host alone and the others as one batch. Hosts that an earlier run has onboarded or is onboarding stay as they are. */
 async function onboard(rig: DemoWorld, site: SeededSite, hosts: readonly DemoHost[]): Promise<void> {
   const known = new Set((await rig.api.onboardings()).map((onboarding) => onboarding.hostname));
   const selectors = { site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId };
@@ -77,7 +77,7 @@ async function onboard(rig: DemoWorld, site: SeededSite, hosts: readonly DemoHos
 
 const isOver = (onboarding: Onboarding): boolean => !["pending", "running", "compensating"].includes(onboarding.status);
 
-/** Watches until nothing moves any more by itself; the hub may be restarted meanwhile. */
+/** Shows the progress until every onboarding has ended or needs a person. The hub may be restarted meanwhile. */
 async function watch(
   rig: DemoWorld,
   hosts: readonly DemoHost[],
@@ -104,7 +104,7 @@ async function summary(rig: DemoWorld, hosts: readonly DemoHost[]): Promise<{ ac
   return { active, text: `${active} of ${hosts.length} hosts active` };
 }
 
-/** What the demo looks at, wherever its hosts boot. */
+/** The parts of the world that the demo uses, for hosts in folders and for hosts in containers. */
 type DemoWorld = Pick<Rig, "api" | "maas" | "apiUrl" | "adminTokenFile" | "stop"> & { readonly logs: string };
 
 async function startFolders(args: Arguments): Promise<DemoWorld> {
@@ -117,7 +117,7 @@ async function startFolders(args: Arguments): Promise<DemoWorld> {
   return { ...rig, logs: args.stateDir };
 }
 
-/** Real first boots: the image is built on the first run, which takes minutes. */
+/** Starts hosts as containers with a real first boot. The first run builds the image, which takes minutes. */
 async function startContainers(hosts: number): Promise<DemoWorld> {
   const { api, maas, folder, stop } = await startBootWorld({ boxes: hosts, lane: ContainerHosts.start });
   const { url, apiKey, controlUrl: control } = maas;
@@ -168,7 +168,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** With `--exit`, the reasons of whatever is not active come before the last line. */
+/** With `--exit`, prints the reason of each host that is not active, before the last line. */
 async function closing(
   rig: DemoWorld,
   hosts: readonly DemoHost[],
@@ -189,7 +189,7 @@ async function closing(
   return active === hosts.length ? 0 : 1;
 }
 
-/** Printed after everything has stopped, so that it is the last line whatever the processes say while they end. */
+/** Printed after all processes have stopped, so that it is the last line of the output. */
 let finalLine: string | null = null;
 
 main()

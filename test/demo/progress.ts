@@ -3,7 +3,7 @@ import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 
 const stageNumber = (stage: Onboarding["current_stage"]): number => ONBOARDING_STAGES.indexOf(stage) + 1;
 
-/** One line a host: stage, attempt, and what it waits for; a failed one with its class, code and next action. */
+/** One line for each host: stage, attempt and what it waits for. For a failed host: class, code and next action. */
 function describe(onboarding: Onboarding): string {
   const done = onboarding.status === "completed" || onboarding.status === "reconciled";
   const place = done ? ONBOARDING_STAGES.length : stageNumber(onboarding.current_stage);
@@ -22,7 +22,7 @@ function describeState(onboarding: Onboarding, done: boolean): string {
   return `${onboarding.current_stage}${attempt}${waits}`;
 }
 
-/** Rewrites the block in place on a terminal; elsewhere prints a host's line only when it changed. */
+/** On a terminal, rewrites the block of lines in place. Elsewhere, prints a host's line only when it has changed. */
 export class ProgressView {
   readonly #out: NodeJS.WriteStream;
   #shown: string[] = [];

@@ -61,7 +61,7 @@ describe("one host from its BMC's address to active", () => {
     expect(node.maas?.status).toBe("Deployed");
   });
 
-  it("carries a task of an operator to the agent and its result back", async () => {
+  it("sends an operator's task to the agent and returns its result", async () => {
     const [node] = await rig.api.nodes();
     const Task = z.looseObject({ id: z.string(), state: z.string(), result: z.unknown() });
     const queued = await rig.api.call(Task, "POST", `/api/v1/admin/nodes/${node?.id}/tasks`, {
@@ -75,7 +75,7 @@ describe("one host from its BMC's address to active", () => {
     expect(done).toMatchObject({ state: "succeeded", result: { nonce: "n-1" } });
   });
 
-  it("is drained and comes back, is drained again while the hub is killed, and is removed from the host and from the hub", async () => {
+  it("drains and reactivates the host, drains it again across a hub's kill, and removes it from the host and the hub", async () => {
     const [node] = await rig.api.nodes();
     if (node === undefined) throw new Error("no node");
     const hostFolder = join(stateDir, "hosts", readdirSync(join(stateDir, "hosts"))[0] ?? "");

@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 const HOSTS = demoHosts(8);
 const HUB_KILLS = 6;
 
-/** Longer than three attempts, which is what a host had before MAAS was waited for. */
+/** Longer than three attempts of a call to MAAS take, so that a stage has to wait for MAAS. */
 const MAAS_AWAY_MS = 8_000;
 
 describe("kill -9 of the region, of the hub and of agents while eight hosts are onboarded", () => {
@@ -35,9 +35,9 @@ describe("kill -9 of the region, of the hub and of agents while eight hosts are 
     (await rig.api.onboardings()).filter(({ status }) => status === "running").length || Number.NaN;
   const settle = (ms: number) => new Promise((done) => setTimeout(done, ms));
 
-  it("ends with all eight active and no outside effect twice", async () => {
+  it("all eight hosts become active, and no outside effect happens twice", async () => {
     const site = await seedSite(rig.api, rig.maas, HOSTS);
-    // The first stages ask MAAS whatever the machine's speed; what comes later may wait for what the watcher sees.
+    // MAAS is away first, because only the first stages call MAAS at any speed of the machine. Later stages may wait for the watcher.
     const back = await rig.keepMaasDown();
     await rig.api.onboardBatch({ site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId, nodes: HOSTS });
     await until("each host at work says that it waits for MAAS", async () =>
@@ -78,7 +78,7 @@ describe("kill -9 of the region, of the hub and of agents while eight hosts are 
     expect(onboardings.map((onboarding) => onboarding.status)).toEqual(HOSTS.map(() => "completed"));
   });
 
-  it("goes on with the same data after everything was stopped and started again", async () => {
+  it("continues with the same data after everything was stopped and started again", async () => {
     await rig.stop();
     rig = await startRig({ stateDir, machines: HOSTS.length, speed: 30 });
     expect(await active()).toBe(HOSTS.length);

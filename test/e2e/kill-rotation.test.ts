@@ -21,8 +21,8 @@ import { freePort } from "../support/free-port.ts";
 import { until } from "../support/until.ts";
 
 /**
- * A hub that dies at each step of a rotation, and another one on its database and state folder. The test holds the lock under which a statement is made, so
- * that the hub is known to stand where it is killed, whatever the machine's speed.
+ * A hub is killed at each step of a key rotation, and another hub starts on its database and state folder. The test holds the lock that
+ * guards a new statement, so that the hub waits at a known place when it is killed.
  */
 const AUTHORITY = "/api/v1/admin/authority";
 const folder = mkdtempSync(join(tmpdir(), "muster-kill-rotation-"));
@@ -80,7 +80,7 @@ async function kill(): Promise<void> {
 }
 const db = () => database.database.db;
 
-/** A host with what its first boot gave it. */
+/** Creates a host with the files that a first boot leaves. */
 async function addHost(): Promise<NodeId> {
   const id = NodeId.parse(randomUUID());
   await db().insert(nodes).values({
@@ -110,7 +110,7 @@ async function addHost(): Promise<NodeId> {
   return id;
 }
 
-/** The agent is connected, and an order of the key in force is carried out. */
+/** Checks that the agent is connected and carries out an order that is signed with the key in force. */
 async function obeys(): Promise<void> {
   const { task } = await database.database.inTx((tx) =>
     enqueueTask(tx, {
@@ -157,7 +157,7 @@ const statements = async (): Promise<string[]> => {
   return rows.map(({ kind }) => kind);
 };
 
-/** What the request does waits for its place in the chain; then its hub is killed, and another one started. */
+/** Makes the request wait for the statements' lock, kills its hub there, and starts another one. */
 async function killedInside(request: () => Promise<Answer>): Promise<void> {
   const holder = new Client({ connectionString: database.url });
   await holder.connect();
@@ -183,7 +183,7 @@ async function killedInside(request: () => Promise<Answer>): Promise<void> {
   }
   await startHub();
 }
-/** The hub has written its statement, and is killed before anybody, or only just when somebody, was answered. */
+/** Kills the hub after it wrote its statement, before the answer or just after it, and starts another one. */
 async function killedAfter(request: () => Promise<Answer>, count: number): Promise<void> {
   const answer = request().catch(() => null);
   await until("the statement to be there", async () => ((await statements()).length === count ? true : undefined), {
@@ -193,14 +193,14 @@ async function killedAfter(request: () => Promise<Answer>, count: number): Promi
   await answer;
   await startHub();
 }
-/** The hubs tell hosts of a finish half a minute after they follow it. */
+/** Hubs send the end of a rotation to hosts half a minute after they have adopted it. This moves the statements back by 31 seconds. */
 const halfMinuteLater = () =>
   db().execute(sql`update authority_statements set created_at = created_at - interval '31 seconds'`);
 const orderKeyOf = async (generation: number): Promise<string | undefined> =>
   (await secrets.read(SECRET_PATHS.laterTaskSigningKey(generation)))["private_key_pem"];
 
-describe("kill -9 of the hub in the midst of a rotation of its keys", () => {
-  it("leaves nothing begun when it comes between the keys and the statement about them, and the same keys are taken up", async () => {
+describe("kill -9 of the hub during a rotation of its keys", () => {
+  it("leaves no rotation when it comes after the keys and before their statement, and the next attempt uses the same keys", async () => {
     await killedInside(() => rotate("", "begin-1"));
     expect(await statements()).toEqual([]);
     const made = await orderKeyOf(2);
@@ -211,7 +211,7 @@ describe("kill -9 of the hub in the midst of a rotation of its keys", () => {
     await knows(1);
   });
 
-  it("leaves it announced when it comes in its end, whether that was to finish or to abort it", async () => {
+  it("leaves the rotation announced when it comes before the finish or the abort is written", async () => {
     for (const verb of ["/finish", "/abort"] as const) {
       await killedInside(() => rotate(verb, `${verb}-1`));
       expect(await statements()).toEqual(["announce"]);
@@ -220,7 +220,7 @@ describe("kill -9 of the hub in the midst of a rotation of its keys", () => {
     }
   });
 
-  it("leaves it in force when it comes after its end, and the agent comes back to the new keys alone", async () => {
+  it("leaves the rotation in force when it comes after the finish, and the agent returns with only the new keys", async () => {
     await killedAfter(() => rotate("/finish", "finish-2"), 2);
     expect(await rotate("/finish", "finish-2")).toMatchObject({
       status: 200,
@@ -235,9 +235,9 @@ describe("kill -9 of the hub in the midst of a rotation of its keys", () => {
     expect(JSON.parse(host.read("var/lib/muster/agent/trust.json"))).toMatchObject({ sequence: 2, next: null });
   });
 
-  it("leaves half of the next keys when it comes between the two, and the other half is made", async () => {
+  it("leaves half of the next keys when it comes between the two keys, and the next attempt makes the other half", async () => {
     await killedInside(() => rotate("", "begin-3"));
-    // Nothing but the second key's file tells a hub that was killed here from one that was killed a moment before.
+    // A hub that is killed between the two keys leaves the state of a later kill without the second key's file. The test removes that file.
     await secrets.remove(SECRET_PATHS.laterTaskSigningKey(3));
     await kill();
     await startHub();
@@ -248,7 +248,7 @@ describe("kill -9 of the hub in the midst of a rotation of its keys", () => {
     await knows(4);
   });
 
-  it("leaves it announced when it comes right after its start, and another request to start is told so", async () => {
+  it("leaves the rotation announced when it comes right after its start, and refuses another start", async () => {
     await killedAfter(() => rotate("", "begin-4"), 5);
     const again = await rotate("", "another");
     expect(again).toMatchObject({ status: 409, body: { code: "conflict" } });
@@ -257,7 +257,7 @@ describe("kill -9 of the hub in the midst of a rotation of its keys", () => {
     await knows(5);
     await obeys();
     expect(await rotate("/finish", "finish-4")).toMatchObject({ body: { generation: 4, phase: "in_force" } });
-    // Before any host was told of the end.
+    // No host has received the end of the rotation yet.
     await kill();
     await startHub();
     await obeys();

@@ -17,14 +17,14 @@ import { until } from "../support/until.ts";
 import { newSecret } from "../support/webhook-receiver.ts";
 
 const CLI = new URL("../../hub/cli/main.ts", import.meta.url).pathname;
-/** Written by the command line below the folder that is searched. */
+/** A file that the command line writes below the folder that is searched. */
 const DIAGNOSTICS = "diagnostics.json";
 const Status = z.looseObject({ status: z.string() });
 const ManualNode = z.looseObject({ node_id: z.string(), bootstrap_command: z.string() });
 const ReportToken = z.looseObject({ token: z.string() });
 const Decommission = z.looseObject({ decommission_id: z.string() });
 
-/** Where a secret may lie, and whose: everything else below the rig's folder is searched. */
+/** Files that may contain secrets, with the reason. All other files below the rig's folder are searched. */
 const KEPT: readonly (readonly [RegExp, string])[] = [
   [/^maas\.(json|log)$/, "MAAS itself"],
   [/^vault-secret-id$/, "the file that the operator gives the hub"],
@@ -55,10 +55,10 @@ describe("every secret of a site, its hosts and its hub", () => {
 
   const verb = (id: string, name: string) => world.ask("POST", `onboardings/${id}/${name}`, { reason: "mended" });
 
-  it("is used by onboardings that go wrong in every way that repeats it, and go well in the end", async () => {
+  it("is used by onboardings that fail in each way that repeats it, and that succeed in the end", async () => {
     await Promise.all([world.setBmcPassword(0, world.keys.bmc), world.setBmcPassword(1, world.keys.override)]);
     await world.setBmcPassword(2, "another");
-    // MAAS repeats the login in its refusal.
+    // MAAS repeats the BMC's login in its refusal.
     await world.maas.fault({ match: { method: "POST", path: "machines/", op: "" }, kind: "echo_form" });
     const first = await world.onboard(0);
     expect((await world.ends(first.id, "failed")).error_code).toBe("maas_rejected_input");
@@ -69,7 +69,7 @@ describe("every secret of a site, its hosts and its hub", () => {
     await verb(first.id, "rerun");
     expect((await world.ends(first.id, "failed")).error_code).toBe("maas_token_rejected");
     await world.maas.clearFaults();
-    // The third host's BMC refuses its login; the others' user-data comes back in the refusal of a deploy.
+    // The third host's BMC refuses its login. MAAS refuses the deploy of the others and repeats their user-data.
     await world.maas.fault({ match: { op: "deploy" }, kind: "echo_form" });
     const [second, third] = [await world.onboard(1), await world.onboard(2)];
     await verb(first.id, "rerun");
@@ -85,7 +85,7 @@ describe("every secret of a site, its hosts and its hub", () => {
     for (const { id } of [first, second, third]) await world.ends(id, "completed");
   });
 
-  /** The installer prints what it was given, and MAAS keeps its words as the machine's error and as an event. */
+  /** Fails a deploy with a message that contains the host's secrets. MAAS stores the message as the machine's error and as an event. */
   async function failDeployAloud(onboardingId: string, hostname: string): Promise<void> {
     const machine = (await world.maas.machines()).find((one) => one.hostname === hostname);
     const plan = (deploy: string[]) => world.maas.call("POST", `machines/${machine?.system_id}/outcomes`, { deploy });
@@ -103,7 +103,7 @@ describe("every secret of a site, its hosts and its hub", () => {
     expect((await world.ends(onboardingId, "failed")).error_message).toContain("[redacted]");
   }
 
-  it("is refused: wrong, used, lapsed and unknown tokens, of hosts and of callers, and bodies that cannot be read", async () => {
+  it("is refused as a wrong, used, expired or unknown token of a host or a caller, and in an unreadable body", async () => {
     const { secrets } = world;
     const [used] = world.collect();
     const [node] = await world.rig.api.nodes();
@@ -135,7 +135,7 @@ describe("every secret of a site, its hosts and its hub", () => {
     });
   });
 
-  /** A node of manual mode, whose one answer is the only place that tells its token. */
+  /** Creates a node in manual mode. Only the answer to that request contains its token. */
   async function byHand(): Promise<void> {
     const host = { onboarding_mode: "manual", hostname: "by-hand", sku_id: world.site?.skuId, region_code: "demo-1" };
     const made = ManualNode.parse(await world.ask("POST", "nodes", host));
@@ -155,7 +155,7 @@ describe("every secret of a site, its hosts and its hub", () => {
     await world.enroll(second, made.node_id);
   }
 
-  it("is rotated, and asked for while Vault is sealed or says it aloud", async () => {
+  it("is rotated, and needed while Vault is sealed or repeats it in an error", async () => {
     const { secrets } = world;
     const site = `maas-sites/${world.site?.siteId}`;
     const power = { user: SITE_BMC_USER, pass: secrets.plant("the site's next BMC password") };
@@ -194,11 +194,11 @@ describe("every secret of a site, its hosts and its hub", () => {
     vault.seal();
     await asked();
     vault.unseal();
-    // As a proxy that prints what it was sent.
+    // As a proxy in front of Vault that repeats the request.
     vault.failing = new VaultFault(500, [`x-vault-token: ${token}`, power.pass]);
     await asked();
     vault.failing = null;
-    // A login with a secret ID that Vault refuses, and one that it repeats in its refusal.
+    // A login with a secret ID that Vault refuses, and a login with one that Vault repeats in its refusal.
     vault.tokens.revokeAll();
     world.vault.giveSecretId(secrets.plant("a secret ID that Vault refuses"));
     await asked();
@@ -238,7 +238,7 @@ describe("every secret of a site, its hosts and its hub", () => {
     expect(await ended(await operate("remove"))).toBe("completed");
   });
 
-  it("is told by the command line to nobody", async () => {
+  it("is not printed by the command line", async () => {
     const file = join(stateDir, "wrong-token");
     writeFileSync(file, world.keys.wrongKey);
     const [site, [onboarding]] = [world.site?.siteId ?? "", await world.rig.api.onboardings()];
@@ -258,11 +258,11 @@ describe("every secret of a site, its hosts and its hub", () => {
     rmSync(file);
   });
 
-  describe("is found nowhere else", () => {
+  describe("is in no other place", () => {
     const leaks = (texts: readonly { place: string; text: string }[]): Leak[] =>
       texts.flatMap(({ place, text }) => world.secrets.leaksIn(place, text));
 
-    it("than where it was planted, and every kind of it was", () => {
+    it("is found where it was planted, for every kind of secret", () => {
       for (const kind of [
         "MAAS token",
         "Vault token",
@@ -280,7 +280,7 @@ describe("every secret of a site, its hosts and its hub", () => {
       expect(leaks([{ place: "a planted one", text: JSON.stringify(world.keys) }]).length).toBeGreaterThanOrEqual(5);
     });
 
-    it("in an answer of the API, an error, an event of the stream or a webhook", async () => {
+    it("is in no answer of the API, error, event of the stream or webhook", async () => {
       const { apiUrl, adminTokenFile } = world.rig;
       const answers = await crawlApi(apiUrl, readFileSync(adminTokenFile, "utf8").trim(), database.database.pool);
       expect(answers.filter((one) => one.status !== 200)).toEqual([]);
@@ -291,7 +291,7 @@ describe("every secret of a site, its hosts and its hub", () => {
       expect(leaks([...world.seen, ...told, ...answers.map(({ path, text }) => ({ place: path, text }))])).toEqual([]);
     });
 
-    it("in a row of the database", async () => {
+    it("is in no row of the database", async () => {
       const { pool } = database.database;
       const rows = await storedRows(pool);
       expect(rows.length).toBeGreaterThan(100);
@@ -301,7 +301,7 @@ describe("every secret of a site, its hosts and its hub", () => {
       await pool.query("drop table scratch");
     });
 
-    it("in the diagnostics that an operator hands on, by API or by command line", async () => {
+    it("is in no diagnostics, by API or by command line", async () => {
       const written = readFileSync(join(stateDir, DIAGNOSTICS), "utf8");
       const asked = JSON.stringify(Diagnostics.parse(await world.ask("GET", "diagnostics")));
       for (const text of [written, asked]) {
@@ -311,7 +311,7 @@ describe("every secret of a site, its hosts and its hub", () => {
       expect(leaks([written, asked].map((text) => ({ place: "the diagnostics", text })))).toEqual([]);
     });
 
-    it("in a diagnostic report, a command line or the environment of a process", async () => {
+    it("is in no diagnostic report, no command line and no environment of an agent", async () => {
       process.kill(world.rig.hubPid(), "SIGUSR2");
       const report = await until("the report is whole", () => {
         const [name] = readdirSync(reports);
@@ -324,14 +324,14 @@ describe("every secret of a site, its hosts and its hub", () => {
       expect(agents).not.toEqual([]);
       const procs = [
         ...[world.rig.hubPid(), ...agents].map((pid) => `/proc/${pid}/cmdline`),
-        // The hub's own environment is where an operator puts DATABASE_URL.
+        // The hub's own environment is left out, because an operator puts DATABASE_URL there.
         ...agents.map((pid) => `/proc/${pid}/environ`),
       ];
       const texts = procs.map((place) => ({ place, text: readFileSync(place, "utf8") }));
       expect(leaks([...texts, { place: "the report", text: report }])).toEqual([]);
     });
 
-    it("in a log or a file of the hub, of an agent or of a first boot", () => {
+    it("is in no log or file of the hub, an agent or a first boot", () => {
       const files = filesBelow(stateDir).map(({ path, text }) => ({ place: relative(stateDir, path), text }));
       const searched = files.filter(({ place }) => !KEPT.some(([kept]) => kept.test(place)));
       for (const part of ["hub.log", "var/log/muster-agent", "cloud-init-output.log", "journal"])

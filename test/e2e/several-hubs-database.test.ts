@@ -36,7 +36,7 @@ describe("two hubs whose PostgreSQL loses commits, cuts connections and is resta
   const readiness = () =>
     Promise.all(rig.hubs.map(async ({ url }) => (await fetch(`${url}/readyz`).catch(() => null))?.status ?? 0));
 
-  it("ends with nothing lost and nothing doubled, by the same two processes", async () => {
+  it("nothing is lost and nothing is written twice, with the same two processes to the end", async () => {
     const site = await seedSite(rig.api, rig.maas, HOSTS);
     await rig.api.onboardBatch({ site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId, nodes: HOSTS });
     const pids = rig.hubs.map((hub) => hub.pid());

@@ -12,7 +12,7 @@ import { HubApi } from "../support/hub-api.ts";
 import { until } from "../support/until.ts";
 
 const NODES = 60;
-/** After so many changes a pass waits for whoever holds the gate, a lock of the database, so that it is met in its midst. */
+/** After this many changes a reconciler pass waits for the gate, an advisory lock that the test holds. The test can kill the hub there. */
 const BEFORE_THE_GATE = 20;
 const GATE = "1, 1";
 
@@ -22,8 +22,8 @@ interface Hub {
   readonly api: HubApi;
 }
 
-/** Lifecycle 6.3, 6.4: what a killed hub's pass did not come to is another hub's, and what it did is not done again. */
-describe("two hubs that watch and reconcile one region, one of them killed in the midst of a pass", () => {
+/** Lifecycle 6.3, 6.4: another hub completes the pass of a killed hub, and repeats nothing that the killed hub did. */
+describe("two hubs that watch and reconcile one region, one of them killed during a pass", () => {
   const folder = mkdtempSync(join(tmpdir(), "muster-hubs-drift-"));
   const hubs: Hub[] = [];
   const made: FleetNode[] = [];
@@ -99,7 +99,7 @@ describe("two hubs that watch and reconcile one region, one of them killed in th
   const moved = async () =>
     (await fleet.db.select({ id: nodes.id }).from(nodes).where(like(nodes.host, "10.98.%"))).length;
 
-  it("ends with each node judged by what its machine is, acted on once and told of once", async () => {
+  it("each node is judged by its machine's state, acted on once and reported once", async () => {
     const before = new Map<string, number>();
     for (const { nodeId } of made) before.set(nodeId, (await driftTold(nodeId)).length);
     const victim = await until("a hub to watch the region", watcherNow);

@@ -35,7 +35,7 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
     rmSync(stateDir, { recursive: true, force: true });
   });
 
-  it("ends with all eight active, no outside effect twice, and a history in which no stage ran twice at once", async () => {
+  it("all eight hosts become active, no outside effect happens twice, and the history has no overlapping runs", async () => {
     const site = await seedSite(rig.api, rig.maas, HOSTS);
     await rig.api.onboardBatch({ site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId, nodes: HOSTS });
     const hubsThatWorked = async (): Promise<number> => {
@@ -53,7 +53,7 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
       if (hub === undefined) throw new Error("no hub");
       const victim = hub.pid();
       if (kill === 3) {
-        // Paused past its lease in the middle of its work: another hub takes over, and what the paused one brings afterwards is dropped.
+        // Pauses the hub until its lease has expired. Another hub takes over, and the paused hub's late results are dropped.
         process.kill(victim, "SIGSTOP");
         await pause(5_000);
         process.kill(victim, "SIGCONT");
@@ -63,7 +63,7 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
       process.kill(victim, "SIGKILL");
       await until("the hub is started again", () => (hub.pid() === victim ? undefined : true));
       await hub.ready();
-      // The next one would else meet, on a busy machine, hubs that have done nothing yet.
+      // On a busy machine the next kill could otherwise hit hubs that have not worked yet.
       await until(
         "another hub has done some of the work, or all of it is done",
         async () => (await hubsThatWorked()) > worked || (await activeNodes()) === HOSTS.length || undefined,

@@ -1,6 +1,6 @@
 /**
- * The exchanges of the operations that the hub's client makes while a host is brought into service, and of the
- * ways in which they fail. All of these must match; the rest of the recordings is reported.
+ * The recorded exchanges of the operations that the hub's client calls during an onboarding, including their failures.
+ * The simulator must match all of these. Differences in other recordings are only reported.
  */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   "who and what version": ["version", "users-whoami"],

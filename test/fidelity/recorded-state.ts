@@ -7,7 +7,7 @@ import { STATUS } from "../fakes/maas/state/statuses.ts";
 
 const GB = 1000 ** 3;
 
-/** The networks that the recorded region had, and the box whose inventory it got by hand. */
+/** Creates the networks of the recorded region and the box whose inventory was entered by hand. */
 export function seedRecordedSite(region: Region): void {
   const { state } = region;
   state.fabrics.push({ id: 1, name: "fabric-data" });
@@ -70,7 +70,7 @@ interface MadeMachine {
   disks: boolean;
 }
 
-/** A machine that the recording made Ready by hand: never commissioned, described by made-up values. */
+/** Creates a machine that the recording made Ready by hand: it was never commissioned and has invented values. */
 function makeReady(region: Region, made: MadeMachine): void {
   const machine = blankMachine(region);
   Object.assign(machine, {
@@ -150,14 +150,14 @@ function ready(hostname: string, powerType: MadeMachine["powerType"] = "manual",
   return (region) => makeReady(region, { hostname, powerType, disks });
 }
 
-/** What was done by hand before an exchange of the recording. */
+/** The manual steps before an exchange of the recording, by the exchange's name. */
 export const BY_HAND: Readonly<Record<string, Step>> = {
   version: ready("m1"),
   "machine-read-after-abort": settle("s-renamed"),
   "machine-read-ready": (region) => {
     const machine = named(region, "s-renamed");
     region.settle(machine);
-    // The tests were declared passed without having run.
+    // The recording declared the tests passed although they never ran.
     for (const result of machine.scriptSets.testing?.results ?? []) result.ended = null;
   },
   "machine-read-deployed": settle("s-renamed"),

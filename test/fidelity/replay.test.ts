@@ -15,7 +15,7 @@ if (!present)
     `No recordings in ${samplesFolder}: the replay against them is skipped. Name their folder in MUSTER_MAAS_SAMPLES.\n`,
   );
 
-/** So slow that nothing happens by itself: the replay says when. */
+/** A clock speed so low that no job becomes due by itself: the replay runs the jobs. */
 const STANDSTILL = 1e-6;
 
 const OTHER_USER = { username: "bob", key: "fidelityOther01:fidelityToken02:fidelityOtherSecret000000000000" } as const;
@@ -45,7 +45,7 @@ async function startRecorded(
   };
 }
 
-/** Names of machines that the recording mentions before any answer shows them. */
+/** Links names of machines to their ids where the recording mentions a machine before an answer shows it. */
 function introduce(simulator: MaasSimulator, exchanges: readonly Exchange[], translation: Translation): void {
   for (const { body } of exchanges) {
     for (const one of Array.isArray(body) ? body : [body]) {
@@ -82,7 +82,7 @@ async function replayAll(version: MaasVersion): Promise<{ exchanges: Exchange[];
   return { exchanges: takenAddress === null ? exchanges : [...exchanges, takenAddress], differences };
 }
 
-/** Recorded apart from the rest, on a machine of its own: the address is in use and the VLAN is right. */
+/** Replays a refused link whose address is in use on the right VLAN. It was recorded separately, on its own machine. */
 async function replayTaken(simulator: MaasSimulator, exchange: Exchange, callers: Callers): Promise<string[]> {
   const machine = simulator.sim.region.state.machines.find((one) => one.hostname === "s-renamed");
   const nic = machine?.interfaces[1];

@@ -29,7 +29,7 @@ function authorization(key: Key): string {
     .join(", ")}`;
 }
 
-/** Words that only the recorded region used, and what the simulator says for them. */
+/** Translates ids and names of the recorded region to those of the simulator. */
 export class Translation {
   readonly #systemIds = new Map<string, string>();
   readonly #numbers = new Map<string, string>();
@@ -62,14 +62,14 @@ export class Translation {
     );
   }
 
-  /** An error's text, with the ids of links that it lists. */
+  /** The text of an error, with translated link ids. */
   error(exchange: Exchange, recorded: string): string {
     const text = this.text(recorded);
     if (!exchange.request.url.includes("op=unlink_subnet")) return text;
     return text.replace(/one of: '(\d+)'/, (_, id: string) => `one of: '${this.#numbers.get(`links/${id}`) ?? id}'`);
   }
 
-  /** Walks both answers side by side and notes which id of ours stands for theirs. */
+  /** Compares both answers field by field and stores which simulated id belongs to which recorded id. */
   learn(recorded: unknown, simulated: unknown, inLinks = false): void {
     if (Array.isArray(recorded) && Array.isArray(simulated)) {
       for (const [index, one] of recorded.entries()) this.learn(one, simulated[index], inLinks);
@@ -88,7 +88,7 @@ export class Translation {
     for (const [name, value] of Object.entries(theirs)) this.learn(value, ours[name], name === "links");
   }
 
-  /** A machine that no answer has shown yet, found by its name. */
+  /** Stores the simulated id of a machine that no answer has shown yet. The caller found it by its name. */
   know(theirs: string, ours: string): void {
     if (!this.#systemIds.has(theirs)) this.#systemIds.set(theirs, ours);
   }
@@ -97,7 +97,7 @@ export class Translation {
 export interface Callers {
   admin: Key;
   other: Key;
-  /** From the recorded refusals: what was sent there. */
+  /** The wrong token that the recording sent in refused requests. */
   wrongToken: string;
 }
 
@@ -110,7 +110,7 @@ function callerOf(name: string, callers: Callers): Key | null {
   return callers.admin;
 }
 
-/** Sends one recorded request to the simulator and tells every difference between the two answers. */
+/** Sends one recorded request to the simulator. Returns every difference between the two answers. */
 export async function replay(
   simulator: MaasSimulator,
   exchange: Exchange,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { MaasVersion } from "../fakes/maas/state/model.ts";
 
-/** One exchange with a running region, as somebody recorded it. */
+/** One recorded exchange with a running region. */
 const Exchange = z.object({
   request: z.object({
     method: z.string(),
@@ -23,7 +23,7 @@ export const VERSIONS = ["3.5.12", "3.7.3"] as const satisfies readonly MaasVers
 
 const root = new URL("../..", import.meta.url).pathname;
 
-/** Recordings lie outside the repository: they are somebody else's words. */
+/** The recordings are third-party data, so they are not part of the repository. */
 export const samplesFolder = process.env["MUSTER_MAAS_SAMPLES"] ?? join(root, "../shared/reference/maas-samples");
 
 export function haveSamples(): boolean {
@@ -34,7 +34,7 @@ export function loadExchange(version: MaasVersion, name: string): Exchange | nul
   const path = join(samplesFolder, version, `${name}.json`);
   if (!existsSync(path)) return null;
   const exchange = Exchange.parse(JSON.parse(readFileSync(path, "utf8")));
-  // A bare word of JSON, such as null, was kept as the text that it is.
+  // The recorder stored a bare JSON word, such as null, as text.
   const bareWord =
     !exchange.body_is_json &&
     typeof exchange.body === "string" &&
@@ -42,7 +42,7 @@ export function loadExchange(version: MaasVersion, name: string): Exchange | nul
   return { name, ...exchange, body: bareWord ? JSON.parse(String(exchange.body)) : exchange.body };
 }
 
-/** All exchanges in the order in which they were made. */
+/** All exchanges in the order of the recording. */
 export function loadExchanges(version: MaasVersion): Exchange[] {
   const names = readFileSync(join(samplesFolder, version, "INDEX.txt"), "utf8")
     .split("\n")

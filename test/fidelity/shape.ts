@@ -1,8 +1,8 @@
-/** Comparing what a region answered with what the simulator answers. */
+/** Compares the recorded answers of a region with the simulator's answers. */
 
 /**
- * The shape of a value: its key sets and value types, all the way down. Elements of a list count by their
- * different shapes, so that lists of other lengths still compare.
+ * The shape of a value: its keys and value types at every level. A list counts by the different shapes of its elements,
+ * so that lists of different lengths can be compared.
  */
 function shapeOf(value: unknown): string {
   if (value === null) return "null";
@@ -14,13 +14,13 @@ function shapeOf(value: unknown): string {
   return typeof value;
 }
 
-/** Objects that name things by the user's own words: their keys are values. */
+/** Objects whose keys are chosen by the user, so that their keys count as values. */
 const OPEN_MAPS: readonly string[] = ["owner_data", "workload_annotations"];
 
-/** What a running region answers and a recording may lack, because what recorded it dropped the field: its absence there says nothing. */
+/** Fields of a real region's answer that the recorder dropped. Their absence in a recording means nothing. */
 const DROPPED_BY_RECORDINGS: readonly string[] = ["ip_addresses"];
 
-/** The simulated answer without what the recording had no chance to hold. */
+/** The simulated answer without the fields that the recorder dropped. */
 export function asRecorded(recorded: unknown, simulated: unknown): unknown {
   const text = JSON.stringify(recorded);
   const dropped = DROPPED_BY_RECORDINGS.filter((name) => !text.includes(`"${name}"`));
@@ -31,7 +31,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Every place where the two differ in shape, as readable lines. */
+/** Every difference in shape between two values, as readable lines. */
 export function shapeDifferences(recorded: unknown, simulated: unknown, at = ""): string[] {
   if (shapeOf(recorded) === shapeOf(simulated)) return [];
   if (Array.isArray(recorded) && Array.isArray(simulated)) return listDifferences(recorded, simulated, at);
@@ -63,7 +63,7 @@ function brief(value: unknown): string {
   return JSON.stringify(value)?.slice(0, 60) ?? "nothing";
 }
 
-/** Values of a machine that are not chance: what the recorded state machine decided. */
+/** Fields of a machine whose values the recorded state machine decides. They must be equal. */
 const DECIDED = [
   "status",
   "status_name",
@@ -90,8 +90,8 @@ export function decisionDifferences(recorded: unknown, simulated: unknown): stri
 }
 
 /**
- * Error texts list choices in an order that changes from one run of the region to the next (it is a set there):
- * such a list is put in order on both sides, all else is compared letter by letter.
+ * Sorts the choices in an error text. A real region lists them in a different order in each run, because they are a set there.
+ * The rest of the text is compared exactly.
  */
 export function comparableError(text: string): string {
   return text.replace(

@@ -12,13 +12,13 @@ import { TestAuthority } from "../fakes/hub/authority.ts";
 
 const text = readFileSync(new URL("../../packaging/hub/Containerfile", import.meta.url), "utf8");
 
-it("the container file has nothing for its linter to say", () => {
+it("the container file passes its linter", () => {
   expect(validate(text)).toEqual([]);
-  // The linter does see faults.
+  // A faulty file does not pass.
   expect(validate(text.replace("USER muster", "USR muster"))).not.toEqual([]);
 });
 
-it.skipIf(!existsSync("/usr/bin/shellcheck"))("its commands have nothing for shellcheck to say", () => {
+it.skipIf(!existsSync("/usr/bin/shellcheck"))("the container file's commands pass shellcheck", () => {
   const runs = [...text.matchAll(/^RUN ((?:.*\\\n)*.*)$/gm)].map(([, command]) => command ?? "");
   expect(runs.length).toBeGreaterThan(0);
   for (const input of runs) {
@@ -27,7 +27,7 @@ it.skipIf(!existsSync("/usr/bin/shellcheck"))("its commands have nothing for she
   }
 });
 
-it("its health check asks in the way in which the hub answers, and fails where it does not", async () => {
+it("the container's health check succeeds while the hub answers, and fails otherwise", async () => {
   const [, program = ""] = /CMD \["[^"]*", "-e", "(.*)"\]$/m.exec(text) ?? [];
   const answer = (_: unknown, response: ServerResponse): void => void response.writeHead(status).end();
   let status = 200;
@@ -49,7 +49,7 @@ it("its health check asks in the way in which the hub answers, and fails where i
   expect(await check(createTlsServer({ key, cert }, answer), { MUSTER_HTTP_TLS_CERT: "/c" })).toEqual([0, 1, 1]);
 });
 
-it("it takes the package that is built, and starts the command that the package brings", () => {
+it("the container file installs the built package and starts the package's command", () => {
   expect(text).toContain(`COPY .muster/packages/${HUB.name}_*.deb`);
   const [, command = ""] = /^ENTRYPOINT \["\/usr\/bin\/([a-z-]+)"\]$/m.exec(text) ?? [];
   expect(Object.keys(HUB.commands)).toContain(command);

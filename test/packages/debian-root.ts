@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 
-/** What packages change there is written beside this machine's own; the rest of the root begins empty. */
+/** Changes to these folders go to an overlay above this machine's own. All other folders of the root begin empty. */
 const COVERED = ["usr", "etc", "var/lib/dpkg"];
 const EMPTY = ["var/log", "tmp", "run", "dev", "proc", "root"];
 const TOOLS = ["/usr/bin/dpkg", "/usr/bin/deb-systemd-helper", "/usr/sbin/adduser", "/usr/bin/unshare"];
 
 /**
- * A Debian root of its own, for real installations: this machine's programs and dpkg database below an overlay, so that nothing of the machine is
- * changed and nothing has to be downloaded. No systemd runs in it.
+ * A Debian root for real installations. An overlay on this machine's programs and dpkg database keeps the machine unchanged
+ * and needs no download. No systemd runs in it.
  */
 export class DebianRoot {
   readonly #folder = mkdtempSync(join(tmpdir(), "muster-root-"));
@@ -25,11 +25,11 @@ export class DebianRoot {
     }
     for (const name of ["bin", "sbin", "lib", "lib64"].filter((one) => existsSync(`/${one}`)))
       symlinkSync(readlinkSync(`/${name}`), this.path(name));
-    // Services' users have to get in.
+    // The users of the services need access.
     chmodSync(this.path(""), 0o755);
   }
 
-  /** Where the root lies on this machine. Of the covered folders only what was changed is seen, below `changed`. */
+  /** The path on this machine of a file in the root. Changes to the overlaid folders are below `changed`. */
   path(name: string): string {
     return join(this.#folder, "root", name);
   }
@@ -38,7 +38,7 @@ export class DebianRoot {
     return join(this.#folder, "changed", name);
   }
 
-  /** Runs a script as root in it. The mounts end with it, what it wrote stays. */
+  /** Runs a script as root in this Debian root. The mounts end with the script, its files remain. */
   run(script: string) {
     const mounts = COVERED.map(
       (path) =>
@@ -53,7 +53,7 @@ export class DebianRoot {
     });
   }
 
-  /** Files that are in the root and were not there at first, but for dpkg's own and logs. */
+  /** Files that were added to the root, without dpkg's own files and logs. */
   added(): string[] {
     const below = (folder: string, name: string) =>
       readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -70,7 +70,7 @@ export class DebianRoot {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** Why there can be none on this machine; null where there can. */
+  /** The reason why this machine cannot have such a root. Null where it can. */
   static lacks(): string | null {
     if (process.getuid?.() !== 0) return "it needs root";
     const missing = TOOLS.filter((tool) => !existsSync(tool));

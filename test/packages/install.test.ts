@@ -19,7 +19,7 @@ import { AGENT, HUB } from "../../packaging/packages.ts";
 import { stagePackagingFiles } from "../../packaging/stage-files.ts";
 import { DebianRoot } from "./debian-root.ts";
 
-/** What dpkg and the maintainer scripts do. The packages are the real ones without the programs, which makes them small. */
+/** The effects of dpkg and the maintainer scripts. The packages are the real ones without their programs, so that they are small. */
 const repository = new URL("../..", import.meta.url).pathname;
 const architecture = process.arch === "arm64" ? "arm64" : "amd64";
 const other = architecture === "amd64" ? "arm64" : "amd64";
@@ -27,9 +27,9 @@ const lacks = DebianRoot.lacks();
 const DAY_MS = 86_400_000;
 const TOLD = "var/lib/muster/hub/agent-packages";
 const agentFile = (version: string, kind: string = architecture) => `muster-agent_${version}_${kind}.deb`;
-/** Triggers of this machine's other packages are not what is tried. */
+/** The triggers of this machine's other packages are not under test. */
 const DPKG = "dpkg --no-triggers --force-depends --force-unsafe-io";
-/** Another package job: holds dpkg's lock (of fcntl, not of flock) while the command runs. */
+/** Runs a command while another process holds dpkg's lock, which is a lock of fcntl and not of flock. */
 const UNDER_THE_LOCK = [
   'use Fcntl; open(my $file, ">", "/var/lib/dpkg/lock-frontend") or die;',
   'my $lock = pack("ssx4qqlx4", F_WRLCK, 0, 0, 0, 0); fcntl($file, F_SETLK, $lock) or die;',
@@ -80,7 +80,7 @@ describe.skipIf(lacks !== null)(`the Debian packages, installed (SKIPPED where $
   });
   afterEach(() => root.remove());
 
-  it("keep for a month from the upgrade what hosts were told, and whatever the operator put there", async () => {
+  it("keep the agent packages that hosts were offered for a month after an upgrade, and the operator's own packages", async () => {
     await install("muster-hub", "0.1.0");
     put(`${TOLD}/${agentFile("0.1.0")}`, "told until today", 45);
     for (const file of [agentFile("0.0.9"), agentFile("0.1.0", other), agentFile("0.9.0")])
@@ -89,7 +89,7 @@ describe.skipIf(lacks !== null)(`the Debian packages, installed (SKIPPED where $
     expect(told()).toEqual(
       [agentFile("0.1.0"), agentFile("0.1.0", other), agentFile("0.2.0"), agentFile("0.9.0")].sort(),
     );
-    // The one after that finds it superseded for less than a month, and then for more.
+    // At the next upgrade 0.1.0 has been replaced for less than a month. At the one after that it has been replaced for 31 days.
     await install("muster-hub", "0.3.0");
     expect(told()).toContain(agentFile("0.1.0"));
     put(`${TOLD}/${agentFile("0.1.0")}`, "", 31);
@@ -111,14 +111,14 @@ describe.skipIf(lacks !== null)(`the Debian packages, installed (SKIPPED where $
       stderr: expect.stringContaining("then run: dpkg --configure muster-hub"),
     });
     expect(await root.run(`stat -c %U /etc; ls /etc | grep -c '[.]deb$' || true`)).toMatchObject({ stdout: "root\n0" });
-    // What it says to do helps.
+    // The instruction in the error text repairs the installation.
     rmSync(root.path(TOLD));
     expect(await root.run("dpkg --configure muster-hub")).toMatchObject({ exitCode: 0 });
     expect(told()).toEqual([agentFile("0.2.0")]);
     expect(await root.run(`stat -c '%U %a' /${TOLD} /${TOLD}/*`)).toMatchObject({ stdout: "muster 755\nmuster 644" });
   });
 
-  it("leave nothing of an agent that is purged while its host is drained, and let people in again", async () => {
+  it("remove everything of an agent that is purged during a drain, and allow logins again", async () => {
     await install("muster-agent", "0.1.0");
     put("var/lib/muster/agent/drain.json");
     put("var/lib/muster/bootstrap/20-agent-bootstrap.status");
@@ -132,7 +132,7 @@ describe.skipIf(lacks !== null)(`the Debian packages, installed (SKIPPED where $
     expect(() => lstatSync(root.path("var/lib/muster"))).toThrow("ENOENT");
   });
 
-  it("keep another's reason to let nobody in, and the hub, when the agent is purged beside it", async () => {
+  it("keep another program's block of logins, and the hub, when the agent on the same host is purged", async () => {
     await install("muster-agent", "0.1.0");
     await install("muster-hub", "0.1.0");
     put("var/lib/muster/hub/postgres/cluster/data/PG_VERSION");
@@ -147,7 +147,7 @@ describe.skipIf(lacks !== null)(`the Debian packages, installed (SKIPPED where $
     );
   });
 
-  it("are purged once dpkg's lock is free, and until then the mark of a removal stays", async () => {
+  it("are purged only when dpkg's lock is free, and keep the mark of a removal until then", async () => {
     await install("muster-agent", "0.1.0");
     put("var/lib/muster/uninstalling");
     const held = await root.run(`perl -e '${UNDER_THE_LOCK}' ${DPKG} --purge muster-agent`);

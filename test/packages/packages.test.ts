@@ -12,7 +12,7 @@ import { startChild } from "../support/child.ts";
 import { newHubFolder } from "../support/hub-state.ts";
 import { until } from "../support/until.ts";
 
-/** The packages are built, unpacked where nothing else is, and run; install.test.ts and the boot suite install them. */
+/** Builds the packages, unpacks them into an empty folder and runs them. install.test.ts and the boot suite install them. */
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 const architecture = process.arch === "arm64" ? "arm64" : "amd64";
 const here = existsSync("/usr/bin/dpkg-deb");
@@ -44,13 +44,13 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
   }, 240_000);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("are the same bytes when they are built again", { timeout: 120_000 }, async () => {
+  it("have the same bytes when they are built again", { timeout: 120_000 }, async () => {
     expect(await build("b", "--only", AGENT.name)).toMatchObject({ exitCode: 0 });
     const sums = (out: string) => readFileSync(join(folder, out, "SHA256SUMS"), "utf8");
     expect(sums("a").split("\n")).toEqual(expect.arrayContaining(sums("b").trim().split("\n")));
   });
 
-  it.each(PACKAGES)("$name has a bill of materials of all that it brings, beside it and in it", async ({ name }) => {
+  it.each(PACKAGES)("$name has a complete bill of materials, beside the package and inside it", async ({ name }) => {
     const [beside = ""] = (await readdir(join(folder, "a"))).filter(
       (one) => one.startsWith(`${name}_`) && one.endsWith(".cdx.json"),
     );
@@ -72,7 +72,7 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     expect(readFileSync(join(folder, "a/SHA256SUMS"), "utf8")).toContain(beside);
   });
 
-  it("are told by their key's fingerprint, and are no release while that is committed nowhere", async () => {
+  it("are identified by their key's fingerprint, and are no release until the fingerprint is committed", async () => {
     const { stdout } = await execa(
       "bash",
       ["-c", "openssl pkey -pubin -in muster-release.pub.pem -outform DER | sha256sum"],
@@ -89,14 +89,14 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     expect(released).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(fingerprint) });
   });
 
-  it("have units that write no core, take no more memory than is good, and shut no device", () => {
+  it("have units that write no core dump, limit their memory, and block no device", () => {
     const unitOf = (name: string) => readFileSync(unpacked(name, `usr/lib/systemd/system/${name}.service`), "utf8");
     for (const { name } of PACKAGES) expect(unitOf(name)).toMatch(/^LimitCORE=0$(.|\n)*^MemoryMax=/m);
-    // Up to systemd 250 ProtectClock closes the list of devices as well.
+    // In systemd up to 250, ProtectClock also restricts access to devices.
     expect(unitOf(AGENT.name)).not.toMatch(/^(ProtectClock|PrivateDevices|DevicePolicy|DeviceAllow)=/m);
   });
 
-  it("have sums for every package in the folder, also for one of an earlier build", async () => {
+  it("have checksums for every package in the folder, also for one of an earlier build", async () => {
     const earlier = "muster-agent_0.0.1_riscv64.deb";
     mkdirSync(join(folder, "mixed"));
     writeFileSync(join(folder, "mixed", earlier), "earlier");
@@ -105,7 +105,7 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     expect(readFileSync(join(folder, "mixed/SHA256SUMS"), "utf8")).toBe(`${sum}  ${earlier}\n`);
   });
 
-  it("come with checksums and a signature that OpenSSL proves, and that a changed byte breaks", async () => {
+  it("have checksums and a signature that OpenSSL accepts, and that a changed byte breaks", async () => {
     const out = join(folder, "a");
     const verify = () =>
       execa(
@@ -135,7 +135,7 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     expect(statSync(join(folder, "key.pem")).mode & 0o777).toBe(0o600);
   });
 
-  it.each(PACKAGES)("$name holds no test, no secret's place, and root's files alone", async (spec) => {
+  it.each(PACKAGES)("$name contains no test and no secret, and only root's files", async (spec) => {
     const { stdout } = await execa("sh", ["-c", `dpkg-deb -c ${join(folder, "a")}/${spec.name}_*.deb`]);
     const lines = stdout.split("\n");
     expect(lines.length).toBeGreaterThan(100);
@@ -151,7 +151,7 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     });
   });
 
-  it.each(PACKAGES)("$name brings its sources without their types, each line where it was", async (spec) => {
+  it.each(PACKAGES)("$name contains its sources without types, with unchanged line numbers", async (spec) => {
     const home = homeOf(spec);
     const files = (await Promise.all(spec.sources.map((one) => filesBelow(join(home, one))))).flat();
     expect(files.filter((file) => file.endsWith(".ts"))).toEqual([]);
@@ -165,7 +165,7 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     }
   });
 
-  it("brings an agent that runs by its own runtime, and says which configuration is missing", async () => {
+  it("contains an agent that runs on its own runtime, and names a missing configuration file", async () => {
     const home = homeOf(AGENT);
     const run = await execa(join(home, "runtime/node"), [join(home, "agent/main.js"), "--config", "/none.json"], {
       env: { PATH: "/nonexistent", MUSTER_ROOT: folder },
@@ -180,7 +180,7 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     );
   });
 
-  it("brings a hub that starts from its package alone, with its database, its page and its command line", async () => {
+  it("contains a hub that starts from its package alone, with its database, its page and its command line", async () => {
     const home = homeOf(HUB);
     const node = join(home, "runtime/node");
     const hub = startChild({
@@ -213,7 +213,7 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     }
   });
 
-  it.each(PACKAGES)("$name has maintainer scripts and a unit that their own checkers pass", async (spec) => {
+  it.each(PACKAGES)("$name has maintainer scripts and a unit that pass their checkers", async (spec) => {
     const scripts = ["postinst", "prerm", "postrm"].map((script) => unpacked(spec.name, `DEBIAN/${script}`));
     for (const file of Object.values(spec.files).map((one) => unpacked(spec.name, one)))
       if (readFileSync(file, "utf8").startsWith("#!/bin/sh")) scripts.push(file);
@@ -222,14 +222,14 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     if (!existsSync("/usr/bin/systemd-analyze")) return;
     const unit = unpacked(spec.name, `usr/lib/systemd/system/${spec.name}.service`);
     const root = unpacked(spec.name);
-    // The unit names programs by where they are on a host.
+    // The unit contains the programs' paths on a host.
     const verified = await execa("systemd-analyze", ["verify", "--man=no", "--root", root, unit], { reject: false });
-    // What every system has is not in the package's root.
+    // Programs of every system are missing in the package's root.
     const elsewhere = /not found|Command \/bin\/kill is not executable/;
     expect(verified.stderr.split("\n").filter((line) => line.includes(spec.name) && !elsewhere.test(line))).toEqual([]);
   });
 
-  it.each(PACKAGES)("$name brings every file that its configuration and its unit name", async (spec) => {
+  it.each(PACKAGES)("$name contains every file that its configuration and its unit name", async (spec) => {
     const files = Object.values(spec.files).map((file) => unpacked(spec.name, file));
     const named = files.flatMap(
       (file) => readFileSync(file, "utf8").match(/\/usr\/(share|lib|bin)\/[a-z0-9./-]*[a-z0-9]/g) ?? [],
@@ -238,7 +238,7 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     expect(named.filter((path) => !existsSync(unpacked(spec.name, path)))).toEqual([]);
   });
 
-  it("refuses an architecture or a package that there is not, and says which there are", async () => {
+  it("refuses an unknown architecture or package, and lists the known ones", async () => {
     expect(await build("c", "--arch", "mips")).toMatchObject({
       exitCode: 1,
       stderr: expect.stringContaining(Object.keys(ARCHITECTURES).join(" or ")),

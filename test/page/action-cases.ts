@@ -24,7 +24,7 @@ export function actionCases(stage: () => Stage): void {
   const onboardingOf = async (hostname: string) => (await api().onboardings()).find((one) => one.hostname === hostname);
   const decommissions = () => api().all(Decommission, "/api/v1/admin/decommissions");
 
-  it("asks before it acts, names the host and what will happen, and does nothing when told no", async () => {
+  it("asks before it acts, names the host and the effect, and does nothing after a no", async () => {
     const visit = await stage().operator();
     for (const hostname of [DARK.retired, DARK.gone]) {
       await toNode(visit, hostname);
@@ -42,7 +42,7 @@ export function actionCases(stage: () => Stage): void {
     expect(visit.written).toEqual([]);
   });
 
-  it("acknowledges a drift, returns a node to service, and says that it was done", async () => {
+  it("acknowledges a drift, returns a node to service, and confirms both", async () => {
     const visit = await stage().operator();
     await visit.act(`acknowledge ${DARK.gone}`, "known since Monday");
     await visit.says(visit.page.getByRole("status").filter({ hasText: DARK.gone }), "the hub has taken it");
@@ -57,7 +57,7 @@ export function actionCases(stage: () => Stage): void {
     expect((await nodeOf(DARK.mended)).status).toBe("active");
   });
 
-  it("shows why the hub refuses, and of which host", async () => {
+  it("shows why the hub refuses, and for which host", async () => {
     const visit = await stage().operator({ expects: /^409$/ });
     await visit.button(`acknowledge ${DARK.odd}`).click();
     await visit.page.getByLabel("Reason, for the audit").fill("known");
@@ -71,7 +71,7 @@ export function actionCases(stage: () => Stage): void {
     await visit.says(alert, "has no drift to acknowledge");
   });
 
-  it("resets one breaker and lets the drift through another", async () => {
+  it("resets one breaker, and accepts the drift behind another", async () => {
     const visit = await stage().operator();
     await visit.act(`reset ${DARK.site}, offline`, "the network is back");
     await visit.act(`accept drift ${DARK.site}, quarantine`, "they were all moved");
@@ -82,7 +82,7 @@ export function actionCases(stage: () => Stage): void {
     expect(found).toContainEqual({ kind: "quarantine", state: "accepting", reason: "they were all moved" });
   });
 
-  it("drains a host and brings it back, with a way to the operation that does it", async () => {
+  it("drains and reactivates a host, and links to the decommission", async () => {
     const visit = await stage().operator();
     await toNode(visit, LIVE.good);
     expect(await visit.buttons()).toEqual(["drain", "cordon", "quarantine"].map((verb) => `${verb} ${LIVE.good}`));
@@ -106,7 +106,7 @@ export function actionCases(stage: () => Stage): void {
     expect((await nodeOf(LIVE.good)).status).toBe("active");
   });
 
-  it("removes a node whose agent is gone for good, by force", async () => {
+  it("removes a node by force when its agent is gone for good", async () => {
     const visit = await stage().operator();
     await toNode(visit, DARK.retired);
     await visit.act(`remove ${DARK.retired}`, "scrapped");
@@ -120,7 +120,7 @@ export function actionCases(stage: () => Stage): void {
     expect((await nodeOf(DARK.retired)).status).toBe("deleted");
   });
 
-  it("has every verb of an onboarding where it can do something, the recommended one first", async () => {
+  it("shows the verbs that an onboarding allows, the recommended one first", async () => {
     const visit = await stage().operator();
     const waiting = await onboardingOf(LIVE.waiting);
     await visit.at(`#/onboardings/${waiting?.onboarding_id}`, `Onboarding of ${LIVE.waiting}`);
@@ -140,7 +140,7 @@ export function actionCases(stage: () => Stage): void {
     expect(await visit.buttons()).toEqual([]);
   });
 
-  it("takes up a batch's failed hosts, and shows the host become active", async () => {
+  it("recovers a batch's failed hosts, and shows that the host becomes active", async () => {
     const visit = await stage().operator();
     await visit.row("Newest batches", "needs a person").getByRole("link").click();
     await visit.says(visit.row("What failed", LIVE.refused), "input_config_error/maas_rejected_input", "rerun");
@@ -152,7 +152,7 @@ export function actionCases(stage: () => Stage): void {
     expect((await nodeOf(LIVE.refused)).status).toBe("active");
   });
 
-  it("rotates the hub's keys: shows how many hosts know the next ones, gives one rotation up and finishes another", async () => {
+  it("rotates the hub's keys: shows how many hosts know the next keys, abandons one rotation and finishes another", async () => {
     const visit = await stage().operator();
     await visit.page.getByRole("link", { name: "Keys", exact: true }).click();
     await visit.heading("The hub's keys").waitFor();
@@ -178,7 +178,7 @@ export function actionCases(stage: () => Stage): void {
     await visit.button(begin).waitFor();
   });
 
-  it("enrolls a barred node anew by a command that is shown once", async () => {
+  it("enrolls a barred node again with a command that is shown once", async () => {
     const { pool } = stage().world.database.database;
     const { id } = await nodeOf(DARK.gone);
     await pool.query(
@@ -196,7 +196,7 @@ export function actionCases(stage: () => Stage): void {
     expect(visit.written).toEqual([`POST /api/v1/admin/nodes/${id}/re-enroll`]);
   });
 
-  it("gives the machine of a host back to MAAS", async () => {
+  it("releases the machine of a host to MAAS", async () => {
     const visit = await stage().operator();
     const { id } = await nodeOf(LIVE.good);
     await api().call(z.unknown(), "POST", `/api/v1/admin/nodes/${id}/drain`, { reason: "the lease ends" });

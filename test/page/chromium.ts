@@ -2,12 +2,12 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { type Browser, chromium } from "playwright-core";
 
-/** As distributions call it. */
+/** The names of Chromium in the distributions. */
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /**
- * Only the last list of features counts, so this one has the driver's own names too: most of them keep the browser off the network. The first two are
- * the address bar's windows, of which every visit would start a renderer that nobody looks at.
+ * Features to switch off. Chromium reads only the last such list, so this one repeats the driver's names, most of which keep the browser
+ * off the network. The first two are windows of the address bar, for which each visit would start a process.
  */
 const WITHOUT = [
   "WebUIOmniboxPopup",
@@ -24,7 +24,7 @@ const WITHOUT = [
   "PreconnectToSearch",
 ];
 
-/** Nothing but the page itself goes out; the profile is a new one each time. */
+/** Flags that keep the browser off the network. Each browser has a new profile. */
 const FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -36,7 +36,7 @@ const FLAGS = [
   `--disable-features=${WITHOUT.join(",")}`,
 ];
 
-/** What `MUSTER_TEST_CHROMIUM` names; where it names nothing, the first that is on the PATH. */
+/** The path in `MUSTER_TEST_CHROMIUM`, or else the first Chromium on the PATH. */
 function whereChromiumIs(): string {
   const named = process.env["MUSTER_TEST_CHROMIUM"] ?? "";
   if (named !== "") {

@@ -4,20 +4,20 @@ import type { NodeId, SiteId } from "../../shared/ids.ts";
 import type { TestDatabase } from "../support/database.ts";
 import { insertSite } from "../support/site.ts";
 
-/** What would run if any of it came into the page as markup. */
+/** A script would run if the page treated this text as markup. */
 export const MARKUP = "<img src=x onerror=alert(1)>";
 
-/** Hosts of a site whose MAAS nobody can reach: what was last known of them stays as it is, since no look ends. */
+/** Hosts of a site whose MAAS cannot be reached. No look ends, so the stored state of these hosts stays as it is. */
 export const DARK = {
   site: "dark-dc2",
-  /** Quarantined for a fault that is over: its machine is Deployed. */
+  /** In quarantine for a fault that has ended: its machine is Deployed. */
   mended: "dark-mended",
   /** Its machine was deleted. */
   gone: "dark-gone",
-  /** Its drift was acknowledged, with markup for a reason. */
+  /** Its drift was acknowledged. The reason contains markup. */
   known: "dark-known",
   retired: "dark-retired",
-  /** A name that no hub takes in, as an older one may have. */
+  /** A name that a hub refuses today. An older hub may have stored it. */
   odd: `odd${MARKUP}`,
 } as const;
 

@@ -8,7 +8,7 @@ const SELECTED = "getSelection().toString()";
 const FOCUSED = "document.activeElement.ariaLabel ?? document.activeElement.id";
 
 export function lastingCases(stage: () => Stage): void {
-  it("keeps focus, selection, scrolling and an open dialogue while it is brought up to date", async () => {
+  it("keeps focus, selection, scroll position and an open dialogue during a refresh", async () => {
     const { pool } = stage().world.database.database;
     const visit = await stage().operator();
     const { page } = visit;
@@ -43,7 +43,7 @@ export function lastingCases(stage: () => Stage): void {
     expect(visit.written).toEqual([]);
   });
 
-  it("says that the hub is away and how old is what it shows, and goes on when the hub is back", async () => {
+  it("shows that the hub is away and the age of its data, and continues when the hub is back", async () => {
     const [hub] = stage().world.rig.hubs;
     const visit = await stage().operator({ expects: /^net::ERR_|^5\d\d$/ });
     const start = await hub?.keepDown();
@@ -51,7 +51,7 @@ export function lastingCases(stage: () => Stage): void {
     await visit.says(away, "What is shown is of");
     await visit.row("Nodes", LIVE.good).waitFor();
     await visit.row("Nodes", DARK.known).getByRole("link").click();
-    // The notice is there before the click as well: only that nothing of the earlier view stays tells that the new one is shown.
+    // The notice is visible before the click too, so the test waits until the earlier view has disappeared.
     await visit.row("Nodes", LIVE.good).waitFor({ state: "detached" });
     await visit.says(away, "The hub does not answer.");
     expect(await visit.page.getByRole("main").textContent()).not.toContain(LIVE.good);

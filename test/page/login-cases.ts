@@ -5,7 +5,7 @@ import type { Stage } from "./stage.ts";
 const STORES = "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state])";
 
 export function loginCases(stage: () => Stage): void {
-  it("comes under a policy that lets no outside code in, and says where a token is found", async () => {
+  it("has a policy that allows no outside code, and says where to find a token", async () => {
     const visit = await stage().stranger();
     const answer = await visit.page.reload();
     expect(answer?.headers()["content-security-policy"]).toMatch(/^default-src 'none';.*script-src 'nonce-[^']+';/);
@@ -14,7 +14,7 @@ export function loginCases(stage: () => Stage): void {
     expect(await visit.page.evaluate("document.activeElement.id")).toBe("token");
   });
 
-  it("refuses a wrong token, says what is wrong, and keeps nothing of it", async () => {
+  it("refuses a wrong token with the reason, and stores nothing of it", async () => {
     const visit = await stage().stranger({ expects: /^401$/ });
     await visit.page.getByLabel("Token").fill("no-token-of-this-hub");
     await visit.page.getByRole("button", { name: "Log in" }).click();
@@ -28,7 +28,7 @@ export function loginCases(stage: () => Stage): void {
     expect(await visit.page.getByText("The hub refuses this token.").count()).toBe(0);
   });
 
-  it("takes a good one, keeps it for this tab alone, and forgets it with all that was shown", async () => {
+  it("accepts a valid token, keeps it for this tab only, and forgets it with the data shown", async () => {
     const { admin } = stage().world.tokens;
     const visit = await stage().operator();
     const { page } = visit;
@@ -61,7 +61,7 @@ export function loginCases(stage: () => Stage): void {
     expect(await page.getByRole("heading").allInnerTexts()).toEqual(["Muster"]);
   });
 
-  it("tells a viewer that it may only look, and shows nothing to press", async () => {
+  it("tells a viewer that it can only read, and shows no buttons", async () => {
     const visit = await stage().stranger();
     await visit.logIn(stage().world.tokens.viewer);
     await visit.says(visit.page.getByRole("banner"), "watcher, who may look and not change");

@@ -1,4 +1,4 @@
-/** What the page shows: a hub on PostgreSQL, a simulated MAAS with a host in each state, and a site that nobody can reach. */
+/** The data that the page shows: a hub on PostgreSQL, a simulated MAAS with a host in each state, and an unreachable site. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 import { viewerToken } from "../support/viewer-token.ts";
 import { MARKUP, seedDarkSite } from "./dark-site.ts";
 
-/** Hosts of the site that is watched, each with what becomes of it. */
+/** The hosts of the watched site, named by what happens to them. */
 export const LIVE = { good: "c07u41", refused: "c07u42", waiting: "c07u43" } as const;
 
 export interface PageWorld {
@@ -50,7 +50,7 @@ export async function startPageWorld(): Promise<PageWorld> {
   }
 }
 
-/** One host that MAAS refuses to commission, in words with markup; one whose commissioning never ends; and one with which all goes well. */
+/** Creates three hosts: MAAS refuses to commission one with markup in its message, one never ends its commissioning, and one succeeds. */
 async function furnish(rig: Rig): Promise<void> {
   const maas = new SimulatorControl(rig.maas.control);
   const [good, refused, waiting] = demoHosts(3);
@@ -68,7 +68,7 @@ async function furnish(rig: Rig): Promise<void> {
   await rig.api.onboard({ ...selectors, ...waiting });
 }
 
-/** The machine shows up in MAAS before anybody asks for it, so that what becomes of it can be said. */
+/** Makes the commissioning of a box hang. The box enlists first, because a plan needs a machine in MAAS. */
 async function commissioningHangs(maas: SimulatorControl, bmcAddress: string): Promise<void> {
   const hardware = z.array(z.looseObject({ id: z.string(), bmcAddress: z.string() }));
   const box = hardware.parse(await maas.call("GET", "hardware")).find((one) => one.bmcAddress === bmcAddress);

@@ -1,4 +1,4 @@
-/** The operators' page as a person meets it: a real Chromium, a real hub, and what can be seen, read and pressed. */
+/** The operators' page in a real Chromium with a real hub, tested by what a person can see, read and press. */
 import { afterAll, afterEach, beforeAll, describe } from "vitest";
 import { actionCases } from "./action-cases.ts";
 import { lastingCases } from "./lasting-cases.ts";
@@ -19,7 +19,7 @@ describe("the operators' page", () => {
   afterEach(() => stage?.clear());
   afterAll(() => stage?.close());
 
-  // In this order: what is shown before anybody acts, what acting does, and at last what a large fleet looks like.
+  // The order matters: first the data without changes, then the actions, and the large fleet last.
   describe("logging in", () => loginCases(set));
   describe("what is shown", () => sectionCases(set));
   describe("for every reader", () => readerCases(set));

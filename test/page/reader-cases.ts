@@ -11,14 +11,14 @@ const Found = z.object({
   violations: z.array(z.object({ id: z.string(), nodes: z.array(z.object({ html: z.string() })) })),
 });
 
-/** What axe knows of pages that not everybody can use: names, landmarks, contrast, headers of tables and the like. */
+/** Accessibility problems that axe finds: missing names, landmarks, contrast, headers of tables and similar. */
 async function barriers(page: Page, rules: string): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = Found.parse(await page.evaluate(`axe.run({ resultTypes: ["violations"], ...${rules} })`));
   return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`));
 }
 
-/** The views of which each is one of a kind. */
+/** One view of each kind. */
 const VIEWS: readonly { name: string; open: (visit: Visit) => Promise<void> }[] = [
   { name: "the overview", open: (visit) => visit.at("#/", "Sites") },
   { name: "a node", open: (visit) => follow(visit, "Nodes", DARK.mended, `Node ${DARK.mended}`) },
@@ -56,7 +56,7 @@ export function readerCases(stage: () => Stage): void {
     expect(colours).toBe(colorScheme === "light" ? "rgb(255, 255, 255)" : "rgb(18, 20, 23)");
   });
 
-  it("fits a window of 360 pixels, where what failed and what comes next is read without scrolling aside", async () => {
+  it("fits a window of 360 pixels without horizontal scrolling", async () => {
     const visit = await stage().stranger({ viewport: { width: 360, height: 700 } });
     const width = () => visit.page.evaluate("document.documentElement.scrollWidth");
     expect(await width()).toBe(360);
@@ -74,7 +74,7 @@ export function readerCases(stage: () => Stage): void {
     expect((box?.x ?? -1) >= 0 && (box?.x ?? 0) + (box?.width ?? 360) <= 360).toBe(true);
   });
 
-  it("can be used by the keyboard alone", async () => {
+  it("can be used with the keyboard alone", async () => {
     const visit = await stage().stranger();
     const { page } = visit;
     const { keyboard } = page;
@@ -107,7 +107,7 @@ export function readerCases(stage: () => Stage): void {
     expect(visit.written).toEqual([]);
   });
 
-  it("describes the API to people as well", async () => {
+  it("shows a description of the API for people", async () => {
     const visit = await stage().stranger();
     await visit.page.getByRole("link", { name: "API" }).click();
     await visit.heading("onboardings").waitFor();

@@ -23,7 +23,7 @@ const OVERVIEW = [
 ];
 
 export function sectionCases(stage: () => Stage): void {
-  it("has a section for all that wants to be known, in the order of urgency, and every node as the API tells it", async () => {
+  it("has its sections in the order of urgency, and shows every node as the API does", async () => {
     await stage().world.active();
     const visit = await stage().operator();
     expect(await visit.page.getByRole("main").getByRole("heading").allInnerTexts()).toEqual(OVERVIEW);
@@ -47,7 +47,7 @@ export function sectionCases(stage: () => Stage): void {
     await visit.says(visit.page.getByRole("banner"), "agents connected here: 1");
   });
 
-  it("shows each onboarding where it is: why it failed and what comes next, what it waits for, that it ended", async () => {
+  it("shows each onboarding's state: why it failed and what comes next, what it waits for, or that it ended", async () => {
     const visit = await stage().operator();
     const onboardings = await stage().world.rig.api.onboardings();
     const refused = onboardings.find((one) => one.hostname === LIVE.refused);
@@ -75,7 +75,7 @@ export function sectionCases(stage: () => Stage): void {
     expect(await visit.section("History").getByRole("row").count()).toBe(detail.events.length + 1);
   });
 
-  it("shows drift with what can be done about it, open breakers, and a site that cannot be looked at", async () => {
+  it("shows drift with its actions, open breakers, and a site that cannot be reached", async () => {
     const { api } = stage().world.rig;
     const visit = await stage().operator();
     const drifts = await api.all(Drift, `${RECONCILIATION}/drift`);
@@ -108,7 +108,7 @@ export function sectionCases(stage: () => Stage): void {
     await visit.says(visit.row("Sites", "demo-dc1"), "active", "none");
   });
 
-  it("shows a node with its own drift, also one that was acknowledged, by whom and why", async () => {
+  it("shows a node with its drift, and who acknowledged the drift and why", async () => {
     const visit = await stage().operator();
     await visit.page.getByRole("link", { name: DARK.known }).click();
     await visit.heading(`Node ${DARK.known}`).waitFor();
@@ -131,7 +131,7 @@ export function sectionCases(stage: () => Stage): void {
     expect(await visit.heading("Does not agree with its machine in MAAS").count()).toBe(0);
   });
 
-  it("shows markup in a name, a reason or a message as the text that it is", async () => {
+  it("shows markup in a name, a reason or a message as text", async () => {
     const visit = await stage().operator();
     await visit.row("Nodes", DARK.odd).getByRole("link", { name: DARK.odd, exact: true }).click();
     await visit.heading(`Node ${DARK.odd}`).waitFor();
@@ -142,7 +142,7 @@ export function sectionCases(stage: () => Stage): void {
     await visit.page.keyboard.press("Escape");
   });
 
-  it("finds a host by its name, and says that there is none of another", async () => {
+  it("finds a host by its name, and shows that another name has no host", async () => {
     const visit = await stage().operator();
     const find = async (host: string) => {
       await visit.page.getByRole("search").getByLabel("Host").fill(host);

@@ -25,7 +25,7 @@ export class Stage {
     }
   }
 
-  /** Somebody who is not logged in. */
+  /** A visit without a login. */
   async stranger(options: VisitOptions = {}): Promise<Visit> {
     const visit = await Visit.begin(this.#browser, this.world.rig.apiUrl, options);
     this.#visits.add(visit);
@@ -38,7 +38,7 @@ export class Stage {
     return visit;
   }
 
-  /** After each case: its visits end, and the browser had nothing to complain of in any. */
+  /** Called after each case: ends its visits, and fails when a browser has reported a problem. */
   async clear(): Promise<void> {
     const ended = [...this.#visits];
     this.#visits.clear();

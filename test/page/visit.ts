@@ -1,24 +1,24 @@
 import type { Browser, BrowserContextOptions, ConsoleMessage, Locator, Page } from "playwright-core";
 import { until } from "../support/until.ts";
 
-/** For what comes within a second or two: on a machine that is busy with other things too. */
+/** A long time-out for what normally takes a second or two, because the machine may be busy. */
 const PATIENCE_MS = 150_000;
 
-/** How the browser itself notes an answer that is an error, which the page then tells its reader of. */
+/** The browser's console message for a failed request, which the page reports to its reader as well. */
 const NOTED_FAILURE = /^Failed to load resource: (?:.*status of (\d+)|(net::ERR_\w+))/;
 
 export interface VisitOptions extends BrowserContextOptions {
-  /** Answers that this visit is about; any other failed request is a complaint. */
+  /** Failures that this visit expects. Any other failed request is a complaint. */
   readonly expects?: RegExp;
 }
 
-/** One person at the page, in a browser of their own, who misses nothing that the browser complains of. */
+/** One person at the page, in a browser of their own. It collects everything that the browser reports. */
 export class Visit {
   readonly page: Page;
   readonly url: string;
-  /** Errors, warnings and violations of the page's policy that the console shows; dialogues of scripts; requests to elsewhere. */
+  /** Errors, warnings and policy violations in the console, dialogues of scripts, and requests to other servers. */
   readonly complaints: string[] = [];
-  /** What the page has asked the hub to do. */
+  /** The requests for changes that the page has sent to the hub. */
   readonly written: string[] = [];
   looks = 0;
 
@@ -60,7 +60,7 @@ export class Visit {
     await this.heading("Sites").waitFor();
   }
 
-  /** Another view, by its address. */
+  /** Opens another view by its address. */
   async at(hash: string, heading: string): Promise<void> {
     await this.page.goto(`${this.url}/${hash}`);
     await this.heading(heading).waitFor();
@@ -75,17 +75,17 @@ export class Visit {
 
   button = (name: string): Locator => this.page.getByRole("button", { name, exact: true });
 
-  /** The names of all that can be pressed in the view. */
+  /** The names of all buttons in the view. */
   buttons = (): Promise<string[]> =>
     this.page
       .getByRole("main")
       .getByRole("button")
       .evaluateAll((all) => all.map((one) => one.ariaLabel ?? one.textContent));
 
-  /** Waits until the place says all of this. */
+  /** Waits until the element contains all these texts. */
   says = (place: Locator, ...texts: string[]): Promise<void> => this.saysAsNow(place, async () => texts);
 
-  /** The same where what it should say moves on by itself: that is asked for again as often as the page is looked at. */
+  /** Like `says`, for texts that change by themselves: they are read anew before each comparison. */
   async saysAsNow(place: Locator, texts: () => Promise<readonly string[]>): Promise<void> {
     const plain = (text: string): string => text.replace(/\s+/g, " ");
     await until(
@@ -101,7 +101,7 @@ export class Visit {
     );
   }
 
-  /** Presses a button and goes through with it. */
+  /** Presses a button and confirms its dialogue with a reason. */
   async act(button: string, reason: string): Promise<void> {
     const { page } = this;
     await this.button(button).click();
@@ -111,7 +111,7 @@ export class Visit {
     await dialog.waitFor({ state: "hidden" });
   }
 
-  /** As often as this the page has brought itself up to date from now on. */
+  /** Waits until the page has refreshed itself this many times. */
   async looksAgain(times: number): Promise<void> {
     const before = this.looks;
     await until(`${times} more looks`, () => (this.looks >= before + times ? true : undefined), {

@@ -3,7 +3,7 @@ import { HostFolder } from "../fakes/hub/host-folder.ts";
 import { type Child, startChild } from "./child.ts";
 import type { GatewayRig } from "./gateway-rig.ts";
 
-/** What a host is told of its hub at first boot. */
+/** What a host knows of its hub from its first boot. */
 export interface HubOfHost {
   readonly url: string;
   readonly caPem: string;
@@ -16,7 +16,7 @@ export const hubOf = (rig: GatewayRig): HubOfHost => ({
   orderKey: rig.signer.publicKey,
 });
 
-/** Lays what first boot lays there for the agent into a host's folder. Without a token the host has enrolled before. */
+/** Writes the files that the first boot writes for the agent. Without a token the host counts as already enrolled. */
 export function prepareHost(
   host: HostFolder,
   hub: HubOfHost,
@@ -36,7 +36,7 @@ export function prepareHost(
   host.write("etc/muster/agent.json", JSON.stringify(config), 0o600);
 }
 
-/** Hosts of a test, each in a folder, with real agents. */
+/** A test's hosts, each in a folder of its own, with real agent processes. */
 export class AgentHosts {
   readonly #hosts: HostFolder[] = [];
   readonly #agents: Child[] = [];
@@ -58,7 +58,7 @@ export class AgentHosts {
     return agent;
   }
 
-  /** Stops all agents, and removes the folders. */
+  /** Stops all agents and removes the folders. */
   async end(): Promise<void> {
     await Promise.all(this.#agents.map((agent) => agent.stop()));
     for (const host of this.#hosts) host.remove();

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Pids of the real agent processes whose host root lies under `hostsDir`, found as an operator would: by what is running. */
+/** Pids of the real agent processes whose host root lies below `hostsDir`. It reads /proc. */
 export function agentPids(hostsDir: string): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -16,7 +16,7 @@ function isAgentOf(pid: number, hostsDir: string): boolean {
       .split("\0")
       .some((variable) => variable.startsWith(`MUSTER_ROOT=${hostsDir}/`));
   } catch {
-    // The process ended between the listing and the look.
+    // The process ended after `readdirSync` had listed it.
     return false;
   }
 }

@@ -33,28 +33,28 @@ export interface Answer {
   readonly problem: Problem;
 }
 
-/** The admin API on a database of its own, asked as a client asks it; MAAS's answer to a probe is the test's to choose. */
+/** The admin API on a database of its own, called over its public interface. The test sets MAAS's answer to a probe. */
 export interface ApiHarness {
   readonly database: TestDatabase;
   readonly secrets: SecretStore;
-  /** Also in the hub's own folder. */
+  /** The administrator's token. The hub's folder contains it too. */
   readonly admin: string;
   readonly viewer: string;
-  /** Of the hub whose API this is. */
+  /** The log of the hub. */
   readonly log: Log;
-  /** What it has said, the latest lines. */
+  /** The latest lines of the hub's log. */
   readonly logged: LogRing;
   probeAnswer: Awaited<ReturnType<ProbeMaas>>;
-  /** How long its diagnostics wait: on a busy machine too, unless a test is about that. */
+  /** How long diagnostics wait for the database. The default is long, so that a slow machine fails no test. */
   patience: Patience;
-  /** How often diagnostics were asked for. */
+  /** How many diagnostics were requested. */
   diagnosticsAsked: number;
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** A page as a browser gets it, without a token. */
   page(path: string): Promise<{ status: number; headers: Headers; text: string }>;
-  /** The same API on a port, for clients that are processes of their own; `close` ends it. */
+  /** Serves the same API on a port, for clients in other processes. `close` ends it. */
   listen(): Promise<string>;
-  /** Rows of every table that a request may write, to prove that a refused one wrote nothing. */
+  /** The number of rows in each table that a request may write. A refused request must not change it. */
   counts(): Promise<Record<string, number>>;
   close(): Promise<void>;
 }
@@ -75,7 +75,7 @@ const WRITTEN = [
   "report_tokens",
 ];
 
-/** That a token was not known is noted about an address now and then, and no request waits for it. */
+/** Leaves failed logins out: the hub writes them in the background, so no request waits for them. */
 const NO_LOGINS = "where action <> 'loginFailed'";
 
 export const PATIENT: Patience = { statement: 60_000, section: 60_000, all: 110_000 };
@@ -89,7 +89,7 @@ export const GOOD_PROBE: ApiHarness["probeAnswer"] = {
   checks: [{ name: "token", status: "ok", profile: null, message: "fine" }],
 };
 
-/** As hosts would reach it. */
+/** The CA bundle that hosts get. */
 const CA_PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 const HUB = {
   agentUrl: "https://127.0.0.1:1",
@@ -118,7 +118,7 @@ const factsOf = ({ pool }: Database, log: LogRing): HubFacts => ({
   log,
 });
 
-/** The API runs no stage. */
+/** The services for stages. The API runs no stage, so each service refuses. */
 export const OUTSIDE = {
   maas: () => Promise.reject(new Error("the API talks to no MAAS")),
   bmc: NO_BMC,
@@ -131,7 +131,10 @@ interface Options {
   readonly tokenRates?: TokenRates;
 }
 
-/** `open`: how the API itself reaches the test's database, where that is to be in the way; `probe`: asks a MAAS instead of the test; `tokenRates`: else those in force. */
+/**
+ * Starts the admin API. `open` connects the API to the test's database in another way, for example through a proxy.
+ * `probe` calls a MAAS in place of `probeAnswer`. `tokenRates` replaces the production rate limits.
+ */
 export async function startApi(options: Options = {}): Promise<ApiHarness> {
   const database = await createTestDatabase();
   const folder = mkdtempSync(join(tmpdir(), "muster-api-"));
@@ -243,14 +246,14 @@ export const SITE_BODY = {
   node_pxe_iface: "eno8303",
 };
 
-/** A region is one site, so each has an address of its own. */
+/** The body of a site. A region may belong to one site only, so each site's region has an address of its own. */
 export const siteBody = (name: string) => ({
   ...SITE_BODY,
   name,
   api_base_url: `http://${name}.maas.example:5240/MAAS`,
 });
 
-/** A site with its profile and a SKU, ready to onboard to. */
+/** Creates a site with a profile and a SKU, ready for an onboarding. */
 export async function seedApi(
   api: ApiHarness,
   name = "dc1",

@@ -1,4 +1,7 @@
-/** A hub, a simulated MAAS and hosts whose every secret is one that occurs nowhere else, and what was seen of them from outside. */
+/**
+ * A hub, a simulated MAAS and hosts. Each of their secrets is a random text that occurs nowhere else.
+ * The class collects every answer that a client outside got, so that a test can search the answers for the secrets.
+ */
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { request as httpsRequest } from "node:https";
@@ -18,7 +21,7 @@ import { until } from "./until.ts";
 import { newSecret, Receiver } from "./webhook-receiver.ts";
 
 const HOSTS = demoHosts(3);
-/** What shells, JSON, addresses, pages and Python escape, each in its own way. */
+/** Characters that shells, JSON, URLs, pages and Python escape, each in its own way. */
 const ODD = `"'\\ $&<%é`;
 
 const Kept = z.object({
@@ -31,7 +34,7 @@ const Kept = z.object({
   ),
 });
 
-/** What somebody outside was told. */
+/** A text that a client outside the hub received. */
 export interface Seen {
   readonly place: string;
   readonly text: string;
@@ -92,7 +95,7 @@ export class CanarySite {
     return new CanarySite(stateDir, rig, vault, apiKey, secrets);
   }
 
-  /** Site, logins of single hosts, a webhook, a reader of the stream. */
+  /** Creates a site, the BMC logins of single hosts, a webhook and a reader of the event stream. */
   async furnish(): Promise<void> {
     const [, second] = HOSTS;
     const maas = { ...this.rig.maas, bmcPassword: this.keys.bmc, deployPassword: this.#deploy };
@@ -111,7 +114,7 @@ export class CanarySite {
     void this.#readStream();
   }
 
-  /** An answer of the API; it, or the problem that came instead, is kept. */
+  /** Calls the API and keeps the answer, also when it is a problem. */
   async ask(method: string, path: string, body?: unknown, token?: string): Promise<unknown> {
     const answer = await fetch(`${this.rig.apiUrl}/api/v1/admin/${path}`, {
       method,
@@ -122,13 +125,13 @@ export class CanarySite {
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });
     const text = await answer.text();
-    // The two that are made to answer a secret say nothing else worth a look.
+    // Two answers contain a secret on purpose and nothing else of interest, so they are not searched.
     if (!/"(?:bootstrap_command|phone_home_url)":/.test(text)) this.seen.push({ place: `${method} ${path}`, text });
     const json: unknown = text === "" ? null : JSON.parse(text);
     return answer.ok ? json : Problem.parse(json);
   }
 
-  /** As a host asks the listener for agents. */
+  /** Calls the agent listener as a host does. */
   askListener(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<string> {
     const agentUrl = this.hubsOwnUrl();
     return new Promise((resolve, reject) => {
@@ -155,7 +158,7 @@ export class CanarySite {
     return started?.[1] ?? "";
   };
 
-  /** A request to enroll with the token, by a key that is none. */
+  /** Sends an enrollment request with the token and an invalid certificate request. */
   enroll = (token: string, nodeId: string = randomUUID()): Promise<string> =>
     this.askListener("POST", "/internal/v1/enroll", {
       token,
@@ -181,8 +184,8 @@ export class CanarySite {
   }
 
   /**
-   * Waits for the onboarding's end, which must be of this kind, and collects the secrets that it has made meanwhile. Of a failure the diagnostics are
-   * taken, as an operator does who wants help with it.
+   * Waits until the onboarding ends in the given way, and collects the secrets that it has created until then.
+   * After a failure it also requests the diagnostics, as an operator does.
    */
   async ends(id: string, how: "failed" | "completed"): Promise<OnboardingDetail> {
     const ended = await until(
@@ -207,7 +210,7 @@ export class CanarySite {
     return ended;
   }
 
-  /** What Vault and MAAS hold by now: the hub's own keys, the hosts' user-data with their enrollment tokens, and their own tokens. */
+  /** Collects the secrets in Vault and MAAS: the hub's keys, the hosts' user-data with enrollment tokens, and the machines' tokens. */
   collect(): readonly { hostname: string; enrollmentToken: string | null; passwordHash: string | null }[] {
     for (const [name, value] of this.vault.secrets()) this.secrets.add(name, value);
     const { machines } = Kept.parse(JSON.parse(readFileSync(join(this.stateDir, "maas.json"), "utf8")));
@@ -225,7 +228,7 @@ export class CanarySite {
   setBmcPassword = (nth: number, password: string): Promise<void> =>
     this.maas.setBmcPassword(bmcAddress(nth + 1), password);
 
-  /** A file of the host that the onboarding of the nth has booted. */
+  /** The folder of a simulated host. */
   hostFolder = (hostname: string): string => join(this.stateDir, "hosts", hostname);
 
   async #readStream(): Promise<void> {
@@ -250,7 +253,7 @@ export class CanarySite {
   }
 }
 
-/** Every file below the folder, with its text; what is no text stands for itself. */
+/** Every file below the folder, with its content read as text. */
 export const filesBelow = (folder: string): { path: string; text: string }[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -7,13 +7,13 @@ import type { Vault } from "../fakes/vault/vault.ts";
 import { hubPolicy } from "./vault-under-test.ts";
 
 const Read = z.object({ data: z.object({ data: z.record(z.string(), z.string()).nullable() }) });
-/** What lies beside secrets and is none: who logs in, certificates, times. */
+/** Names of stored fields that are no secrets: user names, certificates, times. */
 const PUBLIC = /^user$|certificate|_until$/;
-/** The database knows it too. */
+/** The store's id is no secret, because the database contains it too. */
 const STORE_ID = /store-id$/;
 const SHORTEST = 16;
 
-/** The double of Vault that a hub keeps its secrets in and logs in to by AppRole, and what it holds. */
+/** The simulated Vault in which a hub keeps its secrets, with a login by AppRole. */
 export class CanaryVault {
   readonly #server: VaultServer;
   readonly #mount: KvMount;
@@ -31,7 +31,7 @@ export class CanaryVault {
   static start = async (secretIdFile: string): Promise<CanaryVault> =>
     new CanaryVault(await startVault(), secretIdFile);
 
-  /** How a hub is told of it. */
+  /** The environment variables that connect a hub to this Vault. */
   get hubEnv(): Record<string, string> {
     return {
       MUSTER_SECRETS: "vault",
@@ -40,7 +40,7 @@ export class CanaryVault {
       VAULT_SECRET_ID_FILE: this.#secretIdFile,
     };
   }
-  /** One that is good, which a hub is given. */
+  /** Gives the hub a secret ID. The default is a new valid one. */
   giveSecretId(secretId: string = this.#role.newSecretId()): string {
     writeFileSync(this.#secretIdFile, secretId, { mode: 0o600 });
     return secretId;
@@ -49,7 +49,7 @@ export class CanaryVault {
     return this.#server.vault;
   }
 
-  /** Name and value of every token that the hub has got, and of every secret field that lies there now: also those that the hub made by itself. */
+  /** Names and values of all tokens that the hub got and of all secret fields in Vault, including those that the hub generated. */
   secrets(): (readonly [string, string])[] {
     const tokens = this.double.tokens.issued.map(
       (token, index) => [`the hub's Vault token ${index + 1}`, token] as const,
@@ -69,7 +69,7 @@ export class CanaryVault {
     try {
       return Read.parse(this.#mount.read(path, new URLSearchParams()).body).data.data ?? {};
     } catch {
-      // It was deleted.
+      // The newest version was deleted.
       return {};
     }
   }

@@ -2,22 +2,22 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** A real process under test: its output goes to a file, its first matching stdout line says that it is ready. */
+/** A real process under test. Its output goes to a file. Its first matching line on stdout reports that it is ready. */
 export interface Child {
   readonly name: string;
   readonly pid: number;
-  /** Resolves with the parsed ready line; rejects when the process ends first. */
+  /** Resolves with the parsed ready line. Rejects when the process ends before that line. */
   readonly ready: Promise<Record<string, unknown>>;
-  /** Resolves when the process is gone, with how it went. */
+  /** Resolves with the exit code or signal when the process has ended. */
   readonly gone: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   kill(signal: NodeJS.Signals): void;
-  /** SIGTERM, then SIGKILL when it is still there after `graceMs`. */
+  /** Sends SIGTERM, and SIGKILL when the process still runs after `graceMs`. */
   stop(graceMs?: number): Promise<void>;
 }
 
 export interface ChildOptions {
   readonly name: string;
-  /** Node by which it is run; by default this process's own. */
+  /** The Node program that runs the script. The default is the one of this process. */
   readonly command?: string;
   /** Relative to the repository, or absolute. */
   readonly script: string;
@@ -29,7 +29,7 @@ export interface ChildOptions {
 
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 
-/** The ready line is the first stdout line that is a JSON object with the member `listening`. */
+/** The ready line is the first line on stdout that is a JSON object with the member `listening`. */
 export function startChild(options: ChildOptions): Child {
   mkdirSync(dirname(options.logFile), { recursive: true });
   const log = createWriteStream(options.logFile, { flags: "a" });
@@ -40,13 +40,13 @@ export function startChild(options: ChildOptions): Child {
       cwd: REPOSITORY,
       env: { ...process.env, ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
-      // Its own process group: Ctrl-C in the terminal reaches the demo alone, which stops the others in order.
+      // A process group of its own: Ctrl-C in the terminal reaches only the demo, which stops its children in order.
       detached: true,
     },
   );
   proc.stderr.pipe(log, { end: false });
   const gone = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
-    // Only once the log is written: whoever waited for the end reads it next.
+    // Resolves after the log is written, because the caller reads the log next.
     proc.once("close", (code, signal) => log.end(() => resolve({ code, signal })));
     proc.once("error", () => resolve({ code: null, signal: null }));
   });

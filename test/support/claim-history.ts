@@ -1,9 +1,10 @@
 import type { Pool } from "pg";
 
 /**
- * The proof, out of the database's own history alone, that no stage ran twice at once and nothing was written twice: each row is a fault.
- * A claim is (workflow, fence, hub, time of the claim); it ends with the commit of its move, whose events carry it. `claimed_at` is read once
- * the row is locked, so after the commit of whoever moved the row before; a claim that committed nothing leaves nothing.
+ * Checks in the stored history that no stage ran twice at once and that nothing was written twice. Each returned row is a fault.
+ * A claim is (workflow, fence, hub, time of the claim). It ends when its move is committed, and the move's events carry the claim.
+ * `claimed_at` is read after the row lock is taken, so it is later than the previous claim's commit.
+ * A claim that committed nothing leaves no trace.
  */
 const FAULTS = `
   with claims as (

@@ -7,7 +7,7 @@ export interface ApiAnswer {
   readonly text: string;
 }
 
-/** Which rows the ids in a path are of. A route with an id that is not here fails the crawl: it would not be looked at. */
+/** A query for the ids of each route's path. A route whose ids are missing here fails the crawl. */
 const IDS: Readonly<Record<string, string>> = {
   "maas-sites": "select id as id from maas_sites",
   "maas-sites/profiles": "select site_id as parent, id from maas_site_profiles",
@@ -23,7 +23,7 @@ const IDS: Readonly<Record<string, string>> = {
 const Description = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 const Page = z.object({ next_cursor: z.string().nullable() });
 
-/** The paths of a route for every row that it can be asked about. */
+/** The paths of a route, one for each row that it can show. */
 async function pathsOf(route: string, pool: Pool): Promise<string[]> {
   const names = [...route.matchAll(/([a-z-]+)\/\{\w+\}/g)].map(([, name]) => name ?? "");
   if (names.length === 0) return [route];
@@ -36,7 +36,7 @@ async function pathsOf(route: string, pool: Pool): Promise<string[]> {
   });
 }
 
-/** Every answer to GET that the hub has, for every row, page after page; also its page and its description. Streams are read elsewhere. */
+/** The answer to every GET that the hub has: each row, each page of a list, the web page and the API description. Event streams are left out. */
 export async function crawlApi(url: string, token: string, pool: Pool): Promise<ApiAnswer[]> {
   const answers: ApiAnswer[] = [];
   const ask = async (path: string): Promise<ApiAnswer> => {

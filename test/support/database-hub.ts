@@ -1,7 +1,7 @@
 /**
- * A process that holds the embedded database as a hub does, for tests that kill it. Reads EmbeddedPostgresOptions
- * (without the log) as JSON from its only argument, prints one line of JSON, writes rows and prints
- * each acknowledged number until SIGTERM.
+ * A process that owns the embedded database as a hub does, for tests that kill it. Its only argument is
+ * EmbeddedPostgresOptions (without the log) as JSON. It prints one line of JSON. Until SIGTERM it writes rows
+ * and prints the number of each committed row.
  */
 import { Client } from "pg";
 import { z } from "zod";

@@ -1,7 +1,8 @@
 /**
- * vitest's global set-up for projects that need PostgreSQL. One server a run: the one that MUSTER_TEST_DATABASE_URL
- * names (its user must be able to create databases), else an embedded one, started by the first test that asks and
- * stopped here at the end, or by the next run when this one is killed. It is found by its folder, which the workers learn through the environment.
+ * vitest's global set-up for projects that need PostgreSQL. A run uses one server. MUSTER_TEST_DATABASE_URL may name it
+ * (its user must be able to create databases). Otherwise the first test that needs a server starts an embedded one.
+ * This set-up stops the embedded server at the end. If this run is killed, the next run stops it.
+ * An environment variable tells the workers the server's folder.
  */
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -2,11 +2,11 @@ import type { Pool } from "pg";
 
 export interface StoredRow {
   readonly table: string;
-  /** Every column, as text; bytes are hex. */
+  /** All columns as text. Bytes are shown in hex. */
   readonly text: string;
 }
 
-/** All rows of all tables of all schemas but PostgreSQL's own, in one query; only those that hold one of `having`, where it is given. */
+/** All rows of all tables except PostgreSQL's own, in one query. With `having`, only rows that contain one of its texts. */
 export async function storedRows(pool: Pick<Pool, "query">, having?: readonly string[]): Promise<StoredRow[]> {
   const { rows: tables } = await pool.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables

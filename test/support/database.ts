@@ -1,4 +1,4 @@
-/** A database of its own for each test file, cloned from one that has been migrated once. */
+/** Gives each test file its own database, cloned from a template that is migrated once. */
 import { createHash, randomUUID } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,15 +17,15 @@ import type { Leak } from "./secret-search.ts";
 
 const MIGRATIONS = fileURLToPath(new URL("../../hub/db/migrations", import.meta.url));
 
-/** Serialises the making of the template between vitest's workers. */
+/** The advisory lock that lets only one vitest worker create the template. */
 const TEMPLATE_LOCK = 74_101;
 
 export type TestDatabase = {
   url: string;
   name: string;
-  /** Opened on first use; `drop` closes it. */
+  /** Opened on first use. `drop` closes it. */
   database: Database;
-  /** Cuts whoever is still connected. Fails when a secret that suites are seeded with was left in any row, or in a line of the quiet log. */
+  /** Drops the database and its connections. Fails when a row or a line of the quiet log contains a secret of the test data. */
   drop(): Promise<void>;
 };
 
@@ -51,14 +51,14 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** The database searches by itself, so that a large one need not be carried here. */
+/** The search runs inside the database, so that a large database is not read by the test. */
 async function leaksInRows(client: Client): Promise<Leak[]> {
   const secrets = knownSecrets();
   const rows = await storedRows(client, secrets.spellings);
   return rows.flatMap(({ table, text }) => secrets.leaksIn(`a row of ${table}`, text));
 }
 
-/** Tests lose nothing by a power cut, so the embedded server of a test run does not wait for the disk. */
+/** The embedded server of a test run does not wait for the disk, because test data need not survive a power cut. */
 async function serverUrl(): Promise<string> {
   const given = process.env["MUSTER_TEST_DATABASE_URL"];
   if (given !== undefined && given !== "") return given;
@@ -73,11 +73,11 @@ async function serverUrl(): Promise<string> {
     source: source === "npm" || source === "system" ? source : undefined,
     settings: { fsync: "off", synchronous_commit: "off", full_page_writes: "off" },
   });
-  await server.stop(); // Gives up this file's hold only: the run's set-up stops the server.
+  await server.stop(); // Ends this file's use only: the run's set-up stops the server.
   return server.url;
 }
 
-/** Named after the migrations' content: a server that outlives the run keeps templates of other versions. */
+/** The template's name contains a hash of the migrations, because a long-lived server also keeps templates of other versions. */
 async function ensureTemplate(admin: Client, adminUrl: string): Promise<string> {
   const template = `muster_template_${await fingerprint()}`;
   await admin.query("select pg_advisory_lock($1)", [TEMPLATE_LOCK]);
@@ -107,7 +107,7 @@ async function fingerprint(): Promise<string> {
   return hash.digest("hex").slice(0, 12);
 }
 
-/** A session that was just closed may still be counted by the server for an instant. */
+/** Repeats a statement while the server still counts a session that was just closed. */
 async function whenUnused<T>(statement: () => Promise<T>): Promise<T> {
   const deadline = Date.now() + 30_000;
   for (;;) {

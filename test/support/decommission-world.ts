@@ -10,7 +10,7 @@ import type { DecommissionMode } from "../../shared/workflow-status.ts";
 import { nodeInService } from "./node-in-service.ts";
 import type { OnboardingRig } from "./onboarding-rig.ts";
 
-/** The modes whose outside effect is a task of the agent. */
+/** The modes in which the agent gets a task. */
 export type AgentMode = Exclude<DecommissionMode, "release">;
 
 export interface StartedDecommission {
@@ -19,7 +19,7 @@ export interface StartedDecommission {
   readonly hostname: string;
 }
 
-/** A drain of a node in service, or a remove of one that was drained before. */
+/** Starts a drain of a node in service, or a remove of a node that was drained before. */
 export async function decommission(
   rig: OnboardingRig,
   mode: AgentMode,
@@ -41,7 +41,7 @@ export async function decommission(
   return { id: created.decommission_id, nodeId, hostname };
 }
 
-/** What a connected agent would have done by now: each task that waits for it has succeeded. */
+/** Plays a connected agent: each task that waits for it succeeds. */
 export async function playDecommissionedAgent(rig: OnboardingRig, id: WorkflowId): Promise<void> {
   const { inTx } = rig.test.database;
   const rows = await inTx((tx) => readDecommissionRows(tx, id));

@@ -1,2 +1,2 @@
-/** With what a shell would act on, so that a host shows whether it is quoted. */
+/** Contains characters that a shell interprets, so that a host shows whether the password is quoted. */
 export const DEPLOY_PASSWORD = "correct horse 'battery' $taple";

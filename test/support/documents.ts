@@ -1,4 +1,4 @@
-/** README and docs, and what in them a reader may type. */
+/** README and docs, and the commands in them that a reader may type. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -17,7 +17,7 @@ export interface Typed {
   readonly command: string;
 }
 
-/** Blocks that show something and are typed by nobody, by how they begin. */
+/** The beginnings of code blocks that are not commands. */
 const SHOWN = [
   /^Starting a hub with its embedded database/,
   /[┌│└├]/,
@@ -25,7 +25,7 @@ const SHOWN = [
   /^#cloud-config/,
   /^\[Service\]/,
 ];
-/** Lines that follow a command and are what it prints. */
+/** Lines after a command that show its output. */
 const PRINTED = [
   /^hub-1\.json: /,
   /^Left out, as/,
@@ -35,7 +35,7 @@ const PRINTED = [
   /^\{"node_id":/,
 ];
 
-/** Fenced blocks, and those that are set in by four more columns than what is around them. */
+/** Fenced code blocks, and blocks indented by four columns more than the text around them. */
 function blocksOf(text: string): string[] {
   const blocks: string[] = [];
   let block: { fence: boolean; indent: number; lines: string[] } | null = null;
@@ -62,7 +62,7 @@ function blocksOf(text: string): string[] {
   return blocks;
 }
 
-/** Whether a shell would read on: within quotes, or after a backslash. Comments hold apostrophes. */
+/** Whether a shell would read another line: inside quotes, or after a backslash. Quotes in comments do not count. */
 function goesOn(text: string): boolean {
   let quote = "";
   let comment = false;
@@ -76,7 +76,7 @@ function goesOn(text: string): boolean {
   return quote !== "" || text.endsWith("\\");
 }
 
-/** Commands of a block, each with the lines that it goes on in. */
+/** The commands of a block, each with its continuation lines. */
 function commandsOf(block: string): string[] {
   if (SHOWN.some((shown) => shown.test(block))) return [];
   const commands: string[] = [];
@@ -91,7 +91,7 @@ function commandsOf(block: string): string[] {
   return open === "" ? commands : [...commands, open];
 }
 
-/** Commands within a sentence; what has `<command>` in it is the shape of one. */
+/** Commands inside a sentence. A text with `<command>` in it is a pattern and no command. */
 const IN_PROSE = /`((?:npm run (?:-s )?muster -- |curl |jq |openssl |vault |T=)[^`]+)`/g;
 const inProse = (text: string): string[] =>
   [...text.matchAll(IN_PROSE)].map(([, command = ""]) => command).filter((command) => !command.includes("<command>"));
@@ -100,6 +100,6 @@ export const COMMANDS: readonly Typed[] = DOCUMENTS.flatMap(({ file, text }) =>
   [...blocksOf(text).flatMap(commandsOf), ...inProse(text)].map((command) => ({ file, command })),
 );
 
-/** Each place where a document has this. */
+/** Every match of the pattern in a document. */
 export const found = (pattern: RegExp): { readonly file: string; readonly match: RegExpExecArray }[] =>
   DOCUMENTS.flatMap(({ file, text }) => [...text.matchAll(pattern)].map((match) => ({ file, match })));

@@ -20,7 +20,7 @@ export interface FleetNode {
   readonly machine: Machine;
 }
 
-/** A site whose nodes are in service, each on a deployed machine of the simulated region, with a watcher and a reconciler. */
+/** A site with nodes in service. Each node has a deployed machine in the simulated region. A watcher and a reconciler run. */
 export class FleetRig {
   readonly rig: OnboardingRig;
   readonly #watchers: Watcher[] = [];
@@ -44,7 +44,7 @@ export class FleetRig {
     return this.rig.siteId;
   }
 
-  /** A hub's watching and reconciling; more than one may be started. */
+  /** Starts a hub's watcher and reconciler. A test may start several. */
   watch({ rollCallMs }: { rollCallMs?: number } = {}): Watcher {
     const { db, inTx } = this;
     const reconciler = new Reconciler({ db, inTx, log: quietLog });
@@ -63,7 +63,7 @@ export class FleetRig {
     return watcher;
   }
 
-  /** An active node with a connected agent, as an onboarding leaves it, on a machine that is deployed and syncs. */
+  /** An active node with a connected agent, as after an onboarding. Its machine is deployed and uses hardware sync. */
   async nodeInService(): Promise<FleetNode> {
     this.#made += 1;
     const hostname = `host-${this.#made}`;
@@ -95,13 +95,13 @@ export class FleetRig {
     this.address(machine, `10.99.0.${this.#made}`);
   }
 
-  /** Gives the machine one address, and no other. */
+  /** Gives the machine exactly one address. */
   address(machine: Machine, ipAddress: string): void {
     for (const nic of machine.interfaces)
       nic.links = [{ id: 90_000 + nic.id, mode: "dhcp", subnetId: null, ipAddress }];
   }
 
-  /** As when somebody acts in MAAS behind our back. */
+  /** Changes the machine as another user of MAAS would, without the hub. */
   change(machine: Machine, change: (machine: Machine) => void): void {
     const { region } = this.rig.maas.sim;
     change(machine);
@@ -113,7 +113,7 @@ export class FleetRig {
 
   setConnected = (nodeId: NodeId, open: boolean): Promise<void> => setConnected(this.rig, nodeId, open);
 
-  /** As when its agent went away so long ago. */
+  /** Makes the agent look disconnected for the given time. */
   async goneFor(nodeId: NodeId, ago: string): Promise<void> {
     await this.setConnected(nodeId, false);
     const then = sql`now() - ${ago}::interval`;
@@ -131,8 +131,8 @@ export class FleetRig {
       .onConflictDoUpdate({ target: maasSiteWatches.siteId, set: now });
   }
   /**
-   * Has all machines read and all nodes judged. A look is followed by its pass before the next look begins, so once a second sweep is kept the pass
-   * of the first is over.
+   * Waits until all machines were read and all nodes were judged. The reconciler judges after each sweep and before the next one.
+   * Therefore, when a second sweep is stored, the judgement after the first sweep is complete.
    */
   async sweep(): Promise<void> {
     for (const which of ["first", "second"]) {

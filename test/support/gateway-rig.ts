@@ -1,4 +1,4 @@
-/** An agent listener on a real database, and the pieces of a host that tests put together in right and wrong ways. */
+/** An agent listener on a real database, and functions with which a test plays a host correctly or incorrectly. */
 import { createHash, createPublicKey, randomBytes, randomUUID, verify, webcrypto } from "node:crypto";
 import { type Agent, request as httpsRequest } from "node:https";
 import { eq, sql } from "../../hub/db/orm.ts";
@@ -55,7 +55,7 @@ export interface Answer {
   readonly retryAfter: string | undefined;
 }
 
-/** Tables whose rows a refused request must leave alone. */
+/** Tables that a refused request must not change. */
 const WATCHED = [
   "nodes",
   "node_events",
@@ -112,7 +112,7 @@ export class GatewayRig {
     this.listener = listener;
   }
 
-  /** On a database of its own, unless one is given. */
+  /** Creates a database of its own, unless the test passes one. */
   static async start(more: HubOptions = {}, given?: TestDatabase): Promise<GatewayRig> {
     const database = given ?? (await createTestDatabase());
     const secrets = new MemorySecrets();
@@ -147,7 +147,7 @@ export class GatewayRig {
     return this.database.database.inTx;
   }
 
-  /** A second hub on the same database. */
+  /** Starts a second hub on the same database. */
   async secondHub(more: HubOptions = {}): Promise<AgentListener> {
     const listener = await startAgentListener({ ...this.#options, hubId: randomUUID(), ...more });
     this.#others.push(listener);
@@ -164,7 +164,7 @@ export class GatewayRig {
     await this.database.drop();
   }
 
-  /** For a rig that is needed for one thing: gives that, and stops. */
+  /** Uses the rig once and stops it. Returns the result of `use`. */
   async stopAfter<T>(use: (rig: GatewayRig) => Promise<T>): Promise<T> {
     try {
       return await use(this);
@@ -222,7 +222,7 @@ export class GatewayRig {
     return this.ask("POST", "/internal/v1/nodes/enroll", { body });
   }
 
-  /** A node that has enrolled, as an agent would. */
+  /** A node that has enrolled as an agent does. */
   async enrolled(status: NodeStatus = "active", generation = 1): Promise<Identity> {
     return this.enrollNode(await this.addNode(status), generation);
   }
@@ -235,7 +235,7 @@ export class GatewayRig {
     return { nodeId, generation, certPem, keyPem: key.keyPem };
   }
 
-  /** The same identity with a certificate of the hub's CA that ended `hoursAgo`. */
+  /** The same identity with a certificate of the hub's CA that expired `hoursAgo`. */
   async expired(identity: Identity, hoursAgo: number): Promise<Identity> {
     const stored = await this.#secrets.read(SECRET_PATHS.certificateAuthority);
     const keys = await webcrypto.subtle.generateKey(KEY_ALGORITHM, true, ["sign", "verify"]);
@@ -264,7 +264,7 @@ export class GatewayRig {
     return { ...identity, certPem: certificate.toString("pem"), keyPem };
   }
 
-  /** As an agent asks for a successor of its certificate, for this key. */
+  /** Requests a renewed certificate for this key, as an agent does. */
   async renew(identity: Identity, key: HostKey, port = this.listener.port): Promise<Identity & { answer: Answer }> {
     const answer = await this.ask("POST", `/internal/v1/nodes/${identity.nodeId}/certificate`, {
       as: identity,
@@ -284,7 +284,7 @@ export class GatewayRig {
       headers?: Record<string, string>;
       as?: Pick<Identity, "certPem" | "keyPem">;
       port?: number;
-      /** For requests over one connection. */
+      /** For several requests over one connection. */
       agent?: Agent;
     } = {},
   ): Promise<Answer> {
@@ -319,7 +319,7 @@ export class GatewayRig {
     });
   }
 
-  /** A workflow that waits on the key for an hour. */
+  /** A workflow that waits for the key, for at most an hour. */
   async waitingWorkflow(waitOn: string): Promise<{ isDue(): Promise<boolean> }> {
     const id = WorkflowId.parse(randomUUID());
     const wakeAt = sql`now() + interval '1 hour'`;
@@ -337,13 +337,16 @@ export class GatewayRig {
     };
   }
 
-  /** Is the order signed with the key that agents get at enrollment? */
+  /** Whether the order is signed with the key that agents get at enrollment. */
   hasSigned(order: SignedOrder): boolean {
     const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: this.signer.publicKey }, format: "jwk" });
     return verify(null, Buffer.from(orderSigningText(order)), key, Buffer.from(order.signature, "base64url"));
   }
 
-  /** Every row of the tables that matter, without what mere contact moves: two times, the time to live, and that a certificate is in use. */
+  /**
+   * All rows of `WATCHED`. Left out are the columns that each contact changes: two times, the time to live,
+   * and the first use of a certificate.
+   */
   async snapshot(): Promise<unknown> {
     const all: Record<string, unknown> = {};
     for (const table of WATCHED) {

@@ -15,7 +15,7 @@ export class HubProblem extends Error {
   }
 }
 
-/** The hub's public API as an outside program uses it; every answer is parsed with the schema that the hub documents. */
+/** The hub's public API, as an outside program uses it. Each answer is checked against the schema that the hub documents. */
 export class HubApi {
   readonly url: string;
   readonly #token: string;
@@ -47,7 +47,7 @@ export class HubApi {
     return schema.parse(json);
   }
 
-  /** Changes what lies at the path as it is now: the change names the version that it was made for. */
+  /** Reads the object at the path and changes it. The change names the version that was read. */
   async patch<T>(schema: z.ZodType<T>, path: string, body: unknown): Promise<T> {
     const headers = { authorization: `Bearer ${this.#token}` };
     const seen = await fetch(new URL(path, this.url), {

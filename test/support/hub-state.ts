@@ -2,17 +2,17 @@ import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A new folder that any user may pass through, so that the embedded database of a root run, which is another user's, lies in it too. */
+/** A new folder that every user may enter. A hub run by root keeps its embedded database in it under another user. */
 export function newHubFolder(prefix: string, parent = tmpdir()): string {
   const folder = mkdtempSync(join(parent, prefix));
   chmodSync(folder, 0o711);
   return folder;
 }
 
-/** Only what is such a place is believed: a hub that was killed while it wrote where its database is may have left half a path, or none. */
+/** Only a path of this form is removed: a hub that was killed while it wrote the path may have left half of it. */
 const DATABASE_OUTSIDE = /^[/]var[/]lib[/]muster[/]postgres-[0-9a-f-]{36}$/;
 
-/** Where the hubs that have their state below the folder keep their databases instead. */
+/** The folders outside `folder` in which its hubs keep their databases. */
 export const databasesOutside = (folder: string): string[] =>
   globSync("**/postgres/home", { cwd: folder })
     .map((pointer) => readFileSync(join(folder, pointer), "utf8"))

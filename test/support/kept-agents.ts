@@ -4,7 +4,7 @@ import { SocketAgent } from "./socket-agent.ts";
 
 type AfterRig<F> = F extends (rig: GatewayRig, ...rest: infer R) => unknown ? R : never;
 
-/** Agents of the file's rig; those that a test has left are cut after it. */
+/** Agents of the test file's rig. Agents that a test leaves open are disconnected after it. */
 export function keptAgents(rig: () => GatewayRig) {
   const agents: SocketAgent[] = [];
   afterEach(() => {

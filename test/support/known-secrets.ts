@@ -1,4 +1,4 @@
-/** The secrets that suites are seeded with. None may show in a row that a suite leaves, nor in a line that it logs. */
+/** The secrets in the test data. None of them may occur in a row or in a log line of a test. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DEFAULT_API_KEY } from "../fakes/maas/state/seed.ts";
@@ -17,16 +17,16 @@ export function knownSecrets(): SecretSearch {
   return search;
 }
 
-/** Of one test file, as each has its own modules. */
+/** The leaks of one test file, because each test file loads its own copy of this module. */
 const logged: Leak[] = [];
 const search = knownSecrets();
 
 export const noteLogLine = (line: string): void => void logged.push(...search.leaksIn("a log line", line));
 
-/** What was logged since the last time that somebody asked. */
+/** The leaks that were logged since the last call. */
 export const takeLoggedLeaks = (): Leak[] => logged.splice(0);
 
-/** Logs of hubs, agents and first boots that a rig leaves below its folder. */
+/** The leaks in logs of hubs, agents and first boots below a rig's folder. */
 export function leaksInLogsBelow(folder: string, secrets: SecretSearch): Leak[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.(log|status)$/.test(entry.name) && entry.name !== "maas.log")

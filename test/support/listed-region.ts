@@ -17,21 +17,21 @@ export const event = (id: number, node: string): MaasEvent => ({
   created: "",
 });
 
-/** A region of a list of machines and events, which says what it was asked. */
+/** A region with lists of machines and events. It records the requests that it gets. */
 export class Region {
   machines: MaasMachine[] = [];
-  /** They are there, and no list has them. */
+  /** Machines that exist and that no list shows. */
   unlisted: MaasMachine[] = [];
   unreadable: UnreadableMachine[] = [];
   feed: MaasEvent[] = [];
   isSuperuser = true;
-  /** How the events feed fails; null: it does not. */
+  /** The error of every request for events. Null: the request succeeds. */
   fault: MaasError | null = null;
   readonly asked: string[] = [];
-  /** Runs while a list of machines is under way. */
+  /** Called during each request for a list of machines. */
   meanwhile: () => Promise<void> = async () => undefined;
 
-  /** Runs when one machine is asked for. */
+  /** Called during each request for one machine. */
   onReadOne: () => void = () => undefined;
 
   readonly port = {

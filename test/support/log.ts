@@ -1,5 +1,5 @@
 import { createLog } from "../../hub/log.ts";
 import { noteLogLine } from "./known-secrets.ts";
 
-/** For code under test whose log lines are not what the test is about. No line of any level may hold a secret: the database's `drop` says so. */
+/** A log for tests that do not look at log lines. It checks each line for secrets, and the test database's `drop` reports a leak. */
 export const quietLog = createLog("debug", noteLogLine);

@@ -7,7 +7,7 @@ import { moveNode } from "../../hub/node/move-node.ts";
 import { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { type OnboardingRig, SKU } from "./onboarding-rig.ts";
 
-/** Has the agent of the node connected, or gone; either way it was just heard of. */
+/** Marks the node's agent as connected or disconnected. In both cases the agent's last contact is now. */
 export async function setConnected(rig: OnboardingRig, nodeId: NodeId, open: boolean): Promise<void> {
   const state = open ? "open" : "closed";
   await rig.services.db
@@ -27,7 +27,7 @@ export async function setConnected(rig: OnboardingRig, nodeId: NodeId, open: boo
     .onConflictDoUpdate({ target: agentSessions.nodeId, set: { state, lastSeenAt: sql`clock_timestamp()` } });
 }
 
-/** An active node with a connected agent, as an onboarding leaves it, which is no machine of the region yet. */
+/** An active node with a connected agent, as after an onboarding, but without a machine in the region. */
 export async function nodeInService(rig: OnboardingRig, hostname: string): Promise<NodeId> {
   const nodeId = NodeId.parse(randomUUID());
   await rig.services.inTx(async (tx) => {
@@ -62,7 +62,7 @@ export interface OnboardedHost {
   readonly maasSystemId: string;
 }
 
-/** What an onboarding has written when it is over of the node and the machine that it is. */
+/** Writes what a finished onboarding has written about the node and its machine. */
 export async function recordOnboarding(
   rig: OnboardingRig,
   { nodeId, hostname, ipmiIp, maasSystemId }: OnboardedHost,

@@ -40,7 +40,7 @@ export const FIRST_BOOT: FirstBoot = {
 
 /** A database, a simulated region with boxes, one site with its profile, and the services that stages use. */
 export interface OnboardingRig {
-  /** How long the stages' calls to MAAS wait for an answer; null as in a hub. */
+  /** How long the stages' calls to MAAS wait for an answer. Null: as long as in a hub. */
   patience: { readonly quickMs: number; readonly slowMs: number } | null;
   readonly test: TestDatabase;
   readonly maas: MaasSimulator;
@@ -51,7 +51,7 @@ export interface OnboardingRig {
   /** Starts the onboarding of the n-th box, counted from 1, with RoCE rows. */
   start(n: number, profileId?: ProfileId): Promise<{ id: WorkflowId; nodeId: NodeId; hostname: string }>;
   addProfile(name: string, knobs: Partial<ProfileCreate>): Promise<ProfileId>;
-  /** What the host's agent would do by now, as far as its machine is deployed. */
+  /** Plays the host's agent, as far as the host's machine is deployed. */
   playAgent(id: WorkflowId): Promise<void>;
   close(): Promise<void>;
 }
@@ -177,7 +177,7 @@ async function start(
   return { id: created.onboarding_id, nodeId: created.node_id, hostname };
 }
 
-/** Session, conditions and task results as the gateway writes them, and the sync that the reseeded host sends. */
+/** Writes the session, conditions and task results as the gateway does, and sends the hardware sync of the reseeded host. */
 export async function playAgent({ database }: TestDatabase, maas: MaasSimulator, id: WorkflowId): Promise<void> {
   const { db, inTx } = database;
   const [about] = await db
@@ -190,7 +190,7 @@ export async function playAgent({ database }: TestDatabase, maas: MaasSimulator,
   if (about === undefined || machine?.status !== 6) return;
   const { nodeId, generation } = about;
   await inTx(async (tx) => {
-    // Whoever has a session has enrolled.
+    // An agent with a session has enrolled before.
     await tx
       .insert(nodeCertificates)
       .values({

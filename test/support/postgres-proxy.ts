@@ -1,10 +1,11 @@
 /**
- * Stands between a program and PostgreSQL and breaks connections where it hurts most: at a COMMIT or a single statement, either before the
- * server has it (nothing happened) or when the server has done it and its answer is on the way (it happened, and nobody is told).
+ * A proxy before PostgreSQL that breaks connections at a COMMIT or at another statement. `lost_before` breaks the connection
+ * before the server gets the statement. `lost_after` breaks it when the server has executed the statement and before the
+ * client gets the answer.
  */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** `stalled`: from now on the connection carries nothing and stays open, as behind a firewall that forgot it. */
+/** `stalled`: from now on the connection transports nothing and stays open, as behind a firewall that has dropped its state. */
 export type Fate = "pass" | "lost_before" | "lost_after" | "stalled";
 type Fault = Exclude<Fate, "pass">;
 export type Moment = "commit" | "statement";
@@ -12,9 +13,9 @@ export type Moment = "commit" | "statement";
 export interface PostgresProxy {
   /** The database's URL with the proxy's address. */
   readonly url: string;
-  /** How often each fate but `pass` was met. */
+  /** How often each fate except `pass` occurred. */
   readonly met: Readonly<Record<Moment, Record<Fault, number>>>;
-  /** Asked at each COMMIT and each end of another statement. */
+  /** Called at each COMMIT and at each end of another statement. */
   decide: (moment: Moment) => Fate;
   cutAll(): void;
   close(): Promise<void>;
@@ -60,7 +61,7 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
         upstream.write(message);
       }
     });
-    // The server answers once the statement has taken effect; the rest of its answer is of no interest.
+    // The server answers after the statement has taken effect, so the connection is cut at the first byte of the answer.
     upstream.on("data", (chunk: Buffer) => (answersLost ? cut() : client.write(chunk)));
   });
   await new Promise<void>((resolve, reject) => {
@@ -86,14 +87,14 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
   return proxy;
 }
 
-/** A COMMIT is sent as a simple query; other statements end with Sync. What comes before login is neither. */
+/** A COMMIT is sent as a simple query. Other statements end with Sync. Messages before the login are neither. */
 function momentOf(message: Buffer): Moment | null {
   if (message[0] === SYNC) return "statement";
   if (message[0] !== QUERY) return null;
   return message.subarray(5, -1).toString().toLowerCase() === "commit" ? "commit" : null;
 }
 
-/** Splits the frontend's stream into its messages; the first one, the startup, has no type byte. */
+/** Splits the client's stream into messages. The first message, the startup, has no type byte. */
 class Messages {
   #started = false;
   #rest: Buffer = Buffer.alloc(0);

@@ -16,7 +16,7 @@ export interface RetiredHost {
   readonly box: Hardware;
 }
 
-/** The n-th box, commissioned and deployed by our MAAS user. */
+/** The n-th box, commissioned and deployed by the site's MAAS user. */
 async function deployedMachine(rig: OnboardingRig, n: number, hostname: string): Promise<Machine> {
   const maas = await rig.services.maas(rig.siteId);
   const { region } = rig.maas.sim;
@@ -34,7 +34,7 @@ async function deployedMachine(rig: OnboardingRig, n: number, hostname: string):
   return region.machine(systemId);
 }
 
-/** A node whose host is the n-th box, as an onboarding, a time of service and a drain leave it. */
+/** A node whose host is the n-th box, as an onboarding, a time in service and a drain leave it. */
 export async function retiredHost(rig: OnboardingRig, n: number, profileId = rig.profileId): Promise<RetiredHost> {
   const hostname = `retired-${n}`;
   const machine = await deployedMachine(rig, n, hostname);
@@ -50,7 +50,7 @@ export async function retiredHost(rig: OnboardingRig, n: number, profileId = rig
   return { nodeId, hostname, machine, box };
 }
 
-/** A release of the machine of a node that was drained before. */
+/** Starts a release of the machine of a node that was drained before. */
 export async function startRelease(rig: OnboardingRig, host: RetiredHost): Promise<StartedDecommission> {
   const request = { mode: "release", reason: "no longer needed" } as const;
   const created = await rig.test.database.inTx((tx) => startDecommission(tx, host.nodeId, request, "reconciler"));

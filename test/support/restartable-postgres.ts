@@ -1,4 +1,4 @@
-/** A real server of the test's own that is stopped in every way there is and started again, always with the same URL. */
+/** A real PostgreSQL server of a test, which can be stopped in each possible way and restarted with the same URL. */
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
@@ -7,7 +7,7 @@ import { quietLog } from "./log.ts";
 
 export interface RestartablePostgres {
   readonly url: string;
-  /** PostgreSQL's own ways: open transactions are rolled back; or no clean-up at all, and crash recovery afterwards; or no farewell either. */
+  /** `fast` rolls open transactions back. `immediate` ends without clean-up, so that the start needs crash recovery. `kill` sends SIGKILL. */
   restart(how: "fast" | "immediate" | "kill", whileDown?: () => Promise<unknown>): Promise<void>;
   stop(): Promise<void>;
 }
@@ -16,7 +16,7 @@ const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as con
 
 export async function startRestartablePostgres(stateDir: string): Promise<RestartablePostgres> {
   mkdirSync(stateDir, { recursive: true });
-  // A root run's server is another user's, who must get through.
+  // When root runs the tests, the server belongs to another user, who needs access to the folder.
   chmodSync(stateDir, 0o711);
   const start = (): Promise<EmbeddedPostgres> => startEmbeddedPostgres({ stateDir, log: quietLog });
   let server = await start();
@@ -27,7 +27,7 @@ export async function startRestartablePostgres(stateDir: string): Promise<Restar
       const postmaster = await readPostmaster(join(stateDir, "postgres", "cluster", "data"));
       if (postmaster === undefined) throw new Error("the server is not running");
       process.kill(postmaster.pid, SIGNALS[how]);
-      // Of a shutdown under way the start waits for the end.
+      // The server can start only after the old process has ended.
       for (let gone = false; !gone; ) {
         await new Promise((done) => setTimeout(done, 50));
         gone = !isAlive(postmaster.pid);

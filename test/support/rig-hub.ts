@@ -6,7 +6,7 @@ import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { quietLog } from "./log.ts";
 import type { OnboardingRig } from "./onboarding-rig.ts";
 
-/** The runner of a hub that works on the rig's database; several may run, as several hubs do. The caller closes it, before the rig. */
+/** Starts a hub's workflow runner on the rig's database. Several may run at once. The caller closes it before the rig. */
 export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.services)): WorkflowRunner =>
   startWorkflowRunner({
     ...rig.test.database,
@@ -18,7 +18,7 @@ export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.serv
     pollMs: 50,
   });
 
-/** The watcher of such a hub. */
+/** Starts the watcher of a hub on the rig's database. */
 export const startRigWatcher = (rig: OnboardingRig, clientFor = rig.services.maas): Watcher =>
   startWatcher({
     ...rig.test.database,

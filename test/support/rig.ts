@@ -10,21 +10,21 @@ import { startTcpFront, type TcpFront } from "./tcp-front.ts";
 import { until } from "./until.ts";
 
 export interface RigOptions {
-  /** Everything that the rig writes; a second rig on the same folder goes on with the same data. */
+  /** The folder of all files that the rig writes. A second rig on the same folder continues with the same data. */
   readonly stateDir: string;
   readonly machines: number;
   /** How much faster than a real site the simulated MAAS runs. */
   readonly speed: number;
-  /** Hub processes on one database, behind a load balancer when there are several; by default one. */
+  /** How many hub processes share the database. Several hubs get a load balancer. The default is one hub. */
   readonly hubs?: number;
-  /** By default the hubs' own embedded one. */
+  /** The default is the hubs' own embedded database. */
   readonly databaseUrl?: string;
   readonly hubEnv?: Readonly<Record<string, string>>;
   /** Node's own flags for the hubs. */
   readonly hubNodeArgs?: readonly string[];
-  /** The simulated MAAS's; by default the one that simulators have. */
+  /** The API key of the simulated MAAS. The default is `DEFAULT_API_KEY`. */
   readonly apiKey?: string;
-  /** Told when a process ended that nobody stopped; it is started again, as systemd would. */
+  /** Called when a process ended unexpectedly. The rig restarts the process, as systemd does. */
   readonly onRestart?: (name: string) => void;
 }
 
@@ -32,7 +32,7 @@ interface Ports {
   readonly maas: number;
   readonly http: number;
   readonly agent: number;
-  /** Of each hub, where there are several; `http` and `agent` are then the load balancer's. */
+  /** The ports of each hub, where there are several. `http` and `agent` are then the load balancer's ports. */
   readonly hubs?: readonly { readonly http: number; readonly agent: number }[];
 }
 
@@ -40,27 +40,27 @@ interface Ports {
 export interface RigHub {
   readonly url: string;
   pid(): number;
-  /** Kills this hub and has it stay away until what this gives is called. */
+  /** Kills this hub and keeps it stopped. The returned function starts the hub again. */
   keepDown(): Promise<() => void>;
   /** Waits until this hub answers `/readyz`. */
   ready(): Promise<void>;
 }
 
-/** Hubs and a simulated MAAS as real processes, kept running like services. */
+/** Hubs and a simulated MAAS as real processes, which are restarted when they end. */
 export interface Rig {
   readonly maas: { readonly url: string; readonly apiKey: string; readonly control: string };
-  /** Through the load balancer where there are several hubs. */
+  /** The hub's API, through the load balancer where there are several hubs. */
   readonly api: HubApi;
   readonly apiUrl: string;
   readonly adminTokenFile: string;
   readonly hubs: readonly RigHub[];
-  /** Of the first hub. */
+  /** The pid of the first hub. */
   readonly hubPid: () => number;
-  /** Kills the region and has it stay away until what this gives is called. */
+  /** Kills the simulated MAAS and keeps it stopped. The returned function starts it again. */
   keepMaasDown(): Promise<() => void>;
-  /** Waits until some hub answers `/readyz`. */
+  /** Waits until a hub answers `/readyz`. */
   hubReady(): Promise<void>;
-  /** Fails when a log of a hub, an agent or a first boot holds a secret that suites are seeded with. */
+  /** Stops everything. Fails when a log of a hub, an agent or a first boot contains a secret of the test data. */
   stop(): Promise<void>;
 }
 
@@ -138,7 +138,7 @@ const startMaas = (options: RigOptions, ports: Ports): Child =>
     logFile: join(options.stateDir, "maas.log"),
   });
 
-/** Each hub has a state folder of its own where the database is elsewhere; the first one's holds what they share. */
+/** Starts a hub. With an outside database each hub has its own state folder. The first hub's folder holds the shared files. */
 function runHub(options: RigOptions, index: number, ports: Ports, agentUrl: string): RigHub & { process: Supervised } {
   const name = index === 0 ? "hub" : `hub-${index + 1}`;
   const shared = join(options.stateDir, "hub");
@@ -185,7 +185,7 @@ async function answersReady(url: string): Promise<void> {
   );
 }
 
-/** Ports are kept with the data: hosts and database rows hold addresses that must still be right at the next start. */
+/** The ports are stored with the data, because hosts and database rows contain addresses that must stay valid. */
 async function rememberedPorts(stateDir: string, hubs: number): Promise<Ports> {
   const file = join(stateDir, "ports.json");
   if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8")) as Ports;

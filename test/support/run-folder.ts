@@ -5,8 +5,8 @@ import { databasesOutside, newHubFolder, removeHubState } from "./hub-state.ts";
 import { until } from "./until.ts";
 
 /**
- * A folder of this process's own in `parent`, which goes by the process that it is of. What this user's runs left there that were killed is
- * brought to an end first, by `end`.
+ * Creates a folder in `parent` whose name contains the id of this process. Before that, `end` cleans up the folders of
+ * this user's runs that were killed.
  */
 export async function startRun(parent: string, prefix: string, end = endRun): Promise<string> {
   mkdirSync(parent, { recursive: true });
@@ -17,10 +17,10 @@ export async function startRun(parent: string, prefix: string, end = endRun): Pr
   return newHubFolder(`${prefix}-${process.pid}-${startOf(String(process.pid)) ?? "unknown"}-`, parent);
 }
 
-/** The process that a run's folder is of. */
+/** The process id in the name of a run's folder. */
 export const pidOf = (name: string): string | undefined => NAME.exec(name)?.[1];
 
-/** Ends all that runs of it or is mounted in it, whoever started it, and removes it. */
+/** Ends all processes of a run, unmounts its mounts, and removes its folder. */
 export async function endRun(folder: string): Promise<void> {
   const places = [folder, ...databasesOutside(folder)];
   await until(`the processes of ${folder} to end`, () => {
@@ -28,29 +28,29 @@ export async function endRun(folder: string): Promise<void> {
     for (const pid of left) kill(pid);
     return left.length === 0 || undefined;
   });
-  // Two runs that start at once may end the same one: what the other has unmounted is no failure.
+  // Two runs that start at once may clean up the same folder, so a mount may already be gone.
   for (const at of mountsIn(folder)) await execa("umount", ["--lazy", at], { reject: false });
   const mounted = mountsIn(folder);
   if (mounted.length > 0) throw new Error(`Still mounted, so that the folder cannot be removed: ${mounted.join(", ")}`);
   removeHubState(folder);
 }
 
-/** Prefix, process, its start, and what keeps apart two runs of one process. */
+/** Prefix, process id, start time of the process, and random characters for several runs of one process. */
 const NAME = /-([0-9]+)-([0-9]+)-[A-Za-z0-9]{6}$/;
 
-/** A process id is used again; with its start it is one process's alone. */
+/** The kernel uses process ids again. A process id and its start time together are unique. */
 function isOfDead(name: string): boolean {
   const [, pid, start] = NAME.exec(name) ?? [];
   return pid !== undefined && startOf(pid) !== start;
 }
 
-/** Not one of another user of the machine, nor a link to somewhere else. */
+/** False for another user's folder and for a link. */
 function isOwn(folder: string): boolean {
   const status = lstatSync(folder, { throwIfNoEntry: false });
   return status?.isDirectory() === true && status.uid === process.getuid?.();
 }
 
-/** In the kernel's ticks since the machine's start; none for a process that is not. */
+/** The start time of a process in the kernel's ticks since the machine's start. Undefined when the process does not exist. */
 const startOf = (pid: string): string | undefined =>
   procFile(pid, "stat")
     .replace(/^.*[)] /s, "")
@@ -61,28 +61,28 @@ function processesOf(places: readonly string[]): string[] {
   return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && pid !== own && isOf(places, pid));
 }
 
-/** By its words, its settings, or the system that it runs in: a container's lies in the folder. */
+/** Whether a process belongs to the folders: by its arguments, its environment, or the root folder of its container. */
 function isOf(places: readonly string[], pid: string): boolean {
   const words = ["cmdline", "environ"].map((file) => procFile(pid, file));
   const roots = mountsOf(pid).flatMap(({ root, at }) => (at === "/" ? [root] : []));
   return places.some((place) => [...words, ...roots].some((text) => text.includes(`${place}/`)));
 }
 
-/** The innermost first. */
+/** The mounts below a folder. The innermost comes first. */
 const mountsIn = (folder: string): string[] =>
   mountsOf("self")
     .map(({ at }) => at)
     .filter((at) => at.startsWith(`${folder}/`))
     .reverse();
 
-/** `root`: which folder of its file system is mounted `at` that place. */
+/** The mounts of a process. `root` is the folder of the file system that is mounted `at` a place. */
 const mountsOf = (pid: string): { root: string; at: string }[] =>
   procFile(pid, "mountinfo")
     .split("\n")
     .map((line) => line.split(" "))
     .map(([, , , root = "", at = ""]) => ({ root, at }));
 
-/** Empty where the process is gone. */
+/** The content of a file in /proc. Empty when the process has ended. */
 function procFile(pid: string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");
@@ -95,6 +95,6 @@ function kill(pid: string): void {
   try {
     process.kill(Number(pid), "SIGKILL");
   } catch {
-    // It has just ended by itself.
+    // The process has ended by itself meanwhile.
   }
 }

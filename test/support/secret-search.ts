@@ -1,24 +1,24 @@
 import { randomBytes } from "node:crypto";
 
-/** Where a secret was found, by its name, and in which of its spellings; never its value. */
+/** Where a secret was found: its name, its spelling and the place. The value itself is left out. */
 export interface Leak {
   readonly secret: string;
   readonly spelling: string;
   readonly place: string;
 }
 
-/** Shorter halves would be found in innocent texts. */
+/** Shorter halves would also match harmless texts. */
 const SHORTEST_HALF = 10;
 
 const base64Of = (secret: string): [string, string][] =>
-  // In a longer text that is encoded whole, the secret begins at any of three places of a group; the characters that its neighbours share are left out.
+  // In a longer base64 text the secret begins at one of three offsets. Characters that neighbouring bytes influence are left out.
   [0, 1, 2].map((shift) => {
     const encoded = Buffer.from("\0".repeat(shift) + secret).toString("base64");
     const whole = Math.floor(((Buffer.byteLength(secret) + shift) * 8) / 6);
     return [`base64, shifted by ${shift}`, encoded.slice(Math.ceil((shift * 8) / 6), whole)];
   });
 
-/** A secret as somebody who leaks it may write it: escaped, encoded, cut in half, turned round. */
+/** The forms in which a leaked secret may appear: escaped, encoded, cut in half, reversed. */
 function spellingsOf(secret: string): ReadonlyMap<string, string> {
   const middle = Math.ceil(secret.length / 2);
   const hex = Buffer.from(secret).toString("hex");
@@ -47,11 +47,11 @@ function spellingsOf(secret: string): ReadonlyMap<string, string> {
   return new Map(all.filter(([, text], at) => all.findIndex(([, other]) => other === text) === at));
 }
 
-/** Secrets that are known to be there, and the search for any of them in a text. */
+/** Known secrets, and a search for them in a text. */
 export class SecretSearch {
   readonly #secrets = new Map<string, ReadonlyMap<string, string>>();
 
-  /** A value that occurs nowhere else, with `more` for characters that have to be escaped. */
+  /** Creates a random secret. `more` adds characters that have to be escaped. */
   plant(name: string, more = ""): string {
     const secret = `Cnry${randomBytes(18).toString("base64url").replace(/[-_]/g, "x")}${more}`;
     this.add(name, secret);
@@ -69,12 +69,12 @@ export class SecretSearch {
   get names(): string[] {
     return [...this.#secrets.keys()];
   }
-  /** Every spelling, for a search that a database does itself. */
+  /** All spellings of all secrets, for a search inside the database. */
   get spellings(): string[] {
     return [...this.#secrets.values()].flatMap((spellings) => [...spellings.values()]);
   }
 
-  /** A text is also searched without its line breaks, as encoded texts are wrapped. */
+  /** The secrets in a text. The text is also searched without its line breaks, because encoders wrap long texts. */
   leaksIn(place: string, text: string): Leak[] {
     const unwrapped = text.replace(/(?:\s|\\n)+/g, "");
     return [...this.#secrets].flatMap(([secret, spellings]) => {

@@ -17,11 +17,11 @@ export interface DemoHost {
 const SITE = "demo-dc1";
 const SKU = "mi300x.192g.8gpu";
 
-/** The boxes as an operator knows them before MAAS has heard of any: a name and the address of the BMC. */
+/** The hosts as an operator enters them: a hostname and the BMC's address. MAAS does not know them yet. */
 export const demoHosts = (count: number): DemoHost[] =>
   Array.from({ length: count }, (_, index) => ({ hostname: `c07u${41 + index}`, ipmi_ip: bmcAddress(index + 1) }));
 
-/** Eight /31 addresses a host, each of a rail network of its own. */
+/** Eight /31 addresses for each host, one in each rail network. */
 const roceRows = (hosts: readonly DemoHost[]) =>
   hosts.flatMap((host, row) =>
     ROCE_NICS.map((nic, rail) => ({
@@ -31,7 +31,7 @@ const roceRows = (hosts: readonly DemoHost[]) =>
     })),
   );
 
-/** Makes site, SKU, credentials, profile and RoCE rows through the public API; what is there already is kept. */
+/** Creates site, SKU, credentials, profile and RoCE rows through the public API. Existing ones stay as they are. */
 export async function seedSite(
   api: HubApi,
   maas: { url: string; apiKey: string; bmcPassword?: string; deployPassword?: string },

@@ -6,7 +6,7 @@ const Counters = z.object({
 });
 export type Counters = z.output<typeof Counters>;
 
-/** What the simulated MAAS counted: accepted calls per machine, and all requests by operation. */
+/** The counters of the simulated MAAS: accepted calls for each machine, and all requests by operation. */
 export async function readCounters(control: string): Promise<Counters> {
   return Counters.parse(await (await fetch(`${control}/counters`)).json());
 }

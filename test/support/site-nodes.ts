@@ -10,7 +10,7 @@ interface Host {
   readonly hostname: string;
 }
 
-/** A node of the site as an onboarding makes it, enrolling. */
+/** Creates an enrolling node of the site, as an onboarding does. */
 export async function addNode(tx: Tx, { siteId, hostname }: Host): Promise<NodeId> {
   const id = NodeId.parse(randomUUID());
   const facts = { sku: "s", gpusTotal: 8, regionCode: "r1", onboardingMode: "maas", owner: "onboarding" } as const;
@@ -24,7 +24,7 @@ export async function addActiveNode(tx: Tx, host: Host): Promise<NodeId> {
   return id;
 }
 
-/** The node's machine, of the hostname as its id, as the watcher has seen it in MAAS. */
+/** Creates the node's machine as the watcher stores it. Its system id is the hostname. */
 export async function addMachine(
   tx: Tx,
   { siteId, hostname, nodeId }: Host & { readonly nodeId: NodeId },

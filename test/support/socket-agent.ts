@@ -1,4 +1,4 @@
-/** A small agent for tests of the hub: it says what a test tells it to say and keeps what it hears. */
+/** A small agent for tests of the hub. It sends the frames that a test passes to it and stores the frames that it receives. */
 import { WebSocket } from "ws";
 import { type AgentFrame, type Hello, HubFrame } from "../../shared/protocol/frames.ts";
 import type { GatewayRig, Identity } from "./gateway-rig.ts";
@@ -17,7 +17,7 @@ export const helloOf = (identity: Pick<Identity, "nodeId" | "generation">, more:
   ...more,
 });
 
-/** By default the rig's first hub, from loopback's first address. */
+/** The default is the rig's first hub, called from 127.0.0.1. */
 interface Route {
   readonly port?: number;
   readonly from?: string;
@@ -38,7 +38,7 @@ export class SocketAgent {
     socket.on("error", () => undefined);
   }
 
-  /** Opens the socket only; rejects with `HTTP <status> <code>` when the hub refuses the upgrade. */
+  /** Opens the WebSocket only. Rejects with `HTTP <status> <code>` when the hub refuses the upgrade. */
   static async open(
     rig: GatewayRig,
     identity: { nodeId: string; certPem?: string; keyPem?: string },
@@ -67,7 +67,7 @@ export class SocketAgent {
     return agent;
   }
 
-  /** Opens the socket, says hello and waits for the welcome. */
+  /** Opens the WebSocket, sends hello and waits for the welcome. */
   static async connect(
     rig: GatewayRig,
     identity: Identity,
@@ -86,7 +86,7 @@ export class SocketAgent {
     this.#socket.send(text);
   }
 
-  /** The next frame of this type that was not given out before. */
+  /** The next frame of this type that no earlier call returned. */
   async next<T extends HubFrame["type"]>(type: T): Promise<HubFrameOf<T>> {
     const frame = await until(`a ${type} frame`, () =>
       this.frames.find((one): one is HubFrameOf<T> => one.type === type && !this.#seen.has(one)),
@@ -95,7 +95,7 @@ export class SocketAgent {
     return frame;
   }
 
-  /** Answers once everything that was sent before has been taken: the hub takes frames in order. */
+  /** Resolves when the hub has handled all frames sent before. The hub handles frames in order. */
   async settled(): Promise<void> {
     const seq = Math.floor(Math.random() * 1e9);
     this.send({ type: "heartbeat", seq });
@@ -112,7 +112,7 @@ export class SocketAgent {
     this.#socket.close(code, "done");
     await this.closing();
   }
-  /** As a power cut: no word to the other side beyond TCP's. */
+  /** Ends the connection without a WebSocket close frame, as a power cut does. */
   cut(): void {
     this.#socket.terminate();
   }

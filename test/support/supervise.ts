@@ -2,12 +2,12 @@ import type { Child } from "./child.ts";
 
 export interface Supervised {
   current(): Child;
-  /** Kills it and has it stay away until what this gives is called, which starts it again. */
+  /** Kills the process and keeps it stopped. The returned function starts it again. */
   keepDown(): Promise<() => void>;
   stop(): Promise<void>;
 }
 
-/** As systemd would: starts again whatever ends by itself, half a second later; `stop` ends that. */
+/** Restarts a process half a second after it ended by itself, as systemd does. `stop` ends the supervision. */
 export function supervise(start: () => Child, onRestart?: (name: string) => void): Supervised {
   let stopping = false;
   let mayStart = Promise.resolve();

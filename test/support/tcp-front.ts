@@ -1,8 +1,8 @@
-/** What stands before several hubs at a site: a TCP load balancer that asks each hub's /readyz and cuts what leads to one that is not ready. */
+/** A TCP load balancer for several hubs. It checks each hub's /readyz, and cuts the connections to a hub that is not ready. */
 import { connect, createServer, type Socket } from "node:net";
 
 export interface Backend {
-  /** Port on this machine to which connections are handed. */
+  /** The port on this machine that gets the connections. */
   readonly port: number;
   readonly readyUrl: string;
 }
@@ -13,7 +13,7 @@ export interface TcpFront {
 const CHECK_EVERY_MS = 300;
 const CHECK_WITHIN_MS = 1_000;
 
-/** Listens on `port` and spreads connections over the ready ones of `backends`, which the caller may know by now or later. */
+/** Listens on `port` and spreads connections over the ready `backends`. The caller may add backends later. */
 export async function startTcpFront(port: number, backends: readonly Backend[]): Promise<TcpFront> {
   const ready = new Set<Backend>(backends);
   const open = new Map<Socket, Backend>();

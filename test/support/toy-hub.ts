@@ -1,6 +1,6 @@
 /**
- * An engine in a process of its own, to be paused and killed: DATABASE_URL, and HOLD_MS for how long its only stage takes. Each begin and end of
- * a run is a line on stderr.
+ * A workflow engine in its own process, which a test can pause and kill. It reads DATABASE_URL and HOLD_MS.
+ * HOLD_MS is the duration of its only stage. It writes a line to stderr when a run begins and when it ends.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,7 +19,7 @@ startWorkflowRunner({
   workflows: [
     toyWorkflow([
       toyStage("hold", async ({ workflowId }) => {
-        // Not by its signal: a stage that goes on regardless is the worst that a paused hub can have under way.
+        // The stage ignores its abort signal on purpose: this is the worst case after a hub was paused.
         await sleep(Number(process.env["HOLD_MS"]));
         return {
           kind: "done",

@@ -9,7 +9,7 @@ import { defineWorkflow, type Workflow, type WorkflowHooks } from "../../hub/wor
 import { type Failure, failure } from "../../shared/failures.ts";
 import { WorkflowId } from "../../shared/ids.ts";
 
-/** A workflow about nothing, to see what the engine does with any. */
+/** A minimal workflow for tests of the engine. */
 export type ToyState = { value?: number; more?: number };
 export type ToyContext = StageRun<unknown, ToyState>;
 export type ToyStage = Stage<ToyContext, ToyState>;

@@ -1,9 +1,9 @@
 import type { Pool } from "pg";
 
-/** Longer than a document for people may repeat of one text. */
+/** Longer than the diagnostics may repeat of one text. */
 const LONG = "x".repeat(20_000);
 
-/** So many sites, hosts and records of each kind, all of them in trouble; by the database itself, as a large one is to be had quickly. */
+/** Inserts `size` sites, hosts and records of each kind, all with failures. It uses SQL, because a large fleet must be quick to create. */
 export async function seedTroubledFleet(pool: Pool, size: number): Promise<void> {
   const each = async (statement: string, ...values: unknown[]): Promise<void> => {
     await pool.query(statement.replace("#", "generate_series(1, $1::int) n"), [size, ...values]);

@@ -1,6 +1,6 @@
 /**
- * Polls until `look` gives something else than undefined; a deadline here is a test's patience, never an assertion on speed. `signal` ends the wait at
- * once with its own reason, e.g. when a part of the test has failed without which what is waited for cannot come.
+ * Polls until `look` returns a value other than undefined. The time-out only ends a wait that would never succeed: no test
+ * asserts speed. `signal` ends the wait at once with its own reason, for example when another part of the test has failed.
  */
 export async function until<T>(
   what: string,

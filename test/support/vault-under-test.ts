@@ -1,6 +1,7 @@
 /**
- * What the hub's Vault adapter and our double of Vault are held to: the double, and a real server where `VAULT_ADDR` and `VAULT_TOKEN` name one. The token
- * must be allowed everything, for engines, policies and roles are made and removed again; a server that holds anything else is refused.
+ * The Vault servers for the tests of the hub's Vault adapter: the simulated one, and a real one where `VAULT_ADDR` and
+ * `VAULT_TOKEN` are set. The token must be allowed everything, because the tests make and remove engines, policies and roles.
+ * A real server that contains anything else is refused.
  */
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -10,17 +11,17 @@ import type { Policy, SecretIdTerms } from "../fakes/vault/tokens.ts";
 
 export interface VaultUnderTest {
   readonly address: { readonly url: string; readonly namespace: string | null; readonly ca: string | null };
-  /** KV of version 2, that demands check-and-set where it was asked to. */
+  /** The mount of KV version 2. It requires check-and-set where the test asked for that. */
   readonly mount: string;
   readonly version1: string;
-  /** Of AppRole. */
+  /** The mount of AppRole. */
   readonly roleMount: string;
-  /** Makes the policy, or another one of it. */
+  /** Creates or replaces a policy. */
   setPolicy(name: string, policy: Policy): Promise<void>;
   createToken(policies: readonly string[]): Promise<string>;
   revokeToken(token: string): Promise<void>;
   addRole(policies: readonly string[]): Promise<RoleUnderTest>;
-  /** Those that logins have got. */
+  /** Revokes all tokens that logins of the roles got. */
   revokeRoleTokens(): Promise<void>;
   close(): Promise<void>;
 }
@@ -33,16 +34,16 @@ interface Wanted {
   readonly casRequired?: boolean;
 }
 
-/** What a development server has by itself, and what these suites make. */
+/** The mounts of a fresh development server and the mounts that these tests make. */
 const OWN_MOUNTS = /^(cubbyhole|identity|secret|sys)\/$|^muster-test-/;
 
-/** The hub's own, as docs/settings.md gives it. */
+/** The hub's policy as in docs/settings.md. */
 export const hubPolicy = (mount: string): Policy => ({
   [`${mount}/data/*`]: ["create", "update", "read"],
   [`${mount}/metadata/*`]: ["delete"],
 });
 
-/** A test that stands for those that a real server is needed for, where there is none. */
+/** The title of the skipped test where no real server is set. */
 export const SKIPPED = process.env["VAULT_ADDR"] === undefined ? ["SKIPPED: VAULT_ADDR names no real Vault"] : [];
 const { VAULT_ADDR, VAULT_TOKEN = "", VAULT_NAMESPACE, VAULT_CACERT } = process.env;
 export type StartVault = (wanted?: Wanted) => Promise<VaultUnderTest>;
@@ -147,7 +148,7 @@ async function addRole(
   const { role_id: roleId } = RoleId.parse(await ask("GET", `${path}/role-id`)).data;
   return {
     roleId,
-    // How often and how long a secret ID is good is the role's to say when it is made.
+    // The role sets how long its secret IDs are valid and how often they can be used.
     newSecretId: async ({ uses = 0, ttl = 0 } = {}) => {
       await ask("POST", path, { secret_id_num_uses: uses, secret_id_ttl: `${ttl}s` });
       return SecretIdMade.parse(await ask("POST", `${path}/secret-id`, {})).data.secret_id;

@@ -20,7 +20,7 @@ export interface Received {
 
 type Answer = number | null | { readonly status: number; readonly headers: Readonly<Record<string, string>> };
 
-/** A receiver as an outside program is one; `answer` decides its status and headers, and may keep it waiting, for ever with null. */
+/** A receiver of webhooks. `answer` returns the status and headers of an answer. Null keeps the request open for ever. */
 export class Receiver {
   readonly received: Received[] = [];
   answer: (nth: number, one: Received) => Answer | Promise<Answer> = () => 204;
@@ -63,7 +63,7 @@ export const signs = (secret: string, one: Received): boolean => {
   return one.signatures.includes(`v1,${expected}`);
 };
 
-/** The part of a hub that tells webhooks; `close` stops it as the hub's end does. */
+/** Starts a hub's webhook sender. `close` stops it as the end of the hub does. */
 export function startSender(api: ApiHarness, secrets = api.secrets): { close(): Promise<void> } {
   const { db, inTx } = api.database.database;
   const feed = new EventFeed(db, quietLog);

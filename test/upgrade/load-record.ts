@@ -16,7 +16,7 @@ export function readRecord(version: string): UpgradeRecord {
   return JSON.parse(gunzipSync(readFileSync(file)).toString("utf8")) as UpgradeRecord;
 }
 
-/** Makes the database what the old version left behind, as of now, and then brings it to today's schema as a starting hub does. */
+/** Loads an old version's record into the database, moves its times to now, and migrates it as a starting hub does. */
 export async function loadRecord({ database, url }: TestDatabase, record: UpgradeRecord): Promise<void> {
   const { db } = database;
   await db.execute(sql`drop schema if exists drizzle cascade`);
@@ -36,17 +36,17 @@ export async function loadRecord({ database, url }: TestDatabase, record: Upgrad
 
 const ageOf = (record: UpgradeRecord): number => Date.now() - Date.parse(record.recordedAt);
 
-/** Times that stages wrote among their facts, moved by the record's age; those of columns are PostgreSQL's to move. */
+/** Moves the times inside stored facts by the record's age. PostgreSQL moves the times in columns. */
 const factsMoved = (json: string, age: number): string =>
   json.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (time) => new Date(Date.parse(time) + age).toISOString());
 
-/** The simulator keeps its times as milliseconds since 1970: no other number of its state is as large. */
+/** Moves the simulator's times, which are milliseconds since 1970. No other number of its state is that large. */
 const regionMoved = (region: unknown, age: number): string =>
   JSON.stringify(region, (_key, value: unknown) =>
     typeof value === "number" && value > 1.7e12 && value < 2.5e12 ? value + age : value,
   );
 
-/** The region's state as of now in a file of its own folder, for a simulator to go on with. */
+/** Writes the region's state, moved to now, to a file in a new folder, for a simulator to load. */
 export function regionFile(record: UpgradeRecord): { path: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), "muster-upgrade-"));
   const path = join(folder, "maas.json");
@@ -54,7 +54,7 @@ export function regionFile(record: UpgradeRecord): { path: string; remove(): voi
   return { path, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** The schema as it was: only the migrations that the old version knew. */
+/** Creates the old schema: applies only the migrations that the old version had. */
 async function migrateUpTo(url: string, tags: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "muster-migrations-"));
   try {
@@ -70,7 +70,7 @@ async function migrateUpTo(url: string, tags: readonly string[]): Promise<void> 
   }
 }
 
-/** The tables in an order in which no foreign key looks for what is not there yet. */
+/** The tables in an order in which each row's foreign keys find their targets. */
 async function parentsFirst(db: Db, tables: readonly string[]): Promise<string[]> {
   const { rows } = await db.execute<{ child: string; parent: string }>(sql`
     select conrelid::regclass::text as child, confrelid::regclass::text as parent from pg_constraint where contype = 'f'`);
@@ -95,7 +95,7 @@ async function restoreSequences(db: Db): Promise<void> {
   }
 }
 
-/** All times are moved by the record's age: deadlines and tokens that were in the future then are in the future now. */
+/** Moves all times by the record's age, so that deadlines and tokens that were in the future are in the future again. */
 async function bringToNow(db: Db, record: UpgradeRecord): Promise<void> {
   const { rows } = await db.execute<{ table: string; column: string }>(sql`
     select table_name as table, column_name as column from information_schema.columns

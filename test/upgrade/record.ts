@@ -1,7 +1,7 @@
 /**
- * Records what a hub of this version leaves behind when it dies in the middle of everything: its database and the region that it worked with. Run once
- * for each release, before the version changes: `npm run upgrade:record`. `test/integration/hub/upgrade.test.ts` lets later versions go on from there
- * (decision W3).
+ * Records the state that a hub of this version leaves when it dies during its work: its database and its simulated region.
+ * `npm run upgrade:record` runs once for each release, before the version changes. `test/integration/hub/upgrade.test.ts`
+ * continues from the record with later versions (decision W3).
  */
 import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -25,7 +25,7 @@ import type { UpgradeRecord } from "./upgrade-record.ts";
 
 const HERE = new URL(".", import.meta.url).pathname;
 const JOURNAL = join(HERE, "../../hub/db/migrations/meta/_journal.json");
-/** Of the dead hub: nobody gives its leases back. */
+/** The id of the dead hub, which keeps its leases. */
 const DEAD_HUB = randomUUID();
 
 type At = (row: ClaimedWorkflow) => boolean;
@@ -59,7 +59,7 @@ class Recorder {
     return { ...step, workflow };
   }
 
-  /** One more onboarding, admitted. */
+  /** Starts and admits another onboarding. */
   async #start(): Promise<WorkflowId> {
     this.#boxes += 1;
     const { id } = await this.#rig.start(this.#boxes);
@@ -67,7 +67,7 @@ class Recorder {
     return id;
   }
 
-  /** Drives the row until `stop` says so of a claim, or it ends. The claim that it stops at is held by the dead hub. */
+  /** Drives the workflow until `stop` accepts a claim or the workflow ends. The dead hub keeps that last claim. */
   async #drive(id: WorkflowId, stop: At, agent = true): Promise<ClaimedWorkflow | null> {
     for (let looks = 0; looks < 3000; looks += 1) {
       const before = await readWorkflow(this.#rig.services.db, id);
@@ -86,7 +86,7 @@ class Recorder {
     await this.#rig.services.inTx((tx) => commitStep(tx, step.workflow, row, step));
   }
 
-  /** Claimed at the stage by a hub that died before it did anything, or after it acted and before it said so. */
+  /** Leaves an onboarding at the stage, claimed by a hub that died before the stage ran, or after it acted and before its commit. */
   async diesAt(stage: string, acted: boolean): Promise<void> {
     const row = await this.#drive(await this.#start(), (claimed) => claimed.stage === stage);
     if (acted && row !== null) await this.#step(row);
@@ -96,7 +96,7 @@ class Recorder {
     await this.#drive(await this.#start(), () => false);
   }
 
-  /** Ends as failed, or stops while it undoes, by what is planned for its machine. */
+  /** Drives an onboarding to a failure or into its compensation, as planned for its machine. */
   async suffers(plan: Partial<Plan>): Promise<void> {
     const id = await this.#start();
     const row = await this.#drive(id, (claimed) => claimed.stage === "commission_node");
@@ -106,7 +106,7 @@ class Recorder {
     await this.#drive(id, (claimed) => claimed.status === "compensating");
   }
 
-  /** The agent never comes, and the stage that waits for it runs out of time. */
+  /** An onboarding without an agent: the stage that waits for the agent reaches its deadline. */
   async losesItsAgent(): Promise<void> {
     const id = await this.#start();
     await this.#drive(id, (claimed) => claimed.stage === "ensure_hardware_sync_configured", false);
@@ -141,7 +141,7 @@ const FIRST_BOOT = Buffer.from(
   "#!/bin/sh\n# What a host was given at first boot; a record keeps none of the real ones.\n",
 ).toString("base64");
 
-/** First boots hold enrollment tokens, so none is kept: their places are taken by one that holds nothing. */
+/** Replaces stored first boots by one without secrets, because they contain enrollment tokens. */
 async function withoutFirstBoots(rig: OnboardingRig): Promise<void> {
   const sha256 = createHash("sha256").update(FIRST_BOOT).digest("hex");
   for (const [path, secret] of rig.secrets.entries) {

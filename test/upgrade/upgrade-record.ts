@@ -1,15 +1,15 @@
-/** What a hub that died left behind, as `record.ts` wrote it and `upgrade.test.ts` loads it. */
+/** The state that a dead hub left. `record.ts` writes it and `upgrade.test.ts` loads it. */
 export interface UpgradeRecord {
   /** The hub's version. */
   readonly version: string;
-  /** When the hub had died, ISO 8601: nothing in the record happened later. */
+  /** When the hub had died, in ISO 8601. Nothing in the record happened later. */
   readonly recordedAt: string;
-  /** Tags of the migrations that had been applied, in order. */
+  /** The names of the migrations that had been applied, in order. */
   readonly migrations: readonly string[];
-  /** Rows by table, as PostgreSQL writes them as JSON; empty tables are left out. */
+  /** Rows by table, in PostgreSQL's JSON. Empty tables are left out. */
   readonly tables: Readonly<Record<string, readonly unknown[]>>;
-  /** Stored first boots by path; a site's credentials are written anew by whoever loads the record. */
+  /** Stored first boots by path. The test that loads the record writes a site's credentials anew. */
   readonly secrets: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** State file of the simulated region. */
+  /** The state file of the simulated region. */
   readonly region: Readonly<Record<string, unknown>>;
 }

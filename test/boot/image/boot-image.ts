@@ -7,11 +7,11 @@ import { requireTools } from "../tools.ts";
 
 const BUILD = new URL("build.sh", import.meta.url).pathname;
 
-/** Outside the repository, shared by all clones; `MUSTER_BOOT_CACHE` moves it. */
+/** The cache lies outside the repository, so that all clones share it. `MUSTER_BOOT_CACHE` moves it. */
 export const bootCache = (): string =>
   process.env["MUSTER_BOOT_CACHE"] ?? join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "muster-boot");
 
-/** What was built from Debian's packages, once for each content of the build script. */
+/** The image built from Debian's packages. Each content of the build script has its own image. */
 export interface BootImage {
   readonly folder: string;
   readonly rootfs: string;
@@ -20,7 +20,7 @@ export interface BootImage {
   readonly kernel: string;
 }
 
-/** Builds the image when the cache has none: some minutes, at most once a machine. */
+/** Builds the image when the cache has none. This takes some minutes and happens once on a machine. */
 export async function bootImage(): Promise<BootImage> {
   requireTools();
   const key = createHash("sha256").update(readFileSync(BUILD)).digest("hex").slice(0, 16);

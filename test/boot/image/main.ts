@@ -1,4 +1,4 @@
 import { bootImage } from "./boot-image.ts";
 
-/** `npm run boot:image`: builds the boot suite's image, if it is not there, and says where it is. */
+/** `npm run boot:image`: builds the boot suite's image when it is missing, and prints its path. */
 process.stdout.write(`${(await bootImage()).folder}\n`);

@@ -9,7 +9,7 @@ import { until } from "../../support/until.ts";
 
 const isThere = (tool: string, args: readonly string[]): boolean => spawnSync(tool, args).error === undefined;
 
-/** Null where Debian's ipmitool and openipmi are; else why the tests by them are skipped. */
+/** Null where Debian's ipmitool and openipmi are installed. Else the reason why the tests that need them are skipped. */
 export const NO_IPMI = ((): string | null => {
   if (!isThere("ipmitool", ["-V"])) return "SKIPPED: ipmitool is not installed (Debian package ipmitool)";
   return isThere("ipmi_sim", ["-?"]) ? null : "SKIPPED: ipmi_sim is not installed (Debian package openipmi)";
@@ -18,7 +18,7 @@ export const NO_IPMI = ((): string | null => {
 export const IPMI_USER = "maas";
 export const IPMI_PASS = "s3cret-bmc";
 
-/** What a host's BMC was asked for. */
+/** One change that a client asked the BMC for. */
 interface BmcCall {
   readonly power?: "on" | "off";
   readonly boot?: string;
@@ -26,7 +26,7 @@ interface BmcCall {
 
 export interface IpmiSim {
   readonly port: number;
-  /** What changed the host, in order. */
+  /** The changes of power and boot device, in order. */
   calls(): BmcCall[];
   power(): "on" | "off";
   setPower(power: "on" | "off"): void;
@@ -57,7 +57,10 @@ const lanConf = (folder: string, { address, port }: { address: string; port: num
     `  user 2 true "${IPMI_USER}" "${IPMI_PASS}" admin 10 none md2 md5 straight`,
   ].join("\n");
 
-/** The host's front panel. `onNetworkBoot` is a command that runs each time that power comes on with the boot device set to PXE. */
+/**
+ * The script by which ipmi_sim reads and changes the simulated host's power and boot device.
+ * The command `onNetworkBoot` runs each time that power comes on while the boot device is PXE.
+ */
 const chassis = (folder: string, onNetworkBoot: string): string => `#!/bin/sh
 cd ${folder} || exit 1
 do=$1; shift
@@ -80,7 +83,7 @@ done
 exit 0
 `;
 
-/** A BMC of Debian's openipmi on this machine, and the host behind it. */
+/** Starts a BMC of Debian's openipmi on this machine, with one simulated host. */
 export async function startIpmiSim(options: { address?: string; onNetworkBoot?: string } = {}): Promise<IpmiSim> {
   const address = options.address ?? "127.0.0.1";
   const folder = mkdtempSync(join(tmpdir(), "muster-bmc-"));

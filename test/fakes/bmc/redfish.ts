@@ -5,16 +5,16 @@ import { text } from "node:stream/consumers";
 export const REDFISH_USER = "root";
 export const REDFISH_PASS = "calvin-and-hobbes";
 
-/** A BMC that speaks Redfish over real HTTPS: one host with its power, and the boot override that lapses with the boot. */
+/** A simulated BMC that speaks Redfish over real HTTPS, for one host. The boot override holds for one boot. */
 export interface RedfishBmc {
   readonly port: number;
-  /** Requests that change something, and logins that were refused, in order. */
+  /** Requests that change something, and refused logins, in order. */
   readonly calls: string[];
   power: "On" | "Off" | "PoweringOn" | "PoweringOff";
   /** The boot override that was in force when power last came on. */
   bootedFrom: string | null;
   systems: number;
-  /** Answers instead of the BMC's own; null for none. */
+  /** Replaces every answer of the BMC. Null: the BMC answers as usual. */
   fault: { readonly status: number; readonly body: string } | null;
   onBoot: ((from: string) => void) | null;
   close(): Promise<void>;

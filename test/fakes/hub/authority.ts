@@ -7,7 +7,7 @@ const SIGNING = { name: "ECDSA", hash: "SHA-256" } as const;
 const DAY_MS = 86_400_000;
 x509.cryptoProvider.set(webcrypto as never);
 
-/** A CA of a test's own: a server certificate for 127.0.0.1, and a client certificate for whoever asks. */
+/** A test's own CA. It issues a server certificate for 127.0.0.1 and client certificates. */
 export class TestAuthority {
   readonly caPem: string;
   readonly #keys: CryptoKeyPair;
@@ -38,7 +38,7 @@ export class TestAuthority {
     return { key: x509.PemConverter.encode(key, "PRIVATE KEY"), cert };
   }
 
-  /** Signs what the request asks for, names included. */
+  /** Issues a client certificate for the request, with the names that the request contains. */
   async client(csrPem: string, notAfter: Date): Promise<string> {
     const request = new x509.Pkcs10CertificateRequest(csrPem);
     if (!(await request.verify())) throw new Error("the request is not signed with its own key");
@@ -66,7 +66,7 @@ export class TestAuthority {
   }
 }
 
-/** Two requests are of one host when this is the same; their signatures always differ. */
+/** Two certificate requests of the same host have the same public key. Their signatures always differ. */
 export const publicKeyOf = (csrPem: string): string =>
   new x509.Pkcs10CertificateRequest(csrPem).publicKey.toString("base64");
 

@@ -17,7 +17,7 @@ import { type System, systemAt } from "../../../agent/system/system.ts";
 const BOOT_ID = "5f0c1a52-0000-4000-8000-000000000001";
 export const quietAgentLog = createLog(() => undefined);
 
-/** A folder that stands for a host's root, with tools of its own. */
+/** A folder that stands for a host's root, with its own tools in `usr/bin`. */
 export class HostFolder {
   readonly root = mkdtempSync(join(tmpdir(), "muster-agent-"));
   readonly system: System = systemAt(this.root, quietAgentLog);
@@ -34,7 +34,7 @@ export class HostFolder {
   }
   write(name: string, text: string, mode = 0o644): void {
     mkdirSync(dirname(this.path(name)), { recursive: true });
-    // In one step: a tool of the host that reads it just now sees the old text or the new one, never an empty file.
+    // The rename replaces the file in one step: a tool that reads the file meanwhile never sees an empty one.
     const next = `${this.path(name)}.next`;
     writeFileSync(next, text);
     chmodSync(next, mode);
@@ -50,7 +50,7 @@ export class HostFolder {
     return (statSync(this.path(name)).mode & 0o777).toString(8);
   }
 
-  /** A tool that notes how it was called, then runs `script`. */
+  /** Installs a tool that appends its arguments to the file `calls` and then runs `script`. */
   tool(name: string, script = "exit 0"): void {
     this.write(`usr/bin/${name}`, `#!/bin/sh\necho "${name} $*" >> "$MUSTER_ROOT/calls"\n${script}\n`, 0o755);
   }

@@ -6,7 +6,7 @@ import { orderSigningText, type SignedOrder, type UnsignedOrder } from "../../..
 export const newNodeId = (): NodeId => NodeId.parse(randomUUID());
 export const newTaskId = (): TaskId => TaskId.parse(randomUUID());
 
-/** Signs orders as a hub does, with a key of its own. */
+/** Signs orders as a hub does, with a key made for the test. */
 export class OrderSigner {
   readonly #keys = generateKeyPairSync("ed25519");
 

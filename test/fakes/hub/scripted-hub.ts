@@ -17,8 +17,8 @@ interface Refusal {
 }
 
 /**
- * A peer of the agent protocol that does what a test tells it, faults included. It holds no state of a hub: what the agent said is in lists, what it
- * is answered is in the members that a test sets.
+ * The hub's side of the agent protocol, controlled by a test, faults included. It has no database.
+ * It records what the agent sends in lists. It answers as its public members say, and a test sets those members.
  */
 export class ScriptedHub {
   readonly authority: TestAuthority;
@@ -28,7 +28,7 @@ export class ScriptedHub {
   readonly #server: Server;
   readonly #sockets = new WebSocketServer({ noServer: true });
   #open: { send(text: string): void; close(code: number): void } | null = null;
-  /** Frames that wait for a long poll. */
+  /** Frames that the next long poll returns. */
   #polled: HubFrame[] = [];
   #epoch = 0;
 
@@ -36,14 +36,14 @@ export class ScriptedHub {
   renewals = 0;
   readonly hellos: Hello[] = [];
   readonly frames: AgentFrame[] = [];
-  /** Codes with which WebSockets have ended, and the certificates that they were opened with. */
+  /** The codes with which WebSockets were closed. */
   readonly closes: number[] = [];
   readonly serials: string[] = [];
-  /** Answers of enrollment that are lost on the way, after the certificate was made. */
+  /** How many enrollment answers get lost on the network after the certificate was made. */
   loseEnrollments = 0;
   refuseEnrollments: Refusal | null = null;
   refuseRenewals: Refusal | null = null;
-  /** What stands between lets no WebSocket through and shows a page. */
+  /** Simulates a proxy that lets no WebSocket through and answers with an HTML page. */
   blockSockets = false;
   refuseSockets: Refusal | null = null;
   silent = false;
@@ -62,7 +62,7 @@ export class ScriptedHub {
     });
     server.on("upgrade", (request, socket, head) => {
       socket.on("error", () => undefined);
-      // As a hub does: an expired certificate is good for a renewal alone.
+      // A hub accepts an expired certificate for a renewal only.
       const { validToDate } = new X509Certificate((socket as TLSSocket).getPeerCertificate().raw);
       const expired = validToDate.getTime() < Date.now() ? { status: 403, code: "certificate_rejected" } : null;
       const refusal = this.refuseSockets ?? expired;
@@ -126,7 +126,7 @@ export class ScriptedHub {
     });
   }
 
-  /** What a hub says to a frame at once. */
+  /** The frames that a hub answers to a frame at once. */
   #take(frame: AgentFrame): HubFrame[] {
     this.frames.push(frame);
     switch (frame.type) {

@@ -4,8 +4,8 @@ import { closeAll, DEPLOYED, deployed, READY, readied, type Shown, settled, star
 
 afterEach(closeAll);
 
-describe("as a running region was seen to do", () => {
-  test("a machine lists its addresses as its interfaces were made, so a RoCE one comes before the boot interface's", async () => {
+describe("the simulator does what a running region was seen to do", () => {
+  test("a machine lists its addresses in the order in which its interfaces were made", async () => {
     const { client } = await start();
     const id = await readied(client);
     expect(await client.get("GET", `machines/${id}/`)).toMatchObject({ ip_addresses: [] });
@@ -26,7 +26,7 @@ describe("as a running region was seen to do", () => {
     expect(addresses).toEqual(["172.30.0.1", expect.stringMatching(/^10\.81\./)]);
   });
 
-  test("a power action is told before it is done, and its end by nobody", async () => {
+  test("a power action writes an event before the change and none after it", async () => {
     const { client } = await start();
     const id = await deployed(client);
     const told = async (): Promise<string[]> => {
@@ -46,7 +46,7 @@ describe("as a running region was seen to do", () => {
     expect((await told()).slice(0, -before)).toEqual(["User powering up node", "User powering down node"]);
   });
 
-  test("a BMC may take as long as it likes", async () => {
+  test("a BMC may take any time for a power action", async () => {
     const { client } = await start({ speed: 1, timings: { power: 0, commissioning: 0, install: 0, boot: 0 } });
     const id = await deployed(client);
     await client.control("POST", "hardware/box-01", { bmcSeconds: 3_600 });
@@ -55,7 +55,7 @@ describe("as a running region was seen to do", () => {
     expect((await settled(client, id)).power_state).toBe("off");
   });
 
-  test("a deployed machine that signals OK is Ready and nobody's; one that signals WORKING stays what it is", async () => {
+  test("a deployed machine becomes Ready without an owner when it signals OK, and stays Deployed when it signals WORKING", async () => {
     const { simulator, client } = await start();
     const id = await deployed(client, 1, { enable_hw_sync: "true" });
     const token = await client.get<{ consumer_key: string; token_key: string; token_secret: string }>(

@@ -33,7 +33,7 @@ export function keyOf(apiKey: string): ClientKey {
   return { consumer, token, secret };
 }
 
-/** A client just good enough for the simulator's own tests. */
+/** A small client for the simulator's own tests. */
 export class SampleClient {
   readonly #simulator: Pick<MaasSimulator, "url" | "controlUrl" | "apiKey">;
 
@@ -50,7 +50,7 @@ export class SampleClient {
     return { status: response.status, text: await response.text(), headers: response.headers };
   }
 
-  /** The answer of a call that must succeed. */
+  /** The body of the answer. Throws when the call fails. */
   async get<Body = Record<string, unknown>>(
     method: string,
     path: string,
@@ -67,7 +67,7 @@ export class SampleClient {
         method,
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
-    // A connection kept open to a simulator that has been restarted since fails once; a read may simply be asked again.
+    // After a restart of the simulator, the first request on a kept connection fails. A GET can be repeated safely.
     const response = await ask().catch((error: unknown) => {
       if (method !== "GET") throw error;
       return ask();
@@ -83,7 +83,7 @@ export class SampleClient {
     });
   }
 
-  /** Asks until there is an answer. The deadline is generous: it only ends what would never come. */
+  /** Repeats a question until it has an answer. The long deadline only ends a wait that would never end. */
   async waitFor<Value>(what: string, ask: () => Promise<Value | null> | Value | null): Promise<Value> {
     const deadline = Date.now() + 60_000;
     while (Date.now() < deadline) {

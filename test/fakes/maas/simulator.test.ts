@@ -30,7 +30,7 @@ afterEach(async () => {
 });
 
 describe("signing", () => {
-  test("a nonce serves once, an old time not at all, a time to come is fine", async () => {
+  test("a nonce is accepted once, an old timestamp never, and a future timestamp always", async () => {
     const { simulator } = await start();
     const key = keyOf(simulator.apiKey);
     const ask = async (header: string): Promise<{ status: number; text: string }> => {
@@ -48,7 +48,7 @@ describe("signing", () => {
     expect((await ask(authorization(key, { timestamp: now + 3600 }))).status).toBe(200);
   });
 
-  test("a path without its slash is unknown", async () => {
+  test("a path without its trailing slash is unknown", async () => {
     const { client } = await start();
     expect(await client.call("GET", "machines")).toMatchObject({
       status: 404,
@@ -58,7 +58,7 @@ describe("signing", () => {
 });
 
 describe("a machine's life", () => {
-  test("the region knows a box by its BMC alone until it is commissioned", async () => {
+  test("the region knows only the BMC of a box until it is commissioned", async () => {
     const { client } = await start();
     const id = await created(client);
     const before = await client.get<Shown>("GET", `machines/${id}/`);
@@ -88,7 +88,7 @@ describe("a machine's life", () => {
     expect(new Set(nics.map((nic) => nic.vlan.id)).size).toBe(9);
   });
 
-  test("a RoCE interface takes a /31 on its own VLAN once, and tells when the address is taken", async () => {
+  test("a RoCE interface takes a /31 on its own VLAN once, and a second link is refused as in use", async () => {
     const { client } = await start();
     const id = await readied(client);
     const nics = await client.get<{ id: number; name: string; vlan: { id: number } }[]>(
@@ -121,7 +121,7 @@ describe("a machine's life", () => {
     ).toMatchObject({ status: 400, text: `{"subnet":["None found with id=${subnet.id}.","This field is required."]}` });
   });
 
-  test("an abort answers with the old status, and the change comes later", async () => {
+  test("an abort answers with the old status and changes the status later", async () => {
     const { client } = await start();
     const id = await created(client);
     await client.get("POST", `machines/${id}/?op=commission`);
@@ -148,7 +148,7 @@ describe("a machine's life", () => {
     expect(await settled(client, never)).toMatchObject({ status: NEW, owner: null });
   });
 
-  test("the machine's token is there from Deploying on and dies with its owner", async () => {
+  test("the machine's token exists from Deploying on and is removed with its owner", async () => {
     const { client } = await start();
     const id = await readied(client);
     const token = (): Promise<{ token_key: string } | null> => client.get("GET", `machines/${id}/?op=get_token`);
@@ -165,7 +165,7 @@ describe("a machine's life", () => {
     expect(await token()).not.toEqual(first);
   });
 
-  test("the sync clock starts at Deployed although nothing was synced, and a release forgets it", async () => {
+  test("the sync time starts at Deployed without a sync, and a release clears it", async () => {
     const { client } = await start();
     const id = await deployed(client, 1, { enable_hw_sync: "true" });
     const machine = await client.get<Shown>("GET", `machines/${id}/`);
@@ -184,7 +184,7 @@ describe("a machine's life", () => {
     });
   });
 
-  test("a locked machine is forbidden without a word, but can be read and unlocked", async () => {
+  test("a locked machine answers 403 with an empty body, but can be read and unlocked", async () => {
     const { client } = await start();
     const id = await deployed(client);
     await client.get("POST", `machines/${id}/?op=lock`);
@@ -199,7 +199,7 @@ describe("a machine's life", () => {
     expect(await client.get<Shown>("POST", `machines/${id}/?op=unlock`)).toMatchObject({ locked: false });
   });
 
-  test("an unknown filter is ignored, a wrong value of a known one is not", async () => {
+  test("an unknown filter is ignored, a wrong value of a known filter is refused", async () => {
     const { client } = await start();
     await created(client, 1);
     await created(client, 2);
@@ -209,8 +209,8 @@ describe("a machine's life", () => {
   });
 });
 
-describe("what goes wrong", () => {
-  test("wrong BMC credentials fail a commission and leave the machine as it was", async () => {
+describe("failures", () => {
+  test("wrong BMC credentials fail a commission and leave the machine's status and owner", async () => {
     const { client } = await start();
     const id = await created(client, 1, { power_parameters_power_pass: "wrong" });
     const answer = await client.call("POST", `machines/${id}/?op=commission`);
@@ -223,7 +223,7 @@ describe("what goes wrong", () => {
     expect(await client.get("GET", `machines/${id}/?op=query_power_state`)).toEqual({ state: "error" });
   });
 
-  test("a dead BMC fails a deploy's call on 3.5 and its outcome on 3.7", async () => {
+  test("a dead BMC fails the deploy call on 3.5 and the deployment on 3.7", async () => {
     for (const version of ["3.5.12", "3.7.3"] as const) {
       const { client } = await start({ version });
       const id = await readied(client);
@@ -240,7 +240,7 @@ describe("what goes wrong", () => {
     }
   });
 
-  test("planned outcomes come in order: no datasource, then a failed installation, then a pass", async () => {
+  test("planned outcomes come in order: datasource failure, installation failure, pass", async () => {
     const { client } = await start();
     const id = await readied(client);
     await client.control("POST", `machines/${id}/outcomes`, { deploy: ["datasource_failure", "install_failure"] });
@@ -267,7 +267,7 @@ describe("what goes wrong", () => {
     expect(machines[id]).toMatchObject({ commission: 1, deploy: 3, release: 2 });
   });
 
-  test("a machine that was deployed comes back from Broken as Deployed", async () => {
+  test("a deployed machine returns from Broken to Deployed", async () => {
     const { client } = await start();
     const id = await deployed(client);
     expect(await client.get<Shown>("POST", `machines/${id}/?op=mark_broken`, { comment: "fan" })).toMatchObject({
@@ -280,7 +280,7 @@ describe("what goes wrong", () => {
     });
   });
 
-  test("faults hit what they match, as often as they should", async () => {
+  test("a fault affects the requests that it matches, as many times as it says", async () => {
     const { client } = await start();
     const id = await created(client);
     await client.control("POST", "faults", {
@@ -299,7 +299,7 @@ describe("what goes wrong", () => {
     expect((await client.call("POST", `machines/${id}/?op=commission`)).status).toBe(200);
   });
 
-  test("a call whose answer never came was carried out all the same", async () => {
+  test("a call whose answer got lost was carried out", async () => {
     const { simulator, client } = await start();
     const id = await readied(client);
     await client.control("POST", "faults", { match: { op: "deploy" }, kind: "timeout_after_accept" });
@@ -313,7 +313,7 @@ describe("what goes wrong", () => {
   });
 });
 
-test("a restart with the same state file goes on where it was, due work included", async () => {
+test("a restart with the same state file continues, including waiting jobs", async () => {
   const folder = mkdtempSync(join(tmpdir(), "simulated-region-"));
   folders.push(folder);
   const stateFile = join(folder, "state.json");

@@ -12,27 +12,27 @@ import { buildSite } from "./state/site.ts";
 import { StateStore } from "./state/store.ts";
 
 export interface MaasSimulatorOptions {
-  /** 0 takes a free one. */
+  /** 0 takes a free port. */
   port?: number;
   host?: string;
   version?: MaasVersion;
   /** Divides every simulated duration. */
   speed?: number;
-  /** Simulated seconds; what is left out keeps its default. */
+  /** In simulated seconds. A duration that is left out keeps its default. */
   timings?: Partial<Timings>;
-  /** Boxes in the racks at the first start; the region has a record of none of them. */
+  /** How many boxes are in the racks at the first start. The region has no machine for them yet. */
   machines?: number;
-  /** Of a new region's administrator; a kept region has the key that it was made with. */
+  /** The key of a new region's administrator. A region from a state file keeps its own key. */
   apiKey?: string;
-  /** Where the region's state is kept; without it a restart forgets all. */
+  /** The file of the region's state. Without it the state is lost at a restart. */
   stateFile?: string;
-  /** Where deployed machines boot, one folder each; without it none boots. */
+  /** The folder in which deployed machines boot, one folder for each. Without it no host is simulated. */
   hostsDir?: string;
-  /** Which parts of the user data run, by filename; the others are unpacked and noted only. */
+  /** Filenames of the user-data parts to run. The other parts are unpacked and listed only. */
   runParts?: readonly string[];
   /** Leave out the files that the region's vendor data writes for hardware sync. */
   omitHwSyncFiles?: boolean;
-  /** Environment of everything that runs on the hosts. */
+  /** Environment variables of every process on the hosts. */
   hostEnvironment?: Readonly<Record<string, string>>;
 }
 

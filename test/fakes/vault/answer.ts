@@ -1,14 +1,14 @@
-/** An answer in the shape of Vault's: data, or a status with `errors`. */
+/** An answer of Vault: data, or a status with `errors`. */
 export interface VaultReply {
   readonly status: number;
   readonly body: unknown;
 }
 
-/** How Vault refuses: the status, and what its `errors` say. */
+/** A refusal of Vault: the status and its `errors`. */
 export class VaultFault extends Error {
   readonly status: number;
   readonly errors: readonly string[];
-  /** A 404 of a deleted version tells its metadata, one of another path a warning. */
+  /** A 404 for a deleted version contains its metadata. A 404 for an unknown path contains a warning. */
   readonly body: Record<string, unknown>;
   constructor(status: number, errors: readonly string[], body: Record<string, unknown> = {}) {
     super(errors.join("; "));
@@ -18,9 +18,9 @@ export class VaultFault extends Error {
   }
 }
 
-/** For a token that is none, or no longer. */
+/** For a token that does not exist or has ended. */
 export const permissionDenied = (): VaultFault => new VaultFault(403, ["permission denied"]);
-/** For a token whose policies do not name the path. */
+/** For a token whose policies do not allow the path. */
 export const forbidden = (): VaultFault => new VaultFault(403, ["1 error occurred:\n\t* permission denied\n\n"]);
 export const noToken = (status: 400 | 500 = 400): VaultFault => new VaultFault(status, ["missing client token"]);
 export const notFound = (): VaultFault => new VaultFault(404, []);
@@ -28,7 +28,7 @@ export const noHandler = (path: string): VaultFault => new VaultFault(404, [`no 
 export const invalid = (error: string): VaultFault => new VaultFault(400, [error]);
 export const unsupported = (): VaultFault => new VaultFault(405, ["unsupported operation"]);
 
-/** The envelope of an answer that holds data. */
+/** The envelope of an answer with data. */
 export const dataReply = (data: unknown): VaultReply => ({
   status: 200,
   body: {
@@ -43,6 +43,6 @@ export const dataReply = (data: unknown): VaultReply => ({
   },
 });
 export const noContent: VaultReply = { status: 204, body: null };
-/** How an engine says that a path is none of its own. */
+/** The answer of a secrets engine to a path that it does not have. */
 export const warned = (warning: string): VaultFault =>
   new VaultFault(404, [], { ...(dataReply(null).body as Record<string, unknown>), warnings: [warning] });

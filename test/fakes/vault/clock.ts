@@ -1,4 +1,4 @@
-/** Time as the test lets it pass. Timers fire in order, each at its own moment, and what they do is over before the next. */
+/** A clock that only a test moves. Timers fire in order of their time. One timer's work ends before the next timer fires. */
 export class VaultClock {
   #now = Date.parse("2026-01-01T00:00:00Z");
   readonly #timers = new Map<number, { readonly at: number; readonly run: () => void }>();
@@ -8,19 +8,19 @@ export class VaultClock {
     return this.#now;
   }
 
-  /** A store under test keeps its time by this, so that leases and their renewal agree. */
+  /** The timer function for a secret store under test, so that the store and Vault's leases use the same clock. */
   readonly timer = (ms: number, run: () => void): (() => void) => {
     const id = this.#next++;
     this.#timers.set(id, { at: this.#now + ms, run });
     return () => this.#timers.delete(id);
   };
 
-  /** Timers that wait. */
+  /** How many timers wait. */
   get pending(): number {
     return this.#timers.size;
   }
 
-  /** Lets time pass to the next timer, and fires it; false when there is none. */
+  /** Moves the clock to the next timer and fires it. False when no timer waits. */
   fire(): boolean {
     const [first] = [...this.#timers].sort(([, a], [, b]) => a.at - b.at);
     if (first === undefined) return false;
@@ -31,7 +31,7 @@ export class VaultClock {
     return true;
   }
 
-  /** Lets time pass without firing anything, as for a process that stood still. */
+  /** Moves the clock without firing a timer, as for a process that was suspended. */
   advance(seconds: number): void {
     this.#now += seconds * 1000;
   }

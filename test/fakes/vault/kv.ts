@@ -24,7 +24,7 @@ export class KvMount {
     this.#clock = clock;
   }
 
-  /** Of a path below the mount: whether to write it is to update. A version that was deleted is there. */
+  /** Whether the path exists, so that a write to it is an update. A path whose versions were deleted still exists. */
   has(below: string): boolean {
     return !below.startsWith("data/") || this.#entries.has(below.slice("data/".length));
   }
@@ -32,14 +32,14 @@ export class KvMount {
     return [...this.#entries.keys()].sort();
   }
 
-  /** What a path holds; undefined for one that was deleted. */
+  /** The data of a path's newest version. Undefined when that version was deleted. */
   newest(path: string): Record<string, unknown> | undefined {
     const entry = this.#entries.get(path);
     const version = entry?.versions.get(entry.current);
     return version === undefined || version.deletedAt !== null || version.destroyed ? undefined : version.data;
   }
 
-  /** A path below the mount, as the API has it. */
+  /** Answers a request for a path below the mount. */
   answer(method: string, below: string, query: URLSearchParams, body: unknown): VaultReply {
     const [kind = "", ...rest] = below.split("/");
     const path = rest.join("/");
@@ -91,7 +91,7 @@ export class KvMount {
     return dataReply(made === undefined ? null : this.#metadata(entry.current, made));
   }
 
-  /** The newest version alone, which can be undeleted. */
+  /** Deletes the newest version only. Vault could undelete it. */
   deleteNewest(path: string): VaultReply {
     const entry = this.#entries.get(path);
     const version = entry?.versions.get(entry.current);
@@ -99,7 +99,7 @@ export class KvMount {
     return noContent;
   }
 
-  /** What they held is gone for good; that they were is not. */
+  /** Removes the data of the named versions for good. Their metadata remains. */
   destroy(path: string, body: unknown): VaultReply {
     const { versions = [] } = (body ?? {}) as { versions?: readonly number[] };
     for (const number of versions) {
@@ -120,13 +120,13 @@ export class KvMount {
       cas_required: false,
       current_version: entry.current,
       max_versions: 0,
-      // Vault counts from 0 until it has dropped one.
+      // Vault reports 0 until it has removed an old version.
       oldest_version: entry.current > this.maxVersions ? Math.min(...entry.versions.keys()) : 0,
       versions: Object.fromEntries(versions),
     });
   }
 
-  /** Every version and what was known of them. */
+  /** Removes all versions of a path and its metadata. */
   deleteMetadata(path: string): VaultReply {
     this.#entries.delete(path);
     return noContent;

@@ -8,16 +8,16 @@ const MAX_REQUEST_BYTES = 32 * 1024 * 1024;
 export interface VaultServer {
   readonly vault: Vault;
   readonly url: string;
-  /** Requests are taken and not answered, until it is set back. */
+  /** While true, the server reads requests and sends no answer. */
   silent: boolean;
-  /** Awaited before a request is answered, named by its method and path. */
+  /** Called before a request is answered, with the request's method and path. The answer waits for it. */
   arriving: (call: string) => Promise<void>;
-  /** Sends requests on to there instead, as a standby does that forwards none. */
+  /** Redirects requests to another server, as a standby does that does not forward. */
   redirect(to: string): void;
   close(): Promise<void>;
 }
 
-/** A strict double of Vault's HTTP API, on a port of its own. It refuses what Vault refuses. */
+/** A simulation of Vault's HTTP API on its own port. It refuses what Vault refuses. */
 export async function startVault(
   options: { tls?: { key: string; cert: string }; port?: number; vault?: Vault } = {},
 ): Promise<VaultServer> {

@@ -12,18 +12,18 @@ import {
 import type { VaultClock } from "./clock.ts";
 
 export type Capability = "create" | "read" | "update" | "delete" | "list";
-/** Path of an API call without `/v1/`; `*` at its end stands for anything. */
+/** Capabilities by path. A path has no `/v1/`. A `*` at its end matches every continuation. */
 export type Policy = Readonly<Record<string, readonly Capability[]>>;
 
 export interface TokenTerms {
   readonly policies: readonly string[];
-  /** Seconds; 0: it never ends. */
+  /** In seconds. 0: the token does not expire. */
   readonly ttl: number;
-  /** Beyond this no renewal goes. 0: no limit. */
+  /** A renewal cannot extend the token beyond this age, in seconds. 0: no limit. */
   readonly maxTtl: number;
   readonly renewable: boolean;
   readonly namespace: string;
-  /** Without it a token may not even look itself up. */
+  /** Without the policy `default`, a token cannot look itself up. */
   readonly defaultPolicy: boolean;
 }
 const TERMS: TokenTerms = {
@@ -43,11 +43,11 @@ interface Token extends TokenTerms {
 }
 
 interface SecretId {
-  /** Uses that are left; null: as many as one likes. */
+  /** How many more logins are allowed. Null: no limit. */
   uses: number | null;
   readonly endsAt: number;
 }
-/** How long, in seconds, and how often a secret ID is good. */
+/** How many seconds a secret ID is valid, and for how many logins. */
 export interface SecretIdTerms {
   readonly uses?: number;
   readonly ttl?: number;
@@ -57,22 +57,22 @@ interface Role {
   terms: TokenTerms;
   readonly secretIds: Map<string, SecretId>;
 }
-/** A role as whoever looks after Vault has it. */
+/** A role, with the changes that Vault's administrator can make. */
 export interface RoleHandle {
   readonly roleId: string;
   newSecretId(terms?: SecretIdTerms): string;
-  /** Tokens that live keep the policies of their login. */
+  /** Changes the terms of later logins. Existing tokens keep the policies of their login. */
   change(terms: Partial<TokenTerms>): void;
 }
 
-/** What every token may do, as Vault's policy `default` has it, as far as it is needed. */
+/** The policy `default`, as far as the tests need it. */
 const DEFAULT: Policy = {
   "auth/token/lookup-self": ["read"],
   "auth/token/renew-self": ["update"],
   "auth/token/revoke-self": ["update"],
 };
 
-/** Who may do what: policies, tokens with their leases, and AppRoles. */
+/** Authorization: policies, tokens with their leases, and AppRoles. */
 export class VaultTokens {
   readonly #clock: VaultClock;
   readonly #tokens = new Map<string, Token>();
@@ -80,7 +80,7 @@ export class VaultTokens {
   readonly policies = new Map<string, Policy>([["default", DEFAULT]]);
   logins = 0;
   renewals = 0;
-  /** Every token that there ever was. */
+  /** Every token that was ever issued. */
   readonly issued: string[] = [];
 
   constructor(clock: VaultClock) {
@@ -118,14 +118,14 @@ export class VaultTokens {
     this.#tokens.clear();
   }
 
-  /** 403 for a token that is none, has ended, belongs to another namespace, or has no policy for the call. */
+  /** Throws 403 when the token is unknown, has expired, belongs to another namespace, or has no policy for the call. */
   demand(id: string | undefined, namespace: string, path: string, capability: Capability): Token {
     const token = this.#living(id, namespace, noToken());
     if (!this.#grants(token, path).has(capability)) throw forbidden();
     return token;
   }
 
-  /** Whether any policy of the token names something below the mount, as Vault asks before it tells of one. */
+  /** Whether a policy of the token names a path below the mount. Vault shows a mount only to such a token. */
   knowsMount(id: string | undefined, namespace: string, mount: string): boolean {
     const token = this.#living(id, namespace, noToken(500));
     return this.#policiesOf(token).some((policy) => Object.keys(policy).some((path) => path.startsWith(`${mount}/`)));
@@ -202,7 +202,7 @@ export class VaultTokens {
     return namesOf(token).map((name) => this.policies.get(name) ?? {});
   }
 
-  /** Of the rules that fit, the exact one or else the longest alone counts, as all of the token's policies have it. */
+  /** The capabilities for a path: of all policies' matching rules, the exact or else the longest rule counts alone. */
   #grants(token: Token, path: string): Set<Capability> {
     const rules = this.#policiesOf(token).flatMap((policy) => Object.entries(policy));
     const fitting = rules.filter(([rule]) => (rule.endsWith("*") ? path.startsWith(rule.slice(0, -1)) : rule === path));

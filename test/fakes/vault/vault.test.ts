@@ -25,7 +25,7 @@ const refused = (status: number, error: string | RegExp) => ({
   body: { errors: [typeof error === "string" ? error : expect.stringMatching(error)] },
 });
 
-/** What the double says is what a real server said: the same expectations hold for both, in the same words where a client may compare them. */
+/** The same expectations run against the simulation and against a real server, so that both give the same answers. */
 it.skip.each(SKIPPED)("%s", () => undefined);
 describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
   let vault: VaultUnderTest;
@@ -59,7 +59,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
   });
   afterEach(() => ask("DELETE", metadata));
 
-  it("counts versions, checks and sets", async () => {
+  it("numbers versions, and refuses a check-and-set that does not match", async () => {
     expect(await ask("GET", data)).toEqual(NOT_FOUND);
     expect((await put({ v: "1" }, 0)).body.data).toMatchObject({ version: 1, deletion_time: "", destroyed: false });
     const late = "check-and-set parameter did not match the current version";
@@ -75,7 +75,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
     expect(await ask("GET", `${data}?version=3`)).toEqual(NOT_FOUND);
   });
 
-  it("tells of a version that was deleted or destroyed by a 404 with its number, and counts on from there", async () => {
+  it("answers 404 with the number for a deleted or destroyed version, and continues the numbers", async () => {
     await put({ v: "1" });
     expect(await ask("DELETE", data)).toEqual(DONE);
     const gone = (version: number, destroyed: boolean) => ({
@@ -101,7 +101,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
     expect((await put({ v: "1" }, 0)).body.data.version).toBe(1);
   });
 
-  it("forgets the oldest of more than ten versions, and minds no removal of what is not there", async () => {
+  it("drops the oldest of more than ten versions, and accepts the removal of an absent path", async () => {
     for (let version = 0; version < 12; version += 1) await put({ v: "1" }, version);
     expect(await ask("GET", `${data}?version=2`)).toEqual(NOT_FOUND);
     expect((await ask("GET", `${data}?version=3`)).status).toBe(200);
@@ -110,7 +110,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
     expect(await ask("DELETE", `${metadata}-never`)).toEqual(DONE);
   });
 
-  it("takes a version without fields, and nothing that is no object of them", async () => {
+  it("accepts a version without fields, and refuses data that is not an object", async () => {
     expect((await put(null)).status).toBe(200);
     expect((await put({})).status).toBe(200);
     expect((await ask("GET", data)).body.data).toMatchObject({ data: {}, metadata: { version: 2 } });
@@ -123,7 +123,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
     expect((await put({ v: "x".repeat(1024 * 1024) })).status).toBe(200);
   });
 
-  it("knows paths that are none", async () => {
+  it("refuses unknown paths", async () => {
     const { mount } = vault;
     const warned = { status: 404, body: expect.objectContaining({ data: null, warnings: [expect.any(String)] }) };
     expect(await ask("GET", `${mount}/other/a`)).toEqual(warned);
@@ -139,7 +139,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
       expect(await ask(method, path)).toEqual(refused(404, /^no handler for route/));
   });
 
-  it("keeps in version 1 whatever it is sent, and says nothing of versions", async () => {
+  it("stores any object in version 1, and returns no versions", async () => {
     const path = `${vault.version1}/data/a`;
     expect(await ask("GET", path)).toEqual(NOT_FOUND);
     expect(await ask("POST", path, { data: { v: "1" }, options: { cas: 0 } })).toEqual(DONE);
@@ -149,7 +149,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
     expect(await ask("GET", path)).toEqual(NOT_FOUND);
   });
 
-  it("tells which mount a path lies in, and of none that the caller has no policy for", async () => {
+  it("shows the mount of a path only to a token with a policy for it", async () => {
     const { mount, version1 } = vault;
     const at = (path: string, token?: string) => ask("GET", `sys/internal/ui/mounts/${path}`, undefined, token);
     expect((await at(mount, hub)).body.data).toMatchObject({
@@ -165,7 +165,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
     expect(await at(mount, "")).toEqual(refused(500, "missing client token"));
   });
 
-  it("says whether the token or its policy is what is missing", async () => {
+  it("distinguishes a missing token from a missing policy", async () => {
     for (const path of [data, "none/data/a", "auth/token/lookup-self"]) {
       expect(await ask("GET", path, undefined, "")).toEqual(refused(400, "missing client token"));
       expect(await ask("GET", path, undefined, "nobody's")).toEqual(DENIED);
@@ -181,7 +181,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
     expect(await ask("GET", "auth/token/lookup-self", undefined, token)).toEqual(DENIED);
   });
 
-  it("calls the first write of a path a creation, and every later one an update, also after a deletion", async () => {
+  it("treats the first write of a path as create, and each later write as update, also after a deletion", async () => {
     await vault.setPolicy("creator", { [`${vault.mount}/data/*`]: ["create"] });
     await vault.setPolicy("updater", { [`${vault.mount}/data/*`]: ["update"] });
     const [creator, updater] = [await vault.createToken(["creator"]), await vault.createToken(["updater"])];
@@ -195,7 +195,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
     expect([await write(updater), await write(creator)]).toEqual([403, 200]);
   });
 
-  it("goes by the most special rule that fits alone, of all policies together", async () => {
+  it("applies only the most specific matching rule of all policies", async () => {
     const both = await vault.createToken(["all", "hub"]);
     expect(await ask("GET", metadata, undefined, both)).toEqual(FORBIDDEN);
     const three = await vault.createToken(["all", "hub", "reader"]);
@@ -203,7 +203,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
     expect(await ask("DELETE", metadata, undefined, three)).toEqual(DONE);
   });
 
-  it("lets a token look itself up, prolong and end itself, where it has the default policy", async () => {
+  it("lets a token look up, renew and revoke itself, when it has the default policy", async () => {
     const own = (name: string, token: string) =>
       ask(
         name === "lookup-self" ? "GET" : "POST",
@@ -229,7 +229,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
   const login = (roleId: unknown, secretId: unknown) =>
     ask("POST", `auth/${vault.roleMount}/login`, { role_id: roleId, secret_id: secretId }, "");
 
-  it("logs a role in for as often as its secret ID is good, with the policies that the role has then", async () => {
+  it("logs a role in as often as its secret ID allows, with the policies that the role has at that time", async () => {
     const role = await vault.addRole(["hub"]);
     const secretId = await role.newSecretId({ uses: 2 });
     const first = await login(role.roleId, secretId);
@@ -255,7 +255,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
   });
 });
 
-describe("the double of Vault alone", () => {
+describe("the simulation of Vault alone", () => {
   let server: VaultServer;
   let token: string;
   beforeEach(async () => {
@@ -267,7 +267,7 @@ describe("the double of Vault alone", () => {
   afterEach(() => server.close());
   const ask = (method: string, path: string, body?: unknown) => askAt(server.url, method, path, token, body);
 
-  it("lets a token live for its lease, and no longer than its longest life however often it is renewed", async () => {
+  it("ends a token with its lease, and at its maximum age in spite of renewals", async () => {
     const ttl = async () => (await ask("GET", "auth/token/lookup-self")).body?.data?.ttl;
     const { clock } = server.vault;
     expect(await ttl()).toBe(60);
@@ -284,7 +284,7 @@ describe("the double of Vault alone", () => {
     expect(await ask("GET", "auth/token/lookup-self")).toEqual(DENIED);
   });
 
-  it("lets a secret ID be good until it ends", async () => {
+  it("ends a secret ID after its time", async () => {
     const role = server.vault.tokens.addRole();
     const body = { role_id: role.roleId, secret_id: role.newSecretId({ ttl: 60 }) };
     expect((await ask("POST", "auth/approle/login", body)).status).toBe(200);
@@ -292,7 +292,7 @@ describe("the double of Vault alone", () => {
     expect(await ask("POST", "auth/approle/login", body)).toEqual(refused(400, "invalid secret id"));
   });
 
-  it("says of everything while it is sealed that it is", async () => {
+  it("refuses every request while it is sealed", async () => {
     server.vault.seal();
     const sealed = refused(503, "error performing token check: Vault is sealed");
     for (const path of ["kv/data/a", "auth/token/lookup-self", "sys/internal/ui/mounts/kv", "none"])
@@ -300,7 +300,7 @@ describe("the double of Vault alone", () => {
     expect(await ask("POST", "auth/approle/login", {})).toEqual(sealed);
   });
 
-  it("knows namespaces, of which Vault tells nobody", async () => {
+  it("refuses an unknown namespace", async () => {
     const answer = await fetch(`${server.url}/v1/kv/data/a`, {
       headers: { "X-Vault-Token": token, "X-Vault-Namespace": "x" },
     });

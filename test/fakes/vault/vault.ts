@@ -6,7 +6,7 @@ import { type Capability, VaultTokens } from "./tokens.ts";
 
 export interface VaultCall {
   readonly method: string;
-  /** Without `/v1/`, decoded. */
+  /** The decoded path without `/v1/`. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly token: string | undefined;
@@ -16,17 +16,17 @@ export interface VaultCall {
 
 const SEALED = new VaultFault(503, ["error performing token check: Vault is sealed"]);
 
-/** Vault's state machine without its transport: seals, namespaces, mounts, and what each path of the API does. */
+/** Vault without its HTTP server: seals, namespaces, mounts, and the answer for each path of the API. */
 export class Vault {
   readonly clock = new VaultClock();
   readonly tokens = new VaultTokens(this.clock);
-  /** By namespace and path. */
+  /** Mounts by namespace and path. */
   readonly #mounts = new Map<string, Mount>();
   readonly #namespaces = new Set([""]);
   #sealed = false;
-  /** While set, every call is answered so, as a proxy before Vault would. */
+  /** While set, every call is answered with this error, as by a proxy in front of Vault. */
   failing: VaultFault | null = null;
-  /** Every call with its path, to count and to compare; never its body. */
+  /** The method and path of every call, for counting and comparing. Bodies are not kept. */
   readonly calls: string[] = [];
 
   seal(): void {
@@ -43,7 +43,7 @@ export class Vault {
     this.#mounts.set(`${namespace}|${path}`, { path, version: "2", kv });
     return kv;
   }
-  /** Version 2 of the root namespace. */
+  /** The mount of KV version 2 at a path of the root namespace. */
   mountAt(path: string): KvMount {
     const kv = this.#mounts.get(`|${path}`)?.kv;
     if (!(kv instanceof KvMount)) throw new Error(`nothing is mounted at ${path}`);
@@ -53,12 +53,12 @@ export class Vault {
     this.#mounts.set(`|${path}`, { path, version: "1", kv: new KvVersion1() });
   }
 
-  /** Throws VaultFault for what Vault refuses. */
+  /** Answers a call. Throws VaultFault where Vault refuses. */
   answer(call: VaultCall): VaultReply {
     this.calls.push(`${call.method} ${call.path}`);
     if (this.failing !== null) throw this.failing;
     if (this.#sealed) throw SEALED;
-    // Vault tells nobody which namespaces there are.
+    // Vault does not reveal which namespaces exist.
     if (!this.#namespaces.has(call.namespace)) throw permissionDenied();
     if (call.path === "auth/approle/login") return this.#login(call);
     if (call.path.startsWith("auth/token/")) return this.#ownToken(call);
@@ -81,7 +81,7 @@ export class Vault {
     throw permissionDenied();
   }
 
-  /** The mount that the path lies in, which may be a shorter one than was asked for. */
+  /** The mount that contains the path. The mount's path may be shorter than the path in the request. */
   #mountOf({ method, path, token, namespace }: VaultCall): VaultReply {
     if (method !== "GET") throw unsupported();
     const name = `${path.slice("sys/internal/ui/mounts/".length)}/`;

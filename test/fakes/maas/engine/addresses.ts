@@ -34,12 +34,12 @@ export function contains(cidr: string, address: string): boolean {
   return list.check(address, familyOf(address));
 }
 
-/** Of two networks that overlap, the larger one has the other's address in it. */
+/** Whether two networks overlap: the larger network then contains the first address of the smaller one. */
 export function overlaps(a: string, b: string): boolean {
   const [left, right] = [parseCidr(a), parseCidr(b)];
   if (left === null || right === null || familyOf(left.address) !== familyOf(right.address)) return false;
   if (familyOf(left.address) === "ipv6") return contains(a, right.address) || contains(b, left.address);
-  // A region has thousands of them: each new one is held against all.
+  // A region has thousands of subnets and compares each new one with all of them, so IPv4 is compared by arithmetic.
   const size = 2 ** (32 - Math.min(left.prefix, right.prefix));
   return Math.floor(numberOf(left.address) / size) === Math.floor(numberOf(right.address) / size);
 }
@@ -59,7 +59,7 @@ export function addressOf(number: number): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(number / 2 ** shift) % 256).join(".");
 }
 
-/** First and last address that a host may have, as numbers; IPv4 only. */
+/** The first and the last address that a host may have, as numbers. IPv4 only. */
 export function hostBounds(subnet: Subnet): { first: number; last: number } | null {
   const cidr = parseCidr(subnet.cidr);
   if (cidr === null || isIP(cidr.address) !== 4) return null;

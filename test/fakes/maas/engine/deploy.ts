@@ -26,7 +26,7 @@ interface System {
   kernel: string;
 }
 
-/** The image that a `distro_series` names: `os/series`, a bare series, or the region's default. */
+/** The image that a `distro_series` names, as `os/series` or as a bare series. Without a name, the region's default image. */
 function chooseSystem(region: Region, wanted: string | null): System {
   const names = region.state.images.map((image) => image.name).toSorted();
   const name =
@@ -60,7 +60,7 @@ export function setHwSync(region: Region, machine: Machine, enabled: boolean): v
   if (enabled) machine.syncInterval ??= hwSyncSeconds(region);
 }
 
-/** Takes the machine for a user: its storage layout is copied for that owner. */
+/** Allocates the machine to a user. The storage layout is copied for that owner. */
 export function acquire(region: Region, machine: Machine, user: User, agentName: string | null): void {
   region.setOwner(machine, user.username);
   machine.agentName = agentName ?? "";
@@ -68,7 +68,7 @@ export function acquire(region: Region, machine: Machine, user: User, agentName:
   region.changeStatus(machine, STATUS.allocated);
 }
 
-/** Up to 3.5 a deploy whose power-on fails has already taken the machine: it stays Allocated to the caller. */
+/** In 3.5, a deploy call whose power-on fails leaves the machine Allocated to the caller. */
 async function requireBmcOrFallBack(
   region: Region,
   machine: Machine,
@@ -90,7 +90,7 @@ export async function deploy(region: Region, machine: Machine, user: User, reque
     throw stateConflict(`No machine with system ID ${machine.systemId} available.`);
   const system = chooseSystem(region, request.distroSeries);
   requireNetwork(machine);
-  // Up to 3.5 the call itself waits for the power-on and fails with it; later it only starts a workflow.
+  // In 3.5 the deploy call waits for the power-on and fails with it. In 3.7 the call only starts a workflow.
   if (region.version === "3.5.12") await requireBmcOrFallBack(region, machine, user, request);
   if (!allows("deploy", machine.status))
     throw stateConflict(`Can't deploy a machine that is in the '${STATUS_LABEL[machine.status]}' state`);
@@ -110,7 +110,7 @@ export async function deploy(region: Region, machine: Machine, user: User, reque
   machine.token ??= { token_key: newKey(18), token_secret: newKey(32), consumer_key: newKey(18) };
   region.changeStatus(machine, STATUS.deploying);
   region.event(machine, "INFO", "Deploying");
-  // Without a disk, or when told so, the system runs from memory: nothing gets installed.
+  // A machine without a disk, or an ephemeral deploy, runs its system from memory: nothing is installed.
   if (!request.ephemeralDeploy && machine.blockDevices.length > 0)
     startScriptSet(region, machine, "installation", [{ name: "/tmp/install.log", parameters: {} }]);
   startInstall(region, machine);
@@ -126,7 +126,7 @@ function startInstall(region: Region, machine: Machine): void {
   region.schedule("deploy_installed", machine, region.timings.install);
 }
 
-/** The installer is done: the box reboots into its own system, or as the plan says. */
+/** Called when the installer ends: the box reboots into its installed system, unless the plan names a failure. */
 export function finishInstall(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.deploying) return;
   const outcome = planOf(region, machine)?.deploy.shift() ?? "pass";
@@ -142,7 +142,7 @@ export function finishInstall(region: Region, machine: Machine): void {
     region.event(machine, "INFO", step);
   if (outcome === "datasource_failure") {
     const old = region.version === "3.5.12";
-    // Up to 3.5 the region waits node_timeout, later twice that; the timing names the longer one.
+    // The region waits `node_timeout` in 3.5, and twice `node_timeout` in 3.7. `deployTimeout` is the longer time.
     const reason = old ? "Node operation 'Deploying' timed out after 30 minutes." : "time-out during deployment";
     region.schedule("deploy_failed", machine, region.timings.deployTimeout / (old ? 2 : 1), { reason });
     return;
@@ -150,14 +150,14 @@ export function finishInstall(region: Region, machine: Machine): void {
   region.schedule("deploy_booted", machine, region.timings.boot);
 }
 
-/** The installed system is up: with a simulated host it asks for its user data, which ends the deployment. */
+/** Called when the installed system starts. A simulated host fetches its user data, which ends the deployment. */
 export function bootInstalled(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.deploying) return;
   if (region.hooks.boot === null) endDeployment(region, machine);
   else region.hooks.boot(machine);
 }
 
-/** Called when the new system fetched its user data. */
+/** Called when the installed system has fetched its user data. */
 export function endDeployment(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.deploying) return;
   setPower(region, machine, "on");

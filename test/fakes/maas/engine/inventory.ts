@@ -52,8 +52,9 @@ function learnDisks(region: Region, machine: Machine, box: Hardware): void {
 }
 
 /**
- * What a commissioning run learns from the box: matched by MAC and serial, so ids persist over runs.
- * Network links and storage layout are made anew unless the run was told to skip them.
+ * Copies the box's hardware into the machine, as a commissioning run does.
+ * Interfaces are matched by MAC address and disks by serial number, so their ids stay the same over several runs.
+ * Network links and storage layout are made anew unless the caller asked to skip them.
  */
 export function learnHardware(region: Region, machine: Machine): void {
   const box = region.hardwareOf(machine);

@@ -23,7 +23,10 @@ export function clearLinks(machine: Machine): void {
   for (const nic of machine.interfaces) nic.links = [];
 }
 
-/** Links after commissioning: the boot interface AUTO on its VLAN's first subnet, DHCP without one; the others only up. */
+/**
+ * Links the interfaces after commissioning. The boot interface gets an AUTO link on the first subnet of its VLAN,
+ * or a DHCP link where the VLAN has no subnet. Every other interface gets a LINK_UP link.
+ */
 export function linkDiscovered(region: Region, machine: Machine): void {
   for (const nic of machine.interfaces) {
     const subnet = region.state.subnets.find((one) => one.vlanId === nic.vlanId);
@@ -93,7 +96,7 @@ function checkStaticAddress(region: Region, subnet: Subnet, address: string): vo
   if (takenAddresses(region).has(address)) throw new Refusal(404, "IP address is already in use.");
 }
 
-/** A free address of the subnet outside its ranges; 503 when there is none left. */
+/** A free address of the subnet outside its ranges. Throws 503 when no address is free. */
 function pickAddress(region: Region, subnet: Subnet): string {
   const bounds = hostBounds(subnet);
   const taken = takenAddresses(region).add(subnet.gatewayIp);
@@ -128,7 +131,7 @@ export function linkSubnet(region: Region, nic: NetworkInterface, request: LinkR
   addLink(region, nic, mode, subnet?.id ?? null, address);
 }
 
-/** Removes a link; an interface that keeps its VLAN stays up without an address. */
+/** Removes a link. An interface that keeps its VLAN keeps a LINK_UP link without an address. */
 export function unlinkSubnet(region: Region, nic: NetworkInterface, linkId: string | null): void {
   if (linkId === null || linkId === "") throw required("id");
   const choices = nic.links.map((link) => String(link.id));
@@ -137,7 +140,7 @@ export function unlinkSubnet(region: Region, nic: NetworkInterface, linkId: stri
   if (nic.links.length === 0) addLink(region, nic, "link_up", null);
 }
 
-/** Gives AUTO links their addresses, as a deploy does. */
+/** Gives each AUTO link an address, as a deploy does. */
 export function assignAutoAddresses(region: Region, machine: Machine): void {
   for (const nic of machine.interfaces) {
     for (const link of nic.links) {
@@ -148,7 +151,7 @@ export function assignAutoAddresses(region: Region, machine: Machine): void {
   }
 }
 
-/** What the system reports as its address is the boot interface's own from then on: its link is STATIC, and outlives a release. */
+/** Makes the boot interface's AUTO link STATIC with its present address. A release does not undo this. */
 export function keepBootAddress(machine: Machine): void {
   const boot = machine.interfaces.find((nic) => nic.id === machine.bootInterfaceId);
   for (const link of boot?.links ?? []) if (link.mode === "auto" && link.ipAddress !== null) link.mode = "static";

@@ -8,7 +8,7 @@ import type { Region } from "./region.ts";
 import { leaveTesting } from "./release.ts";
 import { endScriptSet, pickScripts, startScriptSet } from "./scripts.ts";
 
-/** Only the owner may mark a machine broken; nobody's machine cannot be marked at all. */
+/** Marks a machine broken. Only the owner may do this: a machine without an owner cannot be marked. */
 export function markBroken(region: Region, machine: Machine, user: User, comment: string | null): void {
   if (machine.owner !== user.username) throw forbidden();
   if (!mayChange(machine.status, STATUS.broken))
@@ -80,13 +80,13 @@ export async function powerOn(
 ): Promise<void> {
   if (machine.owner === null) throw stateConflict("Can't start node: it hasn't been allocated.");
   machine.userData = userData;
-  // The event comes before the change, and whether or not the BMC does it.
+  // The region writes the event before it calls the BMC, and also when the BMC fails.
   region.userEvent(machine, user, "User powering up node", comment);
   await requireBmc(region, machine);
   startPowerOn(region, machine);
 }
 
-/** False when the region cannot control the machine's power. */
+/** Starts a power-off. Returns false when the region cannot control the machine's power. */
 export async function powerOff(region: Region, machine: Machine, user: User, comment: string | null): Promise<boolean> {
   region.userEvent(machine, user, "User powering down node", comment);
   const bmc = await requireBmc(region, machine);

@@ -10,7 +10,7 @@ const UNREACHABLE =
 const WRONG_USER = "Incorrect username.  Check BMC configuration and try again.";
 const WRONG_PASSWORD = "Incorrect password.  Check BMC configuration and try again.";
 
-/** What the rack finds when it talks to the machine's BMC. A box without a password takes any. */
+/** What the rack finds when it connects to the machine's BMC. A box without a BMC password accepts every password. */
 export function bmcOf(region: Region, machine: Machine): Bmc {
   if (machine.powerType === "manual") return { reach: "manual" };
   const box = region.hardwareOf(machine);
@@ -28,7 +28,7 @@ function requireRack(region: Region): void {
     });
 }
 
-/** Throws as a power call does when the rack or the BMC fails; a BMC failure comes late. */
+/** Throws what a power call answers when the rack or the BMC fails. A BMC failure comes only after `bmcTimeout`. */
 export async function requireBmc(region: Region, machine: Machine): Promise<Bmc> {
   if (machine.powerType === "")
     throw new Refusal(500, "Power type is unset; the machine's power cannot be controlled.");
@@ -42,7 +42,7 @@ export async function requireBmc(region: Region, machine: Machine): Promise<Bmc>
   throw new Refusal(500, bmc.message);
 }
 
-/** The region tells nobody that a machine's power has changed: the next answer says so, and no event. */
+/** Sets the machine's power. The region writes no event for this change: clients see it in the next answer only. */
 export function setPower(region: Region, machine: Machine, power: "on" | "off"): void {
   const bmc = bmcOf(region, machine);
   if (bmc.reach === "failed") return;
@@ -51,7 +51,7 @@ export function setPower(region: Region, machine: Machine, power: "on" | "off"):
   machine.powerState = power;
 }
 
-/** How long this machine's BMC takes, in simulated seconds. */
+/** How many simulated seconds this machine's BMC takes for a power action. */
 const powerSeconds = (region: Region, machine: Machine): number =>
   region.hardwareOf(machine)?.bmcSeconds ?? region.timings.power;
 

@@ -1,4 +1,4 @@
-/** How the region says no: the status, the body and its type are part of the contract that clients match on. */
+/** An error answer of the region. Clients compare its status, body and content type, so all three match a real region. */
 export class Refusal extends Error {
   readonly status: number;
   readonly body: string;
@@ -19,17 +19,17 @@ export class Refusal extends Error {
   }
 }
 
-/** 400 with messages by form field. */
+/** Status 400 with error messages by form field. */
 export function badFields(fields: Readonly<Record<string, readonly string[]>>): Refusal {
   return new Refusal(400, JSON.stringify(fields), "application/json; charset=utf-8");
 }
 
-/** 409 in plain words: the machine's state does not allow it. */
+/** Status 409 with a plain text: the machine's state does not allow the call. */
 export function stateConflict(message: string): Refusal {
   return new Refusal(409, message);
 }
 
-/** 403 without a word, as for a locked machine or a caller without the right. */
+/** Status 403 with an empty body, as for a locked machine or a caller without the right. */
 export function forbidden(message = ""): Refusal {
   return new Refusal(403, message);
 }
@@ -42,7 +42,7 @@ export function required(field: string): Refusal {
   return badFields({ [field]: ["This field is required."] });
 }
 
-/** The words for a value outside a closed set. */
+/** The error text for a value outside a closed set of values. */
 export function notOneOf(value: string, field: string, choices: readonly string[]): string {
   return `'${value}' is not a valid ${field}.  It should be one of: ${choices.map((choice) => `'${choice}'`).join(", ")}.`;
 }

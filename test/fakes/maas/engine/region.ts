@@ -7,7 +7,7 @@ import { mayChange, STATUS_LABEL } from "../state/statuses.ts";
 import type { StateStore } from "../state/store.ts";
 import { notFound, stateConflict } from "./refusal.ts";
 
-/** How long things take, in simulated seconds: the speed factor divides all of them. */
+/** Durations in simulated seconds. The real durations are these divided by the speed factor. */
 export const DEFAULT_TIMINGS = {
   commissioning: 180,
   testing: 60,
@@ -21,19 +21,19 @@ export const DEFAULT_TIMINGS = {
   enlist: 90,
   /** How long the region waits for an installed system that never reports. */
   deployTimeout: 3600,
-  /** How long a broken BMC holds a call before it fails. */
+  /** How long a call waits for a broken BMC before the call fails. */
   bmcTimeout: 60,
 } as const;
 
 export type Timings = { [Name in keyof typeof DEFAULT_TIMINGS]: number };
 
-/** What the outside of the region does when a machine starts or stops. */
+/** Called when a machine starts or stops, to start or stop its simulated host. */
 export interface HostHooks {
-  /** The installed system starts. Null when no host is simulated: the region then takes the boot as done. */
+  /** The installed system starts. Null when no host is simulated: the region then ends the deployment at once. */
   boot: ((machine: Machine) => void) | null;
-  /** The machine loses power or is given back: `wipe` when its disk will be installed anew. */
+  /** The machine loses power or is released. `wipe` is true when its disk is going to be installed anew. */
   halt: (machine: Machine, wipe: boolean) => void;
-  /** The machine is powered on again with its system in place. */
+  /** The machine is powered on again with its installed system. */
   resume: (machine: Machine) => void;
 }
 
@@ -45,20 +45,20 @@ export interface RegionOptions {
   version: MaasVersion;
   speed: number;
   timings: Timings;
-  /** Called for each job when its time has come. */
+  /** Called for each job that is due. */
   onJob: JobHandler;
 }
 
-/** The region's state with its clock: what is due happens, also after a restart. */
+/** The region's state and its clock. Jobs that became due while the simulator was stopped run after its restart. */
 export class Region {
   readonly state: State;
   readonly version: MaasVersion;
   readonly speed: number;
   readonly timings: Timings;
   hooks: HostHooks = { boot: null, halt: () => undefined, resume: () => undefined };
-  /** What deployed systems told of their boot, in order; a restart forgets it. */
+  /** The boot reports of deployed systems, in order. They are kept in memory only. */
   readonly bootReports: { systemId: string; name: string; result: string | null }[] = [];
-  /** How wrong the region's clock is as clients see it; what happens, happens by the real one. A restart sets it right. */
+  /** How far the region's clock is ahead, as clients see it. Jobs run by the real clock. A restart resets it to 0. */
   clockAheadMs = 0;
   noncesForgottenAt = 0;
   readonly #store: StateStore;
@@ -79,12 +79,12 @@ export class Region {
     return Date.now();
   }
 
-  /** The time by which it judges and dates what it says to clients. */
+  /** The time by which the region judges and dates what it sends to clients. */
   toldTime(): number {
     return this.now() + this.clockAheadMs;
   }
 
-  /** Real milliseconds that the given simulated seconds take. */
+  /** Converts simulated seconds to real milliseconds. */
   realMs(seconds: number): number {
     return (seconds * 1000) / this.speed;
   }
@@ -126,7 +126,7 @@ export class Region {
     this.state.counters[systemId] = counters;
   }
 
-  /** Adds an event; those of level INFO and more become the machine's status message. */
+  /** Adds an event. An event of level INFO or higher also becomes the machine's status message. */
   event(machine: Machine, level: EventLevel, type: string, description = "", action = ""): void {
     this.state.events.push({
       id: this.next("event"),
@@ -153,7 +153,7 @@ export class Region {
     this.forceStatus(machine, to);
   }
 
-  /** Sets a status that no rule would allow. For the control API and for seeding. */
+  /** Sets a status without checking the rules for transitions. For the control API and for seeding. */
   forceStatus(machine: Machine, to: Status): void {
     if (machine.status === to) return;
     this.event(
@@ -166,7 +166,7 @@ export class Region {
     machine.status = to;
   }
 
-  /** A machine's token dies with every change of its owner. */
+  /** Sets the owner. A change of owner removes the machine's token. */
   setOwner(machine: Machine, owner: string | null): void {
     if (machine.owner === owner) return;
     machine.owner = owner;
@@ -191,7 +191,7 @@ export class Region {
     );
   }
 
-  /** Lets everything that waits for this machine happen now, in the order in which it would. */
+  /** Runs all waiting jobs of this machine now, in the order in which they are due. */
   settle(machine: Machine): void {
     for (let job = this.#earliest(machine.systemId); job !== undefined; job = this.#earliest(machine.systemId))
       this.#perform(job);

@@ -13,7 +13,7 @@ export interface ReleaseRequest {
   comment: string | null;
 }
 
-/** What a release blanks while the machine still has its owner. */
+/** Clears the deployment's fields, which a release does while the machine still has its owner. */
 function forgetDeployment(region: Region, machine: Machine): void {
   machine.agentName = "";
   machine.osystem = "";
@@ -37,7 +37,7 @@ export function finishRelease(region: Region, machine: Machine): void {
   if (machine.status === STATUS.ready) return;
   setPower(region, machine, "off");
   const passed = commissioningPassed(machine);
-  // A machine that was made Ready by hand was never commissioned, and its release says so.
+  // A test or the control API may have set another status. The region reports Releasing before Ready or New in that case too.
   if (machine.status !== STATUS.releasing) region.changeStatus(machine, STATUS.releasing);
   region.changeStatus(machine, passed ? STATUS.ready : STATUS.new);
   region.setOwner(machine, null);
@@ -102,7 +102,7 @@ const ABORTED: Readonly<Partial<Record<Status, string>>> = {
   [STATUS.disk_erasing]: "Aborted disk erasing",
 };
 
-/** Starts an abort. The answer still shows the old status: the change comes with the `aborted` job. */
+/** Starts an abort. The answer still shows the old status, which the `aborted` job changes later. */
 export function abort(region: Region, machine: Machine, user: User, comment: string | null): void {
   if (!allows("abort", machine.status))
     throw stateConflict(
@@ -143,7 +143,7 @@ export function finishAbort(region: Region, machine: Machine, from: number): voi
   }
 }
 
-/** Back to what the machine was before its tests; after commissioning that is Ready. */
+/** Returns the machine to its status before its tests. After a commissioning run that status is Ready. */
 export function leaveTesting(region: Region, machine: Machine): Status {
   const back = machine.previousStatus === STATUS.commissioning ? STATUS.ready : machine.previousStatus;
   if (back === STATUS.ready || back === STATUS.new) {

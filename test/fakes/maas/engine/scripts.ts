@@ -13,7 +13,7 @@ export interface Script {
   timeout: string;
   packages: readonly string[];
   parameters: Readonly<Record<string, unknown>>;
-  /** Names of the figures that the script reports. */
+  /** Names of the measured values that the script reports. */
   results: readonly string[];
 }
 
@@ -65,7 +65,7 @@ const PARAMETERS = {
   secure_erase: { type: "boolean", argument_format: "--secure-erase" },
 } as const;
 
-/** The scripts that a fresh region knows, by the names that clients ask for. */
+/** The scripts of a fresh region, with the names that clients ask for. */
 export const SCRIPTS: readonly Script[] = [
   script(1, "20-maas-01-install-lldpd", { packages: ["lldpd"] }),
   script(2, "20-maas-02-dhcp-unconfigured-ifaces"),
@@ -202,7 +202,7 @@ export const SCRIPTS: readonly Script[] = [
   }),
 ];
 
-/** Picks scripts by name or tag. `none` picks none; an unknown word is null. */
+/** Picks scripts by name or tag. `none` picks no script. For an unknown word it returns `{ unknown }`. */
 export function pickScripts(type: Script["type"], words: readonly string[]): Script[] | { unknown: string } {
   if (words.length === 1 && words[0] === "none") return [];
   const picked = new Set<Script>();

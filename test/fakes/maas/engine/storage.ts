@@ -3,7 +3,7 @@ import { badFields, notOneOf, Refusal, required } from "./refusal.ts";
 import type { Region } from "./region.ts";
 
 const EFI_BYTES = 536_870_912;
-/** What a partition table and alignment take from a disk. */
+/** How many bytes of a disk the partition table and the alignment take. */
 const TABLE_BYTES = 6_119_424;
 const LAYOUTS = ["flat", "lvm", "bcache", "vmfs6", "vmfs7", "blank", "custom"] as const;
 
@@ -44,7 +44,7 @@ export function physicalDisks(machine: Machine): BlockDevice[] {
   return machine.blockDevices.filter((device) => device.kind === "physical");
 }
 
-/** The chosen boot disk, else the first physical disk. */
+/** The chosen boot disk. Without a choice, the first physical disk. */
 export function bootDiskOf(machine: Machine): BlockDevice | null {
   const physical = physicalDisks(machine);
   return physical.find((device) => device.id === machine.bootDiskId) ?? physical[0] ?? null;
@@ -83,7 +83,7 @@ export interface LayoutRequest {
   rootSize: string | null;
 }
 
-/** Lays out the disks anew. Only the layouts that Muster asks for are simulated. */
+/** Applies a storage layout. Only the layouts that Muster asks for are simulated. */
 export function applyLayout(region: Region, machine: Machine, request: LayoutRequest): void {
   if (request.layout === null || request.layout === "") throw required("storage_layout");
   if (!LAYOUTS.some((name) => name === request.layout))

@@ -16,7 +16,7 @@ interface Credentials {
   tokenSecret: string;
 }
 
-/** The file is two levels of mapping with plain values; nothing else is understood. */
+/** Reads the credentials file: two levels of mapping with plain values. It understands no other YAML. */
 function readCredentials(yaml: string): Credentials {
   const value = (name: string): string => {
     const match = new RegExp(`^\\s+${name}:\\s*["']?([^"'\\s#]+)["']?\\s*$`, "m").exec(yaml);
@@ -33,7 +33,7 @@ function readCredentials(yaml: string): Credentials {
   };
 }
 
-/** What somebody on the host has made of the timer, in seconds; null where it fires as the region's unit says. */
+/** The interval in seconds that a drop-in on the host sets for the timer. Null where no drop-in sets one. */
 export function ownInterval(root: string): number | null {
   const folder = join(root, DROP_INS);
   if (!existsSync(folder)) return null;
@@ -60,12 +60,12 @@ export function machineAuthorization(credentials: Omit<Credentials, "endpoint">)
 
 async function ask(url: URL, init: RequestInit): Promise<Response> {
   const response = await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
-  // The body of a refusal may repeat the token's secret, so it is dropped unread.
+  // The body of a refusal may contain the token's secret, so nobody reads it.
   if (!response.ok) throw new Error(`${url.origin}${url.pathname} answered ${response.status}.`);
   return response;
 }
 
-/** The unit fetches the reporting script from its rack before it reports. */
+/** Fetches the reporting script from the rack, as the unit does before it reports. */
 async function fetchScript(root: string): Promise<void> {
   const path = findUnitFile(root, HW_SYNC_SERVICE);
   if (path === null) throw new Error(`Unit ${HW_SYNC_SERVICE} not found.`);
@@ -79,7 +79,7 @@ async function fetchScript(root: string): Promise<void> {
   }
 }
 
-/** One run of hardware sync, with what lies below the host's root and nothing else. */
+/** Runs hardware sync once. It uses only the files below the host's root. */
 export async function syncHardware(root: string): Promise<void> {
   await fetchScript(root);
   const credentials = readCredentials(await readFile(join(root, CREDENTIALS), "utf8"));

@@ -66,7 +66,7 @@ function userData(script: string): string {
   return Buffer.from(message).toString("base64");
 }
 
-/** Brings the only box to Deployed, and answers its id. */
+/** Deploys the only box, and returns the machine's id. */
 async function deployOne(script = AGENT): Promise<string> {
   const machine = await client.get<{ system_id: string }>("POST", "machines/", {
     hostname: "gpu1",
@@ -110,7 +110,7 @@ function isAlive(pid: number): boolean {
 }
 
 describe("a deployed machine boots", { timeout: 120_000 }, () => {
-  test("it runs the chosen part of the user data, and its unit runs on", async () => {
+  test("a chosen part of the user data runs, and its unit restarts after a kill", async () => {
     await start();
     const id = await deployOne();
     const pid = await beating();
@@ -143,7 +143,7 @@ describe("a deployed machine boots", { timeout: 120_000 }, () => {
     await client.waitFor("the host's end", () => (existsSync(root()) || isAlive(second) ? null : true));
   });
 
-  test("its hardware sync reaches the region with the machine's own token", async () => {
+  test("hardware sync reaches the region with the machine's own token", async () => {
     await start();
     const id = await deployOne(`#!/bin/bash\n"$MUSTER_ROOT/usr/bin/systemctl" start maas_hardware_sync.service\n`);
     const counted = await client.waitFor("the sync", async () => {
@@ -156,7 +156,7 @@ describe("a deployed machine boots", { timeout: 120_000 }, () => {
     expect(counted.boot).toBe(1);
     const machine = simulator.sim.region.machine(id);
     expect(machine.lastSync).toBeGreaterThan(machine.deployedAt ?? Number.POSITIVE_INFINITY);
-    // It has said no more than that it works: the machine stays deployed, and the address that it came up with is its own now.
+    // The host signalled `WORKING` only, so the machine stays Deployed. Its boot address is now STATIC.
     expect(machine).toMatchObject({ status: 6, owner: "admin" });
     const links = () => machine.interfaces.find((nic) => nic.id === machine.bootInterfaceId)?.links;
     const kept = [{ mode: "static", ipAddress: expect.stringMatching(/^10\.81\./) }];
@@ -166,7 +166,7 @@ describe("a deployed machine boots", { timeout: 120_000 }, () => {
     expect(links()).toMatchObject(kept);
   });
 
-  test("without the region's files the sync fails until somebody writes them", async () => {
+  test("hardware sync fails while the region's files are missing", async () => {
     await start({ omitHwSyncFiles: true });
     await deployOne(`#!/bin/bash\n"$MUSTER_ROOT/usr/bin/systemctl" start maas_hardware_sync.service\n`);
     const parts = await client.waitFor("the end of the first boot", async () => {
@@ -179,7 +179,7 @@ describe("a deployed machine boots", { timeout: 120_000 }, () => {
     expect(existsSync(join(root(), "etc/maas"))).toBe(false);
   });
 
-  test("after a restart of the simulator the host comes up again with its enabled units and a new boot", async () => {
+  test("after a restart of the simulator the host starts again with its enabled units and a new boot id", async () => {
     await start();
     await deployOne();
     const first = await beating();

@@ -21,13 +21,13 @@ export interface HostOptions {
   root: string;
   environment: Readonly<Record<string, string>>;
   restartDelayMs: number;
-  /** How often an active timer fires. Null: timers are only noted. */
+  /** How often an active timer fires, in milliseconds. Null: timers are listed but never fire. */
   timerMs: () => number | null;
-  /** Runs the service that a timer fires. */
+  /** Runs the service that belongs to a timer. */
   onTimer: (service: string) => Promise<void>;
 }
 
-/** The units of one running host. It knows which run; which are enabled is its owner's to keep. */
+/** The units of one running host. This class knows which units run. The supervisor keeps the list of enabled units. */
 export class SimulatedHost {
   readonly #options: HostOptions;
   readonly #children = new Map<string, ChildProcess>();
@@ -43,7 +43,7 @@ export class SimulatedHost {
     return this.#options.root;
   }
 
-  /** What a killed simulator left behind must not meet what starts now. */
+  /** Ends the processes that a killed simulator left behind, before the host starts its own. */
   killLeftovers(): void {
     let files: string[];
     try {
@@ -83,7 +83,7 @@ export class SimulatedHost {
     forgetPid(this.root, unit);
   }
 
-  /** Power off: everything ends. */
+  /** Power off: stops all units. */
   async halt(): Promise<void> {
     this.#down = true;
     const units = [...this.#children.keys(), ...this.#timers.keys(), ...this.#restarts.keys()];
@@ -94,7 +94,7 @@ export class SimulatedHost {
     rmSync(this.root, { recursive: true, force: true });
   }
 
-  /** Runs a command to its end. */
+  /** Runs a command and waits until it ends. */
   async run(command: readonly string[], log: string): Promise<number> {
     return (await this.#supervised(`command-${command.at(-1)?.split("/").at(-1) ?? ""}`, command, {}, log)).code;
   }
@@ -139,7 +139,7 @@ export class SimulatedHost {
     this.#children.set(unit, child);
     if (child.pid !== undefined) notePid(this.root, unit, child.pid);
     const code = await exit;
-    // A unit that was stopped is not in the list any more, and may have been started anew meanwhile.
+    // A stopped unit is no longer in the map. A new process of the same unit may be there instead.
     if (this.#children.get(unit) !== child) return { code, stopped: true };
     this.#children.delete(unit);
     forgetPid(this.root, unit);

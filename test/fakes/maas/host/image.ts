@@ -29,7 +29,7 @@ function quote(text: string): string {
 function put(root: string, file: HostFile): void {
   const path = join(root, file.path);
   mkdirSync(dirname(path), { recursive: true });
-  // A read-only file of the last boot would refuse the new content.
+  // A read-only file of the previous boot cannot be overwritten, so it is removed first.
   rmSync(path, { force: true });
   writeFileSync(path, file.content);
   chmodSync(path, file.mode);
@@ -38,12 +38,12 @@ function put(root: string, file: HostFile): void {
 export interface ImageOptions {
   machine: Machine;
   root: string;
-  /** `http://HOST:PORT/MAAS` as the host reaches it. */
+  /** The region's address `http://HOST:PORT/MAAS`, as the host reaches it. */
   maasUrl: string;
   omitHwSyncFiles: boolean;
 }
 
-/** Lays out a host's root anew, as the installer leaves it: what was there is gone. */
+/** Creates a host's root as the installer leaves it. All earlier files of that root are removed. */
 export function installImage(options: ImageOptions): void {
   const { machine, root } = options;
   rmSync(root, { recursive: true, force: true });
@@ -62,7 +62,7 @@ export function installImage(options: ImageOptions): void {
       mode: 0o755,
       content: `#!/bin/sh\nSIM_HOST_ROOT=${quote(root)} exec ${quote(process.execPath)} ${quote(SYSTEMCTL)} "$@"\n`,
     },
-    // Whoever is logged in is a file of run/sessions: its name is the session, its content the rest of the line.
+    // Each file in run/sessions is one login session: its name is the session's id, its content the rest of the line.
     {
       path: "usr/bin/loginctl",
       mode: 0o755,
@@ -82,7 +82,7 @@ export function installImage(options: ImageOptions): void {
       mode: 0o755,
       content: `#!/bin/sh\nexec ${quote(process.execPath)} ${quote(join(REPOSITORY, "agent/main.ts"))} "$@"\n`,
     },
-    // The kernel's view of the NICs: what an agent on this host reads its MAC addresses from.
+    // The agent on this host reads the MAC addresses of its network cards from these files.
     ...machine.interfaces.map((nic) => ({
       path: `sys/class/net/${nic.name}/address`,
       mode: 0o444,
@@ -95,12 +95,12 @@ export function installImage(options: ImageOptions): void {
   newBoot(root);
 }
 
-/** Every start of the host has a boot id of its own. */
+/** Gives the host a new boot id. Each start of the host has its own. */
 export function newBoot(root: string): void {
   put(root, { path: "proc/sys/kernel/random/boot_id", mode: 0o444, content: `${randomUUID()}\n` });
 }
 
-/** Tells the host's `systemctl` where its supervisor is. */
+/** Writes the address of the host's supervisor where the host's `systemctl` reads it. */
 export function tellSupervisor(root: string, control: string, systemId: string): void {
   put(root, {
     path: "run/simulated-host.json",

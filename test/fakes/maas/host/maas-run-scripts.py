@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What the simulated region gives a deployed machine to report its hardware with.
+"""The program by which a deployed machine reports its hardware to the simulated region.
 
 Usage: maas-run-scripts report-results --config FILE
 
@@ -61,7 +61,7 @@ def main():
         )
         ask(metadata, credentials, body, content_type)
     except urllib.error.HTTPError as error:
-        # The body of a refusal may repeat the token's secret.
+        # The body of a refusal may contain the token's secret.
         sys.exit(f"{split.netloc} answered {error.code}")
 
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 const STOP_GRACE_MS = 5000;
 
-/** A path of the host: below its root where that exists, else as the machine around it has it. */
+/** The path below the host's root where a file is there, else the path on the machine that runs the simulator. */
 function underRoot(root: string, path: string): string {
   return path.startsWith("/") && existsSync(join(root, path)) ? join(root, path) : path;
 }
@@ -24,11 +24,11 @@ export interface HostCommand {
   root: string;
   command: readonly string[];
   environment: Readonly<Record<string, string>>;
-  /** Below the root; output is appended. */
+  /** The log's path below the host's root. Output is appended. */
   log: string;
 }
 
-/** Starts a command of the host in a process group of its own, so that all it starts can be stopped with it. */
+/** Starts a command of the host in its own process group, so that its child processes can be stopped with it. */
 export function startOnHost({ root, command, environment, log }: HostCommand): ChildProcess {
   const [program = "/bin/false", ...rest] = command;
   const output = openSync(join(root, log), "a");
@@ -60,7 +60,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Ends a child and all that it started: asked first, then made to. */
+/** Stops a child and its whole process group: SIGTERM first, SIGKILL after a grace period. */
 export async function stopOnHost(child: ChildProcess): Promise<void> {
   const { pid } = child;
   if (pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -84,7 +84,7 @@ export function forgetPid(root: string, unit: string): void {
   rmSync(pidFile(root, unit), { force: true });
 }
 
-/** Whether the process is one of this host's: a number may have gone to somebody else meanwhile. */
+/** Whether the process belongs to this host. The kernel may have given its pid to another program meanwhile. */
 function belongsTo(root: string, pid: number): boolean {
   if (existsSync("/proc/self/environ")) {
     try {
@@ -102,7 +102,7 @@ function belongsTo(root: string, pid: number): boolean {
   }
 }
 
-/** Ends what a simulator that was killed left running of this unit. */
+/** Ends the process of this unit that a killed simulator left running. */
 export function killLeftover(root: string, unit: string): void {
   const path = pidFile(root, unit);
   if (!existsSync(path)) return;

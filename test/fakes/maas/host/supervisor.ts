@@ -14,24 +14,24 @@ import { unpackUserData } from "./user-data.ts";
 export interface SupervisorOptions {
   region: Region;
   hostsDir: string;
-  /** Names of the parts to run; `all` runs every one. */
+  /** Names of the user-data parts to run. `all` runs every part. */
   runParts: readonly string[];
   omitHwSyncFiles: boolean;
-  /** Given to everything that runs on a host. */
+  /** Environment variables of every process on a host. */
   environment: Readonly<Record<string, string>>;
 }
 
 const RESTART_DELAY_S = 1;
-/** However fast the simulated time: a unit that cannot start must not eat the machine. */
+/** A minimum in real time, so that a unit that cannot start does not use up the processor. */
 const MIN_RESTART_DELAY_MS = 250;
 const SCRIPTS = "var/lib/cloud/instance/scripts";
 const OUTPUT_LOG = "var/log/cloud-init-output.log";
 
-/** Boots deployed machines in folders, keeps their units running, and takes them down again. */
+/** Boots deployed machines in folders, keeps their units running, and shuts them down. */
 export class HostSupervisor implements UnitSupervisor {
   readonly #options: SupervisorOptions;
   readonly #hosts = new Map<string, SimulatedHost>();
-  /** What happens to a host happens one after the other. */
+  /** The work on one host runs in sequence. */
   readonly #queues = new Map<string, Promise<void>>();
   #origin = "";
   #closing = false;
@@ -40,14 +40,14 @@ export class HostSupervisor implements UnitSupervisor {
     this.#options = { ...options, hostsDir: resolve(options.hostsDir) };
   }
 
-  /** Takes over booting, and brings up again what ran when the simulator ended. */
+  /** Takes over the region's boot hooks, and restarts the hosts that ran when the simulator ended. */
   start(origin: string): void {
     this.#origin = origin;
     const { region } = this.#options;
     region.hooks = {
       boot: (machine) => this.#enqueue(machine.systemId, () => this.#boot(machine)),
       halt: (machine, wipe) => {
-        // Power goes at once, also in the middle of a first boot; what is left to do waits its turn.
+        // Power goes off at once, also during a first boot. The rest of the shutdown waits in the host's queue.
         void this.#hosts.get(machine.systemId)?.halt();
         this.#enqueue(machine.systemId, () => this.#halt(machine.systemId, wipe));
       },
@@ -145,7 +145,7 @@ export class HostSupervisor implements UnitSupervisor {
     });
   }
 
-  /** After a restart of the simulator: a boot that was cut short starts over, a running host comes up again. */
+  /** After a restart of the simulator: an interrupted first boot starts over, and a deployed host starts again. */
   #continue(machine: Machine): void {
     const { region } = this.#options;
     const record = this.#record(machine.systemId);
@@ -157,7 +157,7 @@ export class HostSupervisor implements UnitSupervisor {
       this.#enqueue(machine.systemId, () => this.#resume(machine));
   }
 
-  /** The installed system starts for the first time. */
+  /** Starts the installed system for the first time. */
   async #boot(machine: Machine): Promise<void> {
     const { region } = this.#options;
     if (this.#closing || machine.status !== STATUS.deploying) return;
@@ -179,7 +179,7 @@ export class HostSupervisor implements UnitSupervisor {
     await this.#bringUp(machine, record);
   }
 
-  /** The host starts again with its disk as it was. */
+  /** Starts the host again with its present disk. */
   async #resume(machine: Machine): Promise<void> {
     const record = this.#record(machine.systemId);
     if (this.#closing || record === undefined || this.#hosts.has(machine.systemId)) return;
@@ -196,7 +196,7 @@ export class HostSupervisor implements UnitSupervisor {
     if (!record.firstBootDone) await this.#firstBoot(machine, host, record);
   }
 
-  /** What cloud-init does: asks for the user data, which ends the deployment, and runs the parts in order. */
+  /** Does what cloud-init does: fetches the user data, which ends the deployment, and runs the parts in order. */
   async #firstBoot(machine: Machine, host: SimulatedHost, record: HostRecord): Promise<void> {
     const { region } = this.#options;
     const parts = unpackUserData(await this.#fetchUserData(machine));
@@ -253,7 +253,7 @@ export class HostSupervisor implements UnitSupervisor {
   }
 }
 
-/** Boothooks first, then scripts by name; what is no script is not run. */
+/** Boothooks first, then scripts, each sorted by name. Parts of other types are not run. */
 function orderOfRun(parts: readonly UserDataPart[]): UserDataPart[] {
   const byName = parts.toSorted((a, b) => (a.filename < b.filename ? -1 : 1));
   return [
@@ -262,7 +262,7 @@ function orderOfRun(parts: readonly UserDataPart[]): UserDataPart[] {
   ];
 }
 
-/** The interpreter that the first line names, with its arguments; the machine's own, found by name. */
+/** The interpreter and its arguments from the script's first line. The interpreter is found by its name in `PATH`. */
 function interpreterOf(content: Buffer): string[] {
   const first = content.subarray(0, 256).toString("latin1").split("\n")[0] ?? "";
   const words = first.startsWith("#!") ? first.slice(2).trim().split(/\s+/) : [];

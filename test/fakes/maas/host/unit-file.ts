@@ -1,14 +1,14 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What the simulated hosts know of a systemd unit. */
+/** The settings of a systemd unit that the simulated hosts understand. */
 export interface ServiceUnit {
   name: string;
   type: string;
   execStartPre: string[][];
   execStart: string[][];
   restart: string;
-  /** Exit statuses after which the service is not started again. */
+  /** Exit statuses after which the service is not restarted. */
   finalStatuses: number[];
   environment: Record<string, string>;
 }
@@ -21,12 +21,12 @@ const UNIT_FOLDERS = [
   "usr/lib/systemd/system",
 ];
 
-/** The unit's file below a host's root, or null when it has none. */
+/** The path of the unit's file below a host's root, or null where the host has no such unit. */
 export function findUnitFile(root: string, name: string): string | null {
   return UNIT_FOLDERS.map((folder) => join(root, folder, name)).find((path) => existsSync(path)) ?? null;
 }
 
-/** Splits a command line as systemd does: blanks part words, quotes hold them together. */
+/** Splits a command line as systemd does: blanks separate words, and quotes keep blanks inside a word. */
 function splitCommand(line: string): string[] {
   const words: string[] = [];
   const pattern = /"((?:[^"\\]|\\.)*)"|'([^']*)'|(\S+)/g;
@@ -58,7 +58,7 @@ function environmentFile(root: string, value: string): [string, string][] {
     });
 }
 
-/** Reads a service unit. Throws when a file that it needs is not there. */
+/** Reads a service unit. Throws when a file that the unit needs is missing. */
 export function readServiceUnit(root: string, name: string, path: string): ServiceUnit {
   const unit: ServiceUnit = {
     name,
@@ -87,7 +87,7 @@ export function readServiceUnit(root: string, name: string, path: string): Servi
 }
 
 function applySetting(root: string, unit: ServiceUnit, key: string, value: string): void {
-  // Prefixes such as - and + change how a failure or a user is treated, not what runs.
+  // Prefixes such as - and + change how systemd treats a failure or a user. The command stays the same.
   const command = (): string[] => splitCommand(value.replace(/^[-+!@:]+/, ""));
   if (key === "Type") unit.type = value;
   else if (key === "Restart") unit.restart = value;

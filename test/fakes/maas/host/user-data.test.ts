@@ -2,7 +2,7 @@ import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { unpackUserData } from "./user-data.ts";
 
-test("a lone script is one part, plain or gzip", () => {
+test("a single script is one part, plain or gzip", () => {
   const script = Buffer.from("#!/bin/sh\necho hi\n");
   for (const bytes of [script, gzipSync(script)]) {
     expect(unpackUserData(bytes)).toEqual([
@@ -11,11 +11,11 @@ test("a lone script is one part, plain or gzip", () => {
   }
 });
 
-test("no user data is no part", () => {
+test("empty user data has no parts", () => {
   expect(unpackUserData(Buffer.alloc(0))).toEqual([]);
 });
 
-test("a message's parts come with names, types and decoded bytes, nested ones too", () => {
+test("the parts of a message have names, types and decoded bytes, also in nested messages", () => {
   const message = [
     "MIME-Version: 1.0",
     "Content-Type: multipart/mixed;",

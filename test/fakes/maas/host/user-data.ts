@@ -1,6 +1,6 @@
 import { gunzipSync } from "node:zlib";
 
-/** One part of the user data, as cloud-init would see it. */
+/** One part of the user data, as cloud-init sees it. */
 export interface UserDataPart {
   filename: string;
   contentType: string;
@@ -12,7 +12,7 @@ interface Message {
   body: string;
 }
 
-/** Splits headers from body; a header that goes on in an indented line is one header. Bytes are kept as Latin-1. */
+/** Splits the headers from the body, and joins a header's continuation lines. Bytes are kept as Latin-1. */
 function parseMessage(text: string): Message {
   const end = /\r?\n\r?\n/.exec(text);
   const head = end === null ? text : text.slice(0, end.index);
@@ -53,12 +53,12 @@ function typeByFirstLine(content: Buffer): string {
   return "text/plain";
 }
 
-/** The bodies between the delimiters; the line break before a delimiter belongs to it. */
+/** The bodies between the delimiters. The line break before a delimiter belongs to the delimiter. */
 function splitParts(body: string, boundary: string): string[] {
   const escaped = boundary.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const pieces = `\n${body}`.split(new RegExp(`\\r?\\n--${escaped}(--)?[ \\t]*(?=\\r?\\n|$)`));
   const parts: string[] = [];
-  // The pattern's group stands between the pieces: it says whether the delimiter before was the last.
+  // `split` also returns the pattern's group between the pieces. The group is "--" for the last delimiter.
   for (let index = 2; index < pieces.length; index += 2) {
     if (pieces[index - 1] === "--") break;
     parts.push((pieces[index] ?? "").replace(/^\r?\n/, ""));
@@ -83,7 +83,7 @@ function unpackMessage(message: Message, parts: UserDataPart[]): void {
   });
 }
 
-/** Unpacks user data: plain or gzip, one document or a MIME message of several. */
+/** Unpacks user data: plain or gzip, a single document or a MIME message with several parts. */
 export function unpackUserData(bytes: Buffer): UserDataPart[] {
   const data = bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes;
   if (data.length === 0) return [];

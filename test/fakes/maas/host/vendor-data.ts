@@ -1,13 +1,13 @@
 import type { Machine } from "../state/model.ts";
 
-/** A file that a region's vendor data writes on a deployed machine, path below the host's root. */
+/** A file that the region's vendor data writes on a deployed machine. The path is below the host's root. */
 export interface HostFile {
   path: string;
   mode: number;
   content: string;
 }
 
-/** The timer fires by the calendar, as the region renders the interval once. */
+/** The calendar expression of the timer. The region renders the interval once, at deploy. */
 function onCalendar(seconds: number): string {
   const minutes = Math.floor(seconds / 60);
   if (minutes > 0 && minutes < 60) return `*-*-* *:00/${String(minutes).padStart(2, "0")}:00`;
@@ -15,7 +15,7 @@ function onCalendar(seconds: number): string {
   return hours === 1 ? "*-*-* *:00:00" : `*-*-* 00/${hours}:00:00`;
 }
 
-/** The three files of hardware sync: both units and the machine's own credentials. */
+/** The three files of hardware sync: the service unit, the timer unit and the machine's credentials. */
 export function hwSyncFiles(machine: Machine, maasUrl: string): HostFile[] {
   const token = machine.token;
   if (token === null) return [];
@@ -56,7 +56,7 @@ WantedBy=timers.target
   ];
 }
 
-/** The datasource file that the installer leaves, from which a machine knows its region. */
+/** The datasource file that the installer writes. It tells cloud-init the address of the region. */
 export function datasourceFile(machine: Machine, maasUrl: string): HostFile | null {
   const token = machine.token;
   if (token === null) return null;
@@ -70,7 +70,7 @@ export function datasourceFile(machine: Machine, maasUrl: string): HostFile | nu
   return { path: "etc/cloud/cloud.cfg.d/90_dpkg_maas.cfg", mode: 0o600, content };
 }
 
-/** The same as cloud-config, for a client that asks over HTTP. */
+/** The files of hardware sync as cloud-config, for a client that asks over HTTP. */
 export function vendorData(machine: Machine, maasUrl: string): string {
   if (!machine.enableHwSync) return "#cloud-config\n{}\n";
   const document = {

@@ -3,9 +3,9 @@ import { Refusal } from "../engine/refusal.ts";
 import type { Region } from "../engine/region.ts";
 import type { User } from "../state/model.ts";
 
-/** A header older than this is refused; a time ahead of ours is not. Seconds. */
+/** Seconds. A request whose timestamp is older is refused. A timestamp in the future is accepted. */
 const MAX_AGE_S = 300;
-/** Longer than the window by far; the region itself keeps them a day. */
+/** Far longer than `MAX_AGE_S`. A real region keeps nonces for a day. */
 const NONCE_KEEP_MS = 900_000;
 const NEEDED = [
   "oauth_consumer_key",
@@ -24,7 +24,7 @@ function refuse(message: string): Refusal {
 
 type OAuth = Record<(typeof NEEDED)[number], string>;
 
-/** The OAuth parameters of a request, or null when it carries none that could be used. */
+/** The OAuth parameters of a request, or null when the request carries no complete set. */
 function oauthOf(request: IncomingMessage): OAuth | null {
   const header = request.headers.authorization;
   if (header === undefined || !header.startsWith("OAuth ")) return null;
@@ -52,7 +52,7 @@ function checkSignature(oauth: OAuth, secret: Secret): void {
     throw refuse(
       `'Signature method ${oauth.oauth_signature_method} not supported try one of the following: PLAINTEXT'`,
     );
-  // The region does tell the expected secret: clients must keep such a body to themselves.
+  // The region's error text contains the expected secret. A client must therefore never log such a body.
   if (oauth.oauth_signature !== expected)
     throw refuse(`'Invalid signature. Expected signature base string: ${expected}'`);
 }
@@ -71,7 +71,7 @@ function useNonce(region: Region, oauth: OAuth): void {
   const now = region.now();
   const key = `${oauth.oauth_consumer_key} ${oauth.oauth_token} ${oauth.oauth_nonce}`;
   if (region.state.nonces[key] !== undefined) throw refuse(`'Nonce already used: ${oauth.oauth_nonce}'`);
-  // Seldom: with each request it would cost as much as all requests before.
+  // Old nonces are removed rarely, because each removal goes through all stored nonces.
   if (now - region.noncesForgottenAt > NONCE_KEEP_MS) {
     const { nonces } = region.state;
     region.state.nonces = Object.fromEntries(Object.entries(nonces).filter(([, at]) => now - at <= NONCE_KEEP_MS));
@@ -81,7 +81,7 @@ function useNonce(region: Region, oauth: OAuth): void {
   region.changed();
 }
 
-/** The user whose token signed the request. Throws 401 as the region words it; null without any token. */
+/** The user whose token signed the request, or null for an unsigned request. Throws 401 with the region's texts. */
 export function authenticate(region: Region, request: IncomingMessage): User | null {
   const oauth = oauthOf(request);
   if (oauth === null) return null;

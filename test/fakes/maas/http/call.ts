@@ -5,13 +5,13 @@ import type { User } from "../state/model.ts";
 
 export interface Reply {
   status: number;
-  /** In pieces where the whole would be too long for a string. */
+  /** In pieces where the whole answer would be too long for one string. */
   body: string | Buffer | Iterable<string>;
   contentType: string;
   headers?: Readonly<Record<string, string>>;
 }
 
-/** Fields of a body or query: every value of every name, in order. */
+/** The fields of a body or query: all values of each name, in order. */
 export class Fields {
   readonly #values: Map<string, string[]>;
 
@@ -36,7 +36,7 @@ export class Fields {
     return [...this.#values];
   }
 
-  /** A form's boolean. Odd values are refused by name. */
+  /** A boolean of a form. Throws a 400 that names the field when the value is no boolean. */
   flag(name: string, otherwise: boolean): boolean {
     const text = this.get(name);
     if (text === null || text === "") return otherwise;
@@ -45,7 +45,7 @@ export class Fields {
     throw new Refusal(400, `Invalid ${name}: Value should be 'true' or 'false'`);
   }
 
-  /** Words of a field that takes a comma-separated list. */
+  /** The words of a field that holds a comma-separated list. */
   words(name: string): string[] {
     return (this.get(name) ?? "")
       .split(",")
@@ -60,16 +60,16 @@ export class Fields {
   }
 }
 
-/** One request on its way through an operation. */
+/** One request with everything that an operation needs to answer it. */
 export interface Call {
   region: Region;
   user: User;
-  /** What the path's pattern caught. */
+  /** The groups that the path's pattern matched. */
   params: readonly string[];
   query: Fields;
   /** The body of a create or update, from a form or JSON. */
   data: Fields;
-  /** What operations read: a JSON body never reaches it. */
+  /** The form fields that operations read. A JSON body is not part of them. */
   form: Fields;
   url: URL;
 }
@@ -115,7 +115,7 @@ function jsonEntries(value: unknown): [string, string][] {
   });
 }
 
-/** A file part counts as a field with its text, which is how operations read it. */
+/** Parses a body. A file part counts as a field with its text, because operations read it as a field. */
 export async function parseBody(contentType: string, body: Buffer): Promise<{ data: Fields; form: Fields }> {
   if (body.length === 0) return { data: new Fields([]), form: new Fields([]) };
   if (contentType.startsWith("application/json")) {

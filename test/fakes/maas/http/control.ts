@@ -67,7 +67,7 @@ const UnitRequest = z.strictObject({
   unit: z.string().regex(/^[A-Za-z0-9_.@-]+$/),
 });
 
-/** What the host supervisor does for a host's `systemctl`. */
+/** The host supervisor, as the `systemctl` of a host calls it. */
 export interface UnitSupervisor {
   unit(systemId: string, action: UnitAction, unit: string): Promise<{ code: number; output: string }>;
   describe(): unknown;
@@ -91,7 +91,7 @@ function statusOf(value: number | string): (typeof STATUS)[keyof typeof STATUS] 
   return Object.values(STATUS).find((code) => code === value);
 }
 
-/** The simulator's own switches under `/_sim/`: without a key, for this machine only. */
+/** The control API under `/_sim/`. It needs no key and answers requests from this machine only. */
 export class Control {
   readonly #parts: ControlParts;
   readonly #routes: readonly { method: string; path: RegExp; run: Route }[];
@@ -203,7 +203,7 @@ export class Control {
     return json(request);
   }
 
-  /** As an installer or a rack that reports why: its words become the machine's error and an event. */
+  /** Fails the deploy with the given reason, as an installer or a rack does. The reason becomes the machine's error and an event. */
   #failDeploy(id: string | undefined, request: z.infer<typeof FailDeploy>): Reply {
     const { region } = this.#parts;
     const machine = region.machine(id ?? "");
@@ -226,7 +226,7 @@ export class Control {
     return json({ forgotten: machine.systemId });
   }
 
-  /** The box PXE-boots unasked: a record known by its BMC takes its interfaces, else a New machine appears. */
+  /** The box PXE-boots without a call of MAAS. A machine with its BMC address gets its interface, else a New machine appears. */
   async #enlist(id: string | undefined): Promise<Reply> {
     const { region } = this.#parts;
     const box = region.state.hardware.find((one) => one.id === id);

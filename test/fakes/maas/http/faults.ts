@@ -1,7 +1,7 @@
 import { unpackUserData } from "../host/user-data.ts";
 import type { Fields, Reply } from "./call.ts";
 
-/** What can be made to go wrong. */
+/** The kinds of failure that a test can cause. */
 export const FAULT_KINDS = [
   "status",
   "timeout_before",
@@ -12,7 +12,7 @@ export const FAULT_KINDS = [
   "truncated_body",
   "echo_form",
 ] as const;
-/** `held` is for tests of the same process: the request is carried out, and answered, once `held` resolves. */
+/** `held` is for tests in the same process: the request waits, and is carried out and answered when `held` resolves. */
 export type FaultKind = (typeof FAULT_KINDS)[number] | "held";
 
 export interface FaultMatch {
@@ -32,9 +32,9 @@ export interface Fault {
   body?: string | undefined;
   headers?: Readonly<Record<string, string>> | undefined;
   held?: Promise<void> | undefined;
-  /** How many requests it still hits. */
+  /** How many more requests the fault affects. */
   times: number;
-  /** How many fitting requests it lets pass before. */
+  /** How many matching requests pass before the fault begins. */
   after?: number | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface RequestShape {
   path: string;
 }
 
-/** Faults wait here, in the order in which they were added; each request meets at most one. */
+/** The waiting faults, in the order in which they were added. At most one fault affects a request. */
 export class FaultBook {
   #faults: Fault[] = [];
   #lastId = 0;
@@ -64,7 +64,7 @@ export class FaultBook {
     this.#faults = [];
   }
 
-  /** Takes the first fault that fits, and uses it up by one. */
+  /** Takes the first fault that matches the request, and reduces its count by one. */
   take(request: RequestShape): Fault | null {
     const fault = this.#faults.find(({ match }) => fits(match, request));
     if (fault === undefined) return null;
@@ -87,7 +87,11 @@ function fits(match: FaultMatch, request: RequestShape): boolean {
   );
 }
 
-/** Refuses each field but the hostname, as that means a race, in Django's words, which repeat what was sent; of user data also the lines of its scripts, as an installer that prints them would. */
+/**
+ * Refuses each field except the hostname with Django's error text, which repeats the value that was sent.
+ * A refused hostname would mean a race, so it is left out. For user data the answer also repeats the lines of its
+ * scripts that contain `=`, as an installer that prints the scripts would.
+ */
 export function echoOf(form: Fields): Reply {
   const refused = form.entries().filter(([name]) => name !== "hostname");
   const errors = refused.map(([name, values]) => {
@@ -104,7 +108,7 @@ export function echoOf(form: Fields): Reply {
   return { status: 400, body: JSON.stringify(Object.fromEntries(errors)), contentType: "application/json" };
 }
 
-/** The answer of a fault that answers instead of the operation; null for those that spoil the way. */
+/** The answer of a fault that replaces the operation. Null for a fault that disturbs the connection instead. */
 export function faultReply(fault: Fault): Reply | null {
   switch (fault.kind) {
     case "status":

@@ -13,7 +13,7 @@ import { parseBody, plain } from "./call.ts";
 
 const ROOT = "/MAAS/metadata/2012-03-01/";
 
-/** User data is stored as it came; canonical base64 is served decoded. */
+/** The user data's bytes. MAAS stores the text as sent, and decodes it when it is canonical base64. */
 function userDataBytes(machine: Machine): Buffer | null {
   if (machine.userData === null || machine.userData === "") return null;
   const decoded = Buffer.from(machine.userData, "base64");
@@ -35,14 +35,14 @@ async function signal(region: Region, machine: Machine, request: IncomingMessage
   if (!["OK", "WORKING", "FAILED", "TIMEDOUT", "INSTALLING", "TESTING", "APPLYING_NETCONF"].includes(status))
     throw new Refusal(400, `Unknown commissioning status: '${status}'`);
   if (machine.status !== STATUS.deployed) return plain("OK");
-  // Only a deployed machine with the flag reports its hardware; the results move its clock.
+  // Only a deployed machine with `enable_hw_sync` reports its hardware. The report sets the time of its last sync.
   if (machine.enableHwSync) {
     machine.lastSync = region.now();
     keepBootAddress(machine);
     region.count(machine.systemId, "sync");
     region.event(machine, "INFO", "Node hardware sync state change", `hardware sync reported ${status}`);
   }
-  // A region takes it for the end of a commissioning run: whoever syncs must never say it.
+  // A real region reads `OK` as the end of a commissioning run, so hardware sync must never send it.
   if (status === "OK") {
     region.setOwner(machine, null);
     region.changeStatus(machine, STATUS.ready);
@@ -58,7 +58,7 @@ const BootReport = z.object({
   result: z.string().optional(),
 });
 
-/** cloud-init tells each of its stages by a webhook. Only a failure of the last one is noted by the region; the status stays as it is. */
+/** cloud-init reports each of its stages by a webhook. The region writes an event for a failure of the last stage only. */
 function reportOfBoot(region: Region, machine: Machine, body: Buffer): Reply {
   const report = BootReport.parse(JSON.parse(body.toString("utf8")));
   region.bootReports.push({ systemId: machine.systemId, name: report.name, result: report.result ?? null });
@@ -71,7 +71,7 @@ function reportOfBoot(region: Region, machine: Machine, body: Buffer): Reply {
 
 const urlOf = (request: IncomingMessage): string => `http://${request.headers.host ?? "127.0.0.1"}/MAAS`;
 
-/** What a booted machine asks for and reports, signed with its own token. */
+/** Answers the requests of a booted machine, which are signed with the machine's own token. */
 export async function answerMetadata(region: Region, request: IncomingMessage, url: URL, body: Buffer): Promise<Reply> {
   const method = request.method ?? "GET";
   const machine = machineOf(region, request);

@@ -8,10 +8,10 @@ import * as networks from "./operations/networks.ts";
 import * as parts from "./operations/node-parts.ts";
 import * as site from "./operations/site.ts";
 
-/** A path and what may be done there, by `METHOD` or `METHOD op`. */
+/** A path and its operations, by `METHOD` or `METHOD op`. */
 export interface Resource {
   path: RegExp;
-  /** An unsigned request meets another handler here, which knows none of the operations. */
+  /** The region answers an unsigned request to this path as an unrecognised operation. */
   unsignedIsUnrecognised?: true;
   operations: Readonly<Record<string, Handler>>;
 }

@@ -40,7 +40,7 @@ function unrecognised(method: string, op: string | null): Refusal {
   return new Refusal(400, `Unrecognised signature: method=${method} op=${op ?? "None"}`);
 }
 
-/** The path may also spell the operation as `op-NAME` in place of the last slash's query. */
+/** Splits the operation from a request. A client may write it as `op-NAME` at the end of the path, or as `?op=NAME`. */
 function splitOp(path: string, query: URLSearchParams): { path: string; op: string | null } {
   const match = /^(.*\/)op-([a-z_]+)$/.exec(path);
   if (match?.[1] !== undefined && match[2] !== undefined) return { path: match[1], op: match[2] };
@@ -82,7 +82,7 @@ async function answerApi(region: Region, request: IncomingMessage, url: URL, bod
   return handler(call);
 }
 
-/** What a deployed machine's sync service fetches and runs; hosts in a folder report without it. */
+/** The reporting script that a deployed machine's sync service fetches. Hosts in a folder do not need it. */
 const RUN_SCRIPTS = readFileSync(new URL("../host/maas-run-scripts.py", import.meta.url), "utf8");
 
 async function answer(parts: ServerParts, request: IncomingMessage, url: URL, body: Buffer): Promise<Reply> {
@@ -127,7 +127,7 @@ function send(region: Region, response: ServerResponse, reply: Reply, truncated:
   response.write(body.subarray(0, Math.floor(body.length / 2)), () => response.destroy());
 }
 
-/** Holds the connection without a word until the client gives up or the server closes. */
+/** Keeps the connection open without an answer until the client gives up or the server closes. */
 function hang(request: IncomingMessage): void {
   request.socket.setTimeout(0);
 }
@@ -165,7 +165,7 @@ async function handle(parts: ServerParts, request: IncomingMessage, response: Se
   if (fault?.kind === "held") await fault.held;
   const instead = fault === null ? null : await replyOf(fault, request, body);
   const reply = instead ?? (await answer(parts, request, url, body));
-  // What a client is told must outlive a kill that comes right after.
+  // The state is written before the answer is sent: a kill right after the answer loses nothing.
   parts.region.changed();
   parts.region.flush();
   if (fault?.kind === "timeout_after_accept") hang(request);

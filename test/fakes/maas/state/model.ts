@@ -1,6 +1,6 @@
 import type { Status } from "./statuses.ts";
 
-/** Everything the simulated region knows. Plain JSON: it is what the state file holds. */
+/** The state of the simulated region, as plain JSON. The state file holds exactly this. */
 
 export type MaasVersion = "3.5.12" | "3.7.3";
 export type PowerState = "on" | "off" | "unknown" | "error";
@@ -19,7 +19,7 @@ export interface NetworkInterface {
   macAddress: string;
   vlanId: number | null;
   links: Link[];
-  /** Null in MAAS until something was learnt; an object once the interface came from a form, text in old rows. */
+  /** An object for an interface that a form made. Text in rows of old MAAS versions. */
   params: Record<string, never> | string;
   vendor: string | null;
   product: string | null;
@@ -31,7 +31,7 @@ export interface NetworkInterface {
   sriovMaxVf: number;
   mtu: number;
   tags: string[];
-  /** Null when no discovery ever ran on it. */
+  /** Null when no discovery ever ran on the interface. */
   discovered: never[] | null;
 }
 
@@ -81,7 +81,7 @@ export interface ScriptResult {
   status: ScriptStatus;
   created: number;
   updated: number;
-  /** Milliseconds since the epoch; null until it ran. */
+  /** Milliseconds since the epoch. Null until the script ended. */
   ended: number | null;
   parameters: Record<string, unknown>;
 }
@@ -141,20 +141,20 @@ export interface Machine {
   blockDevices: BlockDevice[];
   bootDiskId: number | null;
   volumeGroupIds: number[];
-  /** Copies of the filesystems exist for the present owner. */
+  /** True when the owner has copies of the filesystems. */
   ownedStorage: boolean;
   scriptSets: Record<ScriptSetKind, ScriptSet | null>;
   pastScriptSets: ScriptSet[];
   hardwareUuid: string | null;
   hardwareInfo: Record<string, string>;
   biosBootMethod: string | null;
-  /** Which box this record stands for; null while nothing matched its power address. */
+  /** The id of the machine's box. Null while no box has the machine's power address. */
   hardwareId: string | null;
   skipNetworking: boolean;
   skipStorage: boolean;
   /** Milliseconds since the epoch. */
   deployedAt: number | null;
-  /** Null until the first event of level INFO or more. */
+  /** Null until the first event of level INFO or higher. */
   statusMessage: string | null;
   statusAction: string | null;
 }
@@ -247,9 +247,9 @@ export interface Hardware {
   bmcAddress: string;
   bmcUser: string;
   bmcPass: string;
-  /** Answers its BMC at all. */
+  /** False when the BMC does not answer. */
   bmcReachable: boolean;
-  /** How long its BMC takes to switch it on or off, in simulated seconds; left out: as long as any. */
+  /** How many simulated seconds the BMC takes for a power action. Without it, `timings.power`. */
   bmcSeconds?: number | undefined;
   power: "on" | "off";
   cpuCount: number;
@@ -288,7 +288,7 @@ export const JOB_KINDS = [
 ] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
 
-/** Something that will happen to a machine; survives a restart of the simulator. */
+/** A future change of a machine. It survives a restart of the simulator. */
 export interface Job {
   id: number;
   /** Milliseconds since the epoch. */
@@ -317,9 +317,9 @@ export interface HostRecord {
   systemId: string;
   hostname: string;
   root: string;
-  /** All parts of the user data have had their turn. */
+  /** True when every part of the user data was run or skipped. */
   firstBootDone: boolean;
-  /** Units that start again when the host does. */
+  /** Units that start with the host. */
   enabledUnits: string[];
   knownUnits: string[];
   parts: { filename: string; contentType: string; run: boolean; exitStatus: number | null }[];

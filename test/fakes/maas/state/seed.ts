@@ -3,8 +3,8 @@ import { CONFIG_DEFAULTS } from "./config-settings.ts";
 import type { ApiToken, Counters, NetworkInterface, State } from "./model.ts";
 
 /**
- * The simulator's own key for its own administrator. It opens nothing but a simulator. Logs are searched for its halves, so none is noughts and
- * ones: those are names of PostgreSQL's own.
+ * The API key of the simulator's administrator, which works with a simulator only. Tests search logs for the parts of the key.
+ * No part consists of zeros and ones only, because PostgreSQL uses such names itself.
  */
 export const DEFAULT_API_KEY = "simConsumer0000001:simToken000000001:simTokenSecretKv7Qm2Zx9Lr4Tn8Wc3H";
 
@@ -30,7 +30,7 @@ function parseApiKey(apiKey: string): Omit<ApiToken, "name"> {
   return { consumer_key, token_key, token_secret };
 }
 
-/** The key that a kept region was made with: its administrator's first. `null` when that one was revoked. */
+/** The key with which a kept region was made: the first token of its administrator. Null when that token was revoked. */
 export function keptApiKey({ users }: State): string | null {
   const token = users.find((user) => user.isSuperuser)?.tokens[0];
   return token === undefined ? null : [token.consumer_key, token.token_key, token.token_secret].join(":");

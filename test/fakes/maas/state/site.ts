@@ -19,7 +19,7 @@ export const SITE_BMC_USER = "root";
 export const SITE_BMC_PASSWORD = "sim-bmc-password";
 
 const PXE_VID = 310;
-/** The rack's interface from which hosts boot. */
+/** The rack's interface in the network from which hosts boot. */
 const RACK_NIC = "ens19";
 const FIRST_RAIL_VID = 2001;
 const BMC_NETWORK = "10.80.0";
@@ -29,7 +29,7 @@ export function bmcAddress(n: number): string {
   return `${BMC_NETWORK}.${10 + n}`;
 }
 
-/** A stable 48-bit address from a name, locally administered, so that restarts and reruns agree. */
+/** A locally administered MAC address computed from a name, so that each restart gives the same address. */
 function macOf(name: string): string {
   const digest = createHash("sha256").update(name).digest();
   return [0x02, ...digest.subarray(0, 5)].map((byte) => byte.toString(16).padStart(2, "0")).join(":");
@@ -48,11 +48,11 @@ function next(state: State, sequence: string): number {
 
 export interface SiteNetworks {
   pxeVlanId: number;
-  /** One VLAN a rail, in the order of `ROCE_NICS`. */
+  /** One VLAN for each RoCE rail, in the order of `ROCE_NICS`. */
   railVlanIds: number[];
 }
 
-/** Gives a region the site's networks: a PXE network with its subnet and a VLAN without subnet for each RoCE rail. */
+/** Creates the site's networks: a PXE network with its subnet, and a VLAN without a subnet for each RoCE rail. */
 function layNetworks(state: State): SiteNetworks {
   const pxeVlanId = next(state, "vlan");
   state.vlans.push({
@@ -138,7 +138,7 @@ function disks(serialBase: string): HardwareDisk[] {
   return [boot, ...data];
 }
 
-/** As an inventory lists them: the interface that boots comes last, so no order tells which it is. */
+/** The interfaces of a box. The boot interface comes last, so that no code can take the first interface for it. */
 function nics(name: string, networks: SiteNetworks): HardwareNic[] {
   const pxe: HardwareNic = {
     name: PXE_NIC,
@@ -195,7 +195,7 @@ function siteHardware(n: number, networks: SiteNetworks): Hardware {
   };
 }
 
-/** Lays the networks and puts `count` boxes into the racks; MAAS has a record of none of them. */
+/** Creates the networks and puts `count` boxes into the racks. MAAS has no record of these boxes. */
 export function buildSite(state: State, count: number): SiteNetworks {
   const networks = layNetworks(state);
   state.rack.nic = { ...state.rack.nic, name: RACK_NIC, vlanId: networks.pxeVlanId };

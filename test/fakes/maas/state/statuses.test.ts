@@ -11,12 +11,12 @@ test("there are 23 statuses, each with a label and a row in the table", () => {
   }
 });
 
-test("labels are the words that clients see, odd order included", () => {
+test("labels are the words that clients see, also where their order is unusual", () => {
   expect(STATUS_LABEL[STATUS.failed_releasing]).toBe("Releasing failed");
   expect(STATUS_LABEL[STATUS.failed_entering_rescue_mode]).toBe("Failed to enter rescue mode");
 });
 
-test("the ways that the hub relies on are open, and those it must not expect are closed", () => {
+test("the transitions that the hub needs are allowed, and those that it must not expect are refused", () => {
   expect(mayChange(STATUS.new, STATUS.commissioning)).toBe(true);
   expect(mayChange(STATUS.deploying, STATUS.allocated)).toBe(true);
   expect(mayChange(STATUS.broken, STATUS.deployed)).toBe(true);
@@ -25,7 +25,7 @@ test("the ways that the hub relies on are open, and those it must not expect are
   expect(mayChange(STATUS.failed_deployment, STATUS.deploying)).toBe(false);
 });
 
-test("no operation accepts a status from which its own change is impossible", () => {
+test("an operation accepts only statuses from which its own change is possible", () => {
   for (const status of ALLOWED.commission) expect(mayChange(status, STATUS.commissioning)).toBe(true);
   for (const status of ALLOWED.release) expect(mayChange(status, STATUS.releasing)).toBe(true);
   for (const status of ALLOWED.test) expect(mayChange(status, STATUS.testing)).toBe(true);
@@ -33,6 +33,6 @@ test("no operation accepts a status from which its own change is impossible", ()
   for (const status of ALLOWED.exitRescue) expect(mayChange(status, STATUS.exiting_rescue_mode)).toBe(true);
 });
 
-test("the hub's own list of them is the same", () => {
+test("the hub's list of statuses is the same", () => {
   expect(MAAS_STATUS).toEqual(STATUS);
 });

@@ -1,6 +1,6 @@
 /**
- * The 23 machine statuses and which may follow which. A piece of hardware moves through these and no others;
- * every change in the simulator goes through `mayChange`, save the control API's force-status.
+ * The 23 machine statuses and the allowed changes between them. Every change in the simulator is checked with `mayChange`,
+ * except the control API's force-status.
  */
 export const STATUS = {
   new: 0,
@@ -57,7 +57,7 @@ export const STATUS_LABEL: Readonly<Record<Status, string>> = {
   22: "Failed testing",
 };
 
-/** Which status may follow which. */
+/** The statuses that may follow each status. */
 export const NODE_TRANSITIONS: Readonly<Record<Status, readonly Status[]>> = {
   0: [1, 21, 3, 4, 7, 8, 17],
   1: [2, 4, 7, 3, 0, 8, 21],
@@ -104,7 +104,7 @@ export function mayChange(from: Status, to: Status): boolean {
 
 const S = STATUS;
 
-/** Which statuses each operation accepts; anything else is refused by the operation with its own words. */
+/** The statuses that each operation accepts. In any other status the operation refuses with its own error text. */
 export const ALLOWED = {
   commission: [S.new, S.failed_commissioning, S.ready, S.broken],
   abort: [S.commissioning, S.deploying, S.testing, S.disk_erasing],
@@ -164,7 +164,7 @@ export function allows(operation: keyof typeof ALLOWED, status: Status): boolean
   return accepted.includes(status);
 }
 
-/** Statuses in which the disks show what was laid out for this owner rather than the machine's own layout. */
+/** Statuses in which the disks show the owner's storage layout instead of the machine's own. */
 const OWNED_STORAGE: readonly Status[] = [
   S.deployed,
   S.deploying,

@@ -5,8 +5,8 @@ import type { State } from "./model.ts";
 const DEBOUNCE_MS = 20;
 
 /**
- * Keeps the region's state in one JSON file: written whole beside the old one and moved over it, so that
- * a kill at any moment leaves either the old state or the new one. Without a path nothing is kept.
+ * Keeps the region's state in one JSON file. It writes a new file and renames it over the old one, so that a kill leaves
+ * either the old state or the new state. Without a path nothing is stored.
  */
 export class StateStore {
   readonly #path: string | null;
@@ -34,14 +34,14 @@ export class StateStore {
     return state;
   }
 
-  /** Notes that the state changed; it reaches the disk shortly after. */
+  /** Notes a change of the state. The file is written shortly after. */
   changed(state: State): void {
     if (this.#path === null) return;
     this.#state = state;
     this.#timer ??= setTimeout(() => this.flush(), DEBOUNCE_MS);
   }
 
-  /** Writes now. Called before an answer leaves, so that what a client was told survives a kill. */
+  /** Writes the file now. The server calls this before it sends an answer, so that a kill loses nothing that a client knows. */
   flush(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

@@ -48,13 +48,13 @@ export const SCRIPT_STATUS_LABEL: Readonly<Record<number, string>> = {
   5: "Aborted",
 };
 
-/** `<prefix>_status` and `<prefix>_status_name` for a set of scripts, or for none. */
+/** The fields `<prefix>_status` and `<prefix>_status_name` of a script set, also where there is no set. */
 function statusPair(prefix: string, set: ScriptSet | null): Record<string, unknown> {
   const status = set?.status ?? -1;
   return { [`${prefix}_status`]: status, [`${prefix}_status_name`]: SCRIPT_STATUS_LABEL[status] };
 }
 
-/** The fields that every kind of node shows about its script runs. */
+/** The fields about script runs that every kind of node shows. */
 export function viewScriptStatuses(sets: Machine["scriptSets"]): Record<string, unknown> {
   const storage =
     sets.testing?.results.some((result) => result.name.startsWith("smartctl")) === true ? sets.testing : null;
@@ -91,7 +91,7 @@ export function viewPool(region: Region, name: string): Record<string, unknown> 
     : { name: pool.name, description: pool.description, id: pool.id, resource_uri: `${API}/resourcepool/${pool.id}/` };
 }
 
-/** Model datetimes: ISO with milliseconds and no zone. */
+/** A time as the region's models show it: ISO with milliseconds and without a zone. */
 export function modelTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString().slice(0, -1);
 }
@@ -120,7 +120,7 @@ function viewStorage(machine: Machine): Record<string, unknown> {
 function viewNetwork(region: Region, machine: Machine): Record<string, unknown> {
   const interfaces = machine.interfaces.map((nic) => viewInterface(region, machine.systemId, nic));
   const boot = machine.interfaces.findIndex((nic) => nic.id === machine.bootInterfaceId);
-  // In the order in which interfaces were made, which says nothing of their use.
+  // The order of creation, which does not show how an interface is used.
   const links = machine.interfaces.toSorted((a, b) => a.id - b.id).flatMap((nic) => nic.links);
   const gateway = links
     .map((link) => region.state.subnets.find((subnet) => subnet.id === link.subnetId)?.gatewayIp ?? null)
@@ -149,7 +149,7 @@ function viewSync(machine: Machine): Record<string, unknown> {
   };
 }
 
-/** What an operation had read of its machine before it changed it. */
+/** What an operation read of its machine before its change. */
 export interface Before {
   status: Status;
   installationId: number | null;
@@ -165,8 +165,8 @@ export function readBefore(region: Region, machine: Machine): Before {
 }
 
 /**
- * The answer of an operation. The region renders some of it from what it read before the change: the boot disk
- * by the old status, and after a deploy or release also the network.
+ * The answer of an operation. The region takes some fields from its reading before the change: the boot disk by the old
+ * status, and after a deploy or release also the network.
  */
 export function viewMachineAfter(
   region: Region,

@@ -5,7 +5,7 @@ const API = "/MAAS/api/2.0";
 const TABLE_BYTES = 6_119_424;
 const PARTITION_TABLE_BYTES = 5_242_880;
 
-/** Filesystems of an owned machine are the owner's copies: without them nothing is shown. */
+/** Whether filesystems are hidden. An owned machine shows the owner's copies, so without copies it shows none. */
 function hidesFilesystems(machine: Machine): boolean {
   return showsOwnedStorage(machine.status) && !machine.ownedStorage;
 }

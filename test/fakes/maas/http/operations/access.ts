@@ -6,14 +6,14 @@ export function mayView(user: User, machine: Machine): boolean {
   return user.isSuperuser || machine.owner === null || machine.owner === user.username;
 }
 
-/** The machine that the path names, if the caller may see it. */
+/** The machine that the path names. Throws 403 when the caller may not see it. */
 export function viewable(call: Call): Machine {
   const machine = call.region.machine(call.params[0] ?? "");
   if (!mayView(call.user, machine)) throw forbidden();
   return machine;
 }
 
-/** The machine that the path names, if the caller may change it: a locked one answers as if there were no right. */
+/** The machine that the path names. Throws 403 when the machine is locked or the caller may not change it. */
 export function editable(call: Call): Machine {
   const machine = viewable(call);
   if (machine.locked) throw forbidden();
@@ -27,7 +27,7 @@ export function administered(call: Call): Machine {
   return machine;
 }
 
-/** Reading secrets and locking: for administrators, and open on a locked machine. */
+/** The machine of a call that reads secrets or changes the lock. Administrators only, also on a locked machine. */
 export function adminRead(call: Call): Machine {
   const machine = viewable(call);
   if (!call.user.isSuperuser) throw forbidden();

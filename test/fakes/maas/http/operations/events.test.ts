@@ -19,17 +19,17 @@ function ids(page: readonly MaasEvent[]): number[] {
   return page.map((event) => event.id);
 }
 
-test("without a bound the newest come, newest first", () => {
+test("without a bound, a page has the newest events, newest first", () => {
   expect(ids(pageOf(events, 3, null, null))).toEqual([10, 9, 8]);
 });
 
-test("after takes the oldest beyond the bound and still shows them newest first", () => {
+test("`after` takes the oldest events after the bound and lists them newest first", () => {
   expect(ids(pageOf(events, 3, null, 4))).toEqual([7, 6, 5]);
   expect(ids(pageOf(events, 3, null, 8))).toEqual([10, 9]);
   expect(ids(pageOf(events, 3, null, 10))).toEqual([]);
 });
 
-test("before takes the newest below the bound", () => {
+test("`before` takes the newest events below the bound", () => {
   expect(ids(pageOf(events, 3, 4, null))).toEqual([3, 2, 1]);
   expect(ids(pageOf(events, 3, 9, null))).toEqual([8, 7, 6]);
 });

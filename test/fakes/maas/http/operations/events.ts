@@ -12,7 +12,7 @@ function isLevel(text: string): text is EventLevel {
   return Object.hasOwn(EVENT_LEVELS, text);
 }
 
-/** `Fri, 20 Nov. 2026 20:35:49`: no zone, whole seconds, and a point after every month but May. */
+/** The region's time format, for example `Fri, 20 Nov. 2026 20:35:49`: no zone, whole seconds, a point after every month except May. */
 export function eventTime(ms: number): string {
   const [weekday, day, month, year, time] = new Date(ms).toUTCString().split(" ");
   return `${weekday} ${day} ${month}${month === "May" ? "" : "."} ${year} ${time}`;
@@ -36,7 +36,7 @@ function limitOf(call: Call): number {
   return limit;
 }
 
-/** Takes the page: with `after` the oldest beyond it, else the newest; shown newest first either way. */
+/** The events of one page: with `after` the oldest events after that bound, else the newest. The order is newest first. */
 export function pageOf(
   events: readonly MaasEvent[],
   limit: number,
@@ -90,7 +90,7 @@ export function query(call: Call): Reply {
   return json({ count: shown.length, events: shown, ...uris(call, page, before, after) });
 }
 
-/** Both URIs carry what was asked save the bound, and a new bound. */
+/** The URIs of the next and the previous page. Both repeat the query and replace its bound. */
 function uris(
   call: Call,
   page: readonly MaasEvent[],

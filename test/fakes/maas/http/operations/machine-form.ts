@@ -35,7 +35,7 @@ const REQUIRED = "This field is required.";
 
 type Errors = Record<string, string[]>;
 
-/** Fills absent power parameters of the types that have them, as the region stores them. */
+/** The power parameters that the region stores when the form leaves them out, by power type. */
 const POWER_DEFAULTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   ipmi: {
     power_driver: "LAN_2_0",
@@ -55,7 +55,7 @@ function add(errors: Errors, field: string, message: string): void {
   errors[field] = [...(errors[field] ?? []), message];
 }
 
-/** The parameters in a form: one JSON object, or a field each. */
+/** The power parameters of a form, given as one JSON object or as one field each. */
 function powerParameters(data: Fields): Record<string, string> {
   const found: Record<string, string> = {};
   const whole = data.get("power_parameters");
@@ -135,7 +135,7 @@ export function machineByForm(region: Region, data: Fields): Machine {
   const powerType = data.get("power_type") ?? "";
   const byBmc = powerType === "ipmi";
   const wanted = data.all("mac_addresses").map((mac) => mac.toLowerCase());
-  // A machine known by its BMC alone gets its interfaces from commissioning: MACs without an architecture are dropped.
+  // MAAS drops the MAC addresses of an `ipmi` machine without an architecture: commissioning finds its interfaces.
   const macs = byBmc && !data.get("architecture") ? [] : wanted;
   checkArchitecture(data, !byBmc, errors);
   if (macs.length === 0 && !byBmc) add(errors, "mac_addresses", REQUIRED);
@@ -232,7 +232,7 @@ function applyForm(machine: Machine, data: Fields): void {
   applyPower(machine, data);
 }
 
-/** Changes what the form names and leaves the rest; names it does not know are ignored. */
+/** Changes the fields that the form names. Unknown field names are ignored. */
 export function updateByForm(region: Region, machine: Machine, data: Fields): void {
   const errors: Errors = {};
   checkArchitecture(data, false, errors);

@@ -12,7 +12,7 @@ import { machineByForm } from "./machine-form.ts";
 
 type Match = (machine: Machine, value: string) => boolean;
 
-/** The filters of the list. A name that is not here is ignored without a word, as the region does. */
+/** The filters of the list. The region ignores a filter name that is not in this table. */
 const FILTERS: Readonly<Record<string, Match>> = {
   id: (machine, value) => machine.systemId === value,
   system_id: (machine, value) => machine.systemId === value,
@@ -51,7 +51,7 @@ function selected(call: Call): Machine[] {
     .toSorted((a, b) => a.id - b.id);
 }
 
-/** More machines than this are answered piece by piece: ten thousand do not fit into one string. */
+/** A list of more machines is answered in pieces, because ten thousand machines do not fit into one string. */
 const LONG_LIST = 500;
 
 export function list(call: Call): Reply {
@@ -88,7 +88,7 @@ export function isRegistered(call: Call): Reply {
   return json(call.region.state.machines.some((machine) => machine.interfaces.some((nic) => nic.macAddress === mac)));
 }
 
-/** Creates a machine. An administrator's is commissioned at once unless the form says no. */
+/** Creates a machine. For an administrator the region also commissions it, unless the form says otherwise. */
 export async function create(call: Call): Promise<Reply> {
   const machine = machineByForm(call.region, call.data);
   if (call.user.isSuperuser && call.data.flag("commission", true)) {
@@ -101,14 +101,14 @@ export async function create(call: Call): Promise<Reply> {
     try {
       await commission(call.region, machine, call.user, request);
     } catch (error) {
-      // Options that make no sense are swallowed here and leave the machine New; a BMC that fails is not.
+      // MAAS ignores invalid commissioning options here and leaves the machine New. It reports a failing BMC.
       if (!(error instanceof Refusal) || error.status !== 400) throw error;
     }
   }
   return json(viewMachine(call.region, machine));
 }
 
-/** `accept` does not only accept: a New machine starts commissioning with the default options. */
+/** `accept` also commissions a New machine with the default options. */
 export async function accept(call: Call): Promise<Reply> {
   requireAdmin(call);
   const ids = call.form.all("machines");
@@ -162,7 +162,7 @@ export function allocate(call: Call): Reply {
   return json({ ...viewMachine(call.region, chosen), constraints_by_type: {} });
 }
 
-/** Releases several: one in a wrong state fails all. */
+/** Releases several machines. One machine in a wrong status fails the whole call. */
 export function releaseMany(call: Call): Reply {
   const machines = call.form.all("machines").map((id) => {
     const machine = call.region.findMachine(id);

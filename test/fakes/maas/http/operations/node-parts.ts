@@ -27,7 +27,7 @@ function interfaceOf(machine: Machine, id: string | undefined): NetworkInterface
 export function blockDevices(call: Call): Reply {
   const machine = viewable(call);
   const all = machine.blockDevices.map((device) => {
-    // The list leaves the firmware out, the single device has it.
+    // The list of devices has no firmware version. The answer for a single device has one.
     const { firmware_version: _, ...shown } = viewBlockDevice(machine, device);
     return shown;
   });
@@ -77,7 +77,7 @@ export function readInterface(call: Call): Reply {
   return json(viewInterface(call.region, machine.systemId, interfaceOf(machine, call.params[1])));
 }
 
-/** On another VLAN the links of the old one make no sense any more. */
+/** Moves an interface to a VLAN. A change of VLAN removes the links, which belong to the old VLAN. */
 function moveToVlan(nic: NetworkInterface, vlanId: number | null): void {
   if (nic.vlanId !== vlanId) nic.links = [];
   nic.vlanId = vlanId;
@@ -143,7 +143,7 @@ function scriptTime(ms: number): string {
   return new Date(ms).toUTCString().replace("GMT", "+0000");
 }
 
-/** What scripts run with when nobody chose otherwise; parameters without a value are not shown with a result. */
+/** The default values of script parameters. A result does not list a parameter without a value. */
 const RUN_VALUES: Readonly<Record<string, string>> = {
   maas_auto_ipmi_user: "maas",
   maas_auto_ipmi_cipher_suite_id: "3",

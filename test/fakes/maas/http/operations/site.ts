@@ -25,7 +25,7 @@ export function versionDocument(version: string): Reply {
 function checkSetting(call: Call, name: string): void {
   const names = settingNames(call.region.version);
   if (names.includes(name)) return;
-  // This refusal alone names its type without a character set.
+  // This is the only refusal whose content type has no character set.
   const refusal = badFields({
     [name]: [`${name} is not a valid config setting (valid settings are: ${names.join(", ")}).`],
   });
@@ -154,7 +154,7 @@ export function none(): Reply {
   return json([]);
 }
 
-/** From 3.7 a fresh region warns of what it will drop. */
+/** A fresh region of 3.7 shows one warning to its administrators. */
 export function notifications(call: Call): Reply {
   if (call.region.version === "3.5.12") return json([]);
   return json([
