@@ -44,15 +44,15 @@ describe("a stage", async () => {
   it("cannot be missing, extra, repeated or out of order, because such lists do not compile", () => {
     type Drain = DecommissionStages<(typeof STAGES_OF_MODE)["drain"]>;
     const whole: Drain = [disableNode, drainNode, retireGpuaasNode];
-    // @ts-expect-error: a name without its stage
+    // @ts-expect-error: the list lacks the last stage
     const missing: Drain = [disableNode, drainNode];
-    // @ts-expect-error: a stage without its name
+    // @ts-expect-error: the list has one stage more than there are names
     const added: Drain = [disableNode, drainNode, retireGpuaasNode, drainNode];
-    // @ts-expect-error: one twice, another never
+    // @ts-expect-error: the list has the second stage twice and lacks the third
     const repeated: Drain = [disableNode, drainNode, drainNode];
-    // @ts-expect-error: another order
+    // @ts-expect-error: the stages have another order than their names
     const swapped: Drain = [drainNode, disableNode, retireGpuaasNode];
-    // @ts-expect-error: a stage that calls itself something that no list of names has
+    // @ts-expect-error: the name of the stage is not in the list of names
     const unnamed: DecommissionStages<["erase_node"]> = [disableNode];
     expect(new Set([whole, missing, added, repeated, swapped, unnamed]).size).toBe(6);
   });

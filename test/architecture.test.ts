@@ -19,8 +19,8 @@ afterAll(async () => {
 });
 
 /**
- * One file of `hub/db/queries` writes a table, so that all rules about its rows are in one place. Retention removes old rows by its own list. The
- * tables in this list still have more writers. The list may only become shorter.
+ * One file of `hub/db/queries` writes a table, so that all rules about its rows are in one place. Retention removes old rows by its own list.
+ * `MORE_WRITERS` lists the tables that still have more writers. The list may only become shorter.
  */
 const MORE_WRITERS: Readonly<Record<string, readonly string[]>> = {
   nodeConditions: ["hub/db/queries/condition-watch.ts", "hub/db/queries/node-conditions.ts"],
@@ -77,7 +77,7 @@ const writtenNames = (text: string): Set<string> =>
     ),
   );
 
-/** These things were once written in several places. Now one file alone may contain each of them. */
+/** Each entry is a piece of code that was once written in several files, and the only file that may contain it now. */
 const ONE_PLACE = [
   { what: "a problem's body", shape: /urn:muster:problem:/, home: "shared/api/errors.ts" },
   { what: "a problem's content type", shape: /"application[/]problem[+]json"/, home: "shared/api/errors.ts" },

@@ -8,7 +8,7 @@ const folder = mkdtempSync(join(tmpdir(), "muster-tools-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
 
-/** Only a new CI machine shows whether its packages are complete. This test at least compares the two lists of packages for the boots. */
+/** Only a new CI machine shows whether its packages are complete. So the test at least compares the two lists of packages that the boots need. */
 it.each([
   [".ci/run", /^boot_packages\(\) \{\n.*echo (.*); fi$/m],
   ["test/boot/README.md", /`apt-get install -y --no-install-recommends (.*)`/],

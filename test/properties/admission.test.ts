@@ -21,7 +21,7 @@ const isBusy = (host: Host): boolean => host.status === "running" || host.status
 const byTurn = (a: Host, b: Host): number => a.minute - b.minute || (a.id < b.id ? -1 : Number(a.id > b.id));
 
 /**
- * The admission rule, applied to one host at a time. A host begins while its profile has fewer busy hosts than the profile's limit. The host's site
+ * Applies the admission rule to one host at a time. A host begins while its profile has fewer busy hosts than the profile's limit. The host's site
  * must also have fewer busy hosts than the largest limit among the profiles with busy or waiting hosts there. A host that may not begin yet is
  * skipped.
  */

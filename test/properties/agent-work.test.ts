@@ -14,7 +14,10 @@ import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-ri
 import { expectExplained, nextVerbOf } from "./converge.ts";
 import { Driver, plainly } from "./drive.ts";
 
-/** The agent's task of a drain or a remove can be lost, expire or fail. These tests show how `resume` and `force` continue (state model 8). */
+/**
+ * The agent's task of a drain or a remove can be lost, expire or fail. The tests show how `resume` and `force` continue the operation (state model
+ * 8).
+ */
 let rig: OnboardingRig;
 let started = 0;
 beforeAll(async () => {

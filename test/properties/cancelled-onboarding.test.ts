@@ -184,7 +184,7 @@ describe("an onboarding whose machine has another owner name in MAAS", () => {
 });
 
 describe("a node left in enrolling", () => {
-  /** An older hub left this state: the onboarding is over, the node is still `enrolling`, and its agent may be connected. */
+  /** Makes a state that an older hub left: the onboarding is over, the node is still `enrolling`, and its agent may be connected. */
   async function leftEnrolling(n: number) {
     const left = await cancelledAt("wait_for_hardware_sync_healthy", n, withAgent);
     await db().update(nodes).set({ status: "enrolling" }).where(eq(nodes.id, left.nodeId));

@@ -8,11 +8,11 @@ import { countedOf, machineOf, type Scenario, type Stagecraft, type Subject, sys
 
 /** A fault that happens while a workflow is at one stage. */
 export interface Trouble {
-  /** `runWithTrouble` calls `arm` once, before the first look of the stage. It returns false if the fault cannot happen at the stage. */
+  /** `runWithTrouble` calls `arm` once, before the first look of the stage. `arm` returns false if the fault cannot happen at the stage. */
   arm(craft: Stagecraft, row: WorkflowRow): boolean;
-  /** `runWithTrouble` calls `lift` when the workflow has left the stage or ended. It returns true if the fault did happen. */
+  /** `runWithTrouble` calls `lift` when the workflow has left the stage or ended. `lift` returns true if the fault did happen. */
   lift(craft: Stagecraft, row: WorkflowRow): boolean;
-  /** The run may end with these failure classes. With an empty list the run must complete by itself. */
+  /** The failure classes with which the run may end. With an empty list the run must complete by itself. */
   readonly endsIn: readonly FailureClass[];
 }
 
@@ -57,7 +57,7 @@ export async function runWithTrouble(
   return { subject, driver, met, end };
 }
 
-/** Ends the row so that no hub works on it and it holds no subject that others wait for. */
+/** Ends the workflow's row, so that no hub works on the row and no other workflow waits for its subjects. */
 async function leave(craft: Stagecraft, { id, status, failureMessage }: WorkflowRow): Promise<void> {
   expect(status, failureMessage ?? "").toMatch(/^(running|completed)$/);
   const { db } = craft.rig.test.database;

@@ -13,8 +13,8 @@ import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-ri
 import { Driver } from "./drive.ts";
 
 /**
- * A host admits logins according to its node's state. A drain closes the host. Cancelling the drain opens the host again, and the agent must do both
- * in that order.
+ * A host admits logins according to its node's state. A drain closes the host. Cancelling the drain opens the host again. The agent must close the
+ * host before it opens the host again.
  */
 let rig: OnboardingRig;
 let started = 0;
@@ -165,7 +165,7 @@ describe("a forced drain", () => {
   });
 });
 
-it("a drain that takes a node over from a lost operation restores the status that the lost operation had found", async () => {
+it("the cancel of a drain restores the status from before a lost operation", async () => {
   const { driven, id, nodeId } = await start();
   await driven.verb(id, "cancel");
   await driven.drive(id);
@@ -174,7 +174,7 @@ it("a drain that takes a node over from a lost operation restores the status tha
   );
   const first = await drainAgain(nodeId);
   await untilTask(driven, first);
-  // No path of the hub leaves this state: the operation is over, but its node still has the status `draining`.
+  // The test makes a state that no path of the hub leaves: the operation is over, but its node still has the status `draining`.
   await db().update(workflows).set({ status: "cancelled" }).where(eq(workflows.id, first));
   await db().delete(workflowSubjects).where(eq(workflowSubjects.workflowId, first));
   expect(await statusOf(nodeId)).toBe("draining");

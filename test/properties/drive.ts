@@ -18,7 +18,7 @@ export interface Look {
   readonly row: ClaimedWorkflow;
   run(): Promise<{ commit(): Promise<boolean> }>;
 }
-/** Decides how one look goes, for example that its hub dies before the commit. */
+/** An interrupt decides how one look goes, for example that the hub dies before the commit. */
 export type Interrupt = (look: Look) => Promise<void>;
 
 export const plainly: Interrupt = async (look) => {
@@ -41,7 +41,7 @@ const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
           ((compensation ->> 'startedAt')::timestamptz - waits.for) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end
     from waits where w.id = waits.id`);
 
-/** No workflow needs more looks than this, even with faults. */
+/** No workflow needs more looks than `MOST_LOOKS`, even with faults. */
 const MOST_LOOKS = 2000;
 
 /** Drives rows through the engine's own steps, one look at a time. Time passes as fast as the test can make it. */
@@ -50,7 +50,7 @@ export class Driver {
   readonly #test: TestDatabase;
   readonly #play: (id: WorkflowId) => Promise<void>;
 
-  /** `play` simulates what MAAS and the agent would have done by this time. */
+  /** `play` simulates what MAAS and the agent do between two looks. */
   constructor(test: TestDatabase, kinds: readonly Workflow[], play: (id: WorkflowId) => Promise<void>) {
     this.#test = test;
     this.kinds = kinds;
@@ -68,7 +68,7 @@ export class Driver {
   }
 
   async claim(id: WorkflowId): Promise<Look> {
-    // Makes the row due and without a lease, whatever it waits for.
+    // Makes the row due and removes its lease, whatever the row waits for.
     await this.#db
       .update(workflows)
       .set({ wakeAt: sql`now()`, leaseOwner: null, leaseUntil: null })
@@ -97,7 +97,7 @@ export class Driver {
     };
   }
 
-  /** Makes one look without a fault, as `drive` does. */
+  /** Makes one look without a fault. */
   async step(id: WorkflowId): Promise<void> {
     const row = await readWorkflow(this.#db, id);
     if (row?.status === "pending") await this.#admit(id);
@@ -120,7 +120,7 @@ export class Driver {
       if (interrupt === null) return row;
       await interrupt(await this.claim(id));
       await passAbsence(this.#db, id);
-      // The simulated region runs in this process by timers, so the loop lets its timers fire.
+      // The simulated region runs in the same process by timers. The pause lets its timers fire.
       await new Promise((resolve) => setImmediate(resolve));
     }
     throw new Error(`the workflow never ended\n${await this.story(id)}`);

@@ -28,7 +28,7 @@ const ANSWERS: Record<string, Answer> = {
   "a BMC that does not answer": { kind: "bmc_500", endsIn: ["bmc_power_failure"] },
   "a body cut short": { kind: "truncated_body", endsIn: [] },
 };
-/** No stage makes more requests to MAAS than this. A stage that reaches the limit loops for ever. */
+/** No stage makes more requests to MAAS than `MOST_REQUESTS`. A stage that reaches the limit would loop for ever. */
 const MOST_REQUESTS = 40;
 
 let craft: Stagecraft;

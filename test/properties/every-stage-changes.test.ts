@@ -63,7 +63,7 @@ const force = (machine: Machine, status: (typeof STATUS)[keyof typeof STATUS], o
   region.forceStatus(machine, status);
 };
 
-/** Gives the machine the status and owner that another user would give it, and later restores both. */
+/** Sets the machine's status and owner, as another user would, and later restores both. */
 const jump = (status: (typeof STATUS)[keyof typeof STATUS], owner: (now: string | null) => string | null): Trouble =>
   ofMachine((machine) => {
     const before = { status: machine.status, owner: machine.owner, token: machine.token };

@@ -8,7 +8,7 @@ const SILENCES = {
   "is accepted and not answered": "timeout_after_accept",
 } as const;
 const MOST_REQUESTS = 40;
-/** This timeout is longer than any request to the simulated region, and short enough to keep the suite fast. */
+/** The timeouts are longer than any request to the simulated region, and short enough to keep the suite fast. */
 const PATIENCE = { quickMs: 300, slowMs: 300 };
 
 let craft: Stagecraft;

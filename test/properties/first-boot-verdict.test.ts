@@ -17,7 +17,7 @@ import { Driver } from "./drive.ts";
 /** An onboarding judges the conditions that the agent reports about the parts of the first boot (lifecycle 9). */
 let rig: OnboardingRig;
 let driver: Driver;
-/** The agent reports these conditions with each signal. */
+/** The agent reports the conditions in `says` with each signal. */
 let says: Readonly<Record<string, ConditionStatus>>;
 let observedAt: () => Date;
 beforeEach(async () => {

@@ -118,7 +118,7 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
     expect([staticOf(systemId), await roceOf(again.nodeId)]).toEqual([[], undefined]);
   });
 
-  /** Each entry prevents the first RoCE row from being set. The function returned by `make` mends it. */
+  /** Each entry prevents the first RoCE row from being set. The function that `make` returns mends the row. */
   const TROUBLES = {
     "an interface that the machine lacks": {
       says: /^1 of 2 RoCE addresses are set\. Not set: ens99f9 172\.30\S+: the machine has no such interface/,
@@ -205,7 +205,7 @@ describe("a host that was removed", () => {
     const begun = await release(first.nodeId);
     for (let look = 0; look < 2; look += 1) await leaving.step(begun.decommission_id);
     expect(releases(first.systemId)).toBe(1);
-    // While the release runs, a second onboarding cannot take the machine and changes nothing on it.
+    // While the release runs, a second onboarding cannot take the machine and does not change the machine.
     await arriving.verb(again.id, "rerun");
     const meanwhile = await arriving.drive(again.id);
     expect(meanwhile).toMatchObject({ failureCode: "conflicting_candidates" });
@@ -219,7 +219,7 @@ describe("a host that was removed", () => {
     expect(again.nodeId).not.toBe(first.nodeId);
     expect(await statusOf(again.nodeId)).toBe("active");
     expect(await bindingsOf(first.systemId)).toMatchObject([{ nodeId: again.nodeId }]);
-    // The deleted node cannot release the machine again, because a newer node has it.
+    // The deleted node cannot release the machine again, because the machine belongs to a newer node.
     await expect(release(first.nodeId)).rejects.toMatchObject({ code: "conflict", message: /was released/ });
   });
 

@@ -17,7 +17,7 @@ import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-ri
 import { Driver } from "./drive.ts";
 import { machineOf } from "./scenarios.ts";
 
-/** Retries that a workflow used up before its failure do not count after an operator resumes it. */
+/** After an operator resumes a workflow, the retries before its failure no longer count. */
 let rig: OnboardingRig;
 let boxes = 0;
 beforeAll(async () => {

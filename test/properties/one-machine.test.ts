@@ -16,7 +16,7 @@ const BMCS = [
   ["10.0.0.1", "10.0.0.2", "fd00::1"],
   ["10.9.0.1", "10.9.0.2", "fd09::1"],
 ] as const;
-/** Operators spell one address in these ways. */
+/** The ways in which operators spell one address. */
 const SPELT = [(bmc: string) => bmc, (bmc: string) => bmc.toUpperCase(), (bmc: string) => ` ${bmc} `];
 
 interface Asked {
@@ -25,7 +25,7 @@ interface Asked {
   /** The index, within the region, of the BMC address that the request names. The request may name the wrong BMC. */
   readonly bmc: number;
   readonly spelt: number;
-  /** The fate of an onboarding that got its machine, before the next wave starts. */
+  /** Says what happens to an onboarding that got its machine, before the next wave starts. */
   readonly end: "goes on" | "is a node" | "is cancelled" | "was a node";
 }
 
@@ -94,7 +94,7 @@ class Onboarding {
     });
   }
 
-  /** Tells whether this onboarding got its machine. `bmc` is the machine's BMC address in MAAS. */
+  /** Tells whether the onboarding got its machine. `bmc` is the machine's BMC address in MAAS. */
   async take(bmc: string): Promise<boolean> {
     const onboarding = { nodeId: this.nodeId, hostname: this.hostname, ipmiIp: bmcOf(this.asked) };
     const taker = { workflowId: this.id, onboarding, site: this.#site };
@@ -141,7 +141,7 @@ const world = fc.record({
   waves: fc.array(fc.array(asked, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 4 }),
 });
 
-it("a machine belongs to at most one host, whichever sites ask for it at once, and regions with equal ids are kept apart", async () => {
+it("a machine belongs to at most one host, even if several sites ask at once and two regions use the same ids", async () => {
   await fc.assert(
     fc.asyncProperty(world, async ({ known, waves }) => {
       const { pool } = test.database;

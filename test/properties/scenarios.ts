@@ -26,7 +26,7 @@ export interface Subject {
   readonly id: WorkflowId;
   readonly nodeId: NodeId;
   readonly hostname: string;
-  /** The machine, if it existed before the workflow. */
+  /** The system id of the machine, if the machine existed before the workflow. */
   readonly systemId?: string;
 }
 
@@ -47,7 +47,7 @@ export interface Scenario {
   /** The requests that MAAS counts in an undisturbed run. */
   readonly outside: Outside;
   start(rig: OnboardingRig, n: number): Promise<Subject>;
-  /** Simulates what MAAS and the agent would have done by this time. */
+  /** Simulates what MAAS and the agent do between two looks. */
   play(rig: OnboardingRig, id: WorkflowId): Promise<void>;
   expectEnd(rig: OnboardingRig, subject: Subject): Promise<void>;
   /** The workflow cannot continue while its machine is deleted from MAAS, and no other machine can replace it. */
@@ -58,7 +58,7 @@ export interface Scenario {
 /** System ids of machines that existed before their workflow. */
 const GIVEN_MACHINES = new Map<WorkflowId, string>();
 
-/** The id of the machine that the row holds, once it holds one. */
+/** Returns the id of the machine that the workflow holds, or undefined while the workflow holds none. */
 export function systemIdOf(row: Pick<WorkflowRow, "id" | "state">): string | undefined {
   return (row.state as { maas_system_id?: string }).maas_system_id ?? GIVEN_MACHINES.get(row.id);
 }
@@ -152,7 +152,7 @@ async function expectNode(rig: OnboardingRig, { nodeId }: Subject, status: NodeS
   expect(certificate?.revokedAt !== null, "the certificate is revoked").toBe(status === "deleted");
 }
 
-/** For an onboarding, the cancel is checked by the machine in MAAS. The cancel of a drain is checked by the node. */
+/** The test of a cancelled onboarding checks the machine in MAAS. The test of a cancelled drain checks the node. */
 const draining: Scenario = {
   kind: "drain",
   name: "a drain",
@@ -239,7 +239,7 @@ const withPowerOn: Scenario = {
   },
 };
 
-/** Each workflow kind has its scenarios here. `every-stage.test.ts` fails for a kind or a stage without a scenario. */
+/** Each workflow kind has its scenarios in `SCENARIOS`. `every-stage.test.ts` fails for a kind or a stage without a scenario. */
 export const SCENARIOS: readonly Scenario[] = [
   onboarding,
   withoutDatasource,

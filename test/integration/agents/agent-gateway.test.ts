@@ -72,7 +72,7 @@ describe("the hub refuses the upgrade and changes nothing for", () => {
     await expectRefused(await rig.expired(await rig.enrolled(), 1), "HTTP 403 certificate_rejected");
   });
 
-  it("a certificate of the hub's CA with a key that the hub did not sign, as the thief of an old CA can make", async () => {
+  it("a certificate of the hub's CA for a key that the hub has not recorded", async () => {
     const identity = await rig.enrolled();
     await rig.db
       .update(nodeCertificates)
@@ -264,7 +264,7 @@ describe("readiness", () => {
     expect(before).toMatchObject({ status: "False", reason: "DiskFull", generation: 1, source: "agent" });
     await say(agent, first);
     expect(await conditionOf(identity.nodeId, "agent.healthy")).toEqual(before);
-    // The hub recognizes a repeated signal by its id alone. It ignores a known id even with a newer time of observation.
+    // The hub recognizes a repeated signal by its id alone. The hub ignores a signal with a known id even if its time of observation is newer.
     const [condition] = first.conditions;
     await say(agent, { ...first, conditions: [{ ...condition, observed_at: new Date().toISOString() } as never] });
     expect(await conditionOf(identity.nodeId, "agent.healthy")).toEqual(before);

@@ -48,7 +48,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** Makes a host with the files of its first boot, rendered now. Its agent is not started yet. */
+/** Makes a host with the files of its first boot, rendered now. The host's agent is not started yet. */
 async function host() {
   const nodeId = await rig.addNode("active");
   const folder = hosts.add();
@@ -62,7 +62,7 @@ const knows = (nodeId: NodeId, sequence: number) =>
   until(`the host to know statement ${sequence}`, async () =>
     (await sessionOf(nodeId))?.trustSequence === sequence ? true : undefined,
   );
-/** The host carries out an order signed with the current key, so it is connected and trusts that key. */
+/** The host carries out an order signed with the current key, which proves that the host is connected and trusts the key. */
 async function obeys(nodeId: NodeId): Promise<void> {
   const { task } = await rig.inTx((tx) =>
     enqueueTask(tx, {

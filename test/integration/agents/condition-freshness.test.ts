@@ -299,13 +299,13 @@ describe("an agent that hangs while its connection stays", () => {
     const nodeId = await beating.addNode();
     const hosts = new AgentHosts();
     const host = hosts.add();
-    // This boot part is still running, so the agent reads the host's state again every two seconds.
+    // While a part of the first boot runs, the agent reads the host's state again every two seconds.
     host.write(PART, status(null));
     prepareHost(host, hubOf(beating), { nodeId, token: await beating.issueToken(nodeId) });
     hosts.start(host);
     try {
       await hears("the agent's word on its health", nodeId, false);
-      // A reader of this named pipe hangs until somebody writes, as with a disk that does not answer.
+      // A reader of a named pipe hangs until somebody writes, like a reader of a disk that does not answer.
       execFileSync("mkfifo", [host.path("never")]);
       renameSync(host.path("never"), host.path(PART));
       const disk = await until("the agent to hang", () => {

@@ -7,7 +7,7 @@ import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
 const SITES = "/api/v1/admin/maas-sites";
-/** The hub has never issued this token. */
+/** The hub has never issued a token with this text. */
 const TRIED = "guessed-token-that-nobody-has-0123456789";
 /** Fills each place of the path with a valid but unknown id. */
 const filled = (path: string): string => path.replace(/\{\w+\}/g, "00000000-0000-4000-8000-000000000000");

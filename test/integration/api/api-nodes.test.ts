@@ -134,7 +134,7 @@ describe("the API of nodes and their tasks", () => {
     const reasons = async () => (await api.ask("GET", `${NODES}/${id}`)).body.unschedulable_reasons;
 
     await retireIt();
-    // Such a task is left by a forced drain for an absent agent.
+    // A forced drain leaves a queued drain task for an absent agent.
     await inTx((tx) =>
       enqueueTask(tx, {
         nodeId: id,

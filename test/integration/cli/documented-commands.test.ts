@@ -1,5 +1,5 @@
 /**
- * Runs every command and sends every body that the README, the docs and the help show. Commands that are not run are listed in this file with the
+ * Runs every command and sends every body that the README, the docs and the help show. The file lists the commands that no test runs, with the
  * reason.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { COMMANDS, found, REPOSITORY, readOf } from "../../support/documents.ts";
 import { GatewayRig } from "../../support/gateway-rig.ts";
 
-/** Another file runs these commands. The key is the beginning of the command. `has` is the text of the call in that file. */
+/** Commands of the documents that another file runs. The key is the beginning of the command. `has` is the text of the call in that file. */
 const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: string }>> = {
   "npm ci && npm run demo": { file: ".ci/run", has: "npm ci && timeout 300 npm run demo" },
   "npm ci && npm test": { file: ".ci/run", has: "step test npm test" },
@@ -39,7 +39,7 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
   },
   'path "kv/metadata/*"': { file: "test/support/vault-under-test.ts", has: '/metadata/*`]: ["delete"]' },
 };
-/** No test runs these commands. The key is the beginning of the command, and the value is the reason. */
+/** Commands of the documents that no test runs. The key is the beginning of the command, and the value is the reason. */
 const NOWHERE: Readonly<Record<string, string>> = {
   "systemd-run --pipe --wait":
     "needs the hub's package in a system that systemd has booted; the boots install the agent alone",
@@ -47,7 +47,10 @@ const NOWHERE: Readonly<Record<string, string>> = {
   "VAULT_ADDR=http://127.0.0.1:8200": "needs a running Vault, which the tests do not have",
   "vault kv": "needs a running Vault, which the tests do not have",
 };
-/** The documents name these other scripts of package.json. The value is the file that runs the script, or the reason why no test runs it. */
+/**
+ * The keys are the other scripts of package.json that the documents name. The value is the file that runs the script, or the reason why no test runs
+ * it.
+ */
 const SCRIPTS: Readonly<Record<string, { readonly file: string; readonly has: string } | string>> = {
   muster: { file: "test/integration/cli/documented-commands.test.ts", has: "hub/cli/main.ts" },
   hub: { file: "test/integration/sites/copy-secrets.test.ts", has: "hub/main.ts" },
@@ -115,7 +118,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** Runs the command in a shell in which `npm run muster` and `muster` call the command line of this repository with the hub of this test. */
+/** Runs the command in a shell. There, `npm run muster` and `muster` call the command line of the repository with the test's hub. */
 const typed = (command: string) =>
   execa(
     "bash",

@@ -8,7 +8,7 @@ import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { until } from "../../support/until.ts";
 import { HOOKS, newSecret, Receiver, startSender, writeEvent } from "../../support/webhook-receiver.ts";
 
-/** Tests with this address run no sender, so the address is never contacted. */
+/** A test that uses the address `NOBODY` runs no sender, so nobody contacts the address. */
 const NOBODY = "http://127.0.0.1:9999/";
 const CLAIM = { perWebhook: 4, leaseSeconds: 60 };
 

@@ -158,8 +158,8 @@ describe("silent agents after an outage of the hub", () => {
       const heard = { lastSeenAt: sql`now() - interval '31 days'` };
       await fleet.db.update(agentSessions).set(heard).where(eq(agentSessions.nodeId, nodeId));
     }
-    // The other nodes' moves to offline are dated back, out of the breaker's window. Nodes that the breaker holds back do not count for the next
-    // outage.
+    // The test dates the earlier moves to offline back, so that the breaker no longer counts them. Nodes that the breaker holds back do not count for
+    // the next outage.
     await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
     await allOffline(true, [first]);
     expect(await sweep(false)).toMatchObject({ offline: 0 });

@@ -111,7 +111,7 @@ describe("a pass of the reconciler", () => {
     expect([await seeds(), unsynced()]).toEqual([25, 0]);
     for (const { deadline, createdAt } of await fleet.db.select().from(tasks))
       expect(deadline.getTime() - createdAt.getTime()).toBe(600_000);
-    // Each host has already got a task within this interval, so only MAAS is asked.
+    // Each host already has a task in the current interval, so the reconciler only calls MAAS.
     stop();
     await sweep();
     expect([await seeds(), unsynced()]).toEqual([25, 5]);
@@ -146,7 +146,7 @@ describe("a pass of the reconciler", () => {
   it("makes up for a failed pass over all nodes with the next pass", async () => {
     const [first] = made as [FleetNode];
     const { host } = await fleet.node(first.nodeId);
-    // No look marks this node as due, so only a pass over all nodes finds the difference.
+    // No look marks the changed node as due, so only a pass over all nodes finds the difference.
     await fleet.db.update(nodes).set({ host: "10.1.1.1" }).where(eq(nodes.id, first.nodeId));
     await pass("some");
     expect((await fleet.node(first.nodeId)).host).toBe("10.1.1.1");
@@ -236,7 +236,7 @@ describe("a pass of the reconciler", () => {
   });
 
   it("moves no node when the owner of all machines is renamed under a new token, and learns the new name from live agents", async () => {
-    // Clear the known user names, as new credentials do. Without them, the hub knows no earlier name of its MAAS user.
+    // New credentials clear the known user names. Without known names, the hub cannot tell what its MAAS user was called.
     await fleet.db.update(maasCredentialUses).set({ userNames: [] });
     const { region } = fleet.rig.maas.sim;
     const [user] = region.state.users;
@@ -251,7 +251,8 @@ describe("a pass of the reconciler", () => {
     const [silent, ...others] = made as [FleetNode, ...FleetNode[]];
     await fleet.setConnected(silent.nodeId, false);
     for (const { nodeId } of others) await fleet.setConnected(nodeId, true);
-    // This agent fell silent before the other agents reported. The host of a silent agent could have been installed anew by somebody else.
+    // The agent of the node `silent` fell silent before the other agents reported. The host of a silent agent could have been installed anew by
+    // somebody else.
     await fleet.db.execute(
       "update agent_sessions set last_seen_at = last_seen_at - interval '1 day' where state = 'closed'",
     );
@@ -291,7 +292,7 @@ describe("a pass of the reconciler", () => {
     expect(await fleet.node(second.nodeId)).toMatchObject({ status: "active", driftDetected: false });
   });
 
-  it("shows a node that is bound to another machine what the hub knows of the new machine, and nothing of the old one", async () => {
+  it("gives a node that is bound anew the state of its new machine, and nothing of the old one", async () => {
     const [one, other] = made as [FleetNode, FleetNode];
     const bound = await fleet.node(one.nodeId);
     const { siteId, ipmiIp } = bound;
@@ -331,7 +332,7 @@ describe("a pass of the reconciler", () => {
       );
     reconciler = new Reconciler({ db: fleet.db, inTx: fleet.inTx, log: quietLog });
     await interval(300);
-    // A host gets one task per interval, so the earlier tasks are dated back.
+    // A host gets one task per interval, so the test dates the earlier tasks back.
     await fleet.db.update(tasks).set({ createdAt: sql`created_at - interval '1 hour'` });
     try {
       await pass("all");

@@ -16,7 +16,7 @@ beforeAll(async () => {
   fleet.watch();
   fleet.watch();
 });
-/** Earlier moves are dated back, so that the breaker does not count them together with those of the next test. */
+/** The test dates earlier moves back, so that the breaker does not count them with the moves of the next test. */
 beforeEach(async () => {
   await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
 });

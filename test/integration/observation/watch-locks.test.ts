@@ -58,7 +58,7 @@ const lapse = (siteId: SiteId) =>
       .where(eq(maasSiteWatches.siteId, siteId)),
   );
 
-/** Starts a pass of the first site that waits for its node's locked row, and keeps it waiting while `during` runs. */
+/** Starts a pass of the first site that waits for its node's locked row. The row stays locked while `during` runs. */
 async function whilePassWaits(during: (fence: number) => Promise<void>): Promise<void> {
   const watch = await holdWatch(fleet.db, fleet.siteId, us, LEASE_SECONDS);
   if (watch === null) throw new Error("the site is another hub's");

@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => fleet?.close());
 
 const region = () => fleet.rig.maas.sim.region;
-/** Puts a node in service and sweeps. The next sweep is due after an hour, so it cannot find the changes that a test makes. */
+/** Puts a node in service and sweeps. The next sweep is due after an hour, so no sweep finds the changes that a test makes. */
 const known = async () => {
   const made = await fleet.nodeInService();
   const box = region().hardwareOf(made.machine);
@@ -76,7 +76,8 @@ describe("power, whose end MAAS announces by no event", () => {
     expect(await fleet.node(nodeId)).toMatchObject({ driftDetected: false, lastMaasPowerState: "on" });
     done(machine);
     await fleet.drifted(nodeId, "powered_off");
-    // The machine's power has been uncertain for so long that the watcher reads the machine rarely. Only a new event makes the watcher read it soon.
+    // The machine's power has been uncertain for so long that the watcher reads the machine rarely. Only a new event makes the watcher read the
+    // machine soon.
     const person = region().state.users[0];
     if (person === undefined) throw new Error("the region has no user");
     await powerOn(region(), machine, person, null, null);
@@ -104,7 +105,7 @@ describe("power, whose end MAAS announces by no event", () => {
   });
 });
 
-it("a node that was bound to its machine during a look gets the machine's state with the next look", async () => {
+it("a node that is bound during a look gets its machine's state with the next look", async () => {
   const { nodeId } = await known();
   const unseen = { lastMaasStatus: null, lastMaasPowerState: null, lastMaasIps: null };
   await fleet.db.update(nodeMaasState).set(unseen).where(eq(nodeMaasState.nodeId, nodeId));

@@ -57,7 +57,7 @@ describe("the events feed of a site", () => {
     region.feed = [event(499, "aaa"), event(500, "aaa")];
     await look();
     anotherHub();
-    // A hub that takes the site over does not know when the ids were last listed, so it lists them.
+    // A hub that takes the site over does not know when the ids were last listed. It therefore lists the ids.
     expect((await look()).asked).toEqual(["events", "some aaa", "ids"]);
     // The region was restored from a backup older than event 499. The ids of its new events have passed the old ids before the next look.
     region.machines = [machine("aaa"), machine("bbb", 6)];

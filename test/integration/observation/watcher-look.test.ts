@@ -78,7 +78,7 @@ describe("one look at a site", () => {
     region.feed = [event(500, "aaa")];
     expect(await look()).toEqual(["events", "list"]);
     expect((await watchRow())?.eventCursor).toBe(500);
-    // This hub has not yet acted on the events in the overlap below the cursor.
+    // After its first look, a hub has not yet acted on the events in the overlap below the cursor.
     expect(await look()).toEqual(["events", "some aaa"]);
     expect(await look()).toEqual(["events"]);
     region.feed.push(event(501, "bbb"));
@@ -220,7 +220,7 @@ describe("one look at a site", () => {
       .where(eq(maasSiteWatches.siteId, siteId));
     expect((await look()).filter((asked) => asked.startsWith("one"))).toHaveLength(100);
     expect((await watchRow())?.lastSweepAt).toBeNull();
-    // This look needs no new list, because the result of the first list is kept.
+    // The second look needs no new list, because the hub keeps the result of the first list.
     expect(await looked()).toMatchObject({ read: "some", unconfirmed: [] });
     expect(region.asked.filter((asked) => asked.startsWith("one"))).toHaveLength(50);
     expect((await watchRow())?.lastSweepAt).not.toBeNull();

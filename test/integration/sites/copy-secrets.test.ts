@@ -80,7 +80,9 @@ async function seed(): Promise<void> {
   );
   await sealed.write(SECRET_PATHS.userData(rows[0].id), { user_data: CANARY });
 }
-/** The seven are the CA, the order key, the MAAS token, the power login, the deploy password, the webhook secret and one host's user-data. */
+/**
+ * Besides the overrides: the CA, the order key, the MAAS token, the power login, the deploy password, the webhook secret and one host's user-data.
+ */
 const ALL = 7 + OVERRIDES;
 
 const environment = (): Record<string, string> => ({

@@ -124,7 +124,7 @@ describe("the address of a region", () => {
   });
 });
 
-/** Two addresses may lead to the same region. The events of a region show whether two addresses lead to it. */
+/** Two addresses may lead to the same region. The events of the region show whether two addresses lead to the same region. */
 describe("a region with two addresses", () => {
   let api: ApiHarness;
   let maas: MaasSimulator;

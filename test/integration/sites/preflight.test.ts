@@ -8,8 +8,8 @@ import { Driver } from "../../properties/drive.ts";
 import { type OnboardingRig, SKU, startOnboardingRig } from "../../support/onboarding-rig.ts";
 
 /**
- * The preflight of lifecycle 4.14 finds missing settings before it touches a machine. Each missing setting has its own code. Once it is mended, the
- * recommended verb continues the onboarding.
+ * The preflight of lifecycle 4.14 finds missing settings before it touches a machine. Each missing setting has its own code. After a person has
+ * mended the setting, the recommended verb continues the onboarding.
  */
 interface Case {
   readonly name: string;

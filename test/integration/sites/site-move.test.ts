@@ -30,7 +30,7 @@ describe("a site that follows its region to another address", () => {
   let watcher: Watcher;
   let siteId: SiteId;
   const systemIds: string[] = [];
-  /** Runs while the hub compares the two regions. */
+  /** The test's probe calls `meanwhile` while the hub compares the two regions. */
   let meanwhile = async (): Promise<void> => undefined;
   beforeAll(async () => {
     api = await startApi({

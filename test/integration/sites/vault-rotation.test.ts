@@ -26,8 +26,8 @@ import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
 
 /**
- * A stage reads secrets when it runs and does not keep them (lifecycle 3.2, 3.5). In these tests one hub runs without a restart while secrets in
- * Vault change.
+ * A stage reads secrets when it runs and does not keep them (lifecycle 3.2, 3.5). The tests change secrets in Vault while one hub runs without a
+ * restart.
  */
 const folder = mkdtempSync(join(tmpdir(), "muster-rotation-"));
 let rig: OnboardingRig;
@@ -162,7 +162,7 @@ const rowsOf = (ids: readonly WorkflowId[]) =>
     .select()
     .from(workflowRows)
     .where(inArray(workflowRows.id, [...ids]));
-/** Waits until every stage that was running at the call, with the secrets that it had read, has ended. */
+/** Waits for the end of every stage that was running at the call, because such a stage may have read the old secrets. */
 async function stagesAtWorkEnd(ids: readonly WorkflowId[]): Promise<void> {
   const before = new Map((await rowsOf(ids)).map((row) => [row.id, row.fence]));
   await until("the stages at work to end", async () =>
@@ -185,7 +185,7 @@ it("running onboardings complete without a repeated step while all credentials r
   await until("all to be commissioned", async () =>
     [5, 6, 7].every((n) => callsOf(`host-${n}`)?.commission === 1) ? true : undefined,
   );
-  // The BMCs of later hosts get the new login before it is written into Vault. The BMCs of running hosts keep the old login.
+  // The BMCs of later hosts get the new login before Vault has the new login. The BMCs of running hosts keep the old login.
   for (const box of rig.maas.sim.region.state.hardware.slice(7)) Object.assign(box, { bmcPass: "rotated-bmc-pass" });
   await writeIntoVault(SECRET_PATHS.defaultPower(rig.siteId), { user: SITE_BMC_USER, pass: "rotated-bmc-pass" });
   await writeIntoVault(SECRET_PATHS.deployPassword(rig.siteId), { password: "rotated-deploy-pass" });

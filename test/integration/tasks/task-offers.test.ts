@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => rig.stop());
 
 /** A notification, or the look of each second, may come between the welcome and the agent's journal. */
-it("a task is offered only after the agent's journal has been read, or it would look like a task that the agent lost", async () => {
+it("the hub offers a task only after it has read the agent's journal", async () => {
   const { nodeId } = await rig.enrolled();
   const { db, inTx, signer } = rig;
   const sent: HubFrame[] = [];

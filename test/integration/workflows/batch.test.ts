@@ -17,10 +17,10 @@ import { until } from "../../support/until.ts";
 
 const HOSTS = 200;
 const AT_ONCE = 24;
-/** The batches use this number of boxes. Boxes with higher numbers belong to machines that are in MAAS but in no batch. */
+/** The number of boxes that the batches use. Boxes with higher numbers belong to machines that are in MAAS but in no batch. */
 const IN_BATCHES = HOSTS + 20;
 const STRANGERS = 5;
-/** Each kind of fault hits this number of hosts. All other hosts are healthy. */
+/** The number of hosts that each kind of fault hits. All other hosts are healthy. */
 const EACH = 8;
 type Fault = "commissioning" | "install" | "datasource once" | "datasource for good" | "bmc" | "no boot disk";
 const FAULTS: readonly Fault[] = [
@@ -55,7 +55,7 @@ describe("a batch of 200 hosts over night", () => {
   const hubs: WorkflowRunner[] = [];
   let playing = true;
   let played: Promise<void>;
-  /** Aborts when the simulation of an agent fails. No host could end without its agent, so the waits for hosts stop with this error. */
+  /** Aborts when the simulation of an agent fails. No host could end without its agent, so each wait for a host stops with the error. */
   const agents = new AbortController();
   const faults = faultsOfHosts();
   const ann = { actor: "ann", role: "admin", reason: "the morning after" } as const;

@@ -128,7 +128,7 @@ describe("the machine of an onboarding", () => {
     const [other] = machines();
     if (other === undefined) throw new Error("the machine is gone");
     expect(other).toMatchObject({ status: 0, owner: null, powerParameters: { power_address: bmcAddress(2) } });
-    // A person decides that the machine is this host and corrects its BMC in MAAS.
+    // A person decides that the machine is the requested host, and corrects the machine's BMC in MAAS.
     other.powerParameters["power_address"] = bmcAddress(1);
     await driver.verb(id, nextVerbOf(end));
     const after = await driver.drive(id);

@@ -125,8 +125,8 @@ describe("an operator's decisions about a node over the API", () => {
     });
   });
 
-  describe("the end of a quarantine", () => {
-    it("is up to a person, whoever quarantined the node", async () => {
+  describe("lifting a quarantine", () => {
+    it("returns a node to service that a person or the system had quarantined", async () => {
       const [own, systems] = [await active("l-1", 6), await quarantinedBySystem("l-2")];
       await ask(own, "quarantine");
       for (const id of [own, systems]) {

@@ -232,7 +232,7 @@ describe("a deploy call that MAAS has not answered yet", () => {
     alive.add(id);
     const end = await ended(id, "completed", "failed_manual_intervention");
     expect(end, end.error_message ?? "").toMatchObject({ status: "completed", pending_verb: null });
-    // The hub took the first deploy back by one release. If that deploy was still running, the hub aborted it before.
+    // The hub took the first deploy back with one release. If MAAS was still deploying, the hub aborted the deploy before the release.
     expect(counters(machine.systemId)).toMatchObject({ deploy: 2, release: 1 });
     const [node] = await db().select().from(nodes).where(eq(nodes.id, nodeId));
     expect(node).toMatchObject({ status: "active", generation: 1 });
@@ -264,7 +264,7 @@ describe("a deploy call that MAAS has not answered yet", () => {
     carryOut();
     const end = await ended(id, "completed", "failed_manual_intervention");
     expect(end.status, end.error_message ?? "").toBe("completed");
-    // The hub took the first deploy back by one release. If that deploy was still running, the hub aborted it before.
+    // The hub took the first deploy back with one release. If MAAS was still deploying, the hub aborted the deploy before the release.
     expect(counters(machine.systemId)).toMatchObject({ deploy: 2, release: 1 });
   });
 });

@@ -18,7 +18,7 @@ import { until } from "../../support/until.ts";
 
 /**
  * Every timeout of a profile (lifecycle 4.14) fires by its own clock. The test sets each timeout to a few seconds. The engine is real, and the
- * awaited event never comes. The file docs/timeouts.md has the same table.
+ * awaited event never comes. The file docs/timeouts.md has a table of the same cases.
  */
 interface Case {
   readonly knob: keyof ProfileCreate;
@@ -26,7 +26,7 @@ interface Case {
   readonly what: string;
   readonly ends: readonly [cls: string, code: string, status: string, verb: string];
   readonly profile?: Partial<ProfileCreate>;
-  /** The simulated region gives the machine these outcomes. */
+  /** The outcomes that the simulated region gives the machine. */
   readonly plan?: Plan;
   readonly seconds?: number;
   /** The test calls `keep` repeatedly while the workflow runs. */
@@ -38,11 +38,11 @@ interface Case {
   ) => Promise<void> | void;
   /** Marks a case that releases the machine of a retired node, and prepares that machine. */
   readonly released?: (rig: OnboardingRig, host: RetiredHost) => void;
-  /** Makes every matching request to MAAS fail from the start. The test runs such cases alone. */
+  /** Makes every matching request to MAAS fail from the start. A case with `away` runs alone. */
   readonly away?: { readonly path: string };
 }
 const FIRES_AFTER_SECONDS = 2;
-/** This longer timeout is for settings that also limit a stage with real work, which takes time on a busy machine. */
+/** Some settings also limit a stage with real work. Their tests need a longer timeout on a busy machine. */
 const AFTER_WORK_SECONDS = 15;
 
 const agent = (rig: OnboardingRig, id: WorkflowId) => rig.playAgent(id);

@@ -296,7 +296,7 @@ describe("a power-cycle", () => {
     expect(redfish.calls).toEqual([]);
   });
 
-  it("is tried once if the BMC refuses the login, which is reported as the cause", async () => {
+  it("is tried only once if the BMC refuses the login, and the failure names the login", async () => {
     await useLogin({ user: REDFISH_USER, pass: "wrong-password", driver: "redfish" });
     const end = await driver.drive(await start(1));
     expect(end).toMatchObject({
