@@ -38,13 +38,8 @@ export const STAGE_EVENT_STATUSES = [
 ] as const;
 export type StageEventStatus = (typeof STAGE_EVENT_STATUSES)[number];
 
-/** The sixteen stages of an onboarding, in order (state model 4.2). */
-export const ONBOARDING_STAGES = [
-  "load_site_config",
-  "resolve_power_credentials",
-  "create_or_find_in_maas",
-  "commission_node",
-  "wait_for_ready",
+/** The stages that bring a Ready machine into service as a node, in order. Each workflow that deploys a machine ends with them. */
+export const PROVISIONING_STAGES = [
   "configure_storage",
   "apply_roce_phase2",
   "ensure_pxe_interface_auto",
@@ -56,6 +51,17 @@ export const ONBOARDING_STAGES = [
   "ensure_hardware_sync_configured",
   "wait_for_hardware_sync_healthy",
   "wait_for_agent_enrollment",
+] as const;
+export type ProvisioningStage = (typeof PROVISIONING_STAGES)[number];
+
+/** The sixteen stages of an onboarding, in order (state model 4.2). */
+export const ONBOARDING_STAGES = [
+  "load_site_config",
+  "resolve_power_credentials",
+  "create_or_find_in_maas",
+  "commission_node",
+  "wait_for_ready",
+  ...PROVISIONING_STAGES,
 ] as const;
 export type OnboardingStage = (typeof ONBOARDING_STAGES)[number];
 

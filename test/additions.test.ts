@@ -11,10 +11,20 @@ import type { DecommissionStages } from "../hub/workflows/decommission/decommiss
 import { disableNode } from "../hub/workflows/decommission/stages/disable-node.ts";
 import { drainNode } from "../hub/workflows/decommission/stages/drain-node.ts";
 import { retireGpuaasNode } from "../hub/workflows/decommission/stages/retire-gpuaas-node.ts";
+import type { Stage, StageRun, StagesOf } from "../hub/workflows/engine/stage.ts";
+import { commissionNode } from "../hub/workflows/onboarding/stages/commission-node.ts";
+import type { ProvisionContext } from "../hub/workflows/provisioning/context.ts";
+import type { ProvisionState } from "../hub/workflows/provisioning/provision-state.ts";
+import { PROVISION_STAGES } from "../hub/workflows/provisioning/provisioning.ts";
 import { workflowsOf } from "../hub/workflows/registry.ts";
 import type { WorkflowServices } from "../hub/workflows/services.ts";
 import { TASKS } from "../shared/tasks/index.ts";
-import { DECOMMISSION_MODES, ONBOARDING_STAGES, STAGES_OF_MODE } from "../shared/workflow-status.ts";
+import {
+  DECOMMISSION_MODES,
+  ONBOARDING_STAGES,
+  PROVISIONING_STAGES,
+  STAGES_OF_MODE,
+} from "../shared/workflow-status.ts";
 
 /** Returns the modules of a folder with their file names without the extension. */
 async function modulesOf(folder: string, except: readonly string[] = []): Promise<[string, Record<string, unknown>][]> {
@@ -28,6 +38,7 @@ describe("a stage", async () => {
   const kinds = workflowsOf({} as WorkflowServices);
   const stages = [
     ...(await modulesOf("hub/workflows/onboarding/stages")),
+    ...(await modulesOf("hub/workflows/provisioning/stages")),
     ...(await modulesOf("hub/workflows/decommission/stages")),
   ].map(([file]) => file.replaceAll("-", "_"));
 
@@ -55,6 +66,18 @@ describe("a stage", async () => {
     // @ts-expect-error: the name of the stage is not in the list of names
     const unnamed: DecommissionStages<["erase_node"]> = [disableNode];
     expect(new Set([whole, missing, added, repeated, swapped, unnamed]).size).toBe(6);
+  });
+});
+
+describe("a provisioning stage", () => {
+  it("is listed by every workflow that deploys: it reads the host, and the row of no workflow", () => {
+    type Reimage = StageRun<{ readonly disk_erase: boolean }, ProvisionState & { readonly erased?: boolean }>;
+    type ReimageContext = ProvisionContext<Reimage["input"], ProvisionState & { readonly erased?: boolean }>;
+    const ofAnother: StagesOf<typeof PROVISIONING_STAGES, ReimageContext, Reimage["state"]> = PROVISION_STAGES;
+    expect(ofAnother.map(({ name }) => name)).toEqual([...PROVISIONING_STAGES]);
+    // @ts-expect-error: commission_node reads the onboarding's own row
+    const needsRow: Stage<ProvisionContext, ProvisionState> = commissionNode;
+    expect(needsRow.name).toBe("commission_node");
   });
 });
 

@@ -11,7 +11,7 @@ import { probeMaas } from "../maas/probe.ts";
 import type { SiteClients } from "../maas/site-clients.ts";
 import { SecretError, type SecretStore } from "../secrets/port.ts";
 import { differencesFrom } from "../watcher/same-region.ts";
-import { deployedSeries } from "../workflows/onboarding/distro-series.ts";
+import { deployedSeries } from "../workflows/provisioning/distro-series.ts";
 
 /** A client for a site. The token is read for each client, so a rotated token needs no restart (lifecycle 3.5). */
 export const siteClient =

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { disk, events } from "./machine/machines.fixture.ts";
-import { findBootDisk } from "./onboarding/boot-disk.ts";
-import { classifyDeployFailure } from "./onboarding/deploy-failure.ts";
-import { deployedSeries } from "./onboarding/distro-series.ts";
-import { siteBootstrap } from "./onboarding/first-boot.ts";
-import { hardwareSyncIsHealthy } from "./onboarding/hardware-sync.ts";
-import { addressOf, networkOf } from "./onboarding/ipv4.ts";
 import { OnboardState } from "./onboarding/onboard-state.ts";
 import { choosePowerCredentials, type PowerOverride } from "./onboarding/power-credentials.ts";
+import { findBootDisk } from "./provisioning/boot-disk.ts";
+import { classifyDeployFailure } from "./provisioning/deploy-failure.ts";
+import { deployedSeries } from "./provisioning/distro-series.ts";
+import { siteBootstrap } from "./provisioning/first-boot.ts";
+import { hardwareSyncIsHealthy } from "./provisioning/hardware-sync.ts";
+import { addressOf, networkOf } from "./provisioning/ipv4.ts";
 
 describe("choosePowerCredentials", () => {
   const host = { pxeMac: "02:00:00:00:00:01", ipmiIp: "10.0.0.5", hostname: "c07u43" };

@@ -177,9 +177,10 @@ export default {
     ),
     only(
       "stage-imports",
-      "^hub/workflows/(onboarding|decommission)/stages/",
+      "^hub/workflows/(onboarding|provisioning|decommission)/stages/",
       [
         "^hub/workflows/(engine|machine)/",
+        "^hub/workflows/provisioning/[^/]+[.]ts$", // What the workflows share that deploy a machine.
         "^hub/workflows/$1/", // What the stages of one workflow share. Their list imports them, so it must not be imported here.
         "^hub/workflows/(?!registry)[^/]+[.]ts$",
         "^hub/maas/(port|boot-images|power-address|host-address|same-owner|schemas)[.]ts$",
@@ -212,13 +213,19 @@ export default {
     never(
       "decommission-stands-alone",
       "^hub/workflows/decommission/",
-      "^hub/workflows/(onboarding/|registry[.]ts$)",
+      "^hub/workflows/((onboarding|provisioning)/|registry[.]ts$)",
       "The same, the other way.",
+    ),
+    never(
+      "provisioning-knows-no-workflow",
+      "^hub/workflows/provisioning/",
+      "^hub/workflows/((onboarding|decommission)/|registry[.]ts$)",
+      "Its stages work on a host, whichever workflow provisions the host; what one workflow knows comes by the context.",
     ),
     never(
       "machine-knows-no-workflow",
       "^hub/workflows/machine/",
-      "^hub/workflows/((onboarding|decommission)/|registry[.]ts$)",
+      "^hub/workflows/((onboarding|provisioning|decommission)/|registry[.]ts$)",
       "What a machine's state means is asked by every workflow.",
     ),
     only(
@@ -227,7 +234,7 @@ export default {
       [
         "^hub/http/",
         "^hub/(db|node|tasks|secrets|reconciler|events|diagnostics)/",
-        "^hub/workflows/(engine/|(onboarding/|decommission/)?[^/]+[.]ts$)",
+        "^hub/workflows/(engine/|((onboarding|provisioning|decommission)/)?[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/ui/",
         "^hub/version[.]ts$",

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { eq } from "../../hub/db/orm.ts";
 import { bindNodeToMachine, unbindNode } from "../../hub/db/queries/node-machines.ts";
 import { maasSites, nodeOnboardings, nodes, workflowSubjects, workflows } from "../../hub/db/schema/index.ts";
-import { takeMachine } from "../../hub/workflows/onboarding/take-machine.ts";
+import { takeMachine } from "../../hub/workflows/provisioning/take-machine.ts";
 import { StageFailure } from "../../hub/workflows/stage-failure.ts";
 import { NodeId, SiteId, WorkflowId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
@@ -96,8 +96,8 @@ class Onboarding {
 
   /** Tells whether the onboarding got its machine. `bmc` is the machine's BMC address in MAAS. */
   async take(bmc: string): Promise<boolean> {
-    const onboarding = { nodeId: this.nodeId, hostname: this.hostname, ipmiIp: bmcOf(this.asked) };
-    const taker = { workflowId: this.id, onboarding, site: this.#site };
+    const host = { nodeId: this.nodeId, hostname: this.hostname, ipmiIp: bmcOf(this.asked) };
+    const taker = { workflowId: this.id, host, site: this.#site };
     try {
       await test.database.inTx((tx) => takeMachine(tx, taker, { systemId: this.asked.systemId, bmc }));
       return true;

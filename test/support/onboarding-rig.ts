@@ -179,17 +179,31 @@ async function start(
 
 /** Writes the session, conditions and task results as the gateway does, and sends the hardware sync of the reseeded host. */
 export async function playAgent({ database }: TestDatabase, maas: MaasSimulator, id: WorkflowId): Promise<void> {
-  const { db, inTx } = database;
+  const { db } = database;
   const [about] = await db
     .select({ nodeId: nodes.id, generation: nodes.generation, systemId: nodeOnboardings.maasSystemId })
     .from(nodeOnboardings)
     .innerJoin(nodes, eq(nodes.id, nodeOnboardings.nodeId))
     .where(eq(nodeOnboardings.onboardingId, id));
-  const machine =
-    about?.systemId === null || about === undefined ? undefined : maas.sim.region.findMachine(about.systemId);
-  if (about === undefined || machine?.status !== 6) return;
-  const { nodeId, generation } = about;
-  await inTx(async (tx) => {
+  if (about?.systemId === null || about === undefined) return;
+  await playAgentOn({ database }, maas, { ...about, systemId: about.systemId });
+}
+
+interface HostOfNode {
+  readonly nodeId: NodeId;
+  readonly generation: number;
+  readonly systemId: string;
+}
+
+/** The agent enrolls, connects, reports that it is healthy, and completes its tasks, once MAAS has deployed the machine. */
+export async function playAgentOn(
+  { database }: Pick<TestDatabase, "database">,
+  maas: MaasSimulator,
+  { nodeId, generation, systemId }: HostOfNode,
+): Promise<void> {
+  const machine = maas.sim.region.findMachine(systemId);
+  if (machine?.status !== 6) return;
+  await database.inTx(async (tx) => {
     // An agent with a session has enrolled before.
     await tx
       .insert(nodeCertificates)

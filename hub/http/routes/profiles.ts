@@ -13,7 +13,7 @@ import {
 } from "../../db/queries/maas-site-profiles.ts";
 import type { MaasSiteProfile } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
-import { isEndless } from "../../workflows/onboarding/disk-pattern.ts";
+import { isEndless } from "../../workflows/provisioning/disk-pattern.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, Versioned, writeRoute } from "../route.ts";
 import { lockSite, mustFindSite, SiteParams } from "./maas-sites.ts";

@@ -67,6 +67,17 @@ describe("advance", () => {
     expect(move.events.map((event) => event.status)).toEqual(["returned", "started"]);
   });
 
+  it("enters the same stage anew, with its attempts and its deadline from the start", () => {
+    const row = claimed({ attempt: 3, stageDeadline: later(5) });
+    const move = advance(row, { kind: "enter_again", message: "has its place", patch: { placed: true } }, rules());
+    expect(move).toMatchObject({ stage: row.stage, attempt: 1, entersStage: true, deadline: null, status: "running" });
+    expect(move.state).toMatchObject({ placed: true });
+    expect(move.events.map((event) => [event.stage, event.status, event.attempt])).toEqual([
+      [row.stage, "returned", 3],
+      [row.stage, "started", 1],
+    ]);
+  });
+
   it("property: a wait is never negative, never longer than asked and never past the deadline", () => {
     fc.assert(
       fc.property(

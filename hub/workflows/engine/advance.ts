@@ -97,10 +97,10 @@ export function advance(row: ClaimedWorkflow, outcome: Outcome<Facts>, rules: Ru
         events: outcome.reason === row.waitReason ? [] : [event("waiting", outcome.reason)],
       };
     case "back":
-      return {
-        ...enter(base, outcome.to),
-        events: [event("returned", outcome.message), started(outcome.to)],
-      };
+    case "enter_again": {
+      const to = outcome.kind === "back" ? outcome.to : stage;
+      return { ...enter(base, to), events: [event("returned", outcome.message), started(to)] };
+    }
     case "failed":
       return fail(row, { failure: outcome.failure, patch: outcome.patch }, rules);
   }

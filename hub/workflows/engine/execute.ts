@@ -95,7 +95,8 @@ async function look(stage: BoundStage, late: boolean): Promise<Outcome<Facts>> {
   return stage.run();
 }
 
-const isResult = (outcome: Outcome<Facts>): boolean => outcome.kind !== "wait" && outcome.kind !== "back";
+/** Whether the stage is over by this verdict. One that would go on after its deadline fails instead. */
+const isResult = ({ kind }: Outcome<Facts>): boolean => kind === "done" || kind === "skipped" || kind === "failed";
 
 const rulesOf = (workflow: Workflow, stage: Rules["stage"]): Rules => ({
   stageNames: workflow.stageNames,

@@ -22,10 +22,18 @@ export type Wait<State> = Verdict<State> & {
   readonly seconds: number;
   readonly on?: string;
 };
-/** Goes back to an earlier stage of the same workflow; the stage itself bounds how often, by a counter in the state. */
+/** Goes back to an earlier stage of the same workflow. The stage itself limits how often, by a counter in the state. */
 export type Back<State> = Verdict<State> & { readonly kind: "back"; readonly to: string; readonly message: string };
+/** Enters the same stage anew: the engine commits `patch`, and the stage's attempts and its deadline begin again. */
+export type EnterAgain<State> = Verdict<State> & { readonly kind: "enter_again"; readonly message: string };
 export type Failed<State> = Verdict<State> & { readonly kind: "failed"; readonly failure: Failure };
-export type Outcome<State> = Done<State> | Skipped<State> | Wait<State> | Back<State> | Failed<State>;
+export type Outcome<State> =
+  | Done<State>
+  | Skipped<State>
+  | Wait<State>
+  | Back<State>
+  | EnterAgain<State>
+  | Failed<State>;
 
 /** The result of `observe`. After `not_started` the engine calls `run`; every other result is the verdict. */
 export type Observation<State> =
@@ -83,7 +91,10 @@ export type StageOverrides = Partial<
   >
 >;
 
-/** `Name` is its own name, so that a workflow's list can be held to its list of names. */
+/**
+ * `Name` is the stage's own name, so that the compiler compares a workflow's list of stages with its list of names. The functions are properties and not
+ * methods: the compiler then refuses a stage in a workflow whose context lacks what the stage reads.
+ */
 export interface Stage<Context extends StageRun<unknown, State>, State, Name extends string = string> {
   readonly name: Name;
   /** One line for operators: what this stage does. */
@@ -94,13 +105,16 @@ export interface Stage<Context extends StageRun<unknown, State>, State, Name ext
    */
   readonly reentry:
     | { readonly rule: "from_top" }
-    | { readonly rule: "observe_first"; observe(context: Context): Promise<Observation<State>> };
-  readonly timeout: { seconds(context: Context): number; failure(context: Context): Failure | Promise<Failure> };
+    | { readonly rule: "observe_first"; readonly observe: (context: Context) => Promise<Observation<State>> };
+  readonly timeout: {
+    readonly seconds: (context: Context) => number;
+    readonly failure: (context: Context) => Failure | Promise<Failure>;
+  };
   readonly retry: RetryPolicy;
   /** Tightens the taxonomy for this stage, e.g. never compensate after the deploy. */
   readonly overrides?: StageOverrides;
-  run(context: Context): Promise<Outcome<State>>;
-  compensate?(context: Context, cause: CompensationCause): Promise<Compensation<State>>;
+  readonly run: (context: Context) => Promise<Outcome<State>>;
+  readonly compensate?: (context: Context, cause: CompensationCause) => Promise<Compensation<State>>;
 }
 
 /**

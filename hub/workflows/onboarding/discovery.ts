@@ -3,10 +3,11 @@ import type { BmcPort } from "../../bmc/port.ts";
 import { nodeWithBmc, otherDiscoveries } from "../../db/queries/discoveries.ts";
 import { machinesHeldByOthers } from "../../db/queries/machine-holds.ts";
 import type { MaasPort } from "../../maas/port.ts";
-import type { Back, Failed, Undone, Wait } from "../engine/stage.ts";
+import type { EnterAgain, Failed, Undone, Wait } from "../engine/stage.ts";
+import { mustStillHold } from "../provisioning/context.ts";
 import { StageFailure } from "../stage-failure.ts";
 import { conflicting, type Powers } from "./candidates.ts";
-import { mustStillHold, type OnboardContext } from "./context.ts";
+import type { OnboardContext } from "./context.ts";
 import { judgeNewcomers, type Newcomer, nextPowerStep } from "./discovery-rules.ts";
 import type { Discovery, OnboardState } from "./onboard-state.ts";
 import { powerOf } from "./power-login.ts";
@@ -16,18 +17,17 @@ const POLL_SECONDS = 60;
 const POWER_SECONDS = 5;
 
 /**
- * Discovery that the hub triggers itself (lifecycle 4.3, 4.16): the host boots from the network by its BMC, and what it becomes in MAAS is claimed. It is
- * on record before the BMC is asked for anything; the stage is entered anew, so that its time is the discovery's.
+ * Begins a discovery that the hub triggers itself (lifecycle 4.3, 4.16): the BMC boots the host from the network, and the onboarding claims the machine
+ * that MAAS then creates. The decision is committed before the BMC gets any command. The stage is entered anew, so that its timeout is the discovery's.
  */
 export function beginDiscovery(
-  { stage, onboarding, now }: OnboardContext,
+  { onboarding, now }: OnboardContext,
   powers: Powers,
   why: string,
-): Back<OnboardState> {
+): EnterAgain<OnboardState> {
   const discovery: Discovery = { why, triggered_at: now.toISOString(), known: [...powers.keys()], seen: {} };
   return {
-    kind: "back",
-    to: stage,
+    kind: "enter_again",
     message: `${why}. ${onboarding.hostname} is booted from the network by its BMC ${onboarding.ipmiIp}, for MAAS to find it`,
     patch: { discovery },
     details: { discovery: "triggered", bmc_address: onboarding.ipmiIp },

@@ -6,26 +6,16 @@ import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import { ending } from "../engine/ending.ts";
 import { defineWorkflow, type Workflow } from "../engine/workflow.ts";
+import { observedEvidence } from "../provisioning/machine.ts";
+import { PROVISION_COUNTERS, PROVISION_RESTART, PROVISION_STAGES } from "../provisioning/provisioning.ts";
 import type { WorkflowServices } from "../services.ts";
-import { buildOnboardContext, OnboardInput, type OnboardStages } from "./context.ts";
+import { buildOnboardContext, type OnboardContext, OnboardInput, type OnboardStages } from "./context.ts";
 import { recordPowerLogin } from "./credential-outcome.ts";
-import { observedEvidence } from "./machine.ts";
 import { OnboardState } from "./onboard-state.ts";
-import { applyRocePhase2 } from "./stages/apply-roce-phase2.ts";
-import { classifyDeployFailure } from "./stages/classify-deploy-failure.ts";
 import { commissionNode } from "./stages/commission-node.ts";
-import { configureStorage } from "./stages/configure-storage.ts";
 import { createOrFindInMaas } from "./stages/create-or-find-in-maas.ts";
-import { deployViaMaas } from "./stages/deploy-via-maas.ts";
-import { ensureHardwareSyncConfigured } from "./stages/ensure-hardware-sync-configured.ts";
-import { ensurePxeInterfaceAuto } from "./stages/ensure-pxe-interface-auto.ts";
 import { loadSiteConfig } from "./stages/load-site-config.ts";
-import { recoverForDatasourceRetry } from "./stages/recover-for-datasource-retry.ts";
-import { renderCloudInit } from "./stages/render-cloud-init.ts";
 import { resolvePowerCredentials } from "./stages/resolve-power-credentials.ts";
-import { waitForAgentEnrollment } from "./stages/wait-for-agent-enrollment.ts";
-import { waitForDeployed } from "./stages/wait-for-deployed.ts";
-import { waitForHardwareSyncHealthy } from "./stages/wait-for-hardware-sync-healthy.ts";
 import { waitForReady } from "./stages/wait-for-ready.ts";
 
 export const ONBOARD = "onboard";
@@ -37,31 +27,17 @@ const ONBOARD_STAGES: OnboardStages<typeof ONBOARDING_STAGES> = [
   createOrFindInMaas,
   commissionNode,
   waitForReady,
-  configureStorage,
-  applyRocePhase2,
-  ensurePxeInterfaceAuto,
-  renderCloudInit,
-  deployViaMaas,
-  waitForDeployed,
-  classifyDeployFailure,
-  recoverForDatasourceRetry,
-  ensureHardwareSyncConfigured,
-  waitForHardwareSyncHealthy,
-  waitForAgentEnrollment,
+  ...PROVISION_STAGES,
 ];
 
-/** Where an operator's retry or resume begins again, where it is not the stage itself. */
+/** The stage at which an operator's `retry` or `resume` begins again, where that is not the failed stage itself. */
 const RESTART: Readonly<Record<"retry" | "resume", Readonly<Partial<Record<OnboardingStage, OnboardingStage>>>>> = {
-  // A failed deploy was released to Ready: waiting for it again would wait for nothing.
   retry: {
-    // What failed there fails again until it is commissioned or tested again.
+    // Commissioning or tests that failed fail again until `commission_node` starts them anew.
     wait_for_ready: "commission_node",
-    deploy_via_maas: "render_cloud_init",
-    wait_for_deployed: "render_cloud_init",
-    classify_deploy_failure: "render_cloud_init",
-    recover_for_datasource_retry: "render_cloud_init",
+    ...PROVISION_RESTART.retry,
   },
-  // The last point from which every later stage looks before it acts (lifecycle 4.9).
+  // The last point from which every later stage observes before it acts (lifecycle 4.9).
   resume: {
     resolve_power_credentials: "load_site_config",
     create_or_find_in_maas: "resolve_power_credentials",
@@ -71,12 +47,7 @@ const RESTART: Readonly<Record<"retry" | "resume", Readonly<Partial<Record<Onboa
     apply_roce_phase2: "commission_node",
     ensure_pxe_interface_auto: "commission_node",
     render_cloud_init: "commission_node",
-    deploy_via_maas: "render_cloud_init",
-    wait_for_deployed: "render_cloud_init",
-    classify_deploy_failure: "render_cloud_init",
-    recover_for_datasource_retry: "render_cloud_init",
-    wait_for_hardware_sync_healthy: "ensure_hardware_sync_configured",
-    wait_for_agent_enrollment: "ensure_hardware_sync_configured",
+    ...PROVISION_RESTART.resume,
   },
 };
 
@@ -92,7 +63,7 @@ const isEnding = (status: WorkflowStatus): status is keyof typeof EVENTS => stat
 
 export function onboardWorkflow(services: WorkflowServices): Workflow {
   const restart: Readonly<Record<"retry" | "resume", Readonly<Record<string, OnboardingStage>>>> = RESTART;
-  return defineWorkflow({
+  return defineWorkflow<OnboardContext, OnboardInput, OnboardState>({
     kind: ONBOARD,
     stages: ONBOARD_STAGES,
     input: OnboardInput,
@@ -115,15 +86,7 @@ export function onboardWorkflow(services: WorkflowServices): Workflow {
     restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
     forgottenOnRerun: ["deploy_failure"],
     // `discovery` stays: the host may have become a machine since.
-    forgottenOnRecovery: [
-      "datasource_retries",
-      "events_unread",
-      "create_rejections",
-      "create_unusable",
-      "discovery_power",
-      "token_refreshes",
-      "reseeds",
-    ],
+    forgottenOnRecovery: [...PROVISION_COUNTERS, "create_rejections", "create_unusable", "discovery_power"],
     admit: (tx) => admitOnboardings(tx, ONBOARD),
   });
 }

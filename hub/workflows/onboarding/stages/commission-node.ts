@@ -1,16 +1,10 @@
 import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
 import { MaasError } from "../../../maas/port.ts";
 import type { Observation } from "../../engine/stage.ts";
+import { maasOf, mustStillHold, profileTimeout, systemIdOf } from "../../provisioning/context.ts";
+import { freshMachine, judgeMachine, waitForMachine } from "../../provisioning/machine.ts";
 import { UPSTREAM_RETRY } from "../../services.ts";
-import {
-  maasOf,
-  mustStillHold,
-  type OnboardContext,
-  type OnboardStage,
-  profileTimeout,
-  systemIdOf,
-} from "../context.ts";
-import { freshMachine, judgeMachine, waitForMachine } from "../machine.ts";
+import type { OnboardContext, OnboardStage } from "../context.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
 

@@ -3,15 +3,16 @@ import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
 import { machinesHeldByOthers } from "../../../db/queries/machine-holds.ts";
 import { MaasError, type MaasPort } from "../../../maas/port.ts";
 import type { Done, Failed, Observation, Outcome, Wait } from "../../engine/stage.ts";
+import { maasOf } from "../../provisioning/context.ts";
+import { takeMachine } from "../../provisioning/take-machine.ts";
 import { UPSTREAM_RETRY } from "../../services.ts";
 import { choose, conflicting, findCandidates, type Powers } from "../candidates.ts";
-import { maasOf, type OnboardContext, type OnboardStage } from "../context.ts";
+import type { OnboardContext, OnboardStage } from "../context.ts";
 import { beginDiscovery, discover, discoveryTimeout, leaveDiscovered } from "../discovery.ts";
 import { afterCreate } from "../discovery-rules.ts";
-import { leftByRemovedNode } from "../left-machine.ts";
+import { leftByRemovedNode } from "../left-by-removed-node.ts";
 import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
-import { takeMachine } from "../take-machine.ts";
 
 /**
  * Lookup first, so that running it again adopts what an earlier run created, or booted, without having heard the answer (lifecycle 4.10, 4.16). Out of

@@ -2,9 +2,10 @@ import { failure } from "../../../../shared/failures.ts";
 import { hasBootImage, missingScripts } from "../../../maas/boot-images.ts";
 import type { MaasPort } from "../../../maas/port.ts";
 import type { Failed } from "../../engine/stage.ts";
+import { maasOf, profileTimeout } from "../../provisioning/context.ts";
+import { deployedSeries } from "../../provisioning/distro-series.ts";
 import { UPSTREAM_RETRY } from "../../services.ts";
-import { maasOf, type OnboardContext, type OnboardStage, profileTimeout } from "../context.ts";
-import { deployedSeries } from "../distro-series.ts";
+import type { OnboardContext, OnboardStage } from "../context.ts";
 import type { OnboardState } from "../onboard-state.ts";
 
 type Refusal = Failed<OnboardState>;

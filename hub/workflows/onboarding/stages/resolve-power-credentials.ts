@@ -1,8 +1,9 @@
 import { failure } from "../../../../shared/failures.ts";
 import { recordCredentialUse } from "../../../db/queries/credential-uses.ts";
 import { listPowerOverrides } from "../../../db/queries/power-overrides.ts";
+import { profileTimeout } from "../../provisioning/context.ts";
 import { UPSTREAM_RETRY } from "../../services.ts";
-import { type OnboardStage, profileTimeout } from "../context.ts";
+import type { OnboardStage } from "../context.ts";
 import { choosePowerCredentials } from "../power-credentials.ts";
 import { readPowerLogin } from "../power-login.ts";
 

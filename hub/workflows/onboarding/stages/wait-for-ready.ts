@@ -1,8 +1,9 @@
 import type { Done, Failed, Skipped, Wait } from "../../engine/stage.ts";
 import { VERDICTS } from "../../machine/verdict-table.ts";
+import { profileTimeout } from "../../provisioning/context.ts";
+import { judgeMachine, waitForMachine, watchedMachine } from "../../provisioning/machine.ts";
 import { WAIT_RETRY } from "../../services.ts";
-import { type OnboardContext, type OnboardStage, profileTimeout } from "../context.ts";
-import { judgeMachine, waitForMachine, watchedMachine } from "../machine.ts";
+import type { OnboardContext, OnboardStage } from "../context.ts";
 import type { OnboardState } from "../onboard-state.ts";
 
 type Seen = Done<OnboardState> | Skipped<OnboardState> | Wait<OnboardState> | Failed<OnboardState>;

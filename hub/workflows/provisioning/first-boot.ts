@@ -7,7 +7,7 @@ import { Secret } from "../../../shared/secret.ts";
 import { listRoceOfHost } from "../../db/queries/roce-assignments.ts";
 import { SECRET_PATHS, SecretError } from "../../secrets/port.ts";
 import { StageFailure } from "../stage-failure.ts";
-import type { OnboardContext } from "./context.ts";
+import type { ProvisionContext } from "./context.ts";
 
 /** What a host gets at first boot, as MAAS's deploy call takes it. It carries the enrollment token, so it is a secret. */
 export interface RenderedUserData {
@@ -20,15 +20,15 @@ export const sha256Of = (text: string): string => createHash("sha256").update(te
 
 /** Reads what the payload needs besides the token, and renders it. Throws `user_data_invalid` when the composer refuses. */
 export async function renderUserData(
-  context: OnboardContext,
+  context: ProvisionContext,
   enrollment: { nodeId: UserDataValues["nodeId"]; generation: number; token: Secret },
 ): Promise<RenderedUserData> {
   const { firstBoot, db } = context.services;
-  const { onboarding, site, profile } = context;
-  const roce = profile.enablePhase2Roce ? await listRoceOfHost(db, site.id, onboarding.hostname) : [];
+  const { host, site, profile } = context;
+  const roce = profile.enablePhase2Roce ? await listRoceOfHost(db, site.id, host.hostname) : [];
   const agentPackage = await firstBoot.agentPackage(profile.architecture.split("/", 1)[0] ?? "");
   const composed = composeUserData({
-    hostname: onboarding.hostname,
+    hostname: host.hostname,
     nodeId: enrollment.nodeId,
     generation: enrollment.generation,
     hub: { agentUrl: firstBoot.agentUrl, ...firstBoot.keys() },
@@ -67,7 +67,7 @@ export function siteBootstrap(ref: string | null): Pick<UserDataValues, "siteBoo
 }
 
 /** The clear text never leaves the hub. */
-async function deployPasswordHash({ services, site }: OnboardContext): Promise<string> {
+async function deployPasswordHash({ services, site }: ProvisionContext): Promise<string> {
   const path = site.deployPasswordVaultPath ?? SECRET_PATHS.deployPassword(site.id);
   const { password } = await services.secrets.read(path);
   if (password === undefined || password === "") {

@@ -1,16 +1,16 @@
 import type { Failed, Skipped, Wait } from "../engine/stage.ts";
-import type { OnboardContext } from "./context.ts";
+import type { ProvisionContext } from "./context.ts";
 import { freshMachine, judgeMachine, waitForMachine } from "./machine.ts";
-import type { OnboardState } from "./onboard-state.ts";
+import type { ProvisionState } from "./provision-state.ts";
 
 /**
- * Links and storage are changed only while the machine is Ready (lifecycle 4.10). Null: go ahead. A machine that this onboarding has
- * deployed already was configured before, and is left alone.
+ * Links and storage may be changed only while the machine is Ready (lifecycle 4.10). Null: the stage may change them. A machine that this workflow has
+ * already deployed was configured before that, so the stage leaves it alone.
  */
 export async function notEditable(
   stage: "configure_storage" | "apply_roce_phase2" | "ensure_pxe_interface_auto",
-  context: OnboardContext,
-): Promise<Skipped<OnboardState> | Wait<OnboardState> | Failed<OnboardState> | null> {
+  context: ProvisionContext,
+): Promise<Skipped<ProvisionState> | Wait<ProvisionState> | Failed<ProvisionState> | null> {
   const machine = await freshMachine(context);
   const verdict = await judgeMachine(stage, context, machine);
   switch (verdict.kind) {
@@ -19,7 +19,7 @@ export async function notEditable(
     case "failed":
       return verdict;
     case "adopt":
-      return { kind: "skipped", message: `The machine is ${machine.statusName} by this onboarding already` };
+      return { kind: "skipped", message: `The machine is ${machine.statusName} by this ${context.operation} already` };
     default:
       return waitForMachine(context, `MAAS to finish '${machine.statusName}'`);
   }

@@ -3,12 +3,12 @@ import type { MaasBlockDevice } from "../../../maas/port.ts";
 import type { Failed } from "../../engine/stage.ts";
 import { UPSTREAM_RETRY } from "../../services.ts";
 import { findBootDisk } from "../boot-disk.ts";
-import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, systemIdOf } from "../context.ts";
+import { maasOf, type ProvisionContext, type ProvisionStage, profileTimeout, systemIdOf } from "../context.ts";
 import { notEditable } from "../editable.ts";
-import type { OnboardState } from "../onboard-state.ts";
+import type { ProvisionState } from "../provision-state.ts";
 
 /** Boot disk and layout survive a release and are cleared by commissioning, so they are set whatever they were (decision M5). */
-export const configureStorage: OnboardStage<"configure_storage"> = {
+export const configureStorage: ProvisionStage<"configure_storage"> = {
   name: "configure_storage",
   title: "Make the BOSS card the boot disk, with a flat layout",
   reentry: { rule: "from_top" },
@@ -37,26 +37,23 @@ export const configureStorage: OnboardStage<"configure_storage"> = {
 
 const describe = (disk: MaasBlockDevice): string => `${disk.name} (${disk.model || "no model"})`;
 
-function noBootDisk({ profile, onboarding }: OnboardContext, disks: readonly MaasBlockDevice[]): Failed<OnboardState> {
-  const message = `No disk of ${onboarding.hostname} matches the boot disk pattern "${profile.bootDiskPattern}". Look at the disks in MAAS; correct the hardware or the profile, then resume.`;
+function noBootDisk({ profile, host }: ProvisionContext, disks: readonly MaasBlockDevice[]): Failed<ProvisionState> {
+  const message = `No disk of ${host.hostname} matches the boot disk pattern "${profile.bootDiskPattern}". Look at the disks in MAAS; correct the hardware or the profile, then resume.`;
   const evidence = { pattern: profile.bootDiskPattern, disks: disks.slice(0, 32).map(describe) };
   return { kind: "failed", failure: failure("hardware_mismatch", "boss_disk_missing", message, evidence) };
 }
 
 function endlessPattern(
-  { profile, onboarding }: OnboardContext,
+  { profile, host }: ProvisionContext,
   disks: readonly MaasBlockDevice[],
-): Failed<OnboardState> {
-  const message = `The boot disk pattern "${profile.bootDiskPattern}" was not done with the disks of ${onboarding.hostname} in time: it repeats within a repetition. Write it simpler in the profile, then resume.`;
+): Failed<ProvisionState> {
+  const message = `The boot disk pattern "${profile.bootDiskPattern}" was not done with the disks of ${host.hostname} in time: it repeats within a repetition. Write it simpler in the profile, then resume.`;
   const evidence = { pattern: profile.bootDiskPattern, disks: disks.slice(0, 32).map(describe) };
   return { kind: "failed", failure: failure("hardware_mismatch", "boss_disk_missing", message, evidence) };
 }
 
-function manyBootDisks(
-  { profile, onboarding }: OnboardContext,
-  disks: readonly MaasBlockDevice[],
-): Failed<OnboardState> {
-  const message = `${disks.length} disks of ${onboarding.hostname} match the boot disk pattern "${profile.bootDiskPattern}"; the wrong one would be erased. Make the pattern precise, then resume.`;
+function manyBootDisks({ profile, host }: ProvisionContext, disks: readonly MaasBlockDevice[]): Failed<ProvisionState> {
+  const message = `${disks.length} disks of ${host.hostname} match the boot disk pattern "${profile.bootDiskPattern}"; the wrong one would be erased. Make the pattern precise, then resume.`;
   const evidence = { pattern: profile.bootDiskPattern, disks: disks.slice(0, 32).map(describe) };
   return { kind: "failed", failure: failure("hardware_mismatch", "boss_disk_ambiguous", message, evidence) };
 }

@@ -1,7 +1,7 @@
 import type { TaskId } from "../../../shared/ids.ts";
 import { enqueueTask } from "../../db/queries/tasks.ts";
 import { inFencedTx } from "../services.ts";
-import { type OnboardContext, provisioningOf, systemIdOf } from "./context.ts";
+import { type ProvisionContext, provisioningOf, systemIdOf } from "./context.ts";
 
 /** How long the agent has for one reseed before the task is given up. */
 const RESEED_DEADLINE_SECONDS = 600;
@@ -10,7 +10,7 @@ const RESEED_DEADLINE_SECONDS = 600;
  * Queues the agent's task that writes MAAS's hardware-sync files and starts one sync (decision M3). The same `occasion` is the same task,
  * so running the stage again queues nothing twice. The token is read at dispatch and never lies in the row.
  */
-export async function enqueueReseed(context: OnboardContext, occasion: string): Promise<TaskId> {
+export async function enqueueReseed(context: ProvisionContext, occasion: string): Promise<TaskId> {
   const { nodeId, generation } = provisioningOf(context);
   const { task } = await inFencedTx(context, (tx) =>
     enqueueTask(tx, {

@@ -1,12 +1,12 @@
 import { failure } from "../../../../shared/failures.ts";
-import type { OnboardingStage } from "../../../../shared/workflow-status.ts";
+import type { ProvisioningStage } from "../../../../shared/workflow-status.ts";
 import type { Failed } from "../../engine/stage.ts";
-import { type OnboardContext, type OnboardStage, profileTimeout } from "../context.ts";
-import type { OnboardState } from "../onboard-state.ts";
+import { type ProvisionContext, type ProvisionStage, profileTimeout } from "../context.ts";
+import type { ProvisionState } from "../provision-state.ts";
 import { stepBackToReady } from "../release.ts";
 
 /** The bounded redeploy of lifecycle 4.3: back to Ready, then once more from the rendering, with a token and user-data of their own. */
-export const recoverForDatasourceRetry: OnboardStage<"recover_for_datasource_retry"> = {
+export const recoverForDatasourceRetry: ProvisionStage<"recover_for_datasource_retry"> = {
   name: "recover_for_datasource_retry",
   title: "Release the machine after a datasource failure and deploy it once more",
   reentry: { rule: "from_top" },
@@ -36,14 +36,14 @@ export const recoverForDatasourceRetry: OnboardStage<"recover_for_datasource_ret
     const retries = (context.state.datasource_retries ?? 0) + 1;
     return {
       kind: "back",
-      to: "render_cloud_init" satisfies OnboardingStage,
+      to: "render_cloud_init" satisfies ProvisioningStage,
       message: `The machine is Ready again; deploy retry ${retries} of ${context.profile.maxDeployRetryAttempts}`,
       patch: { datasource_retries: retries, deploy_failure: null, deploy_intent: null, deploy_started: null },
     };
   },
 };
 
-function exhausted({ profile, state, onboarding }: OnboardContext): Failed<OnboardState> | null {
+function exhausted({ profile, state, host }: ProvisionContext): Failed<ProvisionState> | null {
   const used = state.datasource_retries ?? 0;
   const evidence = {
     retries_used: used,
@@ -51,11 +51,11 @@ function exhausted({ profile, state, onboarding }: OnboardContext): Failed<Onboa
     classified_as: "datasource_like",
   };
   if (!profile.enableDeployRetryOnDatasourceFailure) {
-    const message = `The installed system of ${onboarding.hostname} did not reach MAAS, and the profile allows no retry. Check the route from the host to MAAS, then rerun.`;
+    const message = `The installed system of ${host.hostname} did not reach MAAS, and the profile allows no retry. Check the route from the host to MAAS, then rerun.`;
     return { kind: "failed", failure: failure("deploy_cloud_init_failure", "datasource_failure", message, evidence) };
   }
   if (used < profile.maxDeployRetryAttempts) return null;
-  const message = `The installed system of ${onboarding.hostname} did not reach MAAS, ${used} retries included. Check the route from the host to MAAS, then rerun.`;
+  const message = `The installed system of ${host.hostname} did not reach MAAS, ${used} retries included. Check the route from the host to MAAS, then rerun.`;
   return {
     kind: "failed",
     failure: failure("deploy_cloud_init_failure", "datasource_retry_exhausted", message, evidence),

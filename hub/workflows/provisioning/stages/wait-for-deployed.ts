@@ -3,11 +3,11 @@ import { hostAddresses } from "../../../maas/host-address.ts";
 import type { MaasMachine } from "../../../maas/port.ts";
 import type { Done, Observation, Wait } from "../../engine/stage.ts";
 import { WAIT_RETRY } from "../../services.ts";
-import { type OnboardContext, type OnboardStage, profileTimeout } from "../context.ts";
+import { type ProvisionContext, type ProvisionStage, profileTimeout } from "../context.ts";
 import { freshMachine, judgeMachine, judgeSeen, waitForMachine, watchedMachine } from "../machine.ts";
-import type { OnboardState } from "../onboard-state.ts";
+import type { ProvisionState } from "../provision-state.ts";
 
-async function look(context: OnboardContext): Promise<Exclude<Observation<OnboardState>, { kind: "not_started" }>> {
+async function look(context: ProvisionContext): Promise<Exclude<Observation<ProvisionState>, { kind: "not_started" }>> {
   const late = context.now >= context.deadline;
   const machine = late
     ? await freshMachine(context)
@@ -29,10 +29,10 @@ async function look(context: OnboardContext): Promise<Exclude<Observation<Onboar
   }
 }
 
-const waitForDeploy = (context: OnboardContext): Wait<OnboardState> =>
+const waitForDeploy = (context: ProvisionContext): Wait<ProvisionState> =>
   waitForMachine(context, "MAAS to deploy the machine");
 
-async function deployed(context: OnboardContext, machine: MaasMachine): Promise<Done<OnboardState>> {
+async function deployed(context: ProvisionContext, machine: MaasMachine): Promise<Done<ProvisionState>> {
   const addresses = await addressesOf(context, machine);
   return {
     kind: "done",
@@ -50,13 +50,13 @@ async function deployed(context: OnboardContext, machine: MaasMachine): Promise<
 }
 
 /** The host's own address comes first (lifecycle 4.3), by the rule that the reconciler follows too; what was seen before that was kept is read once more. */
-async function addressesOf(context: OnboardContext, machine: MaasMachine): Promise<string[]> {
+async function addressesOf(context: ProvisionContext, machine: MaasMachine): Promise<string[]> {
   const { ipAddresses, interfaceAddresses } =
     machine.interfaceAddresses.length > 0 ? machine : await freshMachine(context);
   return [...new Set([...hostAddresses(interfaceAddresses, context.site.deploySshIface), ...ipAddresses])];
 }
 
-function failed(machine: MaasMachine, reason: "failed" | "timeout", message: string): Done<OnboardState> {
+function failed(machine: MaasMachine, reason: "failed" | "timeout", message: string): Done<ProvisionState> {
   return {
     kind: "done",
     message,
@@ -72,7 +72,7 @@ function failed(machine: MaasMachine, reason: "failed" | "timeout", message: str
   };
 }
 
-export const waitForDeployed: OnboardStage<"wait_for_deployed"> = {
+export const waitForDeployed: ProvisionStage<"wait_for_deployed"> = {
   name: "wait_for_deployed",
   title: "Wait until MAAS says that the machine is deployed",
   reentry: { rule: "observe_first", observe: look },

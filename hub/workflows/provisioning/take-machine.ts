@@ -4,11 +4,10 @@ import { otherNodesOfSystemId } from "../../db/queries/node-machines.ts";
 import type { Tx } from "../../db/tx.ts";
 import { normalAddress } from "../../maas/power-address.ts";
 import { StageFailure } from "../stage-failure.ts";
-import type { OnboardContext } from "./context.ts";
+import type { ProvisionContext } from "./context.ts";
 
-type Taker = Pick<OnboardContext, "workflowId"> & {
-  readonly onboarding: Pick<OnboardContext["onboarding"], "nodeId" | "hostname" | "ipmiIp">;
-  readonly site: Pick<OnboardContext["site"], "id" | "name">;
+type Taker = Pick<ProvisionContext, "workflowId" | "host"> & {
+  readonly site: Pick<ProvisionContext["site"], "id" | "name">;
 };
 
 /** A machine as MAAS has it; `bmc` is "" where MAAS knows no address. */
@@ -17,40 +16,40 @@ export interface FoundMachine {
   readonly bmc: string;
 }
 
-/** By the request and by MAAS: until the stages have told MAAS of it, the two may differ. */
-const bmcsOf = ({ onboarding }: Taker, { bmc }: FoundMachine): string[] => [
-  ...new Set([onboarding.ipmiIp, bmc].map(normalAddress)),
+/** The BMC address of the request and the one in MAAS. They may differ until `commission_node` has written the request's address to MAAS. */
+const bmcsOf = ({ host }: Taker, { bmc }: FoundMachine): string[] => [
+  ...new Set([host.ipmiIp, bmc].map(normalAddress)),
 ];
 
 /**
- * Makes the machine this onboarding's, until it is over. Throws `conflicting_candidates` when it is another node, or another workflow has it: of this
- * site, or of any other with the same system id and BMC, for two sites may be one region without anybody knowing. Two regions may give out the same
- * system id, so that alone says nothing, unless MAAS knows no BMC by which to tell.
+ * Reserves the machine for this workflow until the workflow is over. Throws `conflicting_candidates` if the machine is another node or another
+ * workflow holds it. A machine of another site counts as the same machine if system id and BMC are the same, because two sites may be one region by mistake.
+ * A system id alone proves nothing across sites, because two regions may use the same one, unless MAAS has no BMC address to compare.
  */
 export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): Promise<void> {
   const { systemId } = machine;
-  const { workflowId, site, onboarding } = taker;
+  const { workflowId, site, host } = taker;
   const holder = await holdMachine(tx, workflowId, { siteId: site.id, systemId, bmcs: bmcsOf(taker, machine) });
-  // Held first: an onboarding that lets the machine go has made its node by then.
+  // The hold comes first: a workflow that releases its hold has already bound the machine to its node, which the next check then finds.
   if (holder === null) return mustBeNoOtherNode(tx, taker, machine);
   const todo =
     holder.kind === "onboarding"
-      ? `Look which host has BMC ${onboarding.ipmiIp}, correct the request, then resume.`
+      ? `Look which host has BMC ${host.ipmiIp}, correct the request, then resume.`
       : "It releases the machine that a removed node has left. Resume once that is over.";
   const message = `Machine ${systemId} belongs to ${holder.kind} ${holder.id} of site ${holder.siteName}.${sharing(taker, holder)} ${todo}`;
   throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, { candidates: [systemId] }));
 }
 
-/** Throws `conflicting_candidates` when the machine is another node: nothing is done to a host that is in use under another name. */
+/** Throws `conflicting_candidates` if the machine is bound to another node, because a host in use under another name must not be touched. */
 export async function mustBeNoOtherNode(tx: Tx, taker: Taker, machine: FoundMachine): Promise<void> {
   const { systemId } = machine;
-  const { onboarding, site } = taker;
+  const { host, site } = taker;
   const bmcs = bmcsOf(taker, machine);
-  const other = (await otherNodesOfSystemId(tx, onboarding.nodeId, systemId)).find(
+  const other = (await otherNodesOfSystemId(tx, host.nodeId, systemId)).find(
     ({ siteId, ipmiIp }) => siteId === site.id || bmcs.includes("") || bmcs.includes(normalAddress(ipmiIp)),
   );
   if (other === undefined) return;
-  const message = `Machine ${systemId} of site ${other.siteName} is node ${other.hostname} (${other.id}) already, which is ${other.status}, so it cannot become ${onboarding.hostname}.${sharing(taker, other)} Drain and remove that node, then resume; or cancel and correct the request.`;
+  const message = `Machine ${systemId} of site ${other.siteName} is node ${other.hostname} (${other.id}) already, which is ${other.status}, so it cannot become ${host.hostname}.${sharing(taker, other)} Drain and remove that node, then resume; or cancel and correct the request.`;
   const evidence = { maas_system_id: systemId, node_id: other.id, node_status: other.status };
   throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, evidence));
 }

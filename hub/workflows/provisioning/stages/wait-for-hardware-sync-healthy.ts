@@ -1,15 +1,15 @@
 import type { Observation } from "../../engine/stage.ts";
 import { WAIT_RETRY } from "../../services.ts";
-import { type OnboardContext, type OnboardStage, profileTimeout } from "../context.ts";
+import { type ProvisionContext, type ProvisionStage, profileTimeout } from "../context.ts";
 import { hardwareSyncIsHealthy, type SyncFacts } from "../hardware-sync.ts";
 import { judgeMachine, judgeSeen, waitForMachine, watchedMachine } from "../machine.ts";
-import type { OnboardState } from "../onboard-state.ts";
+import type { ProvisionState } from "../provision-state.ts";
 import { enqueueReseed } from "../reseed.ts";
 
 /** A first sync that does not come is helped on by another seed, not more often than this. */
 const LEAST_RESEED_SECONDS = 300;
 
-async function look(context: OnboardContext): Promise<Exclude<Observation<OnboardState>, { kind: "not_started" }>> {
+async function look(context: ProvisionContext): Promise<Exclude<Observation<ProvisionState>, { kind: "not_started" }>> {
   if (!context.profile.requireHwSync) return { kind: "skipped", message: "The profile does not require hardware sync" };
   const healthy = (facts: SyncFacts) => hardwareSyncIsHealthy(facts, baseline(context), context.now);
   const machine = await watchedMachine(
@@ -27,10 +27,10 @@ async function look(context: OnboardContext): Promise<Exclude<Observation<Onboar
   return { kind: "done", message: "MAAS has seen the deployed system sync", details };
 }
 
-const baseline = ({ state }: OnboardContext): Date | null =>
+const baseline = ({ state }: ProvisionContext): Date | null =>
   typeof state.last_sync_at_deploy === "string" ? new Date(state.last_sync_at_deploy) : null;
 
-async function waitAndReseed(context: OnboardContext) {
+async function waitAndReseed(context: ProvisionContext) {
   const wait = waitForMachine(context, "MAAS to see the deployed system sync");
   const every = Math.max(LEAST_RESEED_SECONDS, context.profile.hardwareSyncIntervalSeconds);
   const due = Math.floor((context.now.getTime() - context.enteredAt.getTime()) / 1000 / every);
@@ -40,7 +40,7 @@ async function waitAndReseed(context: OnboardContext) {
   return { ...wait, patch: { reseeds: due, reseed_task_id: taskId } };
 }
 
-export const waitForHardwareSyncHealthy: OnboardStage<"wait_for_hardware_sync_healthy"> = {
+export const waitForHardwareSyncHealthy: ProvisionStage<"wait_for_hardware_sync_healthy"> = {
   name: "wait_for_hardware_sync_healthy",
   title: "Wait until MAAS has seen the deployed system sync",
   reentry: { rule: "observe_first", observe: look },

@@ -1,7 +1,7 @@
 import { type Failure, failure } from "../../../../shared/failures.ts";
 import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
 import { Secret } from "../../../../shared/secret.ts";
-import type { OnboardingStage } from "../../../../shared/workflow-status.ts";
+import type { ProvisioningStage } from "../../../../shared/workflow-status.ts";
 import { deploySlotKey, releaseDeploySlot, takeDeploySlot } from "../../../db/queries/deploy-slots.ts";
 import { MaasError } from "../../../maas/port.ts";
 import { SECRET_PATHS } from "../../../secrets/port.ts";
@@ -11,8 +11,8 @@ import { inFencedTx, UNHEARD_CALL_SECONDS, UPSTREAM_RETRY } from "../../services
 import {
   maasOf,
   mustStillHold,
-  type OnboardContext,
-  type OnboardStage,
+  type ProvisionContext,
+  type ProvisionStage,
   profileTimeout,
   provisioningOf,
   systemIdOf,
@@ -21,15 +21,15 @@ import { deployedSeries } from "../distro-series.ts";
 import { sha256Of } from "../first-boot.ts";
 import { leftDeployed, leftWithOther } from "../left-machine.ts";
 import { freshMachine, isOurs, judgeMachine, waitForMachine } from "../machine.ts";
-import type { OnboardState } from "../onboard-state.ts";
+import type { ProvisionState } from "../provision-state.ts";
 import { stepBackToReady } from "../release.ts";
 
 /**
- * Never deploys blindly (lifecycle 4.10). The intent is committed before the call is made, so that a run whose answer nobody heard finds
- * a deploying machine and knows it for its own; without the intent the same sight would be somebody else's work. So is in whose name it is
- * made: a token may be rotated to another user's at any time (lifecycle 3.5).
+ * Never deploys blindly (lifecycle 4.10). The stage commits its intent before it calls MAAS. If the answer is lost, the next run finds a deploying
+ * machine and knows by the intent that this workflow started the deploy; without an intent the machine would be somebody else's. The name of the MAAS
+ * user is committed before the call for the same reason, because a site's token may be rotated to another user at any time (lifecycle 3.5).
  */
-export const deployViaMaas: OnboardStage<"deploy_via_maas"> = {
+export const deployViaMaas: ProvisionStage<"deploy_via_maas"> = {
   name: "deploy_via_maas",
   title: "Start the deploy in MAAS with the rendered first boot",
   reentry: { rule: "observe_first", observe },
@@ -46,19 +46,19 @@ const DEPLOY_TIMEOUT = profileTimeout(
   "Starting the deploy",
 );
 
-/** The deploy's own time begins when it has its place: whoever is before it may take all of theirs. */
-function timeoutSeconds(context: OnboardContext): number {
+/** A host that waits for its place gets more time, because each host before it may use its whole deploy timeout. */
+function timeoutSeconds(context: ProvisionContext): number {
   const { profile, state } = context;
   const own = DEPLOY_TIMEOUT.seconds(context);
   const placed = state.deploy_intent !== null && state.deploy_intent === state.generation;
   return placed ? own : own * (1 + Math.ceil(profile.batchMaxParallel / profile.deployMaxParallel));
 }
 
-function timeoutFailure(context: OnboardContext): Failure {
-  const { profile, state, onboarding } = context;
+function timeoutFailure(context: ProvisionContext): Failure {
+  const { profile, state, host } = context;
   if (state.awaits_deploy_place !== true) return DEPLOY_TIMEOUT.failure(context);
   const seconds = timeoutSeconds(context);
-  const message = `${onboarding.hostname} waited ${seconds} s for one of the ${profile.deployMaxParallel} places to deploy of profile ${profile.name}. Look at the onboardings that hold them, then retry.`;
+  const message = `${host.hostname} waited ${seconds} s for one of the ${profile.deployMaxParallel} places to deploy of profile ${profile.name}. Look at the onboardings that hold them, then retry.`;
   return failure("upstream_transient", "deploy_place_timeout", message, {
     timeout_seconds: seconds,
     deploy_max_parallel: profile.deployMaxParallel,
@@ -66,7 +66,7 @@ function timeoutFailure(context: OnboardContext): Failure {
   });
 }
 
-async function observe(context: OnboardContext): Promise<Observation<OnboardState>> {
+async function observe(context: ProvisionContext): Promise<Observation<ProvisionState>> {
   const machine = await freshMachine(context);
   const verdict = await judgeMachine("deploy_via_maas", context, machine);
   switch (verdict.kind) {
@@ -75,11 +75,11 @@ async function observe(context: OnboardContext): Promise<Observation<OnboardStat
     case "adopt":
       return {
         kind: "done",
-        message: `The machine is ${machine.statusName} by this onboarding`,
+        message: `The machine is ${machine.statusName} by this ${context.operation}`,
         patch: { deploy_started: context.state.deploy_intent ?? null },
       };
     case "deploy_failed": {
-      const message = `The deploy of ${context.onboarding.hostname} ended as '${machine.statusName}': ${machine.errorDescription || machine.statusMessage}`;
+      const message = `The deploy of ${context.host.hostname} ended as '${machine.statusName}': ${machine.errorDescription || machine.statusMessage}`;
       return {
         kind: "failed",
         failure: failure("deploy_cloud_init_failure", "deploy_failed", message, machineEvidence(machine)),
@@ -92,14 +92,14 @@ async function observe(context: OnboardContext): Promise<Observation<OnboardStat
   }
 }
 
-async function run(context: OnboardContext): Promise<Outcome<OnboardState>> {
+async function run(context: ProvisionContext): Promise<Outcome<ProvisionState>> {
   const { generation } = provisioningOf(context);
   if (context.state.deploy_intent !== generation) return prepare(context, generation);
   const userDataBase64 = await readUserData(context);
   if (userDataBase64 === null) {
     return {
       kind: "back",
-      to: "render_cloud_init" satisfies OnboardingStage,
+      to: "render_cloud_init" satisfies ProvisioningStage,
       message: "The stored first boot is not the recorded one; rendering anew",
     };
   }
@@ -107,8 +107,7 @@ async function run(context: OnboardContext): Promise<Outcome<OnboardState>> {
   const { username } = await maas.whoami();
   if (username !== context.state.maas_username)
     return {
-      kind: "back",
-      to: "deploy_via_maas" satisfies OnboardingStage,
+      kind: "enter_again",
       message: `The site's token is ${username}'s now, who will own the machine`,
       patch: { maas_username: username },
     };
@@ -117,9 +116,9 @@ async function run(context: OnboardContext): Promise<Outcome<OnboardState>> {
     await maas.deploy(systemIdOf(context), {
       userDataBase64,
       distroSeries: deployedSeries(context.profile.distroSeries),
-      // Not sticky in MAAS: every deploy says it again.
+      // MAAS does not keep this setting, so each deploy call sends it.
       enableHwSync: context.profile.requireHwSync,
-      comment: `muster onboarding ${context.workflowId}`,
+      comment: `muster ${context.operation} ${context.workflowId}`,
     });
   } catch (error) {
     return afterError(context, error);
@@ -127,8 +126,8 @@ async function run(context: OnboardContext): Promise<Outcome<OnboardState>> {
   return { kind: "done", message: "Deploy started", patch: { deploy_started: generation } };
 }
 
-/** Takes a place among the profile's parallel deploys and commits the intent; the stage, and with it its time, then begins anew. */
-async function prepare(context: OnboardContext, generation: number): Promise<Outcome<OnboardState>> {
+/** Takes one of the profile's places to deploy and commits the intent. Then the stage is entered anew, so that its timeout begins with its place. */
+async function prepare(context: ProvisionContext, generation: number): Promise<Outcome<ProvisionState>> {
   const { profile, workflowId } = context;
   const placed = await inFencedTx(context, (tx) =>
     takeDeploySlot(tx, workflowId, profile.id, profile.deployMaxParallel),
@@ -139,42 +138,41 @@ async function prepare(context: OnboardContext, generation: number): Promise<Out
     return { kind: "wait", reason, seconds: 15, on: deploySlotKey(profile.id), patch };
   }
   return {
-    kind: "back",
-    to: "deploy_via_maas" satisfies OnboardingStage,
+    kind: "enter_again",
     message: "Has a place to deploy and is committed to it",
     patch: { deploy_intent: generation, awaits_deploy_place: false },
   };
 }
 
-/** Null when the secret is not what the record says, e.g. written by a run that had lost its lease. */
-async function readUserData(context: OnboardContext): Promise<Secret | null> {
+/** Null if the stored user-data is not the one that the record names, e.g. because a run that had lost its lease wrote it. */
+async function readUserData(context: ProvisionContext): Promise<Secret | null> {
   const { nodeId } = provisioningOf(context);
   const { user_data: base64 } = await context.services.secrets.read(SECRET_PATHS.userData(nodeId));
   if (base64 === undefined || sha256Of(base64) !== context.state.user_data_sha256) return null;
   return new Secret(base64);
 }
 
-async function afterError(context: OnboardContext, error: unknown): Promise<Outcome<OnboardState>> {
+async function afterError(context: ProvisionContext, error: unknown): Promise<Outcome<ProvisionState>> {
   if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
-  // The status moved between look and call; only a deploy of ours explains that in a good way.
+  // The machine's status changed between observation and call. If this workflow's own deploy changed it, the stage goes on.
   const seen = await observe(context);
   if (seen.kind !== "not_started") return seen;
-  const message = `MAAS refused the deploy of ${context.onboarding.hostname}: ${error.message}`;
+  const message = `MAAS refused the deploy of ${context.host.hostname}: ${error.message}`;
   return {
     kind: "failed",
     failure: failure("state_ambiguity", "machine_owned_by_other", message, { maas_operation: error.operation }),
   };
 }
 
-/** However the undoing goes, once it is over the place is somebody else's. */
-async function compensate(context: OnboardContext, cause: CompensationCause): Promise<Compensation<OnboardState>> {
+/** Frees the place to deploy once the compensation is over. */
+async function compensate(context: ProvisionContext, cause: CompensationCause): Promise<Compensation<ProvisionState>> {
   const undone = await undo(context, cause);
   if (undone.kind !== "done" && undone.kind !== "skipped") return undone;
   return { ...undone, commit: (tx) => releaseDeploySlot(tx, context.workflowId) };
 }
 
-/** A failed deploy goes back to Ready; a host that came up is left alone unless everything begins again (decision W2). */
-async function undo(context: OnboardContext, cause: CompensationCause): Promise<Compensation<OnboardState>> {
+/** Releases the machine of a failed deploy back to Ready. A deployed host is left alone unless the workflow restarts clean (decision W2). */
+async function undo(context: ProvisionContext, cause: CompensationCause): Promise<Compensation<ProvisionState>> {
   const { deploy_intent: intent, maas_system_id: systemId, deployed_at: deployedAt } = context.state;
   if (intent === null || intent === undefined || typeof systemId !== "string") {
     return { kind: "skipped", message: "Nothing was deployed" };
@@ -201,7 +199,7 @@ async function undo(context: OnboardContext, cause: CompensationCause): Promise<
     cause === "failure" ? "the deploy failed" : `${cause} by an operator`,
   );
   if (step.kind === "failed") return step;
-  // A machine that had to be stopped is what the call did.
+  // The machine had to be stopped, so MAAS did receive the deploy call.
   if (step.kind === "wait") return { ...step, patch: { ...step.patch, deploy_started: intent } };
   const unheard = context.state.deploy_started !== intent;
   if (unheard && context.now.getTime() - context.enteredAt.getTime() < UNHEARD_CALL_SECONDS * 1000) {

@@ -7,27 +7,27 @@ import { readConditions } from "../../db/queries/node-conditions.ts";
 import { MaasError, type MaasEvent } from "../../maas/port.ts";
 import { SecretError } from "../../secrets/port.ts";
 import { type Absence, absenceFailure, hintOf } from "./absence-verdict.ts";
-import { maasOf, type OnboardContext, provisioningOf } from "./context.ts";
+import { maasOf, type ProvisionContext, provisioningOf } from "./context.ts";
 
 /** How many of a machine's newest events are read: a failed first boot is among them. */
 const EVENTS = 50;
 const MOST_OF_EVENT = 200;
 
 /** An addition to the reason of a wait: the known cause why the agent does not come; null: none that a person could act on. */
-export async function absenceHint(context: OnboardContext): Promise<string | null> {
+export async function absenceHint(context: ProvisionContext): Promise<string | null> {
   return hintOf(await readAbsence(context, null));
 }
 
 /** The failure of a stage that waited for the agent without success, with a cause as far as the hub knows it (lifecycle 4.7). */
 export async function agentAbsent(
-  context: OnboardContext,
+  context: ProvisionContext,
   stage: { readonly evidence: Evidence; otherwise(message: string, evidence: Evidence): Failure },
 ): Promise<Failure> {
   return absenceFailure(await readAbsence(context, await firstBootInMaas(context)), stage);
 }
 
-async function readAbsence(context: OnboardContext, maasSaw: string | null): Promise<Absence> {
-  const { services, onboarding, state, site, enteredAt } = context;
+async function readAbsence(context: ProvisionContext, maasSaw: string | null): Promise<Absence> {
+  const { services, host, state, site, enteredAt } = context;
   const { nodeId, generation } = provisioningOf(context);
   const { db } = services;
   const observed =
@@ -35,19 +35,19 @@ async function readAbsence(context: OnboardContext, maasSaw: string | null): Pro
   const addresses = [...new Set([...(state.deploy_ip_addresses ?? []), ...(observed?.ipAddresses ?? [])])];
   const told = await readConditions(db, nodeId, generation);
   return {
-    hostname: onboarding.hostname,
+    hostname: host.hostname,
     addresses,
     connected: (await readOpenSession(db, nodeId, generation)) !== null,
     health: told.find((one) => one.type === "agent.healthy") ?? null,
     enrolledAt: await readEnrolledAt(db, nodeId, generation),
-    // Attempts from before an operator continued the onboarding may have been corrected; a waiting host tries again within seconds.
+    // The cause of attempts from before the operator continued the workflow may be corrected. A waiting host tries again within seconds.
     attempts: await listConnectionAttempts(db, { addresses, nodeId, since: enteredAt }),
     maasSaw,
   };
 }
 
 /** cloud-init reports the end of the first boot to MAAS, which stores it as an event. If MAAS does not answer, the failure has no such evidence. */
-async function firstBootInMaas(context: OnboardContext): Promise<string | null> {
+async function firstBootInMaas(context: ProvisionContext): Promise<string | null> {
   const { maas_system_id: systemId } = context.state;
   if (typeof systemId !== "string") return null;
   try {

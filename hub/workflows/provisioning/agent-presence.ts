@@ -5,15 +5,15 @@ import type { AgentSession } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import type { Wait } from "../engine/stage.ts";
 import { absenceHint } from "./agent-absence.ts";
-import { type OnboardContext, provisioningOf } from "./context.ts";
-import type { OnboardState } from "./onboard-state.ts";
+import { type ProvisionContext, provisioningOf } from "./context.ts";
+import type { ProvisionState } from "./provision-state.ts";
 
 /** Lifecycle 4.6: how often the life of an expired token is extended at most. */
 const MOST_TOKEN_REFRESHES = 2;
 const LOOK_AGAIN_SECONDS = 15;
 
 /** The agent's open session of this provisioning attempt; a session of an earlier attempt does not count. */
-export function agentSession(context: OnboardContext): Promise<AgentSession | null> {
+export function agentSession(context: ProvisionContext): Promise<AgentSession | null> {
   const { nodeId, generation } = provisioningOf(context);
   return readOpenSession(context.services.db, nodeId, generation);
 }
@@ -22,11 +22,11 @@ export function agentSession(context: OnboardContext): Promise<AgentSession | nu
  * Waits for the agent, and extends the life of its token meanwhile. The host has had the token since its first boot and cannot get a
  * new one, so a refresh extends the same token, twice at most. A token that is revoked or used cannot be refreshed.
  */
-export async function waitForAgent(context: OnboardContext): Promise<Wait<OnboardState>> {
+export async function waitForAgent(context: ProvisionContext): Promise<Wait<ProvisionState>> {
   const { nodeId, generation } = provisioningOf(context);
   const hint = await absenceHint(context);
   const reason = `The agent to enroll and connect${hint === null ? "" : `; ${hint}`}`;
-  const wait: Wait<OnboardState> = { kind: "wait", reason, seconds: LOOK_AGAIN_SECONDS, on: waitKey.node(nodeId) };
+  const wait: Wait<ProvisionState> = { kind: "wait", reason, seconds: LOOK_AGAIN_SECONDS, on: waitKey.node(nodeId) };
   const refreshes = context.state.token_refreshes ?? 0;
   if (refreshes >= MOST_TOKEN_REFRESHES) return wait;
   if (!(await hasExpiredToken(context.services.db, nodeId, generation))) return wait;

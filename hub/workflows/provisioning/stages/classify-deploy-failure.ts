@@ -3,9 +3,9 @@ import { MaasError, type MaasEvent } from "../../../maas/port.ts";
 import { isAway, isFinal } from "../../classify-error.ts";
 import type { Failed, Wait } from "../../engine/stage.ts";
 import { UPSTREAM_RETRY } from "../../services.ts";
-import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, systemIdOf } from "../context.ts";
+import { maasOf, type ProvisionContext, type ProvisionStage, profileTimeout, systemIdOf } from "../context.ts";
 import { classifyDeployFailure as classify } from "../deploy-failure.ts";
-import type { DeployFailure, OnboardState } from "../onboard-state.ts";
+import type { DeployFailure, ProvisionState } from "../provision-state.ts";
 
 const EVENTS = 100;
 const UNREAD_PAUSE_SECONDS = 5;
@@ -14,7 +14,7 @@ const UNREAD_PAUSE_SECONDS = 5;
  * Best effort: a deploy whose events cannot be read counts as generic, which stops automatic retries (lifecycle 4.6); but not before they were asked
  * for as often as any other call to a MAAS that has its moments.
  */
-export const classifyDeployFailure: OnboardStage<"classify_deploy_failure"> = {
+export const classifyDeployFailure: ProvisionStage<"classify_deploy_failure"> = {
   name: "classify_deploy_failure",
   title: "Tell a datasource failure from any other failed deploy",
   reentry: { rule: "from_top" },
@@ -43,7 +43,7 @@ export const classifyDeployFailure: OnboardStage<"classify_deploy_failure"> = {
 };
 
 /** Null: they cannot be read. */
-async function recentEvents(context: OnboardContext): Promise<readonly MaasEvent[] | Wait<OnboardState> | null> {
+async function recentEvents(context: ProvisionContext): Promise<readonly MaasEvent[] | Wait<ProvisionState> | null> {
   const maas = await maasOf(context);
   try {
     return await maas.machineEvents(systemIdOf(context), { limit: EVENTS, level: "INFO" });
@@ -60,13 +60,13 @@ async function recentEvents(context: OnboardContext): Promise<readonly MaasEvent
 }
 
 function generic(
-  { onboarding, state }: OnboardContext,
+  { host, state }: ProvisionContext,
   failed: DeployFailure,
   events: readonly MaasEvent[] | null,
-): Failed<OnboardState> {
+): Failed<ProvisionState> {
   const why = failed.error_description || failed.status_message || "MAAS gave no reason";
   const code = failed.reason === "timeout" ? "deploy_timeout" : "deploy_failed";
-  const message = `The deploy of ${onboarding.hostname} failed: ${why}. Read MAAS's installation log of the machine, then rerun.`;
+  const message = `The deploy of ${host.hostname} failed: ${why}. Read MAAS's installation log of the machine, then rerun.`;
   const evidence = {
     maas_system_id: state.maas_system_id ?? null,
     last_maas_status_code: failed.maas_status,

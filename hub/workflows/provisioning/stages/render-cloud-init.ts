@@ -11,20 +11,19 @@ import { SECRET_PATHS } from "../../../secrets/port.ts";
 import type { CompensationCause } from "../../engine/stage.ts";
 import { inFencedTx, UPSTREAM_RETRY } from "../../services.ts";
 import { StageFailure } from "../../stage-failure.ts";
-import { type OnboardContext, type OnboardStage, profileTimeout, systemIdOf } from "../context.ts";
+import { type ProvisionContext, type ProvisionStage, profileTimeout, systemIdOf } from "../context.ts";
 import { renderUserData } from "../first-boot.ts";
 import { freshMachine, judgeMachine, waitForMachine } from "../machine.ts";
 import { stepBackToReady } from "../release.ts";
 import { tellRoce } from "../roce-condition.ts";
 import { mustBeNoOtherNode } from "../take-machine.ts";
 
-const OWNER = "onboarding";
-
 /**
- * Node, token and user-data of one provisioning attempt. Token and secret cannot be written at once, so each run makes new ones: the token
- * of a run that was cut short was revoked by the next, and the deploy compares the user-data's hash with the record before it hands it out.
+ * Creates node, token and user-data of one provisioning attempt. The token is in the database and the user-data in the secret store, so they cannot be
+ * written in one transaction. Therefore each run makes both anew: it revokes the token of an interrupted run, and `deploy_via_maas` compares the
+ * user-data's hash with the record before it sends the user-data to MAAS.
  */
-export const renderCloudInit: OnboardStage<"render_cloud_init"> = {
+export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
   name: "render_cloud_init",
   title: "Create the node, issue its enrollment token and render its first boot",
   reentry: {
@@ -33,9 +32,12 @@ export const renderCloudInit: OnboardStage<"render_cloud_init"> = {
       const machine = await freshMachine(context);
       const verdict = await judgeMachine("render_cloud_init", context, machine);
       switch (verdict.kind) {
-        // Rendering anew would revoke the token that the deployed host carries.
+        // Rendering again would revoke the token that the deployed host carries.
         case "adopt":
-          return { kind: "skipped", message: `The machine is ${machine.statusName} by this onboarding already` };
+          return {
+            kind: "skipped",
+            message: `The machine is ${machine.statusName} by this ${context.operation} already`,
+          };
         case "failed":
           return verdict;
         case "wait":
@@ -54,12 +56,12 @@ export const renderCloudInit: OnboardStage<"render_cloud_init"> = {
   retry: UPSTREAM_RETRY,
   async run(context) {
     const machine = await freshMachine(context);
-    // A failed deploy of ours that nothing took back, e.g. because MAAS was away: without its intent the machine would be nobody's.
+    // A failed deploy that was not released, e.g. because MAAS was away. It is released before a new attempt deletes the intent that shows whose it is.
     if ((await judgeMachine("render_cloud_init", context, machine)).kind === "deploy_failed") {
       const step = await stepBackToReady("compensation", context, "the deploy failed");
       if (step.kind !== "ready") return step;
     }
-    const { nodeId } = context.onboarding;
+    const { nodeId } = context.host;
     const { generation, token } = await inFencedTx(context, (tx) => openAttempt(tx, context, machine.macAddresses));
     const userData = await renderUserData(context, { nodeId, generation, token });
     await context.services.secrets.write(SECRET_PATHS.userData(nodeId), { user_data: userData.base64.reveal() });
@@ -85,24 +87,24 @@ export const renderCloudInit: OnboardStage<"render_cloud_init"> = {
   compensate: undo,
 };
 
-async function openAttempt(tx: Tx, context: OnboardContext, macs: readonly string[]) {
-  const { onboarding, site, profile, sku } = context;
-  const { nodeId } = onboarding;
+async function openAttempt(tx: Tx, context: ProvisionContext, macs: readonly string[]) {
+  const { host, site, profile, sku } = context;
+  const { nodeId } = host;
   await createNode(tx, {
     id: nodeId,
-    hostname: onboarding.hostname,
+    hostname: host.hostname,
     siteId: site.id,
     sku: sku.id,
     gpusTotal: sku.gpusTotal,
     regionCode: site.regionCode,
     onboardingMode: "maas",
-    owner: OWNER,
+    owner: context.operation,
   });
   const node = await lockNode(tx, nodeId);
   if (node?.status !== "enrolling") throw notEnrolling(context, node?.status ?? null);
   const maasSystemId = systemIdOf(context);
-  await mustBeNoOtherNode(tx, context, { systemId: maasSystemId, bmc: onboarding.ipmiIp });
-  await bindNodeToMachine(tx, { nodeId, siteId: site.id, maasSystemId, ipmiIp: onboarding.ipmiIp });
+  await mustBeNoOtherNode(tx, context, { systemId: maasSystemId, bmc: host.ipmiIp });
+  await bindNodeToMachine(tx, { nodeId, siteId: site.id, maasSystemId, ipmiIp: host.ipmiIp });
   const generation = await nextGeneration(tx, nodeId);
   await tellRoce(tx, context, { id: nodeId, generation });
   const { token } = await issueEnrollmentToken(tx, {
@@ -116,20 +118,20 @@ async function openAttempt(tx: Tx, context: OnboardContext, macs: readonly strin
   return { generation, token };
 }
 
-/** Somebody moved the node meanwhile: it gets no new identity while it is what only a person may end. */
-function notEnrolling({ onboarding }: OnboardContext, actual: string | null): StageFailure {
-  const message = `Node ${onboarding.hostname} is ${actual ?? "gone"} instead of enrolling, so its host is not deployed. Cancel the onboarding; once the node is removed, start a new one.`;
-  const evidence = { node_id: onboarding.nodeId, node_status: actual };
+/** Another writer moved the node out of `enrolling`. It gets no new token, because only a person may end the status that it has now. */
+function notEnrolling({ host, operation }: ProvisionContext, actual: string | null): StageFailure {
+  const message = `Node ${host.hostname} is ${actual ?? "gone"} instead of enrolling, so its host is not deployed. Cancel the ${operation}; once the node is removed, start a new one.`;
+  const evidence = { node_id: host.nodeId, node_status: actual };
   return new StageFailure(failure("state_ambiguity", "node_state_conflict", message, evidence));
 }
 
 /**
- * After a failed deploy the token dies and the node stays for the next try. Whoever cancels or begins again ends the attempt for good: nothing
- * that the host carries lets its agent in any more, and a node that never enrolled is taken back. One that did enroll keeps its record: the
- * host's next onboarding takes it up, but while MAAS still has the host deployed it is quarantined, so that a person decides (lifecycle 4.6).
+ * After a failed deploy the token is revoked and the node stays for the next attempt. A cancel or a clean restart ends the attempt for good: the hub
+ * accepts neither token nor certificate of the host any more. A node that never enrolled is deleted. A node that enrolled keeps its record for the
+ * host's next onboarding; if MAAS still has the host deployed, the node is quarantined, so that a person decides (lifecycle 4.6).
  */
-async function undo(context: OnboardContext, cause: CompensationCause) {
-  const { nodeId } = context.onboarding;
+async function undo(context: ProvisionContext, cause: CompensationCause) {
+  const { nodeId } = context.host;
   const deployed = typeof context.state.deployed_at === "string";
   if (deployed && cause === "failure") {
     return { kind: "skipped", message: "The host is deployed; its node is left alone" } as const;
@@ -147,14 +149,14 @@ async function undo(context: OnboardContext, cause: CompensationCause) {
   } as const;
 }
 
-async function endIdentity(tx: Tx, { onboarding }: OnboardContext, staysDeployed: boolean): Promise<void> {
-  const { nodeId } = onboarding;
-  // Before its token, as an enrollment does: either the agent has enrolled by now, or it cannot any more.
+async function endIdentity(tx: Tx, { host, operation }: ProvisionContext, staysDeployed: boolean): Promise<void> {
+  const { nodeId } = host;
+  // Locks node and token in the order in which an enrollment locks them: the agent has enrolled before this, or it cannot any more.
   await lockNode(tx, nodeId);
   await revokeEnrollmentTokens(tx, nodeId);
   if (await deleteNodeThatNeverEnrolled(tx, nodeId)) return;
-  await revokeCertificates(tx, nodeId, "all", "the onboarding was given up");
+  await revokeCertificates(tx, nodeId, "all", `the ${operation} was given up`);
   if (!staysDeployed) return;
-  const why = "The onboarding was cancelled with the host deployed. Drain and remove the node, and release its machine";
-  await moveNode(tx, nodeId, { from: "enrolling", to: "quarantined", owner: "onboarding" }, why);
+  const why = `The ${operation} was cancelled with the host deployed. Drain and remove the node, and release its machine`;
+  await moveNode(tx, nodeId, { from: "enrolling", to: "quarantined", owner: operation }, why);
 }

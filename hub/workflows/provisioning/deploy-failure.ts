@@ -1,5 +1,5 @@
 import type { MaasEvent } from "../../maas/port.ts";
-import type { DeployFailure } from "./onboard-state.ts";
+import type { DeployFailure } from "./provision-state.ts";
 
 /** Texts that MAAS's own time-outs of a deploy contain, in its two wordings (maas 5.4). */
 const TIMED_OUT = /time-out during deployment|timed out after \d+ minutes/i;

@@ -7,9 +7,9 @@ import type { Done, Observation, Outcome, Wait } from "../../engine/stage.ts";
 import { UPSTREAM_RETRY } from "../../services.ts";
 import { absenceHint, agentAbsent } from "../agent-absence.ts";
 import { agentSession, waitForAgent } from "../agent-presence.ts";
-import { maasOf, type OnboardContext, type OnboardStage, provisioningOf, systemIdOf } from "../context.ts";
+import { maasOf, type ProvisionContext, type ProvisionStage, provisioningOf, systemIdOf } from "../context.ts";
 import { freshMachine, judgeMachine, machineTaken } from "../machine.ts";
-import type { OnboardState } from "../onboard-state.ts";
+import type { ProvisionState } from "../provision-state.ts";
 import { enqueueReseed } from "../reseed.ts";
 
 const TOKEN_LOOK_SECONDS = 10;
@@ -19,7 +19,7 @@ const TASK_LOOK_SECONDS = 15;
  * Hardware sync is an invariant of a managed node (lifecycle 9.1). The agent seeds it once it has enrolled: the machine token exists only
  * since the deploy, so it could not travel in the user-data (decision M3).
  */
-export const ensureHardwareSyncConfigured: OnboardStage<"ensure_hardware_sync_configured"> = {
+export const ensureHardwareSyncConfigured: ProvisionStage<"ensure_hardware_sync_configured"> = {
   name: "ensure_hardware_sync_configured",
   title: "Have the agent write MAAS's hardware-sync credentials and units",
   reentry: { rule: "observe_first", observe: seeded },
@@ -44,7 +44,7 @@ export const ensureHardwareSyncConfigured: OnboardStage<"ensure_hardware_sync_co
 };
 
 /** MAAS takes no request that is signed by a clock five minutes off, so a host whose clock is wrong could not sync. */
-async function wrongClock(context: OnboardContext): Promise<Wait<OnboardState> | null> {
+async function wrongClock(context: ProvisionContext): Promise<Wait<ProvisionState> | null> {
   const hint = await absenceHint(context);
   if (hint === null) return null;
   return {
@@ -57,7 +57,7 @@ async function wrongClock(context: OnboardContext): Promise<Wait<OnboardState> |
 }
 
 /** MAAS must say that the machine syncs, and have a token for it. Null: both are so. */
-async function assertMaasSide(context: OnboardContext): Promise<Outcome<OnboardState> | null> {
+async function assertMaasSide(context: ProvisionContext): Promise<Outcome<ProvisionState> | null> {
   const machine = await freshMachine(context);
   const verdict = await judgeMachine("ensure_hardware_sync_configured", context, machine);
   if (verdict.kind === "failed") return verdict;
@@ -68,22 +68,22 @@ async function assertMaasSide(context: OnboardContext): Promise<Outcome<OnboardS
   return { kind: "wait", reason, seconds: TOKEN_LOOK_SECONDS, patch: { hw_sync_waits_for: "token" } };
 }
 
-const done = (taskId: TaskId): Done<OnboardState> => ({
+const done = (taskId: TaskId): Done<ProvisionState> => ({
   kind: "done",
   message: "The agent has seeded hardware sync",
   patch: { reseed_task_id: taskId },
 });
 
 /** A seed that the agent has finished since the stage was entered counts, also when the time is up meanwhile; an earlier one does not. */
-async function seeded(context: OnboardContext): Promise<Observation<OnboardState>> {
+async function seeded(context: ProvisionContext): Promise<Observation<ProvisionState>> {
   const { reseed_task_id: taskId } = context.state;
   const task = typeof taskId === "string" ? await readTask(context.services.db, taskId) : null;
   const fresh = task?.state === "succeeded" && task.finishedAt !== null && task.finishedAt >= context.enteredAt;
   return task !== null && fresh ? done(task.id) : { kind: "not_started" };
 }
 
-/** Each entry of the stage asks anew: a task that failed before an operator took the onboarding up again is history. */
-async function seed(context: OnboardContext): Promise<Outcome<OnboardState>> {
+/** Each entry of the stage queues a new task, so a task that failed before an operator continued the workflow does not count. */
+async function seed(context: ProvisionContext): Promise<Outcome<ProvisionState>> {
   const taskId = await enqueueReseed(context, `seed/${context.enteredAt.getTime()}/${context.attempt}`);
   const task = await readTask(context.services.db, taskId);
   switch (task?.state) {
@@ -92,7 +92,7 @@ async function seed(context: OnboardContext): Promise<Outcome<OnboardState>> {
     case "failed":
     case "cancelled":
     case "expired": {
-      const message = `The agent of ${context.onboarding.hostname} could not seed hardware sync: ${task.errorMessage ?? task.state}. Read the agent's log on the host, then resume.`;
+      const message = `The agent of ${context.host.hostname} could not seed hardware sync: ${task.errorMessage ?? task.state}. Read the agent's log on the host, then resume.`;
       const evidence = { task_id: taskId, task_state: task.state, task_error: task.errorCode };
       return { kind: "failed", failure: failure("hardware_sync_failure", "reseed_failed", message, evidence) };
     }
@@ -108,8 +108,8 @@ async function seed(context: OnboardContext): Promise<Outcome<OnboardState>> {
 }
 
 /** The host is left deployed for investigation, whatever is missing (lifecycle 4.6). */
-function timeoutFailure(context: OnboardContext): Failure | Promise<Failure> {
-  const { state, onboarding, profile } = context;
+function timeoutFailure(context: ProvisionContext): Failure | Promise<Failure> {
+  const { state, host, profile } = context;
   const evidence = {
     waited_for: state.hw_sync_waits_for ?? "agent",
     timeout_seconds: profile.hardwareSyncSeedTimeoutSeconds,
@@ -119,11 +119,11 @@ function timeoutFailure(context: OnboardContext): Failure | Promise<Failure> {
   };
   switch (state.hw_sync_waits_for) {
     case "token": {
-      const message = `MAAS issued no token for ${onboarding.hostname} in time. Look at the machine in MAAS, then resume.`;
+      const message = `MAAS issued no token for ${host.hostname} in time. Look at the machine in MAAS, then resume.`;
       return failure("hardware_sync_failure", "token_not_emitted", message, evidence);
     }
     case "task": {
-      const message = `The agent of ${onboarding.hostname} did not seed hardware sync in time. Read the agent's log on the host, then resume.`;
+      const message = `The agent of ${host.hostname} did not seed hardware sync in time. Read the agent's log on the host, then resume.`;
       return failure("hardware_sync_failure", "reseed_failed", message, evidence);
     }
     default:

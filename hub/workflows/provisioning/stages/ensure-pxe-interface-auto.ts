@@ -1,12 +1,12 @@
 import { failure } from "../../../../shared/failures.ts";
 import type { MaasInterface, MaasSubnet } from "../../../maas/port.ts";
 import type { Failed, Outcome } from "../../engine/stage.ts";
-import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, systemIdOf } from "../context.ts";
+import { maasOf, type ProvisionContext, type ProvisionStage, profileTimeout, systemIdOf } from "../context.ts";
 import { notEditable } from "../editable.ts";
-import type { OnboardState } from "../onboard-state.ts";
+import type { ProvisionState } from "../provision-state.ts";
 
 /** MAAS refuses a deploy without a link that has a subnet (maas 2.8); this stage finds that out before the deploy does. */
-export const ensurePxeInterfaceAuto: OnboardStage<"ensure_pxe_interface_auto"> = {
+export const ensurePxeInterfaceAuto: ProvisionStage<"ensure_pxe_interface_auto"> = {
   name: "ensure_pxe_interface_auto",
   title: "Make sure that the PXE interface gets an address from MAAS",
   reentry: { rule: "from_top" },
@@ -47,24 +47,24 @@ function subnetFor(nic: MaasInterface, subnets: readonly MaasSubnet[]): MaasSubn
 }
 
 /** Without the strict preflight a host whose wiring looks wrong is tried nevertheless (lifecycle 4.6). */
-function unwired(context: OnboardContext, refusal: Failed<OnboardState>): Outcome<OnboardState> {
+function unwired(context: ProvisionContext, refusal: Failed<ProvisionState>): Outcome<ProvisionState> {
   if (context.profile.strictPxePreflight) return refusal;
   const message = `Not strict, going on although: ${refusal.failure.message}`;
   return { kind: "skipped", message, details: refusal.failure.evidence };
 }
 
 function noInterface(
-  { onboarding }: OnboardContext,
+  { host }: ProvisionContext,
   name: string,
   interfaces: readonly MaasInterface[],
-): Failed<OnboardState> {
-  const message = `${onboarding.hostname} has no interface ${name} in MAAS. Compare the wiring with the site's PXE interface name, then resume.`;
+): Failed<ProvisionState> {
+  const message = `${host.hostname} has no interface ${name} in MAAS. Compare the wiring with the site's PXE interface name, then resume.`;
   const evidence = { interface: name, interfaces: interfaces.slice(0, 32).map((one) => one.name) };
   return { kind: "failed", failure: failure("hardware_mismatch", "pxe_interface_missing", message, evidence) };
 }
 
-function noSubnet({ onboarding, site, profile }: OnboardContext, name: string): Failed<OnboardState> {
-  const message = `Interface ${name} of ${onboarding.hostname} lies on a VLAN without a subnet in MAAS. Add the subnet of PXE VLAN ${profile.pxeVlanVid ?? site.pxeVlanVid}, then resume.`;
+function noSubnet({ host, site, profile }: ProvisionContext, name: string): Failed<ProvisionState> {
+  const message = `Interface ${name} of ${host.hostname} lies on a VLAN without a subnet in MAAS. Add the subnet of PXE VLAN ${profile.pxeVlanVid ?? site.pxeVlanVid}, then resume.`;
   return {
     kind: "failed",
     failure: failure("site_capability_missing", "subnet_missing", message, { interface: name }),

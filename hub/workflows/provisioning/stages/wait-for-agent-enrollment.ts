@@ -10,13 +10,13 @@ import { WAIT_RETRY } from "../../services.ts";
 import { StageFailure } from "../../stage-failure.ts";
 import { absenceHint, agentAbsent } from "../agent-absence.ts";
 import { agentSession, waitForAgent } from "../agent-presence.ts";
-import { type OnboardContext, type OnboardStage, provisioningOf } from "../context.ts";
+import { type ProvisionContext, type ProvisionStage, provisioningOf } from "../context.ts";
 import { machineTaken } from "../machine.ts";
-import type { OnboardState } from "../onboard-state.ts";
+import type { ProvisionState } from "../provision-state.ts";
 
 const LOOK_AGAIN_SECONDS = 15;
 
-async function look(context: OnboardContext): Promise<Exclude<Observation<OnboardState>, { kind: "not_started" }>> {
+async function look(context: ProvisionContext): Promise<Exclude<Observation<ProvisionState>, { kind: "not_started" }>> {
   const { nodeId, generation } = provisioningOf(context);
   const { db } = context.services;
   const taken = await machineTaken("wait_for_agent_enrollment", context);
@@ -40,9 +40,11 @@ const OWNERS = [
 ] as const;
 
 /** What the agent says of the first boot's parts, each owner's apart (lifecycle 9). A host whose image brought the agent may have none. */
-async function firstBootUnfinished(context: OnboardContext): Promise<Wait<OnboardState> | Failed<OnboardState> | null> {
+async function firstBootUnfinished(
+  context: ProvisionContext,
+): Promise<Wait<ProvisionState> | Failed<ProvisionState> | null> {
   const { nodeId, generation } = provisioningOf(context);
-  const wait = (reason: string): Wait<OnboardState> => ({
+  const wait = (reason: string): Wait<ProvisionState> => ({
     kind: "wait",
     reason,
     seconds: LOOK_AGAIN_SECONDS,
@@ -55,7 +57,7 @@ async function firstBootUnfinished(context: OnboardContext): Promise<Wait<Onboar
     // Somebody may have mended it since, and said so by resuming; the agent repeats what it finds every two minutes.
     if (condition.observedAt < context.enteredAt)
       return wait(`The agent to look again at the first boot; before it said: ${condition.message}`.slice(0, 300));
-    const message = `${whose} failed on ${context.onboarding.hostname}: ${condition.message}. Remove the cause, run "systemctl restart muster-bootstrap" on the host, then resume.`;
+    const message = `${whose} failed on ${context.host.hostname}: ${condition.message}. Remove the cause, run "systemctl restart muster-bootstrap" on the host, then resume.`;
     const evidence = { node_id: nodeId, condition: type, bootstrap: condition.message };
     return { kind: "failed", failure: failure("post_deploy_connectivity_failure", code, message, evidence) };
   }
@@ -64,7 +66,7 @@ async function firstBootUnfinished(context: OnboardContext): Promise<Wait<Onboar
 }
 
 /** The one move that makes a host schedulable; it is committed together with the stage's verdict. */
-async function enlist(context: OnboardContext): Promise<Done<OnboardState>> {
+async function enlist(context: ProvisionContext): Promise<Done<ProvisionState>> {
   const { nodeId, generation } = provisioningOf(context);
   const host = context.state.deploy_ip_addresses?.[0];
   // Without hardware sync no earlier stage has removed it.
@@ -80,29 +82,29 @@ async function enlist(context: OnboardContext): Promise<Done<OnboardState>> {
   };
 }
 
-async function activate(tx: Tx, context: OnboardContext): Promise<void> {
+async function activate(tx: Tx, context: ProvisionContext): Promise<void> {
   const { nodeId } = provisioningOf(context);
-  const move = { from: "enrolling", to: "active", owner: "onboarding" } as const;
+  const move = { from: "enrolling", to: "active", owner: context.operation } as const;
   const moved = await moveNode(tx, nodeId, move, "Onboarding completed: deployed, syncing, agent healthy");
   if (moved.moved || moved.actual === "active") return;
-  const message = `Node ${context.onboarding.hostname} is ${moved.actual ?? "gone"} instead of enrolling, so it was not made active. Decide what the node is to be, then rerun.`;
+  const message = `Node ${context.host.hostname} is ${moved.actual ?? "gone"} instead of enrolling, so it was not made active. Decide what the node is to be, then rerun.`;
   throw new StageFailure(
     failure("state_ambiguity", "node_state_conflict", message, { node_id: nodeId, node_status: moved.actual }),
   );
 }
 
-const timeoutFailure = (context: OnboardContext): Promise<Failure> =>
+const timeoutFailure = (context: ProvisionContext): Promise<Failure> =>
   agentAbsent(context, {
     evidence: {
       timeout_seconds: context.profile.agentEnrollmentTimeoutSeconds,
-      hostname: context.onboarding.hostname,
+      hostname: context.host.hostname,
       maas_system_id: context.state.maas_system_id ?? null,
     },
     otherwise: (message, evidence) =>
       failure("agent_enrollment_failure", "enrollment_timeout", `${message} Then resume.`, evidence),
   });
 
-export const waitForAgentEnrollment: OnboardStage<"wait_for_agent_enrollment"> = {
+export const waitForAgentEnrollment: ProvisionStage<"wait_for_agent_enrollment"> = {
   name: "wait_for_agent_enrollment",
   title: "Wait until the agent is connected and healthy, then make the node active",
   reentry: { rule: "observe_first", observe: look },

@@ -2,7 +2,7 @@ import { CONDITION_TYPES } from "../../../shared/condition-types.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import { removeConditions, writeOwnCondition } from "../../db/queries/node-conditions.ts";
 import type { Tx } from "../../db/tx.ts";
-import type { OnboardContext } from "./context.ts";
+import type { ProvisionContext } from "./context.ts";
 
 /** Rows that are named in words; the rest is a number. */
 const NAMED = 16;
@@ -14,7 +14,7 @@ type RoceWord = { readonly status: "True" | "False"; readonly reason: string; re
 const MISSING_BUT_ALLOWED = CONDITION_TYPES["network.roce"].tolerates;
 
 /** What the node's `network.roce` says; null where the host has no RoCE rows. */
-function roceWord(state: OnboardContext["state"], required: boolean): RoceWord | null {
+function roceWord(state: ProvisionContext["state"], required: boolean): RoceWord | null {
   const { roce_assigned: assigned, roce_applied: applied, roce_warnings: warnings, roce_foreign: foreign } = state;
   if (assigned === null || assigned === undefined || assigned === 0) return null;
   const others = foreign?.length ? ` Addresses of others on the same interfaces were left: ${list(foreign)}.` : "";
@@ -27,10 +27,10 @@ function roceWord(state: OnboardContext["state"], required: boolean): RoceWord |
   };
 }
 
-/** Written with the node's new provisioning: what was said of the one before holds no more. */
+/** Writes the condition for the node's new provisioning attempt. The condition of the previous attempt is no longer true. */
 export async function tellRoce(
   tx: Tx,
-  { state, profile, onboarding, workflowId }: OnboardContext,
+  { state, profile, host, workflowId }: ProvisionContext,
   node: Parameters<typeof writeOwnCondition>[1],
 ): Promise<void> {
   const word = roceWord(state, profile.roceRequired);
@@ -45,7 +45,7 @@ export async function tellRoce(
     subject: `nodes/${node.id}`,
     data: {
       node_id: node.id,
-      hostname: onboarding.hostname,
+      hostname: host.hostname,
       onboarding_id: workflowId,
       assignments: state.roce_assigned ?? 0,
       applied: state.roce_applied ?? 0,

@@ -1,26 +1,26 @@
 import { MaasError } from "../../maas/port.ts";
 import type { Failed, Wait } from "../engine/stage.ts";
-import { maasOf, type OnboardContext, systemIdOf } from "./context.ts";
+import { maasOf, type ProvisionContext, systemIdOf } from "./context.ts";
 import { freshMachine, judgeMachine, waitForMachine } from "./machine.ts";
-import type { OnboardState } from "./onboard-state.ts";
+import type { ProvisionState } from "./provision-state.ts";
 
-/** An abort shows in the status only after MAAS has powered the machine off (maas 2.6); until then it is not asked for again. */
+/** MAAS shows an abort in the status only after it has powered the machine off (maas 2.6). Until then the step does not abort again. */
 const ABORT_SHOWS_WITHIN_SECONDS = 120;
 
-export type ReleaseStep = { readonly kind: "ready" } | Wait<OnboardState> | Failed<OnboardState>;
+export type ReleaseStep = { readonly kind: "ready" } | Wait<ProvisionState> | Failed<ProvisionState>;
 
 /**
- * One step on the way of a failed deploy back to Ready: look, then abort, release or wait (lifecycle 4.3). Called again until it says
- * `ready`. A deployed machine that is not this onboarding's is nobody's to release.
+ * One step that brings the machine of a failed deploy back to Ready: it reads the machine, then aborts, releases or waits (lifecycle 4.3). The caller
+ * repeats it until it returns `ready`. A machine that this workflow did not deploy is never released.
  */
 export async function stepBackToReady(
   at: "recover_for_datasource_retry" | "compensation",
-  context: OnboardContext,
+  context: ProvisionContext,
   why: string,
 ): Promise<ReleaseStep> {
   const machine = await freshMachine(context);
   const verdict = await judgeMachine(at, context, machine);
-  const comment = `muster onboarding ${context.workflowId}: ${why}`;
+  const comment = `muster ${context.operation} ${context.workflowId}: ${why}`;
   switch (verdict.kind) {
     case "go_on":
       return { kind: "ready" };
@@ -45,12 +45,12 @@ export async function stepBackToReady(
   }
 }
 
-function abortIsUnderWay({ state, now }: OnboardContext): boolean {
+function abortIsUnderWay({ state, now }: ProvisionContext): boolean {
   const at = state.abort_requested_at;
   return typeof at === "string" && now.getTime() - Date.parse(at) < ABORT_SHOWS_WITHIN_SECONDS * 1000;
 }
 
-/** The status moved between our look and our call: the next look says where it is now. Other faults are the engine's to retry. */
+/** The machine's status changed between observation and call. The next step reads it again. The engine retries all other errors. */
 async function acceptConflict(call: () => Promise<unknown>): Promise<void> {
   try {
     await call();

@@ -3,7 +3,7 @@ import { forgetRoceLinks, listRoceLinks, noteRoceLinks, type RoceLink } from "..
 import type { MaasRoceAssignment } from "../../../db/schema/index.ts";
 import { MaasError, type MaasInterface, type MaasPort, type MaasSubnet } from "../../../maas/port.ts";
 import { inFencedTx, UPSTREAM_RETRY } from "../../services.ts";
-import { maasOf, type OnboardContext, type OnboardStage, profileTimeout, systemIdOf } from "../context.ts";
+import { maasOf, type ProvisionContext, type ProvisionStage, profileTimeout, systemIdOf } from "../context.ts";
 import { notEditable } from "../editable.ts";
 import { addressOf, networkOf } from "../ipv4.ts";
 import { type LinkPlan, planLinks, sameLink } from "../roce-links.ts";
@@ -13,7 +13,7 @@ import { type LinkPlan, planLinks, sameLink } from "../roce-links.ts";
  * comes up without that rail (lifecycle 4.6), and its node's condition `network.roce` says so. Links that were made for rows of before are taken away,
  * for MAAS would configure both addresses.
  */
-export const applyRocePhase2: OnboardStage<"apply_roce_phase2"> = {
+export const applyRocePhase2: ProvisionStage<"apply_roce_phase2"> = {
   name: "apply_roce_phase2",
   title: "Give the RoCE interfaces their static addresses",
   reentry: { rule: "from_top" },
@@ -25,8 +25,8 @@ export const applyRocePhase2: OnboardStage<"apply_roce_phase2"> = {
   ),
   retry: UPSTREAM_RETRY,
   async run(context) {
-    const { services, site, onboarding, profile } = context;
-    const rows = profile.enablePhase2Roce ? await listRoceOfHost(services.db, site.id, onboarding.hostname) : [];
+    const { services, site, host, profile } = context;
+    const rows = profile.enablePhase2Roce ? await listRoceOfHost(services.db, site.id, host.hostname) : [];
     const place = { siteId: site.id, systemId: systemIdOf(context) };
     const ours = await listRoceLinks(services.db, place);
     if (rows.length === 0 && ours.length === 0) {
@@ -75,7 +75,7 @@ const inWords = (link: RoceLink): string => `${link.interface} ${link.ipAddress}
 
 /** First of all: another row may want the address by now. Answers the interfaces as they are then. */
 async function takeAwayStale(
-  context: OnboardContext,
+  context: ProvisionContext,
   wanted: readonly RoceLink[],
   ours: readonly RoceLink[],
 ): Promise<LinkPlan & { readonly interfaces: readonly MaasInterface[] }> {
@@ -89,7 +89,7 @@ async function takeAwayStale(
 
 /** One warning for each row that could not be applied. */
 async function applyAll(
-  context: OnboardContext,
+  context: ProvisionContext,
   rows: readonly MaasRoceAssignment[],
   interfaces: readonly MaasInterface[],
 ): Promise<string[]> {

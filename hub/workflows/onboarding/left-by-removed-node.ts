@@ -1,0 +1,27 @@
+import { failure } from "../../../shared/failures.ts";
+import { MAAS_STATUS } from "../../../shared/maas-status.ts";
+import { isHostReleased } from "../../db/queries/machine-releases.ts";
+import { lastNodeOfMachine } from "../../db/queries/node-machines.ts";
+import type { MaasPort } from "../../maas/port.ts";
+import type { Failed } from "../engine/stage.ts";
+import { machineEvidence } from "../machine/verdict-table.ts";
+import type { OnboardContext } from "./context.ts";
+import type { OnboardState } from "./onboard-state.ts";
+
+/**
+ * The failure if the machine was a node that was removed and not released since. The onboarding does not hold such a machine, so that `release-node` can
+ * hold it. Null: the machine is free of such a node.
+ */
+export async function leftByRemovedNode(
+  maas: MaasPort,
+  { services, site, host }: OnboardContext,
+  systemId: string,
+): Promise<Failed<OnboardState> | null> {
+  const node = await lastNodeOfMachine(services.db, site.id, systemId);
+  if (node?.status !== "deleted" || (await isHostReleased(services.db, node))) return null;
+  const machine = await maas.readMachine(systemId);
+  if (machine?.status !== MAAS_STATUS.deployed || machine.owner !== (await maas.whoami()).username) return null;
+  const message = `Machine ${systemId} is deployed still, as node ${node.hostname} (${node.id}) left it, which was removed without a release. Run release-node ${node.id}; once that has completed, rerun the onboarding of ${host.hostname}.`;
+  const evidence = { ...machineEvidence(machine), node_id: node.id };
+  return { kind: "failed", failure: failure("state_ambiguity", "left_deployed", message, evidence) };
+}

@@ -1,0 +1,61 @@
+import type { PROVISIONING_STAGES, ProvisioningStage } from "../../../shared/workflow-status.ts";
+import type { ProvisionStages } from "./context.ts";
+import type { ProvisionState } from "./provision-state.ts";
+import { applyRocePhase2 } from "./stages/apply-roce-phase2.ts";
+import { classifyDeployFailure } from "./stages/classify-deploy-failure.ts";
+import { configureStorage } from "./stages/configure-storage.ts";
+import { deployViaMaas } from "./stages/deploy-via-maas.ts";
+import { ensureHardwareSyncConfigured } from "./stages/ensure-hardware-sync-configured.ts";
+import { ensurePxeInterfaceAuto } from "./stages/ensure-pxe-interface-auto.ts";
+import { recoverForDatasourceRetry } from "./stages/recover-for-datasource-retry.ts";
+import { renderCloudInit } from "./stages/render-cloud-init.ts";
+import { waitForAgentEnrollment } from "./stages/wait-for-agent-enrollment.ts";
+import { waitForDeployed } from "./stages/wait-for-deployed.ts";
+import { waitForHardwareSyncHealthy } from "./stages/wait-for-hardware-sync-healthy.ts";
+
+/** From a Ready machine to an active node: one stage for each name, in the order of the names. A workflow lists them as its last stages. */
+export const PROVISION_STAGES: ProvisionStages<typeof PROVISIONING_STAGES> = [
+  configureStorage,
+  applyRocePhase2,
+  ensurePxeInterfaceAuto,
+  renderCloudInit,
+  deployViaMaas,
+  waitForDeployed,
+  classifyDeployFailure,
+  recoverForDatasourceRetry,
+  ensureHardwareSyncConfigured,
+  waitForHardwareSyncHealthy,
+  waitForAgentEnrollment,
+];
+
+type Restart = Readonly<Partial<Record<ProvisioningStage, ProvisioningStage>>>;
+
+/**
+ * The stage at which an operator's `retry` or `resume` begins again, where that is not the failed stage itself. The stages before `render_cloud_init` are not
+ * in the list for `resume`: how far back a workflow goes for them is the workflow's own decision (lifecycle 4.9).
+ */
+export const PROVISION_RESTART: Readonly<Record<"retry" | "resume", Restart>> = {
+  // The machine of a failed deploy was released to Ready, so waiting for `Deployed` again would never end.
+  retry: {
+    deploy_via_maas: "render_cloud_init",
+    wait_for_deployed: "render_cloud_init",
+    classify_deploy_failure: "render_cloud_init",
+    recover_for_datasource_retry: "render_cloud_init",
+  },
+  resume: {
+    deploy_via_maas: "render_cloud_init",
+    wait_for_deployed: "render_cloud_init",
+    classify_deploy_failure: "render_cloud_init",
+    recover_for_datasource_retry: "render_cloud_init",
+    wait_for_hardware_sync_healthy: "ensure_hardware_sync_configured",
+    wait_for_agent_enrollment: "ensure_hardware_sync_configured",
+  },
+};
+
+/** Counters of bounded recoveries, which begin again when an operator continues the workflow. */
+export const PROVISION_COUNTERS = [
+  "datasource_retries",
+  "events_unread",
+  "token_refreshes",
+  "reseeds",
+] as const satisfies readonly (keyof ProvisionState)[];
