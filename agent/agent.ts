@@ -63,13 +63,16 @@ export class Agent {
   #channel: Channel | null = null;
   /** The newest identity; a renewal changes it while a channel is open. */
   #identity: Identity | null = null;
-  /** The earliest time of the next renewal, by a monotonic clock. It keeps a very short certificate life from causing constant reconnects. */
+  /**
+   * The earliest time of the next renewal, by a monotonic clock. Without this time, a very short certificate life would cause constant
+   * reconnects.
+   */
   #renewNextAt = 0;
   #lastSignal: ReadinessSignal | null = null;
   #signalPending = false;
   #trusting: Promise<void> = Promise.resolve();
   #ttlMs = 10_000;
-  /** The hub's time at the last welcome, and the monotonic time of that welcome. Null before the first welcome. */
+  /** The hub's time at the last welcome, and the monotonic time of that welcome. The value is null before the first welcome. */
   #welcomed: { readonly hubMs: number; readonly at: number } | null = null;
 
   constructor(parts: AgentParts) {
@@ -134,7 +137,7 @@ export class Agent {
     }
   }
 
-  /** One connection: enrolls if needed, connects, and serves until the connection ends. Null when the hub sent no welcome. */
+  /** One connection: enrolls if needed, connects, and serves until the connection ends. Returns null when the hub sent no welcome. */
   async #attempt(failures: number): Promise<ChannelEnd | null> {
     const { log } = this.#parts;
     try {
@@ -235,7 +238,7 @@ export class Agent {
     }
   }
 
-  /** Serves an open channel. Its timers end with the channel. */
+  /** Serves an open channel. The channel's timers end with the channel. */
   async #serve(channel: Channel): Promise<ChannelEnd> {
     const { log, system } = this.#parts;
     this.#ttlMs = channel.welcome.heartbeat_ttl_ms;

@@ -1,7 +1,7 @@
 const FIRST_WINDOW_MS = 1_000;
 const LONGEST_WINDOW_MS = 60_000;
 
-/** The window of a reconnect attempt. It doubles with each failure since the last welcome, up to a minute. */
+/** The window of a reconnect attempt. The window doubles with each failure since the last welcome, up to a minute. */
 export const windowMs = (failures: number): number =>
   Math.min(LONGEST_WINDOW_MS, FIRST_WINDOW_MS * 2 ** Math.min(failures, 6));
 

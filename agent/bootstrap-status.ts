@@ -6,7 +6,10 @@ const FOLDER = "/var/lib/muster/bootstrap";
 /** Where cloud-init stores the parts before it runs the first. */
 const SCRIPTS = "/var/lib/cloud/instance/scripts";
 const SITES_OWN = "10-site-bootstrap";
-/** This unit runs each part that has not succeeded: once after cloud-init and once at each boot. It repeats the agent's part until that succeeds. */
+/**
+ * `muster-bootstrap` runs each part that has not succeeded: once after cloud-init and once at each boot. The unit repeats the agent's part until
+ * success.
+ */
 const UNIT = "muster-bootstrap.service";
 const ASK_WITHIN_MS = 10_000;
 

@@ -16,7 +16,7 @@ const OID = {
   ecdsaWithSha256: "2a8648ce3d040302",
 } as const;
 
-/** A new private key as PKCS#8 PEM. It never leaves the host. */
+/** A new private key as PKCS#8 PEM. The key never leaves the host. */
 export const makeKey = (): string =>
   generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 

@@ -4,7 +4,7 @@ import { NodeId } from "../shared/ids.ts";
 import { isSigningKey } from "./orders.ts";
 import { readTextNow } from "./system/files.ts";
 
-/** The file that cloud-init's agent part writes. Its paths do not contain the root, which the agent puts before them. */
+/** The file that cloud-init's agent part writes. The agent puts the host's root before each path in the file. */
 const ConfigFile = z.object({
   hub_url: z.url({ protocol: /^https$/ }),
   node_id: NodeId,

@@ -1,6 +1,6 @@
 import { HubFrame } from "../shared/protocol/frames.ts";
 
-/** Null for a frame that this agent does not understand, for example from a newer hub. The agent ignores such a frame. */
+/** Returns null for a frame that this agent does not understand, for example from a newer hub. The agent ignores such a frame. */
 export function frameOf(value: unknown): HubFrame | null {
   const parsed = HubFrame.safeParse(value);
   return parsed.success ? parsed.data : null;

@@ -20,14 +20,17 @@ const KEEP_REPORTED = 500;
 const COMPACT_BYTES = 1024 * 1024;
 
 /**
- * Stores the state of each delivery on disk before the agent acts on it: `received -> started -> finished -> reported`. It keeps the
- * highest epoch of each task, so that a replayed order has no effect. It keeps a reply until the hub has acknowledged the reply.
- * It never contains a task's input, which may contain a secret.
+ * Stores the state of each delivery on disk before the agent acts on it: `received -> started -> finished -> reported`. The journal keeps the
+ * highest epoch of each task, so that a replayed order has no effect. The journal keeps a reply until the hub has acknowledged the reply. The
+ * journal never contains a task's input, which may contain a secret.
  */
 export class Journal {
   readonly #file: string;
   readonly #latest: Map<TaskId, JournalEntry>;
-  /** Null while the file cannot be written, for example on a full disk. The agent then runs on, reports the fault and accepts no order. */
+  /**
+   * The handle is null while the file cannot be written, for example on a full disk. The agent then runs on, reports the fault and accepts no
+   * order.
+   */
   #handle: FileHandle | null = null;
   /** Bytes of complete lines. The next write overwrites the remains of a failed write behind them. */
   #size = 0;

@@ -14,7 +14,7 @@ const Welcomed = z.object({ welcome: Welcome });
 /** Frames are parsed one by one, so that an unknown frame does not affect the others. */
 const Frames = z.object({ frames: z.array(z.unknown()) });
 
-/** The fallback where no WebSocket works: the same frames in HTTP requests. It ends after a while to try the WebSocket again. */
+/** The fallback where no WebSocket works: the same frames in HTTP requests. The long poll ends after a while to try the WebSocket again. */
 export async function openLongPoll(options: OpenOptions): Promise<Channel> {
   const { hubUrl, identity, hello } = options;
   const base = `/internal/v1/nodes/${identity.nodeId}`;

@@ -34,7 +34,10 @@ export interface OrderContext {
   readonly now: Date;
 }
 
-/** Null when the order may be carried out, otherwise the reason. The signature is checked first, because no other member can be trusted before it. */
+/**
+ * Returns null when the order may be carried out, otherwise the reason for its refusal. The signature is checked first, because no other member
+ * can be trusted before it.
+ */
 export function judgeOrder(
   order: SignedOrder,
   context: OrderContext,

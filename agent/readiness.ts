@@ -16,7 +16,8 @@ export interface AgentFacts {
 }
 
 /**
- * The agent's report on its host, made after each welcome and every few minutes. It describes the host's present state and needs no boot event.
+ * The agent's report on its host, made after each welcome and every few minutes. The report describes the host's present state and needs no boot
+ * event.
  */
 export async function readinessSignal(system: System, facts: AgentFacts): Promise<ReadinessSignal> {
   const bootId = await system.bootId();

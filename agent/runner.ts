@@ -43,7 +43,7 @@ interface Job {
   readonly input: Json;
   readonly abort: AbortController;
   running: boolean;
-  /** True when the task has replied. Its further work does not matter. */
+  /** True when the task has replied. The further work of that task does not matter. */
   ended: boolean;
 }
 

@@ -16,7 +16,7 @@ import type { Log } from "./log.ts";
 import { signingKey } from "./orders.ts";
 import type { System } from "./system/system.ts";
 
-/** The file on disk. It is ignored when the host has been given another key since, for example by a new bootstrap command. */
+/** The file on disk. The agent ignores the file when the host has been given another key since, for example by a new bootstrap command. */
 const TrustFile = z.object({
   given_key: z.string(),
   sequence: z.int().min(0),
@@ -28,15 +28,15 @@ const verifyText: VerifyText = (key, text, signature) =>
   verify(null, Buffer.from(text), signingKey(key), Buffer.from(signature, "base64url"));
 
 /**
- * The CAs and order keys that this host trusts. They start with the keys of its bootstrap, and signed statements of the hub change them
- * (decision I6). A change is stored on disk before it is used, and is never reverted by older statements.
+ * The CAs and order keys that this host trusts. The host starts with the keys of its bootstrap, and signed statements of the hub change the
+ * trusted keys (decision I6). A change is stored on disk before it is used, and is never reverted by older statements.
  */
 export class TrustStore {
   readonly #config: Config;
   readonly #system: System;
   readonly #log: Log;
   readonly #givenKey: string;
-  /** Null until the first signed statement was accepted. Until then the keys of the bootstrap count. */
+  /** The trust is null until the first signed statement was accepted. Until then the keys of the bootstrap count. */
   #trust: Trust | null = null;
   #taking: Promise<unknown> = Promise.resolve();
 
@@ -127,7 +127,7 @@ export class TrustStore {
 const pemOf = ({ current, next }: Trust): string =>
   [current.ca_pem, next?.ca_pem ?? ""].map((pem) => pem.trim()).join("\n");
 
-/** False for a statement without a CA certificate. The chain ends before it, because it would leave the host without a hub. */
+/** Returns false for a statement without a CA certificate. The chain ends before it, because it would leave the host without a hub. */
 function holdsAuthority({ ca_pem }: TrustChain[number]): boolean {
   try {
     return new X509Certificate(ca_pem).ca;

@@ -5,7 +5,10 @@ import type { System } from "./system/system.ts";
 import { NOLOGIN, NOLOGIN_START } from "./tasks/drain.ts";
 import { INTERVAL_DROP_IN } from "./tasks/hw-sync-reseed.ts";
 
-/** The exit status of an agent that has removed itself. Its unit does not restart it then (`RestartPreventExitStatus`). */
+/**
+ * The exit status of an agent that has removed itself. The agent's unit does not restart the agent after this exit status
+ * (`RestartPreventExitStatus`).
+ */
 export const UNINSTALLED_STATUS = 79;
 
 const AGENT_UNIT = "muster-agent.service";
@@ -20,9 +23,9 @@ const STATE_ENTRIES = ["agent", "bootstrap", "hardware-sync.json"];
 const CONFIG_ENTRIES = ["agent.json", "ca.pem", "enrollment-token", "roce-routing.conf"];
 /** Temporary files of a part or an agent that was killed while it wrote a file. */
 const CUT_WRITE = /^[.](muster[.][A-Za-z0-9]{6}|[0-9a-f]{12}[.]tmp|uninstall-probe)$/;
-/** This file exists when the agent was installed as a Debian package. */
+/** dpkg's record of the agent's package. The file exists when the agent was installed as a Debian package. */
 const PACKAGE_RECORD = "/var/lib/dpkg/info/muster-agent.list";
-/** While this file exists, the agent only continues its removal. A purge of the package removes the file too. */
+/** While the marker file exists, the agent only continues its removal. A purge of the package removes the file too. */
 const MARKER = `${STATE_FOLDER}/uninstalling`;
 const TOOL_TIMEOUT_MS = 30_000;
 /** Another package job may hold dpkg's lock for long. The purge is tried every 15 s for an hour, and again after each boot. */

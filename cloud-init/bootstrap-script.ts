@@ -21,7 +21,7 @@ fi
 `;
 
 /**
- * The script that a person runs on a host in manual mode (lifecycle 2.1). It contains the agent part of the first boot. Checks before
+ * The script that a person runs on a host in manual mode (lifecycle 2.1). The script contains the agent part of the first boot. Checks before
  * that part explain why it cannot work on this host. After the part it waits for the enrollment. Throws when a value is invalid.
  */
 export function composeBootstrapScript(values: BootstrapInput): string {

@@ -70,7 +70,7 @@ const DeployUser = z.strictObject({
   sudo: z.boolean(),
 });
 
-/** The complete input of a first boot (lifecycle 9). It has no MAAS machine token, which does not exist before the deploy (decision M3). */
+/** The complete input of a first boot (lifecycle 9). The input has no MAAS machine token, which does not exist before the deploy (decision M3). */
 export const UserDataInput = z.strictObject({
   hostname: Hostname,
   nodeId: NodeId,
@@ -91,7 +91,7 @@ export const UserDataInput = z.strictObject({
     maasUrl: lineUrl(/^https?$/).optional(),
     intervalSeconds: z.int().min(60).max(86_400),
   }),
-  /** Both are destructive, so they are explicit flags of the profile without a default (lifecycle 4.3). */
+  /** Making and erasing extra disks is destructive, so the profile has explicit flags without a default (lifecycle 4.3). */
   extraDisks: z.strictObject({ enabled: z.boolean(), eraseSignatures: z.boolean() }),
   roce: z.strictObject({
     assignments: z

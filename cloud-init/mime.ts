@@ -1,7 +1,7 @@
 export type MimePart = { readonly name: string; readonly contentType: string; readonly content: string };
 
 /**
- * A fixed boundary, so that the same input gives the same bytes. It cannot occur in a body: every body is base64, which contains no
+ * A fixed boundary, so that the same input gives the same bytes. The boundary cannot occur in a body: every body is base64, which contains no
  * hyphen, and each delimiter begins with hyphens.
  */
 const BOUNDARY = "=_muster-first-boot";

@@ -7,7 +7,7 @@ import { PARTS } from "./parts/index.ts";
 
 const CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 
-/** An input with every part. It contains no real secret. */
+/** An input with every part. The input contains no real secret. */
 export const sampleValues = (): UserDataValues => ({
   hostname: "gpu-01",
   nodeId: "0b0c0a7e-6a52-4d0a-9a9d-0d3f5f3c1a11",
@@ -39,7 +39,7 @@ export const renderPart = (name: string, input: UserDataInput): string => {
 
 export const hasCommand = (command: string): boolean => spawnSync(command, ["--version"]).error === undefined;
 
-/** Whether a tool is missing. It prints that the test was skipped, and why. */
+/** Whether a tool is missing. When the tool is missing, the function prints that the test was skipped, and why. */
 export const skipWithout = (command: string, debianPackage: string): boolean => {
   const there = hasCommand(command);
   if (!there) process.stderr.write(`SKIPPED: ${command} is not installed (Debian package ${debianPackage})\n`);
@@ -48,7 +48,7 @@ export const skipWithout = (command: string, debianPackage: string): boolean => 
 
 export type PartRun = { readonly code: number; readonly output: string; readonly status: unknown };
 
-/** A folder that stands for a host's root. Its tools append their arguments to a log. */
+/** A folder that stands for a host's root. The folder's tools append their arguments to a log. */
 export class HostFolder {
   readonly root: string;
   constructor() {

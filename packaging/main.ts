@@ -1,4 +1,4 @@
-/** `npm run package`: builds the Debian packages of agent and hub, with checksums and a signature. It needs dpkg-deb. */
+/** `npm run package`: builds the Debian packages of agent and hub, with checksums and a signature. The build needs dpkg-deb. */
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";

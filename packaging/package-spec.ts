@@ -1,13 +1,13 @@
 /** A Debian package of this repository. `packages.ts` lists all of them. */
 export interface PackageSpec {
   readonly name: string;
-  /** The description. Its first line is the synopsis. */
+  /** The description. The first line of the description is the synopsis. */
   readonly description: readonly string[];
   /** The folder below /usr/lib/muster with the program and its runtime. */
   readonly home: string;
   /** The folders of the repository with the program's sources. */
   readonly sources: readonly string[];
-  /** The npm packages that the program imports. Their dependencies are added automatically. */
+  /** The npm packages that the program imports. The build adds the dependencies of these packages automatically. */
   readonly npm: readonly string[];
   /** npm packages with binaries in `name-<architecture>`, for example the embedded database. */
   readonly binaries: Readonly<Record<Architecture, readonly string[]>>;
@@ -19,7 +19,7 @@ export interface PackageSpec {
   readonly files: Readonly<Record<string, string>>;
   /** Files in `docs/` that are installed into /usr/share/doc/<name>. */
   readonly docs: readonly string[];
-  /** Packages of this repository that this package contains, in /usr/share/muster/packages. They are built before it. */
+  /** Packages of this repository that this package contains, in /usr/share/muster/packages. The contained packages are built first. */
   readonly carries: readonly string[];
   /** Configuration files below /etc. An upgrade keeps the operator's changes. */
   readonly conffiles: readonly string[];

@@ -2,7 +2,7 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, typ
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** The fingerprints of the release keys. They are in git and in the hub's package, separate from a downloaded key. */
+/** The fingerprints of the release keys. The fingerprints are in git and in the hub's package, separate from a downloaded key. */
 export const RELEASE_KEYS = "release-keys.txt";
 
 /** The names of the checksums file, its signature, and the public key for verifying it. */

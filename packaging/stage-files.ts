@@ -33,7 +33,7 @@ export async function stageFiles(stage: Stage, built: readonly string[]): Promis
   for (const folder of spec.sources) await copySources(join(repository, folder), join(home, folder));
   await copyNodeModules(stage, home);
   await copyRuntime(stage, home);
-  // From this file Node learns that the sources are ES modules. It also shows the version to a reader.
+  // From this file Node learns that the sources are ES modules. The file also shows the version to a reader.
   const manifest = { name: spec.name, version: stage.version, private: true, type: "module" };
   await writeFile(join(home, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const [command, program] of Object.entries(spec.commands)) await writeCommand(stage, command, program);

@@ -1,4 +1,4 @@
-/** Failures of a BMC that refuses or ignores a request of MAAS or the hub. They are a part of the taxonomy in `failures.ts`. */
+/** Failures of a BMC that refuses or ignores a request of MAAS or the hub. The taxonomy in `failures.ts` includes these failures. */
 export const BMC_POWER_FAILURE = {
   retry: "bounded",
   endsAs: "failed_manual_intervention",

@@ -10,7 +10,7 @@ export type Bars = "missing_or_not_true" | "not_true" | "never";
 
 export interface ConditionRule {
   readonly sources: readonly ConditionSource[];
-  /** After this many seconds without a report the condition is stale. Null: it holds until another report replaces it. */
+  /** After this many seconds without a report the condition is stale. With null, the condition holds until another report replaces it. */
   readonly lifeSeconds: number | null;
   readonly bars: Bars;
   /** With this reason the condition bars nothing, whatever its status. */
@@ -49,7 +49,10 @@ export type ConditionTypeOf<S extends ConditionSource> = {
   [T in ConditionType]: S extends (typeof CONDITION_TYPES)[T]["sources"][number] ? T : never;
 }[ConditionType];
 
-/** The rule for a name of an external system. Muster decides nothing by it. It holds until that system reports another value. */
+/**
+ * The rule for a name of an external system. Muster decides nothing by it. Such a condition holds until the external system reports another
+ * value.
+ */
 const EXTERNAL_RULE: ConditionRule = { sources: ["external"], lifeSeconds: null, bars: "never" };
 /** Names that only an agent may use, including agents of other versions. */
 const AGENTS_OWN = /^(agent|bootstrap)\./;

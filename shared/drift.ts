@@ -41,7 +41,7 @@ export const DriftDetails = z.strictObject({
   /** What happened, to which object, and what to do next. */
   message: z.string(),
   detected_at: z.string(),
-  /** Why the action was not taken. Null if it was taken. */
+  /** Why the action was not taken. The text is null if the action was taken. */
   held_back: z.string().nullable(),
 });
 export type DriftDetails = z.output<typeof DriftDetails>;

@@ -344,7 +344,7 @@ export function ruleOf(
   return { ...rule, ...exceptions?.[failed.code] };
 }
 
-/** Facts for the operator (lifecycle 4.12), limited in size. They contain no secret and no complete answer of another system. */
+/** Facts for the operator (lifecycle 4.12), limited in size. Evidence contains no secret and no complete answer of another system. */
 export type Evidence = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
 export type Failure = {

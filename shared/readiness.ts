@@ -19,7 +19,7 @@ export const ReportedCondition = z.strictObject({
 });
 export type ReportedCondition = z.output<typeof ReportedCondition>;
 
-/** A readiness signal of one `generation`. It is idempotent by its `signal_id`. A signal of an older generation is stored and never applied. */
+/** A readiness signal of one `generation`. A signal is idempotent by its `signal_id`. A signal of an older generation is stored and never applied. */
 export const ReadinessSignal = z.strictObject({
   signal_id: z.uuid(),
   generation: Int4,

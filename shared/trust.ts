@@ -2,9 +2,9 @@ import { z } from "zod";
 import { canonicalJson } from "./json.ts";
 
 /**
- * How a host comes to trust a new CA and order key of the hub (decision I6). The hub's keys have generations. Each change is a statement that
- * is signed by the order key in force before it. All statements form one chain. A host that knows any key of the chain can follow
- * the signatures to the newest key, however long it was off. A host trusts no key in any other way.
+ * How a host comes to trust a new CA and order key of the hub (decision I6). The hub's keys have generations. Each change of the keys is a
+ * statement that is signed with the previous order key. All statements form one chain. A host that knows any key of the chain can follow the
+ * signatures to the newest key, however long it was off. A host trusts no key in any other way.
  */
 export const TRUST_KINDS = ["announce", "finish", "abort"] as const;
 export type TrustKind = (typeof TRUST_KINDS)[number];
@@ -37,7 +37,7 @@ export const TrustChain = z.array(TrustStatement).max(MOST_STATEMENTS);
 export const TRUST_PATH = "/internal/v1/trust";
 export type TrustChain = readonly TrustStatement[];
 
-/** The text that is signed. It begins with its purpose, so that the signature of an order is never valid for a statement. */
+/** The text that is signed. The text begins with its purpose, so that the signature of an order is never valid for a statement. */
 export const trustSigningText = ({ sequence, kind, generation, ca_pem, order_key }: UnsignedStatement): string =>
   `muster trust v1\n${canonicalJson({ sequence, kind, generation, ca_pem, order_key })}`;
 
@@ -46,7 +46,7 @@ export interface Trust {
   /** The sequence number of the last accepted statement. */
   readonly sequence: number;
   readonly current: z.output<typeof TrustedKeys>;
-  /** Announced keys that are not in force yet. They are trusted in addition to the current keys. */
+  /** Announced keys that are not in force yet. Announced keys are trusted in addition to the current keys. */
   readonly next: (z.output<typeof TrustedKeys> & { readonly generation: number }) | null;
 }
 export type VerifyText = (orderKey: string, text: string, signature: string) => boolean;

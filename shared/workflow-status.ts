@@ -66,8 +66,8 @@ export const ONBOARDING_STAGES = [
 export type OnboardingStage = (typeof ONBOARDING_STAGES)[number];
 
 /**
- * The modes of a decommission (lifecycle 5.1). `drain` takes a node to `retired`. `remove` takes a retired node to `deleted`. `release`
- * returns the machine of a retired node to MAAS and powers it off (lifecycle 6.4). Each mode is a list of stages.
+ * The modes of a decommission (lifecycle 5.1). `drain` takes a node to `retired`. `remove` takes a retired node to `deleted`. `release` returns
+ * the machine of a retired node to MAAS and powers it off (lifecycle 6.4). Each mode of a decommission is a list of stages.
  */
 export const DECOMMISSION_MODES = ["drain", "remove", "release"] as const;
 export type DecommissionMode = (typeof DECOMMISSION_MODES)[number];
@@ -79,7 +79,7 @@ export const STAGES_OF_MODE = {
   remove: ["remove_gpuaas_node_record"],
 } as const satisfies Readonly<Record<DecommissionMode, readonly [string, ...string[]]>>;
 
-/** All stages of decommissions. Each mode uses some of them. */
+/** All stages of decommissions. Each mode of a decommission uses some of these stages. */
 export const DECOMMISSION_STAGES = [
   ...STAGES_OF_MODE.drain,
   ...STAGES_OF_MODE.release,

@@ -5,8 +5,8 @@ import type { Log } from "../log.ts";
 const PROBE_TIMEOUT_MS = 20_000;
 
 /**
- * Reads the host's hardware. Each probe has its own time-out. A failed probe is logged and leaves its part empty, because a partial
- * inventory is better than none. The library is loaded only here, so that an idle agent needs less memory.
+ * Reads the host's hardware. Each probe of the hardware has its own time-out. A failed probe is logged and leaves its part empty, because a
+ * partial inventory is better than none. The library is loaded only here, so that an idle agent needs less memory.
  */
 export async function readInventory(hostname: string, bootId: string, log: Log): Promise<Inventory> {
   const si = await import("systeminformation");

@@ -32,8 +32,8 @@ interface LoginSession {
 }
 
 /**
- * Prevents new logins and waits until the last session has ended or the deadline has passed. With `force` it then ends the remaining
- * sessions. It is idempotent: the same task keeps its deadline and reads the sessions anew. A cancelled drain allows logins again.
+ * Prevents new logins and waits until the last session has ended or the deadline has passed. With `force` it then ends the remaining sessions.
+ * The task is idempotent: a second run keeps the deadline and reads the sessions anew. A cancelled drain allows logins again.
  */
 export const drain =
   (system: System, timing: DrainTiming = TIMING): Handler =>
@@ -129,8 +129,8 @@ async function waitForSessions(
 }
 
 /**
- * Parses the lines of `loginctl list-sessions --no-legend`: id, uid, user, and columns that differ between versions. Sessions of system
- * users are left out. It throws when the tool fails, because a missing list does not prove that no user is logged in.
+ * Parses the lines of `loginctl list-sessions --no-legend`: id, uid, user, and columns that differ between versions. Sessions of system users are
+ * left out. The function throws when the tool fails, because a missing list does not prove that no user is logged in.
  */
 async function readSessions(system: System): Promise<LoginSession[]> {
   const ran = await system.run("loginctl", ["list-sessions", "--no-legend"], TOOL_TIMEOUT_MS);

@@ -31,9 +31,9 @@ export const hwSyncReseed =
   };
 
 /**
- * Rewrites the credentials of MAAS's hardware sync, makes sure that its timer runs, and starts one sync at once (decision M3). It writes
- * MAAS's units only where they are missing or unusable. A drop-in sets the timer's interval to the order's, because MAAS computes
- * its calendar times only once, at the deploy. The task is idempotent.
+ * Rewrites the credentials of MAAS's hardware sync, makes sure that its timer runs, and starts one sync at once (decision M3). The agent writes
+ * MAAS's units only where they are missing or unusable. A drop-in sets the timer's interval to the order's, because MAAS computes its calendar
+ * times only once, at the deploy. The task is idempotent.
  */
 const reseed =
   (system: System): Reseed =>
@@ -121,7 +121,7 @@ async function isStillRunning(system: System): Promise<boolean> {
   try {
     return (await system.run("systemctl", ["is-active", SERVICE], RELOAD_TIMEOUT_MS)).stdout.trim() === "activating";
   } catch {
-    // The caller reports the failed start. This check only recognises a slow sync.
+    // The caller reports the failed start. `isStillRunning` only recognises a slow sync.
     return false;
   }
 }

@@ -9,7 +9,7 @@ marker="$instance/sem/muster_bootstrap_unit"
 
 cat >/usr/local/sbin/muster-bootstrap.new <<'SCRIPT'
 #!/bin/bash
-# Installed by Muster. Runs each part of the first boot that has not succeeded once more. It repeats the agent's part until that succeeds,
+# Installed by Muster. Runs each part of the first boot that has not succeeded once more. The script repeats the agent's part until success,
 # because without an agent no failure reaches the hub. Every part is idempotent.
 set -u
 scripts=/var/lib/cloud/instance/scripts

@@ -1,6 +1,6 @@
 import { partFile, shellPart } from "./part.ts";
 
-/** The account for operators and for access by SSH without the agent. It contains only the password's hash. */
+/** The account for operators and for access by SSH without the agent. The part contains only the password's hash. */
 export const deployUser = shellPart({
   name: "60-deploy-user.sh",
   owner: "muster",

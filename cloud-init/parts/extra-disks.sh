@@ -1,7 +1,7 @@
 # DESTRUCTIVE. A disk becomes a share only if it is certainly free: not under the root, and no part of it mounted, used as swap, or held by
-# another device. It must also be blank, unless the profile allows erasing. A disk whose state cannot be read counts as in use.
-# MUSTER_DISKS is a fixed list of devices. Without it the script discovers disks. It refuses to do that in a folder and in a container,
-# because both show the disks of the machine around them.
+# another device. The disk must also be blank, unless the profile allows erasing. A disk whose state cannot be read counts as in use. MUSTER_DISKS
+# is a fixed list of devices. Without it the script discovers disks. Discovery is refused in a folder and in a container, because both show the
+# disks of the machine around them.
 readonly FSTAB="$ROOT/etc/fstab"
 readonly LABEL=muster-share
 made='' kept='' in_use='' refused=''
@@ -81,7 +81,8 @@ why_in_use() {
 # in use, so the script tests this access before it writes the first byte.
 is_held() { ! os wipefs --all --no-act --quiet "$1" >/dev/null; }
 
-# Prints the content of the disk, or nothing for a blank one. It reads first, because blkid has the same status for "nothing found" and "cannot read".
+# Prints the content of the disk, or nothing for a blank one. The function first reads the disk, because blkid has the same status for "nothing
+# found" and "cannot read".
 signature() {
   local disk=$1 status=0 found
   os dd "if=$disk" of=/dev/null bs=4096 count=1 status=none || {

@@ -46,7 +46,8 @@ put_file() {
   fi
 }
 
-# write_status EXIT_CODE ENDED_AT MESSAGE: the first two are JSON. They are null while the part runs and stay null after a power cut.
+# write_status EXIT_CODE ENDED_AT MESSAGE: the first two are JSON. EXIT_CODE and ENDED_AT are null while the part runs and stay null after a power
+# cut.
 write_status() {
   printf '{"part":%s,"owner":%s,"started_at":%s,"ended_at":%s,"exit_code":%s,"message":%s}\n' \
     "$(json_string "$PART_NAME")" "$(json_string "$PART_OWNER")" "$(json_string "$STARTED_AT")" "$2" "$1" \

@@ -1,4 +1,4 @@
-# A person runs this script by hand on a host that nobody provisioned. It reports problems before it changes anything.
+# A person runs this script by hand on a host that nobody provisioned. The script reports problems before it changes anything.
 readonly MOST_SKEW_SECONDS=300
 
 # PACKAGES contains "architecture address sha256", one package per line.

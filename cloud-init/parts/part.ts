@@ -6,7 +6,7 @@ import { type ShellValues, shellHeader } from "../shell-quote.ts";
 export type PartOwner = "site" | "muster";
 
 export type Part = {
-  /** The file name in the MIME part. It begins with a number, because cloud-init runs shell parts in the order of their names. */
+  /** The file name in the MIME part. The name begins with a number, because cloud-init runs shell parts in the order of their names. */
   readonly name: string;
   readonly contentType: "text/x-shellscript" | "text/cloud-boothook" | "text/cloud-config";
   /** The part's text, or null where this host does not need it. */
@@ -31,8 +31,8 @@ export const shellScript = (script: {
 };
 
 /**
- * A shell part consists of its values as read-only variables, the shared library, and the part's static body. It needs no other file, so
- * each part can be run, read and tested alone.
+ * A shell part consists of its values as read-only variables, the shared library, and the part's static body. A part needs no other file, so each
+ * part can be run, read and tested alone.
  */
 export const shellPart = (part: {
   readonly name: `${number}-${string}.sh`;

@@ -1,14 +1,14 @@
 /**
- * Adds the optional packages of other platforms to package-lock.json. `npm install` leaves out packages that it cannot resolve on
- * its own machine, and `npm ci` on another machine then refuses the lock file. Run it after each `npm install`:
- * `npm run lockfile:complete`. It changes nothing when no package is missing.
+ * Adds the optional packages of other platforms to package-lock.json. `npm install` leaves out packages that it cannot resolve on its own
+ * machine, and `npm ci` on another machine then refuses the lock file. Run it after each `npm install`: `npm run lockfile:complete`. The script
+ * changes nothing when no package is missing.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 
 const FILE = new URL("../../package-lock.json", import.meta.url);
 const OS = /^(android|darwin|linux|win32|freebsd|openharmony|sunos|netbsd|openbsd|aix)$/;
 
-/** `@scope/cli-linux-x64-musl` -> { os: ["linux"], cpu: ["x64"], libc: ["musl"] }. Null for a name without a platform. */
+/** `@scope/cli-linux-x64-musl` -> { os: ["linux"], cpu: ["x64"], libc: ["musl"] }. Returns null for a name without a platform. */
 function platformOf(name) {
   const [os = "", cpu = "", abi = ""] = (name.split("/").pop() ?? "").replace(/^(cli|binding|node)-/, "").split("-");
   if (!OS.test(os)) return null;

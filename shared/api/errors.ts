@@ -62,7 +62,7 @@ export const Problem = z.strictObject({
 });
 export type Problem = z.output<typeof Problem>;
 
-/** Thrown by routes and services. One place turns it into a Problem. */
+/** The error that routes and services throw. One place turns the error into a Problem. */
 export class ApiError extends Error {
   readonly code: ApiErrorCode;
   readonly errors: Problem["errors"];

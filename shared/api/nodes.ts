@@ -83,7 +83,7 @@ export const NodeCreate = z.strictObject({
 });
 export type NodeCreate = z.output<typeof NodeCreate>;
 
-/** The command that a person runs as root on the host. It contains the enrollment token, is shown only once, and is stored nowhere. */
+/** The command that a person runs as root on the host. The command contains the enrollment token, is shown only once, and is stored nowhere. */
 export const BootstrapCommand = z.strictObject({
   node_id: NodeId,
   bootstrap_command: z.string(),

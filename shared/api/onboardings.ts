@@ -11,7 +11,10 @@ const selectors = { site_id: SiteId, profile_id: ProfileId, sku_id: SkuId };
 const host = {
   ipmi_ip: IpAddress,
   hostname: Hostname,
-  /** The MAC address of the interface that boots from the network. It finds a machine with another name and BMC in MAAS (lifecycle 4.16). */
+  /**
+   * The MAC address of the interface that boots from the network. With this address the hub finds a machine that has another name and BMC in MAAS
+   * (lifecycle 4.16).
+   */
   pxe_mac: z
     .string()
     .transform((mac) => mac.toLowerCase())
@@ -93,7 +96,7 @@ export const BatchVerbResult = z.strictObject({
       hostname: Hostname,
       verb: z.string().nullable(),
       status: WorkflowStatus,
-      /** Why the verb did nothing. Null if it did something. */
+      /** Why the verb did nothing. The value is null if the verb did something. */
       skipped_because: z.string().nullable(),
     }),
   ),

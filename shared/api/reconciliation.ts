@@ -44,7 +44,7 @@ export const ReconciliationStatus = z.strictObject({
       ...counts,
       last_look_at: Timestamp.nullable(),
       last_sweep_at: Timestamp.nullable(),
-      /** Machines that the last sweep found and could not read. They count neither as changed nor as deleted. */
+      /** Machines that the last sweep found and could not read. An unreadable machine counts neither as changed nor as deleted. */
       unreadable_machines: z.int(),
       /** How many polls have failed since the last successful one. */
       consecutive_failures: z.int(),

@@ -83,7 +83,7 @@ const BmcDriver = z
     "Protocol by which MAAS and the hub control the BMC; the default is ipmi. With redfish MAAS creates no machine without known interfaces, so the hub boots such a host from the network by its BMC and claims it when it appears in MAAS",
   );
 
-/** Each part can be written alone. An absent part keeps its value (lifecycle 3.5). */
+/** Each secret of a site can be written alone. A secret that is absent from the request keeps its value (lifecycle 3.5). */
 export const SiteCredentials = z
   .strictObject({
     maas_token: MaasToken.describe("API key of a MAAS administrator: consumer_key:token_key:token_secret").optional(),
@@ -96,7 +96,7 @@ export const SiteCredentials = z
   .refine((parts) => Object.keys(parts).length > 0, "must name at least one secret");
 export type SiteCredentials = z.output<typeof SiteCredentials>;
 
-/** Moves a site to another address of the same region. It needs the site's present token. */
+/** Moves a site to another address of the same region. The request needs the site's present token. */
 export const SiteMove = z.strictObject({
   api_base_url: siteFields.api_base_url,
   maas_token: MaasToken,
@@ -121,7 +121,7 @@ const PROBE_CHECKS = [
 ] as const;
 export const SiteProbe = z.strictObject({
   maas_version: z.string().nullable(),
-  /** Null if MAAS's answer had no date. */
+  /** The value is null if MAAS's answer had no date. */
   clock_ahead_seconds: z.int().nullable(),
   username: z.string().nullable(),
   is_superuser: z.boolean().nullable(),
@@ -130,7 +130,7 @@ export const SiteProbe = z.strictObject({
     z.strictObject({
       name: z.enum(PROBE_CHECKS),
       status: z.enum(["ok", "warning", "failed"]),
-      /** The profile of the check. Null for a check of the whole site. */
+      /** The profile of the check. The profile is null for a check of the whole site. */
       profile: z.string().nullable(),
       message: z.string(),
     }),
@@ -138,7 +138,7 @@ export const SiteProbe = z.strictObject({
 });
 export type SiteProbe = z.output<typeof SiteProbe>;
 
-/** A script's name or tag. It has no comma, because MAAS's list separates names by commas (maas 2.5). */
+/** A script's name or tag. The name has no comma, because MAAS's list separates names by commas (maas 2.5). */
 const ScriptName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/, "must be the name or tag of a script: letters, digits, . _ -");
@@ -352,7 +352,7 @@ export const PowerOverrideCreate = z.strictObject({
   driver: BmcDriver.optional(),
 });
 export type PowerOverrideCreate = z.output<typeof PowerOverrideCreate>;
-/** A patch cannot change the selector. Another host needs another override. */
+/** A patch cannot change the selector. Another host needs an override of its own. */
 export const PowerOverridePatch = z
   .strictObject({
     status: Activation.optional(),

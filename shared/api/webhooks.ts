@@ -50,7 +50,7 @@ export const Webhook = z.strictObject({
   types: z.array(z.string()),
   description: z.string(),
   active: z.boolean(),
-  /** Why the hub stopped the webhook. Null while it delivers, and when a person stopped it. */
+  /** Why the hub stopped the webhook. The reason is null while the webhook delivers, and when a person stopped it. */
   disabled_reason: z.string().nullable(),
   pending: z.int(),
   dead: z.int(),

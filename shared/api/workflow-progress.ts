@@ -28,10 +28,10 @@ export const workflowProgress = {
   status: WorkflowStatus,
   current_stage: z.string(),
   current_attempt: z.int(),
-  /** What the stage waits for, in words. Null when the stage does not wait. */
+  /** What the stage waits for, in words. The text is null when the stage does not wait. */
   waiting_for: z.string().nullable(),
   stage_deadline: Timestamp.nullable(),
-  /** A verb that was accepted during a run of the stage. It takes effect after that run. Null if there is none. */
+  /** A verb that was accepted during a run of the stage. The verb takes effect after that run. The value is null without such a verb. */
   pending_verb: z.enum(STOP_VERBS).nullable(),
   failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).nullable(),
   error_code: z.string().nullable(),

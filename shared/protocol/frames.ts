@@ -21,7 +21,7 @@ const Progress = boundedJson({ depth: 6, values: 500, characters: 16 * 1024 });
 /** The limit fits the largest result in the catalogue, the list of paths that an uninstall removes: 200 of 256 characters. */
 const Result = boundedJson({ depth: 8, values: 2_000, characters: 64 * 1024 });
 
-/** Reasons for which an agent refuses an order without running it. Each is final for that order. */
+/** Reasons for which an agent refuses an order without running it. A refusal is final for that order. */
 const ORDER_REJECTIONS = [
   "bad_signature",
   "wrong_node",
@@ -89,7 +89,7 @@ export const HubFrame = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("trust.update"), statements: TrustChain }),
   z.strictObject({ type: z.literal("readiness.ack"), signal_id: z.uuid() }),
   z.strictObject({ type: z.literal("task.offer"), order: SignedOrder }),
-  /** `accepted` exists only for tasks with `effectOnceAccepted`. It is false when the delivery was ended or cancelled before. */
+  /** `accepted` exists only for tasks with `effectOnceAccepted`. `accepted` is false when the delivery was ended or cancelled before. */
   z.strictObject({ type: z.literal("task.result_ack"), ...taskRef, accepted: z.boolean().optional() }),
   z.strictObject({ type: z.literal("task.cancel"), ...taskRef }),
 ]);

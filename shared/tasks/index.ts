@@ -6,7 +6,7 @@ import { hwSyncReseed } from "./hw-sync-reseed.ts";
 import { undrain } from "./undrain.ts";
 import { uninstall } from "./uninstall.ts";
 
-/** The catalogue of all task types. It contains no shell task and no remote script on purpose (lifecycle 2.4). */
+/** The catalogue of all task types. The catalogue contains no shell task and no remote script on purpose (lifecycle 2.4). */
 export const TASKS = {
   [hwSyncReseed.type]: hwSyncReseed,
   [heartbeatCheck.type]: heartbeatCheck,

@@ -3,9 +3,9 @@ import { NodeId, TaskId } from "../ids.ts";
 import { canonicalJson, Json } from "../json.ts";
 
 /**
- * A signed order of the hub (architecture 11): Ed25519 over node, task, epoch, type, hash of the input, lease and expiry. The agent
- * verifies the signature with the key of its enrollment. It refuses orders for other nodes, expired orders, and every epoch at or below the
- * highest epoch that it knows for the task.
+ * A signed order of the hub (architecture 11): Ed25519 over node, task, epoch, type, hash of the input, lease and expiry. The agent verifies the
+ * signature with the key of its enrollment. The agent refuses orders for other nodes, expired orders, and every epoch at or below the highest
+ * known epoch of the task.
  */
 export const SignedOrder = z.strictObject({
   task_id: TaskId,

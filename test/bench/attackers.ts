@@ -1,6 +1,6 @@
 /**
- * Hostile clients for `hostile.ts`. They run in a process with lower priority than the hub, as if on other machines. Every loop ends
- * by itself. They send to 127.0.0.1 only. The last line of output contains the answers that they got.
+ * Hostile clients for `hostile.ts`. The clients run in a process with lower priority than the hub, as if on other machines. Every loop ends by
+ * itself. The clients send to 127.0.0.1 only. The last line of output contains the answers to the clients.
  */
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";

@@ -1,5 +1,5 @@
 /**
- * A simulated region with FLEET_MACHINES deployed machines. In memory they share the interfaces and disks of one box, which nothing
+ * A simulated region with FLEET_MACHINES deployed machines. In memory the machines share the interfaces and disks of one box, which nothing
  * changes here. Each machine is answered in full.
  */
 import { learnHardware } from "../fakes/maas/engine/inventory.ts";

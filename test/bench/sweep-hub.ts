@@ -1,4 +1,4 @@
-/** Sweeps one site twice as a hub's watcher does, and prints the cost. It reads DATABASE_URL, MAAS_URL and MAAS_KEY. */
+/** Sweeps one site twice as a hub's watcher does, and prints the cost. The process reads DATABASE_URL, MAAS_URL and MAAS_KEY. */
 import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { openDatabase } from "../../hub/db/client.ts";

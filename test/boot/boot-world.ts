@@ -24,7 +24,7 @@ export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly site: SeededSite;
   readonly boxes: readonly DemoHost[];
   readonly agentPort: number;
-  /** The folder for the run's files. It is removed with the run. */
+  /** The folder for the run's files. The folder is removed with the run. */
   readonly folder: string;
   /** Onboards the n-th box, counted from 1. A profile that differs from the site's gets its own record. Returns id and hostname. */
   onboard(n: number, profile?: Readonly<Record<string, unknown>>): Promise<{ id: string; hostname: string }>;

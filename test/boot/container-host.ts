@@ -6,7 +6,7 @@ import { BASE, type Lxd } from "./lxd.ts";
 export interface ContainerNic {
   readonly name: string;
   readonly mac: string;
-  /** True for the interface on the bridge to hub and MAAS. The others are connected to nothing. */
+  /** Whether the interface is on the bridge to hub and MAAS. All other interfaces are connected to nothing. */
   readonly onBridge: boolean;
 }
 export interface HostFile {

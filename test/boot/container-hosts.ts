@@ -88,7 +88,7 @@ export class ContainerHosts implements Lane {
     return known;
   }
 
-  /** A host without a region, for example for manual mode. Its network works, and cloud-init finds no datasource. */
+  /** A host without a region, for example for manual mode. The host's network works, and cloud-init finds no datasource. */
   async bare(name: string): Promise<ContainerHost> {
     const host = this.of(name);
     const nic = { name: PXE_NIC, mac: "02:00:00:00:00:01", onBridge: true };

@@ -15,7 +15,7 @@ export class Lxd {
   /** This machine's address on the bridge. */
   readonly gateway: string;
   readonly network: string;
-  /** The range for DHCP. All other addresses of the network can be assigned by the region. */
+  /** The range for DHCP. The region can assign all other addresses of the network. */
   readonly dhcp: { readonly first: string; readonly last: string };
   readonly bridge: string;
 

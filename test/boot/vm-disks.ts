@@ -15,8 +15,8 @@ const FIRST = { start: 1, size: 400 };
 const SECOND = { start: 401, size: 400 };
 
 /**
- * Disks with foreign data. In use: `mounted` and `swap` by fstab, and `private` by a process in its own mount namespace.
- * The second partition of `private` is unused. Not in use: `signed`, `table`, `luks`. Empty: `blank`.
+ * Disks with foreign data. The disks `mounted` and `swap` are in use by fstab, and `private` by a process in its own mount namespace. The second
+ * partition of `private` is unused. The disks `signed`, `table` and `luks` are not in use. The disk `blank` is empty.
  */
 export async function layDisks(host: VmHost): Promise<void> {
   const serials = ["mounted", "swap", "private", "signed", "table", "luks", "blank"];

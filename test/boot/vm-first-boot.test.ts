@@ -7,9 +7,9 @@ import { type FileServer, startFileServer } from "./file-server.ts";
 import { GUEST_GATEWAY, ROOT_MOUNT, type VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
-/** The inputs below contain text that a shell, YAML or a unit could execute. Executed text would create this file. */
+/** The inputs below contain text that a shell, YAML or a unit could execute. If a host executed such text, the file PWNED would exist. */
 const PWNED = "/run/pwned";
-/** YAML could read this as a hexadecimal number. It has the maximum length of a label. */
+/** A host name that YAML could read as a hexadecimal number. The name has the maximum length of a DNS label. */
 const HOSTNAME = `0x${"f".repeat(61)}`;
 const DEPLOY_USER = `_-0${"-_".repeat(14)}-`;
 const PASSWORD = ` '"$(touch ${PWNED})\`touch ${PWNED}\`$HOME\\ : # & ! | ; < > * ? [ ] { } % ~ ä€😀 - `;

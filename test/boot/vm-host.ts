@@ -31,7 +31,7 @@ export class VmHost {
   readonly #image: BootImage;
   readonly name: string;
   readonly mac: string;
-  /** Serial numbers of the data disks. Their content survives a new system. */
+  /** Serial numbers of the data disks. The content of the data disks survives a new system. */
   dataDisks: readonly string[] = ["data1", "data2"];
   #process: ChildProcess | null = null;
   /** When the machine was last switched on. */
@@ -97,7 +97,7 @@ export class VmHost {
     return kept;
   }
 
-  /** Switches the machine on. Its clock is `clockOffSeconds` ahead. */
+  /** Switches the machine on. The machine's clock is `clockOffSeconds` ahead. */
   start({ clockOffSeconds = 0 }: { clockOffSeconds?: number } = {}): void {
     const log = openSync(this.#file("qemu.log"), "a");
     const base = new Date(Date.now() + clockOffSeconds * 1000).toISOString().slice(0, 19);
@@ -110,7 +110,7 @@ export class VmHost {
       ["-cpu", accelerator() === "kvm" ? "host" : "Nehalem", "-m", "1024", "-smp", "2"],
       ["-nographic", "-nodefaults", "-no-user-config", "-no-reboot"],
       ["-serial", `file:${this.#file("console.log")}`],
-      // A root shell for the suite. It needs no network service in the guest.
+      // A root shell for the suite. The shell needs no network service in the guest.
       ["-chardev", `socket,id=shell,path=${this.#file("shell.sock")},server=on,wait=off`, "-serial", "chardev:shell"],
       ["-kernel", this.#image.kernel, "-append"],
       [`root=PARTUUID=${ROOT_PARTUUID} rw console=ttyS0 quiet mitigations=off systemd.show_status=0`],

@@ -32,7 +32,7 @@ export const FORMS: readonly Form[] = [
   { name: "maas", words: "maas", pages: /^docs[/]maas[.]md$/ },
 ];
 
-/** Forms that cited documents outside the repository. They are no longer allowed. */
+/** Forms that cited documents outside the repository. These forms are no longer allowed. */
 const RETIRED: Readonly<Record<string, string>> = {
   contract: "cite `maas N.N` of docs/maas.md",
   "maas-observed": "cite `maas 12` of docs/maas.md",

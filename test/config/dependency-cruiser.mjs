@@ -1,12 +1,11 @@
 /**
- * The allowed imports between folders. Each rule states its reason. `npm run check:boundaries` applies the rules.
- * test/architecture.test.ts checks with planted violations that each rule finds them.
- *
- * Tests (`*.test.ts`, their `*.fixture.ts`, and everything in test/) may import anything. `production` below is all other code.
+ * The allowed imports between folders. Each rule on imports states its reason. `npm run check:boundaries` applies the rules.
+ * test/architecture.test.ts checks with planted violations that each rule finds them. Tests (`*.test.ts`, their `*.fixture.ts`, and everything in
+ * test/) may import anything. `production` below is all other code.
  */
 const TESTS = "(^test/|[.](test|fixture)[.]ts$)";
 
-/** This tool lists Node's own modules without "node:". This entry in a list stands for all of them. */
+/** dependency-cruiser lists Node's own modules without "node:". The entry NODE in a list stands for all of Node's modules. */
 const NODE = Symbol("node");
 
 /** A rule for a folder of production code that may import only what `allowed` names. */

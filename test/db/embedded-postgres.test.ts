@@ -24,7 +24,7 @@ const Started = z.object({ url: z.string(), adopted: z.boolean(), version: z.str
 /** Undefined unless these tests run as root. */
 const nobody = process.getuid?.() === 0 ? parsePasswd(await readFile("/etc/passwd", "utf8"), "nobody") : undefined;
 
-/** False for a repository below /root, which the user nobody cannot read. */
+/** The user nobody cannot read a repository below /root. */
 const runnableByNobody = await canEnter(dirname(HUB), nobody);
 
 const folders: string[] = [];

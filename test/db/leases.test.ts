@@ -88,7 +88,7 @@ describe("a lease on a workflow", () => {
       return row?.status === "completed" ? row : undefined;
     });
     first.kill("SIGCONT");
-    // The paused hub's run has ended when this hub completes another workflow. Its earlier result was dropped.
+    // The paused hub's run has ended when this hub completes another workflow. The paused hub's earlier result was dropped.
     const next = await insertToy(test.database.db, "hold");
     await second.stop();
     await until("the paused hub works again", async () =>

@@ -37,7 +37,7 @@ describe("two hubs on a database that loses connections", () => {
     await test?.drop();
   });
 
-  /** Each stage writes one row in its commit. The row exists exactly once for each stage that ended. */
+  /** Each stage writes one row in its commit. Each stage that ended has exactly one row. */
   const workflow = toyWorkflow(
     STAGES.map((name) =>
       toyStage(name, async ({ workflowId, stage }) => ({

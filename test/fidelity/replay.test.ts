@@ -82,7 +82,7 @@ async function replayAll(version: MaasVersion): Promise<{ exchanges: Exchange[];
   return { exchanges: takenAddress === null ? exchanges : [...exchanges, takenAddress], differences };
 }
 
-/** Replays a refused link whose address is in use on the right VLAN. It was recorded separately, on its own machine. */
+/** Replays a refused link whose address is in use on the right VLAN. This refusal was recorded separately, on its own machine. */
 async function replayTaken(simulator: MaasSimulator, exchange: Exchange, callers: Callers): Promise<string[]> {
   const machine = simulator.sim.region.state.machines.find((one) => one.hostname === "s-renamed");
   const nic = machine?.interfaces[1];

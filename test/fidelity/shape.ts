@@ -17,7 +17,7 @@ function shapeOf(value: unknown): string {
 /** Objects whose keys are chosen by the user, so that their keys count as values. */
 const OPEN_MAPS: readonly string[] = ["owner_data", "workload_annotations"];
 
-/** Fields of a real region's answer that the recorder dropped. Their absence in a recording means nothing. */
+/** Fields of a real region's answer that the recorder dropped. The absence of these fields in a recording means nothing. */
 const DROPPED_BY_RECORDINGS: readonly string[] = ["ip_addresses"];
 
 /** The simulated answer without the fields that the recorder dropped. */
@@ -63,7 +63,7 @@ function brief(value: unknown): string {
   return JSON.stringify(value)?.slice(0, 60) ?? "nothing";
 }
 
-/** Fields of a machine whose values the recorded state machine decides. They must be equal. */
+/** Fields of a machine whose values the recorded state machine decides. These values must be equal. */
 const DECIDED = [
   "status",
   "status_name",

@@ -70,7 +70,7 @@ export class DebianRoot {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** The reason why this machine cannot have such a root. Null where it can. */
+  /** The reason why this machine cannot have such a root. Returns null where such a root is possible. */
   static lacks(): string | null {
     if (process.getuid?.() !== 0) return "it needs root";
     const missing = TOOLS.filter((tool) => !existsSync(tool));

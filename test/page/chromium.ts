@@ -24,7 +24,7 @@ const WITHOUT = [
   "PreconnectToSearch",
 ];
 
-/** Flags that keep the browser off the network. Each browser has a new profile. */
+/** Flags that keep the browser off the network. Each start of the browser has a new profile. */
 const FLAGS = [
   "--no-sandbox",
   "--disable-gpu",

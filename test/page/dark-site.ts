@@ -12,9 +12,9 @@ export const DARK = {
   site: "dark-dc2",
   /** In quarantine for a fault that has ended: its machine is Deployed. */
   mended: "dark-mended",
-  /** Its machine was deleted. */
+  /** The machine of this host was deleted. */
   gone: "dark-gone",
-  /** Its drift was acknowledged. The reason contains markup. */
+  /** The drift of this host was acknowledged. The reason contains markup. */
   known: "dark-known",
   retired: "dark-retired",
   /** A name that a hub refuses today. An older hub may have stored it. */

@@ -12,7 +12,7 @@ export interface VisitOptions extends BrowserContextOptions {
   readonly expects?: RegExp;
 }
 
-/** One person at the page, in a browser of their own. It collects everything that the browser reports. */
+/** One person at the page, in a browser of their own. A visit collects everything that the browser reports. */
 export class Visit {
   readonly page: Page;
   readonly url: string;

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Pids of the real agent processes whose host root lies below `hostsDir`. It reads /proc. */
+/** Pids of the real agent processes whose host root lies below `hostsDir`. The function finds the processes in /proc. */
 export function agentPids(hostsDir: string): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))

@@ -1,6 +1,6 @@
 /**
- * A hub, a simulated MAAS and hosts. Each of their secrets is a random text that occurs nowhere else.
- * The class collects every answer that a client outside got, so that a test can search the answers for the secrets.
+ * A hub, a simulated MAAS and hosts. Each secret of the site is a random text that occurs nowhere else. The class collects every answer that a
+ * client outside got, so that a test can search the answers for the secrets.
  */
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";

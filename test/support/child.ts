@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** A real process under test. Its output goes to a file. Its first matching line on stdout reports that it is ready. */
+/** A real process under test. The output of the process goes to a file. The first matching line on stdout reports that the process is ready. */
 export interface Child {
   readonly name: string;
   readonly pid: number;

@@ -1,10 +1,9 @@
 import type { Pool } from "pg";
 
 /**
- * Checks in the stored history that no stage ran twice at once and that nothing was written twice. Each returned row is a fault.
- * A claim is (workflow, fence, hub, time of the claim). It ends when its move is committed, and the move's events carry the claim.
- * `claimed_at` is read after the row lock is taken, so it is later than the previous claim's commit.
- * A claim that committed nothing leaves no trace.
+ * Checks in the stored history that no stage ran twice at once and that nothing was written twice. Each returned row is a fault. A claim is
+ * (workflow, fence, hub, time of the claim). A claim ends when its move is committed, and the move's events carry the claim. `claimed_at` is read
+ * after the row lock is taken, so it is later than the previous claim's commit. A claim that committed nothing leaves no trace.
  */
 const FAULTS = `
   with claims as (

@@ -63,7 +63,7 @@ export class FleetRig {
     return watcher;
   }
 
-  /** An active node with a connected agent, as after an onboarding. Its machine is deployed and uses hardware sync. */
+  /** An active node with a connected agent, as after an onboarding. The node's machine is deployed and uses hardware sync. */
   async nodeInService(): Promise<FleetNode> {
     this.#made += 1;
     const hostname = `host-${this.#made}`;

@@ -1,8 +1,8 @@
 import { createServer } from "node:net";
 
 /**
- * These ports lie below the kernel's range for outgoing connections. A free port of that range could be taken
- * by an outgoing connection before the test listens on it.
+ * Test ports lie below the kernel's range for outgoing connections. A free port of that range could be taken by an outgoing connection before the
+ * test listens on it.
  */
 const [LOWEST_PORT, HIGHEST_PORT] = [10_000, 32_000];
 

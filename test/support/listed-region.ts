@@ -17,7 +17,7 @@ export const event = (id: number, node: string): MaasEvent => ({
   created: "",
 });
 
-/** A region with lists of machines and events. It records the requests that it gets. */
+/** A region with lists of machines and events. The region records the requests that it gets. */
 export class Region {
   machines: MaasMachine[] = [];
   /** Machines that exist and that no list shows. */
@@ -25,7 +25,7 @@ export class Region {
   unreadable: UnreadableMachine[] = [];
   feed: MaasEvent[] = [];
   isSuperuser = true;
-  /** The error of every request for events. Null: the request succeeds. */
+  /** The error of every request for events. With null the request succeeds. */
   fault: MaasError | null = null;
   readonly asked: string[] = [];
   /** Called during each request for a list of machines. */

@@ -7,7 +7,7 @@ import { moveNode } from "../../hub/node/move-node.ts";
 import { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { type OnboardingRig, SKU } from "./onboarding-rig.ts";
 
-/** Marks the node's agent as connected or disconnected. In both cases the agent's last contact is now. */
+/** Marks the node's agent as connected or disconnected. Connected or not, the agent's last contact is now. */
 export async function setConnected(rig: OnboardingRig, nodeId: NodeId, open: boolean): Promise<void> {
   const state = open ? "open" : "closed";
   await rig.services.db

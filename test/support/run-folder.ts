@@ -44,7 +44,7 @@ function isOfDead(name: string): boolean {
   return pid !== undefined && startOf(pid) !== start;
 }
 
-/** False for another user's folder and for a link. */
+/** Whether this user owns the folder. A link is not accepted. */
 function isOwn(folder: string): boolean {
   const status = lstatSync(folder, { throwIfNoEntry: false });
   return status?.isDirectory() === true && status.uid === process.getuid?.();
@@ -82,7 +82,7 @@ const mountsOf = (pid: string): { root: string; at: string }[] =>
     .map((line) => line.split(" "))
     .map(([, , , root = "", at = ""]) => ({ root, at }));
 
-/** The content of a file in /proc. Empty when the process has ended. */
+/** The content of a file in /proc. The text is empty when the process has ended. */
 function procFile(pid: string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");

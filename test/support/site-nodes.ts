@@ -24,7 +24,7 @@ export async function addActiveNode(tx: Tx, host: Host): Promise<NodeId> {
   return id;
 }
 
-/** Creates the node's machine as the watcher stores it. Its system id is the hostname. */
+/** Creates the node's machine as the watcher stores it. The machine's system id is the hostname. */
 export async function addMachine(
   tx: Tx,
   { siteId, hostname, nodeId }: Host & { readonly nodeId: NodeId },

@@ -1,4 +1,4 @@
-/** A small agent for tests of the hub. It sends the frames that a test passes to it and stores the frames that it receives. */
+/** A small agent for tests of the hub. The agent sends the frames that a test passes to it and stores the frames that it receives. */
 import { WebSocket } from "ws";
 import { type AgentFrame, type Hello, HubFrame } from "../../shared/protocol/frames.ts";
 import type { GatewayRig, Identity } from "./gateway-rig.ts";

@@ -1,4 +1,4 @@
-/** A TCP load balancer for several hubs. It checks each hub's /readyz, and cuts the connections to a hub that is not ready. */
+/** A TCP load balancer for several hubs. The load balancer checks each hub's /readyz, and cuts the connections to a hub that is not ready. */
 import { connect, createServer, type Socket } from "node:net";
 
 export interface Backend {

@@ -1,6 +1,6 @@
 /**
- * A workflow engine in its own process, which a test can pause and kill. It reads DATABASE_URL and HOLD_MS.
- * HOLD_MS is the duration of its only stage. It writes a line to stderr when a run begins and when it ends.
+ * A workflow engine in its own process, which a test can pause and kill. The process reads DATABASE_URL and HOLD_MS. HOLD_MS is the duration of
+ * the workflow's only stage. The process writes a line to stderr when a run begins and when it ends.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";

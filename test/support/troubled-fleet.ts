@@ -3,7 +3,10 @@ import type { Pool } from "pg";
 /** Longer than the diagnostics may repeat of one text. */
 const LONG = "x".repeat(20_000);
 
-/** Inserts `size` sites, hosts and records of each kind, all with failures. It uses SQL, because a large fleet must be quick to create. */
+/**
+ * Inserts `size` sites, hosts and records of each kind, all with failures. The rows are inserted with SQL, because a large fleet must be quick to
+ * create.
+ */
 export async function seedTroubledFleet(pool: Pool, size: number): Promise<void> {
   const each = async (statement: string, ...values: unknown[]): Promise<void> => {
     await pool.query(statement.replace("#", "generate_series(1, $1::int) n"), [size, ...values]);

@@ -11,7 +11,7 @@ import type { Policy, SecretIdTerms } from "../fakes/vault/tokens.ts";
 
 export interface VaultUnderTest {
   readonly address: { readonly url: string; readonly namespace: string | null; readonly ca: string | null };
-  /** The mount of KV version 2. It requires check-and-set where the test asked for that. */
+  /** The mount of KV version 2. The mount requires check-and-set where the test asked for that. */
   readonly mount: string;
   readonly version1: string;
   /** The mount of AppRole. */

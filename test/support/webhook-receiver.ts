@@ -20,7 +20,7 @@ export interface Received {
 
 type Answer = number | null | { readonly status: number; readonly headers: Readonly<Record<string, string>> };
 
-/** A receiver of webhooks. `answer` returns the status and headers of an answer. Null keeps the request open for ever. */
+/** A receiver of webhooks. `answer` returns the status and headers of an answer. With null the request stays open for ever. */
 export class Receiver {
   readonly received: Received[] = [];
   answer: (nth: number, one: Received) => Answer | Promise<Answer> = () => 204;

@@ -20,7 +20,7 @@ export interface BootImage {
   readonly kernel: string;
 }
 
-/** Builds the image when the cache has none. This takes some minutes and happens once on a machine. */
+/** Builds the image when the cache has none. The build takes some minutes and happens once on a machine. */
 export async function bootImage(): Promise<BootImage> {
   requireTools();
   const key = createHash("sha256").update(readFileSync(BUILD)).digest("hex").slice(0, 16);

@@ -14,7 +14,7 @@ export interface RedfishBmc {
   /** The boot override that was in force when power last came on. */
   bootedFrom: string | null;
   systems: number;
-  /** Replaces every answer of the BMC. Null: the BMC answers as usual. */
+  /** Replaces every answer of the BMC. With null the BMC answers as usual. */
   fault: { readonly status: number; readonly body: string } | null;
   onBoot: ((from: string) => void) | null;
   close(): Promise<void>;

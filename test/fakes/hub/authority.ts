@@ -7,7 +7,7 @@ const SIGNING = { name: "ECDSA", hash: "SHA-256" } as const;
 const DAY_MS = 86_400_000;
 x509.cryptoProvider.set(webcrypto as never);
 
-/** A test's own CA. It issues a server certificate for 127.0.0.1 and client certificates. */
+/** A test's own CA. The CA issues a server certificate for 127.0.0.1 and client certificates. */
 export class TestAuthority {
   readonly caPem: string;
   readonly #keys: CryptoKeyPair;
@@ -66,7 +66,7 @@ export class TestAuthority {
   }
 }
 
-/** Two certificate requests of the same host have the same public key. Their signatures always differ. */
+/** Two certificate requests of the same host have the same public key. The signatures of two requests always differ. */
 export const publicKeyOf = (csrPem: string): string =>
   new x509.Pkcs10CertificateRequest(csrPem).publicKey.toString("base64");
 

@@ -17,8 +17,8 @@ interface Refusal {
 }
 
 /**
- * The hub's side of the agent protocol, controlled by a test, faults included. It has no database.
- * It records what the agent sends in lists. It answers as its public members say, and a test sets those members.
+ * The hub's side of the agent protocol, controlled by a test, faults included. The scripted hub has no database. The scripted hub records the
+ * agent's frames in lists. The test sets the answers through public members.
  */
 export class ScriptedHub {
   readonly authority: TestAuthority;

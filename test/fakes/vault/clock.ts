@@ -20,7 +20,7 @@ export class VaultClock {
     return this.#timers.size;
   }
 
-  /** Moves the clock to the next timer and fires it. False when no timer waits. */
+  /** Moves the clock to the next timer and fires it. Returns false when no timer waits. */
   fire(): boolean {
     const [first] = [...this.#timers].sort(([, a], [, b]) => a.at - b.at);
     if (first === undefined) return false;

@@ -99,7 +99,7 @@ export class KvMount {
     return noContent;
   }
 
-  /** Removes the data of the named versions for good. Their metadata remains. */
+  /** Removes the data of the named versions for good. The metadata of the versions remains. */
   destroy(path: string, body: unknown): VaultReply {
     const { versions = [] } = (body ?? {}) as { versions?: readonly number[] };
     for (const number of versions) {

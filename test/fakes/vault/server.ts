@@ -17,7 +17,7 @@ export interface VaultServer {
   close(): Promise<void>;
 }
 
-/** A simulation of Vault's HTTP API on its own port. It refuses what Vault refuses. */
+/** A simulation of Vault's HTTP API on its own port. The simulation refuses what Vault refuses. */
 export async function startVault(
   options: { tls?: { key: string; cert: string }; port?: number; vault?: Vault } = {},
 ): Promise<VaultServer> {

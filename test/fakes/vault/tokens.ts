@@ -43,7 +43,7 @@ interface Token extends TokenTerms {
 }
 
 interface SecretId {
-  /** How many more logins are allowed. Null: no limit. */
+  /** How many more logins are allowed. With null there is no limit. */
   uses: number | null;
   readonly endsAt: number;
 }

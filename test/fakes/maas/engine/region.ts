@@ -29,7 +29,7 @@ export type Timings = { [Name in keyof typeof DEFAULT_TIMINGS]: number };
 
 /** Called when a machine starts or stops, to start or stop its simulated host. */
 export interface HostHooks {
-  /** The installed system starts. Null when no host is simulated: the region then ends the deployment at once. */
+  /** The installed system starts. The hook is null when no host is simulated: the region then ends the deployment at once. */
   boot: ((machine: Machine) => void) | null;
   /** The machine loses power or is released. `wipe` is true when its disk is going to be installed anew. */
   halt: (machine: Machine, wipe: boolean) => void;
@@ -56,7 +56,7 @@ export class Region {
   readonly speed: number;
   readonly timings: Timings;
   hooks: HostHooks = { boot: null, halt: () => undefined, resume: () => undefined };
-  /** The boot reports of deployed systems, in order. They are kept in memory only. */
+  /** The boot reports of deployed systems, in order. Boot reports are kept in memory only. */
   readonly bootReports: { systemId: string; name: string; result: string | null }[] = [];
   /** How far the region's clock is ahead, as clients see it. Jobs run by the real clock. A restart resets it to 0. */
   clockAheadMs = 0;

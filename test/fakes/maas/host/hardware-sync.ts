@@ -16,7 +16,7 @@ interface Credentials {
   tokenSecret: string;
 }
 
-/** Reads the credentials file: two levels of mapping with plain values. It understands no other YAML. */
+/** Reads the credentials file: two levels of mapping with plain values. The parser understands no other YAML. */
 function readCredentials(yaml: string): Credentials {
   const value = (name: string): string => {
     const match = new RegExp(`^\\s+${name}:\\s*["']?([^"'\\s#]+)["']?\\s*$`, "m").exec(yaml);
@@ -33,7 +33,7 @@ function readCredentials(yaml: string): Credentials {
   };
 }
 
-/** The interval in seconds that a drop-in on the host sets for the timer. Null where no drop-in sets one. */
+/** The interval in seconds that a drop-in on the host sets for the timer. Returns null where no drop-in sets an interval. */
 export function ownInterval(root: string): number | null {
   const folder = join(root, DROP_INS);
   if (!existsSync(folder)) return null;
@@ -79,7 +79,7 @@ async function fetchScript(root: string): Promise<void> {
   }
 }
 
-/** Runs hardware sync once. It uses only the files below the host's root. */
+/** Runs hardware sync once. The sync uses only the files below the host's root. */
 export async function syncHardware(root: string): Promise<void> {
   await fetchScript(root);
   const credentials = readCredentials(await readFile(join(root, CREDENTIALS), "utf8"));

@@ -21,13 +21,13 @@ export interface HostOptions {
   root: string;
   environment: Readonly<Record<string, string>>;
   restartDelayMs: number;
-  /** How often an active timer fires, in milliseconds. Null: timers are listed but never fire. */
+  /** How often an active timer fires, in milliseconds. With null, timers are listed but never fire. */
   timerMs: () => number | null;
   /** Runs the service that belongs to a timer. */
   onTimer: (service: string) => Promise<void>;
 }
 
-/** The units of one running host. This class knows which units run. The supervisor keeps the list of enabled units. */
+/** The units of one running host. `SimulatedHost` knows which units run. The supervisor keeps the list of enabled units. */
 export class SimulatedHost {
   readonly #options: HostOptions;
   readonly #children = new Map<string, ChildProcess>();

@@ -95,7 +95,7 @@ export function installImage(options: ImageOptions): void {
   newBoot(root);
 }
 
-/** Gives the host a new boot id. Each start of the host has its own. */
+/** Gives the host a new boot id. Each start of the host has a boot id of its own. */
 export function newBoot(root: string): void {
   put(root, { path: "proc/sys/kernel/random/boot_id", mode: 0o444, content: `${randomUUID()}\n` });
 }

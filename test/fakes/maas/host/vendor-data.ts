@@ -56,7 +56,7 @@ WantedBy=timers.target
   ];
 }
 
-/** The datasource file that the installer writes. It tells cloud-init the address of the region. */
+/** The datasource file that the installer writes. The datasource file tells cloud-init the address of the region. */
 export function datasourceFile(machine: Machine, maasUrl: string): HostFile | null {
   const token = machine.token;
   if (token === null) return null;

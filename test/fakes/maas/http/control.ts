@@ -91,7 +91,7 @@ function statusOf(value: number | string): (typeof STATUS)[keyof typeof STATUS] 
   return Object.values(STATUS).find((code) => code === value);
 }
 
-/** The control API under `/_sim/`. It needs no key and answers requests from this machine only. */
+/** The control API under `/_sim/`. The control API needs no key and answers requests from this machine only. */
 export class Control {
   readonly #parts: ControlParts;
   readonly #routes: readonly { method: string; path: RegExp; run: Route }[];

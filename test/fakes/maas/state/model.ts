@@ -31,7 +31,7 @@ export interface NetworkInterface {
   sriovMaxVf: number;
   mtu: number;
   tags: string[];
-  /** Null when no discovery ever ran on the interface. */
+  /** The list is null when no discovery ever ran on the interface. */
   discovered: never[] | null;
 }
 
@@ -81,7 +81,7 @@ export interface ScriptResult {
   status: ScriptStatus;
   created: number;
   updated: number;
-  /** Milliseconds since the epoch. Null until the script ended. */
+  /** Milliseconds since the epoch. The time is null until the script ended. */
   ended: number | null;
   parameters: Record<string, unknown>;
 }
@@ -148,13 +148,13 @@ export interface Machine {
   hardwareUuid: string | null;
   hardwareInfo: Record<string, string>;
   biosBootMethod: string | null;
-  /** The id of the machine's box. Null while no box has the machine's power address. */
+  /** The id of the machine's box. The id is null while no box has the machine's power address. */
   hardwareId: string | null;
   skipNetworking: boolean;
   skipStorage: boolean;
   /** Milliseconds since the epoch. */
   deployedAt: number | null;
-  /** Null until the first event of level INFO or higher. */
+  /** The message is null until the first event of level INFO or higher. */
   statusMessage: string | null;
   statusAction: string | null;
 }
@@ -241,7 +241,7 @@ export interface HardwareNic {
   linkSpeed: number;
 }
 
-/** A box in a rack. It exists whether or not MAAS has a record of it. */
+/** A box in a rack. A box exists whether or not MAAS has a record of it. */
 export interface Hardware {
   id: string;
   bmcAddress: string;
@@ -288,7 +288,7 @@ export const JOB_KINDS = [
 ] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
 
-/** A future change of a machine. It survives a restart of the simulator. */
+/** A future change of a machine. A job survives a restart of the simulator. */
 export interface Job {
   id: number;
   /** Milliseconds since the epoch. */

@@ -30,7 +30,7 @@ function parseApiKey(apiKey: string): Omit<ApiToken, "name"> {
   return { consumer_key, token_key, token_secret };
 }
 
-/** The key with which a kept region was made: the first token of its administrator. Null when that token was revoked. */
+/** The key with which a kept region was made: the first token of its administrator. Returns null when that token was revoked. */
 export function keptApiKey({ users }: State): string | null {
   const token = users.find((user) => user.isSuperuser)?.tokens[0];
   return token === undefined ? null : [token.consumer_key, token.token_key, token.token_secret].join(":");

@@ -5,8 +5,8 @@ import type { State } from "./model.ts";
 const DEBOUNCE_MS = 20;
 
 /**
- * Keeps the region's state in one JSON file. It writes a new file and renames it over the old one, so that a kill leaves
- * either the old state or the new state. Without a path nothing is stored.
+ * Keeps the region's state in one JSON file. A write makes a new file and renames it over the old one, so that a kill leaves either the old state
+ * or the new state. Without a path nothing is stored.
  */
 export class StateStore {
   readonly #path: string | null;

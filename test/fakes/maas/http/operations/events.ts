@@ -90,7 +90,7 @@ export function query(call: Call): Reply {
   return json({ count: shown.length, events: shown, ...uris(call, page, before, after) });
 }
 
-/** The URIs of the next and the previous page. Both repeat the query and replace its bound. */
+/** The URIs of the next and the previous page. Both URIs repeat the query and replace its bound. */
 function uris(
   call: Call,
   page: readonly MaasEvent[],

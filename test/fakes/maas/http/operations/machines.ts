@@ -101,7 +101,7 @@ export async function create(call: Call): Promise<Reply> {
     try {
       await commission(call.region, machine, call.user, request);
     } catch (error) {
-      // MAAS ignores invalid commissioning options here and leaves the machine New. It reports a failing BMC.
+      // MAAS ignores invalid commissioning options here and leaves the machine New. MAAS reports a failing BMC.
       if (!(error instanceof Refusal) || error.status !== 400) throw error;
     }
   }

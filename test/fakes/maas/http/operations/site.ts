@@ -25,7 +25,7 @@ export function versionDocument(version: string): Reply {
 function checkSetting(call: Call, name: string): void {
   const names = settingNames(call.region.version);
   if (names.includes(name)) return;
-  // This is the only refusal whose content type has no character set.
+  // Only the refusal of a setting's name has a content type without a character set.
   const refusal = badFields({
     [name]: [`${name} is not a valid config setting (valid settings are: ${names.join(", ")}).`],
   });
