@@ -47,8 +47,8 @@ const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
 const NODE_DELETED = "node_deleted";
 const isAboutIdentity = (code: string): boolean => code.startsWith("certificate_") || code === NODE_DELETED;
 /**
- * After these reasons the agent reconnects slowly. `superseded` means that another host has this identity. If both hosts took it back at
- * once, they would replace each other all the time.
+ * After a channel ended for one of these reasons, the agent reconnects slowly. `superseded` means that another host has this identity. If two
+ * hosts took one identity back at once, the hosts would replace each other all the time.
  */
 const SLOWLY: readonly ChannelEnd["reason"][] = ["superseded", "protocol_unsupported", "rate_limited"];
 const DIGEST_LIMIT = 1000;
@@ -61,7 +61,7 @@ export class Agent {
   readonly #transports = new Transports();
   #runner: Runner | null = null;
   #channel: Channel | null = null;
-  /** The newest identity; a renewal changes it while a channel is open. */
+  /** The newest identity. A renewal changes the identity while a channel is open. */
   #identity: Identity | null = null;
   /**
    * The earliest time of the next renewal, by a monotonic clock. Without this time, a very short certificate life would cause constant
@@ -93,7 +93,7 @@ export class Agent {
     return this.now().getTime() - Date.now();
   }
 
-  /** Sends a frame. A frame that the protocol forbids is dropped, because the hub would close the connection for it each time. */
+  /** Sends a frame. The agent drops a frame that the protocol forbids, because the hub would close the connection for such a frame. */
   send = (frame: AgentFrame): void => {
     const checked = AgentFrame.safeParse(frame);
     if (checked.success) this.#channel?.send(checked.data);
@@ -108,7 +108,7 @@ export class Agent {
     this.#stop.abort();
   }
 
-  /** Runs until `stop()`: it then ends running tasks, sends their frames and closes the channel. */
+  /** Runs until `stop()`. The agent then ends running tasks, sends the tasks' last frames and closes the channel. */
   async run(): Promise<void> {
     const stopped = new Promise<void>((resolve) => {
       this.#stop.signal.addEventListener("abort", () => resolve(), { once: true });

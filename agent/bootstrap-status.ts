@@ -44,7 +44,7 @@ async function notBegun(system: System, statuses: readonly string[]): Promise<Pa
   const scripts = (await system.list(SCRIPTS))
     .flatMap((name) => /^([1-9]\d-.+)\.sh$/.exec(name)?.[1] ?? [])
     .filter((part) => !statuses.includes(`${part}.status`));
-  // Other scripts may have the names of parts; only Muster's parts write a status.
+  // Scripts of other programs may have the names of parts. Only Muster's parts write a status.
   const texts = await Promise.all(scripts.map((part) => system.read(`${SCRIPTS}/${part}.sh`)));
   return scripts
     .filter((_part, at) => texts[at]?.includes("/var/lib/muster/bootstrap"))

@@ -10,7 +10,7 @@ export function parseFrame(text: string): HubFrame | null {
   try {
     return frameOf(JSON.parse(text));
   } catch {
-    // Not JSON.
+    // The text is not JSON, so the agent ignores it.
     return null;
   }
 }

@@ -20,7 +20,7 @@ export class HubRefusal extends Error {
     this.code = code;
   }
 }
-/** No usable answer: no connection, another certificate, or a proxy's page. The agent keeps trying. */
+/** No usable answer: no connection, another certificate, or a proxy's page. The agent repeats such a request later. */
 class HubUnreachable extends Error {
   override readonly name = "HubUnreachable";
 }

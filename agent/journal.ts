@@ -32,7 +32,7 @@ export class Journal {
    * order.
    */
   #handle: FileHandle | null = null;
-  /** Bytes of complete lines. The next write overwrites the remains of a failed write behind them. */
+  /** Bytes of complete lines. The next write overwrites the remains of a failed write behind these lines. */
   #size = 0;
   #compactAt = COMPACT_BYTES;
   #fault: string | null = null;

@@ -1,6 +1,6 @@
 import { type LogSink, logTo, type Log as SharedLog } from "../shared/log.ts";
 
-/** The agent writes no debug lines, because nobody could switch them on at a host. */
+/** The agent writes no debug lines, because no person can switch debug lines on at a host. */
 export type Log = Pick<SharedLog, "info" | "warn" | "error">;
 
 const toStderr: LogSink = (line) => void process.stderr.write(`${line}\n`);

@@ -54,7 +54,7 @@ class Poll {
     void this.#sending.finally(() => this.#stop.abort());
   }
 
-  /** Runs until the end. The next channel repeats frames that were not sent, perhaps with another certificate. */
+  /** Runs the long poll until it ends. The next channel repeats frames that were not sent, perhaps with another certificate. */
   run(): Promise<ChannelEnd> {
     return this.#poll().finally(() => {
       this.#over = true;

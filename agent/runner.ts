@@ -58,7 +58,7 @@ const STOP_WITHIN_MS = 5_000;
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #jobs = new Map<TaskId, Job>();
-  /** Replies that the journal could not store. After a restart of the process these tasks are reported as `interrupted`. */
+  /** Replies that the journal could not store. After a restart of the agent, tasks with such a reply are reported as `interrupted`. */
   readonly #unjournalled = new Map<TaskId, Ref & { type: string; reply: WireReply }>();
   #taking: Promise<void> = Promise.resolve();
   /** The last accepted order of each lane. */
@@ -193,7 +193,7 @@ export class Runner {
     return true;
   }
 
-  /** Ends running tasks as `interrupted`, and waits up to STOP_WITHIN_MS for them. */
+  /** Ends running tasks as `interrupted`, and waits for their end up to STOP_WITHIN_MS. */
   async stop(): Promise<void> {
     this.#stopping = true;
     for (const { abort } of this.#jobs.values()) abort.abort(new TaskCancelled("interrupted", "The agent stops."));

@@ -16,7 +16,10 @@ import type { Log } from "./log.ts";
 import { signingKey } from "./orders.ts";
 import type { System } from "./system/system.ts";
 
-/** The file on disk. The agent ignores the file when the host has been given another key since, for example by a new bootstrap command. */
+/**
+ * The file in which the agent stores the trusted keys. The agent ignores the file when the host has been given another key since, for example by
+ * a new bootstrap command.
+ */
 const TrustFile = z.object({
   given_key: z.string(),
   sequence: z.int().min(0),
@@ -106,7 +109,10 @@ export class TrustStore {
     return trust.sequence;
   }
 
-  /** A new host may have the new keys up to half a minute before the hub announces their finish. Until then no statement is signed with its key. */
+  /**
+   * A new host may have the new keys up to half a minute before the hub announces the end of the rotation. Until the announcement, no statement
+   * is signed with the host's key.
+   */
   #isAheadOf(chain: TrustChain): boolean {
     const about = chain.filter((one) => one.order_key === this.#givenKey);
     return this.#trust === null && about.length > 0 && about.every((one) => one.kind === "announce");

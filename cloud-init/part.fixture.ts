@@ -7,7 +7,7 @@ import { PARTS } from "./parts/index.ts";
 
 const CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 
-/** An input with every part. The input contains no real secret. */
+/** An input from which every part is rendered. The input contains no real secret. */
 export const sampleValues = (): UserDataValues => ({
   hostname: "gpu-01",
   nodeId: "0b0c0a7e-6a52-4d0a-9a9d-0d3f5f3c1a11",

@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 import { execa } from "execa";
 import type { Architecture, PackageSpec } from "./package-spec.ts";
 
-/** `xz` is for releases. `zstd` is fast, for tests. Debian 12 and Ubuntu 22.04 unpack both. */
+/** Compressions of a package: `xz` is for releases, and the fast `zstd` is for tests. Debian 12 and Ubuntu 22.04 unpack `xz` and `zstd`. */
 export const COMPRESSIONS = { xz: ["-Zxz", "-z6"], zstd: ["-Zzstd", "-z3"] } as const;
 export type Compression = keyof typeof COMPRESSIONS;
 
@@ -15,7 +15,7 @@ interface Deb {
   readonly spec: PackageSpec;
   readonly architecture: Architecture;
   readonly version: string;
-  /** Seconds since 1970. No file in the package has a later time. */
+  /** The latest time of a file in the package, in seconds since 1970. */
   readonly sourceDateEpoch: number;
   readonly compression: Compression;
 }

@@ -1,4 +1,4 @@
-/** A Debian package of this repository. `packages.ts` lists all of them. */
+/** A Debian package of this repository. `packages.ts` lists all packages. */
 export interface PackageSpec {
   readonly name: string;
   /** The description. The first line of the description is the synopsis. */
@@ -15,7 +15,7 @@ export interface PackageSpec {
   readonly commands: Readonly<Record<string, string>>;
   /** Options of Node.js for its programs. */
   readonly nodeOptions: readonly string[];
-  /** Files in `packaging/<home>/`, with their targets. */
+  /** Files in `packaging/<home>/`, each with the path of its installation. */
   readonly files: Readonly<Record<string, string>>;
   /** Files in `docs/` that are installed into /usr/share/doc/<name>. */
   readonly docs: readonly string[];

@@ -1,6 +1,6 @@
 import type { PackageSpec } from "./package-spec.ts";
 
-/** The system packages that the Node.js runtime needs. Debian 12, Ubuntu 22.04 and newer systems have them. */
+/** The system packages that the Node.js runtime needs. Debian 12, Ubuntu 22.04 and newer systems have these packages. */
 const RUNTIME = ["libc6 (>= 2.28)", "libstdc++6", "init-system-helpers"];
 
 export const AGENT: PackageSpec = {

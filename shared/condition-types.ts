@@ -17,7 +17,7 @@ export interface ConditionRule {
   readonly tolerates?: string;
 }
 
-/** The longest time between two equal signals of an agent. `agent/agent.ts` uses it. */
+/** The longest time between two equal signals of an agent. `agent/agent.ts` uses this limit. */
 export const AGENT_REPEATS_WITHIN_SECONDS = 150;
 /** Three signals may be lost or late. The condition becomes stale when the fourth one is missing too. */
 const FOUR_REPEATS_SECONDS = 4 * AGENT_REPEATS_WITHIN_SECONDS;
@@ -33,10 +33,10 @@ export const CONDITION_TYPES = {
   "agent.identity": { sources: ["hub"], lifeSeconds: null, bars: "not_true" },
   "agent.healthy": { sources: ["agent"], lifeSeconds: FOUR_REPEATS_SECONDS, bars: "missing_or_not_true" },
   "os.booted": { sources: ["agent", "cloud-init", "external"], lifeSeconds: null, bars: "missing_or_not_true" },
-  /** An onboarding waits for these two conditions. For a node in service only the agent's health counts. */
+  /** An onboarding waits for `bootstrap.site` and `bootstrap.muster`. For a node in service only the agent's health counts. */
   "bootstrap.site": { sources: ["agent"], lifeSeconds: null, bars: "never" },
   "bootstrap.muster": { sources: ["agent"], lifeSeconds: null, bars: "never" },
-  /** Whether all RoCE rows of the host are set. The onboarding writes it. A profile may allow the host to serve without them. */
+  /** Whether all RoCE rows of the host are set. The onboarding writes the condition. A profile may allow the host to serve without its RoCE rows. */
   "network.roce": { sources: ["hub"], lifeSeconds: null, bars: "not_true", tolerates: "MissingButAllowed" },
   /** The host sends more than its rate limit allows. The hub repeats the condition while this lasts. */
   "agent.noisy": { sources: ["hub"], lifeSeconds: 1_800, bars: "never" },

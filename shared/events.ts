@@ -40,8 +40,8 @@ export const CREDENTIALS = ["maas_token", "power", "power_override"] as const;
 export const CREDENTIAL_WARNINGS = ["unused", "failing"] as const;
 
 /**
- * All domain events (lifecycle 8.0), each with its description and data. The compiler refuses an event that is not in this list. Only
- * optional members may be added, because consumers ignore members that they do not know.
+ * All domain events (lifecycle 8.0), each with its description and data. The compiler refuses an event that is not in this list. A new member of
+ * an event must be optional, because consumers ignore unknown members.
  */
 export const EVENTS = {
   "node.onboarding.started": {

@@ -4,7 +4,7 @@ import { Int4 } from "./int4.ts";
 /** The agent limits its texts to the same length. */
 const Text = z.string().max(200);
 
-/** The agent's facts about its host, with sizes in bytes. The hub compares them with the SKU. */
+/** The agent's facts about its host, with sizes in bytes. The hub compares the inventory with the SKU. */
 export const Inventory = z.strictObject({
   hostname: z.string().max(253),
   boot_id: z.string().max(64),

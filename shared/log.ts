@@ -39,7 +39,7 @@ export function logTo(output: LogOutput, level: LogLevel, base: LogFields = {}):
   };
 }
 
-/** Replaces errors by their name, message, code and causes, because JSON.stringify would drop these. */
+/** Replaces each error by its name, message, code and causes, because JSON.stringify would drop all of an error. */
 const describeErrors = (fields: LogFields, stackLines: number): LogFields =>
   Object.fromEntries(
     Object.entries(fields).map(([key, value]) => [

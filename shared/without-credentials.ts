@@ -83,7 +83,7 @@ function fromBase64(text: string): string | null {
   }
 }
 
-/** Removes pieces of the document from the texts. The time grows with the sum of the lengths, not with their product. */
+/** Removes pieces of the document from the texts. The time grows with the sum of the lengths of document and texts. */
 function withoutPiecesOf(document: string, texts: readonly string[]): string[] {
   const pieces = new Set<string>();
   for (const text of texts) for (let at = 0; at + PIECE <= text.length; at += 1) pieces.add(text.slice(at, at + PIECE));

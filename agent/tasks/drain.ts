@@ -32,8 +32,8 @@ interface LoginSession {
 }
 
 /**
- * Prevents new logins and waits until the last session has ended or the deadline has passed. With `force` it then ends the remaining sessions.
- * The task is idempotent: a second run keeps the deadline and reads the sessions anew. A cancelled drain allows logins again.
+ * Prevents new logins and waits until the last session has ended or the deadline has passed. With `force` the task then ends the remaining
+ * sessions. The task is idempotent: a second run keeps the deadline and reads the sessions anew. A cancelled drain allows logins again.
  */
 export const drain =
   (system: System, timing: DrainTiming = TIMING): Handler =>

@@ -77,7 +77,10 @@ const reseed =
     return { ok: true, result: { ...done, endpoint, interval_seconds: interval } };
   };
 
-/** The address for reports. The host's own files name the rack that this host reaches. The hub knows only the region (maas 4.4). */
+/**
+ * The address to which hardware sync reports. The host's own files name the rack that this host reaches. The hub knows only the region (maas
+ * 4.4).
+ */
 async function endpointOf(system: System, input: Input): Promise<string> {
   const path = `/MAAS/metadata/status/${encodeURIComponent(input.system_id)}`;
   const present = /^\s*endpoint:\s*["']?(https?:\/\/[^\s"']+)/m.exec((await system.read(CREDENTIALS)) ?? "")?.[1];

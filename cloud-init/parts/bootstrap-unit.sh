@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs early in each boot. Once for each deploy it installs a unit that completes an interrupted first boot. cloud-init runs its scripts
-# only once for each deploy, even when they fail. After a power cut or without a connection to the hub, the host would stay without an agent.
+# This boothook runs early in each boot. Once for each deploy the boothook installs a unit that completes an interrupted first boot. cloud-init
+# runs its scripts only once for each deploy, even when they fail. After a power cut or without a connection to the hub, the host would stay
+# without an agent.
 set -eu
 instance=/var/lib/cloud/instance
 marker="$instance/sem/muster_bootstrap_unit"

@@ -7,7 +7,7 @@ import { until } from "../../test/support/until.ts";
 import { NO_ANSWER, packageHub } from "../package-hub.fixture.ts";
 import { HostFolder, renderPart, sampleInput, skipWithout } from "../part.fixture.ts";
 
-/** The remains of a kill, a power cut or a full disk, and how the next run handles them. */
+/** How the next run of a part handles the remains of a kill, a power cut or a full disk. */
 vi.setConfig({ testTimeout: 120_000 });
 
 const PART = "20-agent-bootstrap.sh";

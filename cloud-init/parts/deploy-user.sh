@@ -21,7 +21,7 @@ write_sudoers() {
   put_file 0440 "$SUDOERS" <"$candidate"
 }
 
-# Existing keys stay. The folder belongs to the user, who could replace it by a link, so root writes through no link.
+# Existing SSH keys of the user stay. The folder belongs to the user, who could replace it by a link, so root writes through no link.
 add_keys() {
   local home=$1 file key
   file="$home/.ssh/authorized_keys"

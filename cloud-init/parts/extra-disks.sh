@@ -14,7 +14,7 @@ discover_disks() {
     sort -V
 }
 
-# All devices below the root file system, through every layer between them.
+# Prints all devices below the root file system, through every layer of devices.
 root_devices() {
   local source
   source=$(os findmnt -nvo SOURCE / || true)

@@ -1,5 +1,5 @@
-# MAAS's vendor-data contains the units and the credentials, and starts the timer after all numbered parts. This part writes none of
-# these files, because the machine's token is not known before the deploy (decision M3).
+# MAAS's vendor-data contains the units and the credentials, and starts the timer after all numbered parts. This part writes no unit and no
+# credentials of MAAS, because the machine's token is not known before the deploy (decision M3).
 readonly CREDENTIALS="$ROOT/etc/maas/maas-machine-creds.yml"
 
 missing_tools() {

@@ -19,7 +19,7 @@ export const Authority = z.strictObject({
   current: z.strictObject(keys),
   /** The announced generation that is not in force yet. */
   next: z.strictObject({ generation: z.int(), ...keys }).nullable(),
-  /** Enrolled hosts, and how many of them report that they trust the newest statement. */
+  /** The number of enrolled hosts, and of enrolled hosts that trust the newest statement. */
   hosts: z.int(),
   informed: z.int(),
   /** Some of the other hosts, the most recently seen first. */

@@ -34,7 +34,7 @@ export const DecommissionCreated = z.strictObject({
   node_id: NodeId,
   mode: z.enum(DECOMMISSION_MODES),
   status: WorkflowStatus,
-  /** An effect of the operation that its caller may not expect; null: none. */
+  /** An effect of the operation that its caller may not expect. The text is null without such an effect. */
   warning: z.string().nullable(),
 });
 export type DecommissionCreated = z.output<typeof DecommissionCreated>;

@@ -9,12 +9,12 @@ export const EnrollRequest = z.strictObject({
   protocol_version: Int4,
   node_id: NodeId,
   token: z.string().min(32).max(128),
-  /** PKCS#10, PEM. Its only SAN must be `nodeUri(node_id)`; the agent made the key itself and never sends it. */
+  /** A certificate request, PKCS#10 in PEM. The only SAN of the request must be `nodeUri(node_id)`. The agent never sends the private key. */
   csr_pem: z.string().min(64).max(8192),
   hostname: z.string().min(1).max(253),
   boot_id: z.string().min(1).max(64),
   agent_version: z.string().min(1).max(64),
-  /** Lower-case MAC addresses of the host's interfaces. The hub compares them with the token's MAC addresses, if the token has any. */
+  /** Lower-case MAC addresses of the host's interfaces. If the token has MAC addresses, the hub compares the host's addresses with the token's. */
   macs: z.array(z.string().regex(/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/)).max(256),
 });
 export type EnrollRequest = z.output<typeof EnrollRequest>;

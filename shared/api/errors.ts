@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * All error codes of the hub's APIs, each with its HTTP status and title (decision P4, RFC 9457). Codes never change, because clients
- * compare them. The `detail` of an answer says what happened, to which object, and what to do next.
+ * All error codes of the hub's APIs, each with its HTTP status and title (decision P4, RFC 9457). Error codes never change, because clients
+ * compare codes. The `detail` of an answer says what happened, to which object, and what to do next.
  */
 export const API_ERRORS = {
   validation_failed: { status: 400, title: "The request is not valid" },

@@ -62,7 +62,7 @@ export const Batch = z.strictObject({
   requested_by: z.string().nullable(),
   requested_at: Timestamp,
   started_at: Timestamp.nullable(),
-  /** When the last onboarding of the batch ended; null until the batch is done. */
+  /** When the last onboarding of the batch ended. The time is null until the batch is done. */
   ended_at: Timestamp.nullable(),
   total: z.int(),
   succeeded: z.int(),
@@ -73,7 +73,7 @@ export const Batch = z.strictObject({
 });
 export type Batch = z.output<typeof Batch>;
 
-/** The hosts of a batch that failed in the same way, and what to do about them. */
+/** The hosts of a batch that failed in the same way, and the operator's next action. */
 export const BatchFailure = z.strictObject({
   failure_class: z.string(),
   error_code: z.string(),

@@ -19,7 +19,10 @@ export const Breaker = z.strictObject({
   kind: BreakerKind,
   state: z.enum(["open", "accepting", "closed"]),
   tripped_at: Timestamp.nullable(),
-  /** How many nodes waited to be moved when the breaker tripped. With the nodes moved in the ten minutes before, they exceeded `move_limit`. */
+  /**
+   * How many nodes waited to be moved when the breaker tripped. With the nodes moved in the ten minutes before, the waiting nodes exceeded
+   * `move_limit`.
+   */
   would_move: z.int(),
   moved: z.int(),
   move_limit: z.int(),

@@ -103,7 +103,7 @@ export const SiteMove = z.strictObject({
   reason: Reason,
 });
 
-/** The checks of a probe. All checks except the first six give warnings, because those faults affect only some hosts, and later. */
+/** The checks of a probe. The first six checks give errors. All other checks give warnings, because their faults affect only some hosts. */
 const PROBE_CHECKS = [
   "reachable",
   "clock",

@@ -15,7 +15,7 @@ export const hwSyncReseed = defineTask({
     /** The base URL of the rack or region with the metadata, for example `http://rack:5248/MAAS`. Used only when the host has no URL of its own. */
     maas_url: z.url(),
     interval_seconds: z.int().min(60).max(86_400),
-    /** Filled in from MAAS when the task is offered; null in the database. */
+    /** The hub inserts the token from MAAS when it offers the task. In the database the token is null. */
     machine_token: z
       .strictObject({ consumer_key: z.string(), token_key: z.string(), token_secret: z.string() })
       .nullable(),

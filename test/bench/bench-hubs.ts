@@ -16,7 +16,7 @@ export interface Bench {
   readonly stateDir: string;
 }
 
-/** Starts a PostgreSQL with fsync on, as a hub does. The engine hubs write their counters to its table `bench_hubs`. */
+/** Starts a PostgreSQL with fsync on, as a hub does. The engine hubs write their counters to the table `bench_hubs`. */
 export async function withDatabase<T>(stateDir: string, measure: (bench: Bench) => Promise<T>): Promise<T> {
   const postgres = await startEmbeddedPostgres({ stateDir: join(stateDir, "postgres-home"), log: quietLog });
   await migrate(postgres.url);

@@ -3,7 +3,7 @@ import type { Stage, StageRun } from "../../hub/workflows/engine/stage.ts";
 import { defineWorkflow, type Workflow } from "../../hub/workflows/engine/workflow.ts";
 import { failure } from "../../shared/failures.ts";
 
-/** How many moves a workflow makes from the first stage on. The stage TIMED is one of them. */
+/** How many moves a workflow makes from the first stage on. One of these moves is the stage TIMED. */
 export const STAGES = 16;
 /** The stage of a workflow that a hub only has to hold. */
 export const HOLD = "hold";

@@ -20,7 +20,7 @@ const MACHINES = 500;
 /** Faster than the hub's default of 5,000 ms, so that six seconds contain the looks of one minute. */
 const INTERVAL_MS = 500;
 const DEFAULT_INTERVAL_MS = 5_000;
-/** The looks of eight minutes at the default interval. In these looks the hub reads all machine ids twice. */
+/** The looks of eight minutes at the default interval. During these looks the hub reads the ids of all machines twice. */
 const LOOKS = 96;
 
 /** Measures MAAS's requests in a minute while nodes wait. One hub watches three sites at the same time. */

@@ -16,7 +16,7 @@ import type { Lane } from "./lane.ts";
 
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 
-/** A hub process, a simulated region and the hosts of its machines. The hosts reach only these two over the network. */
+/** A hub process, a simulated region and the hosts of its machines. The hosts reach only hub and region over the network. */
 export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly api: HubApi;
   readonly maas: MaasSimulator;
@@ -26,7 +26,10 @@ export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly agentPort: number;
   /** The folder for the run's files. The folder is removed with the run. */
   readonly folder: string;
-  /** Onboards the n-th box, counted from 1. A profile that differs from the site's gets its own record. Returns id and hostname. */
+  /**
+   * Onboards the n-th box, counted from 1. A profile that differs from the site's gets its own record. Returns the onboarding's id and the
+   * hostname.
+   */
   onboard(n: number, profile?: Readonly<Record<string, unknown>>): Promise<{ id: string; hostname: string }>;
   /** Applies a verb to the onboarding, as an operator does. */
   verb(id: string, verb: string): Promise<unknown>;

@@ -27,7 +27,7 @@ export class ContainerHost {
     this.name = name;
   }
 
-  /** Installs a new operating system. The old one is removed. */
+  /** Installs a new operating system. The old operating system is removed. */
   async install(nics: readonly ContainerNic[], files: readonly HostFile[]): Promise<void> {
     await this.remove();
     const config = ["security.privileged=true", "security.nesting=true"].flatMap((one) => ["-c", one]);
@@ -107,7 +107,7 @@ export class ContainerHost {
     return stdout;
   }
 
-  /** Waits until cloud-init reports the end of the boot. Returns its status. */
+  /** Waits until cloud-init reports the end of the boot. Returns cloud-init's status. */
   bootEnded(): Promise<string> {
     return until(
       `cloud-init of ${this.name} to end`,

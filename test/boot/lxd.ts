@@ -15,7 +15,7 @@ export class Lxd {
   /** This machine's address on the bridge. */
   readonly gateway: string;
   readonly network: string;
-  /** The range for DHCP. The region can assign all other addresses of the network. */
+  /** The range of addresses for DHCP. The region can assign all other addresses of the network. */
   readonly dhcp: { readonly first: string; readonly last: string };
   readonly bridge: string;
 
@@ -57,7 +57,7 @@ export class Lxd {
     return { LXD_DIR: this.#folder, LXD_CONF: join(this.#folder, "client") };
   }
 
-  /** Runs `lxc`. Returns its output. Throws with its error text. */
+  /** Runs `lxc` and returns its output. Throws an error with the text of `lxc` when `lxc` fails. */
   async lxc(...words: string[]): Promise<string> {
     return (await execa("lxc", words, { env: this.#env(), timeout: 120_000, stdin: "ignore" })).stdout;
   }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** The programs that a boot runs on this machine, with their Debian packages. LXD runs the last three, which its package only recommends. */
+/** The programs that a boot runs on this machine, each with its Debian package. LXD runs the last three, which its package only recommends. */
 export const TOOLS: Readonly<Record<string, string>> = {
   mmdebstrap: "mmdebstrap",
   zstd: "zstd",

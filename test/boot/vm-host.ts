@@ -19,7 +19,7 @@ const ROOT_PARTUUID = "6d757374-6572-4000-8000-000000000002";
 /** Names the root by its partition UUID, because device names may change from boot to boot. */
 export const ROOT_MOUNT = `PARTUUID=${ROOT_PARTUUID} / ext4 defaults,noatime 0 0\n`;
 
-/** The accelerator for QEMU. Some machines have /dev/kvm, but a guest with a stock kernel hangs on them. */
+/** The accelerator for QEMU. Some machines have a /dev/kvm on which a guest with a stock kernel hangs. */
 function accelerator(): "kvm" | "tcg" {
   const cpu = readFileSync("/proc/cpuinfo", "utf8");
   return /\b(vmx|svm)\b/.test(cpu) && existsSync("/dev/kvm") && !existsSync("/sys/module/kvm_pvm") ? "kvm" : "tcg";

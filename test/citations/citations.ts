@@ -1,4 +1,4 @@
-/** The citations in a text, and the headings that they must lead to. Pure functions: `repository.ts` reads the texts. */
+/** The citations in a text, and the headings to which citations must lead. Pure functions: `repository.ts` reads the texts. */
 
 export interface Text {
   /** Relative to the root of the repository, with slashes. */
@@ -134,7 +134,10 @@ function resolved(from: string, to: string): string {
   return decodeURIComponent(url.pathname).replace(/^[/]/, "").replace(/[/]$/, "");
 }
 
-/** Matches paths and path patterns of pages and sources. A path in quotes may be anything. Built files end in `.js`, so they do not match. */
+/**
+ * Matches paths and path patterns of pages and sources. A path in quotes may be anything. Built files end in `.js`, so the pattern does not match
+ * built files.
+ */
 const NAMED =
   /(?<![\w./"'{-])((?:docs|agent|hub|shared|cloud-init|packaging|test)[/][\w/.*-]+[.](?:md|json|ts|mjs|sh|service))(?![\w*])(?:#([\w-]+))?/g;
 

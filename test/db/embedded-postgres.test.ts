@@ -21,7 +21,7 @@ import { quietLog } from "../support/log.ts";
 
 const HUB = fileURLToPath(new URL("../support/database-hub.ts", import.meta.url));
 const Started = z.object({ url: z.string(), adopted: z.boolean(), version: z.string() });
-/** Undefined unless these tests run as root. */
+/** The value is undefined unless the tests run as root. */
 const nobody = process.getuid?.() === 0 ? parsePasswd(await readFile("/etc/passwd", "utf8"), "nobody") : undefined;
 
 /** The user nobody cannot read a repository below /root. */

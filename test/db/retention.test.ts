@@ -170,7 +170,7 @@ it("removes everything about a deleted node, including its last certificate, whi
   const [lately, soon, longAgo] = [await gone(20), await gone(100), await gone(500)];
   await removeOutdated(db, { records: 90, history: 400 });
   expect([await lately(), await soon(), await longAgo()]).toEqual([tables, [], []]);
-  // With these ages the node's own row is removed first.
+  // When records are kept longer than history, the node's own row is removed first.
   const [before, after] = [await gone(50), await gone(100)];
   await removeOutdated(db, { records: 90, history: 30 });
   await removeOutdated(db, { records: 90, history: 30 });

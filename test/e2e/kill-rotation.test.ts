@@ -193,7 +193,10 @@ async function killedAfter(request: () => Promise<Answer>, count: number): Promi
   await answer;
   await startHub();
 }
-/** Hubs send the end of a rotation to hosts half a minute after they have adopted it. The function moves the statements back by 31 seconds. */
+/**
+ * A hub sends the end of a rotation to its hosts half a minute after the hub has adopted that end. The function moves the statements back by 31
+ * seconds.
+ */
 const halfMinuteLater = () =>
   db().execute(sql`update authority_statements set created_at = created_at - interval '31 seconds'`);
 const orderKeyOf = async (generation: number): Promise<string | undefined> =>

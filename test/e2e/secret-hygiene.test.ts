@@ -69,7 +69,7 @@ describe("every secret of a site, its hosts and its hub", () => {
     await verb(first.id, "rerun");
     expect((await world.ends(first.id, "failed")).error_code).toBe("maas_token_rejected");
     await world.maas.clearFaults();
-    // The third host's BMC refuses its login. MAAS refuses the deploy of the others and repeats their user-data.
+    // The third host's BMC refuses its login. MAAS refuses the deploys of the first two hosts and repeats the user-data in its answer.
     await world.maas.fault({ match: { op: "deploy" }, kind: "echo_form" });
     const [second, third] = [await world.onboard(1), await world.onboard(2)];
     await verb(first.id, "rerun");

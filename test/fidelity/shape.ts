@@ -14,7 +14,7 @@ function shapeOf(value: unknown): string {
   return typeof value;
 }
 
-/** Objects whose keys are chosen by the user, so that their keys count as values. */
+/** Objects with keys that a user chooses. The keys of such an object count as values. */
 const OPEN_MAPS: readonly string[] = ["owner_data", "workload_annotations"];
 
 /** Fields of a real region's answer that the recorder dropped. The absence of these fields in a recording means nothing. */
@@ -90,8 +90,8 @@ export function decisionDifferences(recorded: unknown, simulated: unknown): stri
 }
 
 /**
- * Sorts the choices in an error text. A real region lists them in a different order in each run, because they are a set there.
- * The rest of the text is compared exactly.
+ * Sorts the choices in an error text. A real region lists choices in a different order in each run, because the choices are a set there. The rest
+ * of the text is compared exactly.
  */
 export function comparableError(text: string): string {
   return text.replace(

@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 
-/** Changes to these folders go to an overlay above this machine's own. All other folders of the root begin empty. */
+/** Folders of the root with an overlay. Changes go to the overlay above this machine's own folder. All other folders of the root begin empty. */
 const COVERED = ["usr", "etc", "var/lib/dpkg"];
 const EMPTY = ["var/log", "tmp", "run", "dev", "proc", "root"];
 const TOOLS = ["/usr/bin/dpkg", "/usr/bin/deb-systemd-helper", "/usr/sbin/adduser", "/usr/bin/unshare"];
 
 /**
- * A Debian root for real installations. An overlay on this machine's programs and dpkg database keeps the machine unchanged
- * and needs no download. No systemd runs in it.
+ * A Debian root for real installations. An overlay on this machine's programs and dpkg database keeps the machine unchanged and needs no
+ * download. No systemd runs in the root.
  */
 export class DebianRoot {
   readonly #folder = mkdtempSync(join(tmpdir(), "muster-root-"));

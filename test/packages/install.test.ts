@@ -19,7 +19,7 @@ import { AGENT, HUB } from "../../packaging/packages.ts";
 import { stagePackagingFiles } from "../../packaging/stage-files.ts";
 import { DebianRoot } from "./debian-root.ts";
 
-/** The effects of dpkg and the maintainer scripts. The packages are the real ones without their programs, so that they are small. */
+/** The effects of dpkg and the maintainer scripts. The tests use the real packages without programs, so that the packages are small. */
 const repository = new URL("../..", import.meta.url).pathname;
 const architecture = process.arch === "arm64" ? "arm64" : "amd64";
 const other = architecture === "amd64" ? "arm64" : "amd64";

@@ -12,7 +12,7 @@ import { startChild } from "../support/child.ts";
 import { newHubFolder } from "../support/hub-state.ts";
 import { until } from "../support/until.ts";
 
-/** Builds the packages, unpacks them into an empty folder and runs them. install.test.ts and the boot suite install them. */
+/** Builds the packages, unpacks them into an empty folder and runs them. install.test.ts and the boot suite install the packages. */
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 const architecture = process.arch === "arm64" ? "arm64" : "amd64";
 const here = existsSync("/usr/bin/dpkg-deb");

@@ -6,8 +6,8 @@ import { type Browser, chromium } from "playwright-core";
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /**
- * Features to switch off. Chromium reads only the last such list, so this one repeats the driver's names, most of which keep the browser
- * off the network. The first two are windows of the address bar, for which each visit would start a process.
+ * Features to switch off. Chromium reads only the last list of features, so the list repeats the driver's names. Most of these names keep the
+ * browser off the network. The first two are windows of the address bar, for which each visit would start a process.
  */
 const WITHOUT = [
   "WebUIOmniboxPopup",

@@ -85,7 +85,7 @@ export class Visit {
   /** Waits until the element contains all these texts. */
   says = (place: Locator, ...texts: string[]): Promise<void> => this.saysAsNow(place, async () => texts);
 
-  /** Like `says`, for texts that change by themselves: they are read anew before each comparison. */
+  /** Like `says`, for texts that change by themselves: the test reads the expected texts anew before each comparison. */
   async saysAsNow(place: Locator, texts: () => Promise<readonly string[]>): Promise<void> {
     const plain = (text: string): string => text.replace(/\s+/g, " ");
     await until(

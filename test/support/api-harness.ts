@@ -52,7 +52,7 @@ export interface ApiHarness {
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** A page as a browser gets it, without a token. */
   page(path: string): Promise<{ status: number; headers: Headers; text: string }>;
-  /** Serves the same API on a port, for clients in other processes. `close` ends it. */
+  /** Serves the same API on a port, for clients in other processes. `close` ends the server. */
   listen(): Promise<string>;
   /** The number of rows in each table that a request may write. A refused request must not change it. */
   counts(): Promise<Record<string, number>>;
@@ -75,7 +75,7 @@ const WRITTEN = [
   "report_tokens",
 ];
 
-/** Leaves failed logins out: the hub writes them in the background, so no request waits for them. */
+/** Leaves failed logins out: the hub writes failed logins in the background, so no request waits for that. */
 const NO_LOGINS = "where action <> 'loginFailed'";
 
 export const PATIENT: Patience = { statement: 60_000, section: 60_000, all: 110_000 };

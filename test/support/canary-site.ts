@@ -125,7 +125,7 @@ export class CanarySite {
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });
     const text = await answer.text();
-    // Two answers contain a secret on purpose and nothing else of interest, so they are not searched.
+    // Two answers of the API contain a secret on purpose and nothing else of interest, so the test does not search these answers.
     if (!/"(?:bootstrap_command|phone_home_url)":/.test(text)) this.seen.push({ place: `${method} ${path}`, text });
     const json: unknown = text === "" ? null : JSON.parse(text);
     return answer.ok ? json : Problem.parse(json);
@@ -184,8 +184,8 @@ export class CanarySite {
   }
 
   /**
-   * Waits until the onboarding ends in the given way, and collects the secrets that it has created until then.
-   * After a failure it also requests the diagnostics, as an operator does.
+   * Waits until the onboarding ends in the given way, and collects the secrets that it has created until then. After a failure the method also
+   * requests the diagnostics, as an operator does.
    */
   async ends(id: string, how: "failed" | "completed"): Promise<OnboardingDetail> {
     const ended = await until(

@@ -23,7 +23,7 @@ const TEMPLATE_LOCK = 74_101;
 export type TestDatabase = {
   url: string;
   name: string;
-  /** Opened on first use. `drop` closes it. */
+  /** The connection pool, opened on first use. `drop` closes the pool. */
   database: Database;
   /** Drops the database and its connections. Fails when a row or a line of the quiet log contains a secret of the test data. */
   drop(): Promise<void>;

@@ -44,7 +44,7 @@ export class FleetRig {
     return this.rig.siteId;
   }
 
-  /** Starts a hub's watcher and reconciler. A test may start several. */
+  /** Starts a hub's watcher and reconciler. A test may start several watchers. */
   watch({ rollCallMs }: { rollCallMs?: number } = {}): Watcher {
     const { db, inTx } = this;
     const reconciler = new Reconciler({ db, inTx, log: quietLog });

@@ -1,4 +1,4 @@
-/** The secrets in the test data. None of them may occur in a row or in a log line of a test. */
+/** The secrets in the test data. No secret of the test data may occur in a row or in a log line of a test. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DEFAULT_API_KEY } from "../fakes/maas/state/seed.ts";

@@ -40,7 +40,7 @@ export const FIRST_BOOT: FirstBoot = {
 
 /** A database, a simulated region with boxes, one site with its profile, and the services that stages use. */
 export interface OnboardingRig {
-  /** How long the stages' calls to MAAS wait for an answer. With null they wait as long as in a hub. */
+  /** How long the stages' calls to MAAS wait for an answer. With null the calls wait as long as in a hub. */
   patience: { readonly quickMs: number; readonly slowMs: number } | null;
   readonly test: TestDatabase;
   readonly maas: MaasSimulator;

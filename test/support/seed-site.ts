@@ -17,7 +17,7 @@ export interface DemoHost {
 const SITE = "demo-dc1";
 const SKU = "mi300x.192g.8gpu";
 
-/** The hosts as an operator enters them: a hostname and the BMC's address. MAAS does not know them yet. */
+/** The hosts as an operator enters them: a hostname and the BMC's address. MAAS does not know these hosts yet. */
 export const demoHosts = (count: number): DemoHost[] =>
   Array.from({ length: count }, (_, index) => ({ hostname: `c07u${41 + index}`, ipmi_ip: bmcAddress(index + 1) }));
 
@@ -31,7 +31,7 @@ const roceRows = (hosts: readonly DemoHost[]) =>
     })),
   );
 
-/** Creates site, SKU, credentials, profile and RoCE rows through the public API. Existing ones stay as they are. */
+/** Creates site, SKU, credentials, profile and RoCE rows through the public API. Existing objects stay as they are. */
 export async function seedSite(
   api: HubApi,
   maas: { url: string; apiKey: string; bmcPassword?: string; deployPassword?: string },

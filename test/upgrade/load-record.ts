@@ -70,7 +70,7 @@ async function migrateUpTo(url: string, tags: readonly string[]): Promise<void> 
   }
 }
 
-/** The tables in an order in which each row's foreign keys find their targets. */
+/** The tables in an order in which each foreign key finds its target. */
 async function parentsFirst(db: Db, tables: readonly string[]): Promise<string[]> {
   const { rows } = await db.execute<{ child: string; parent: string }>(sql`
     select conrelid::regclass::text as child, confrelid::regclass::text as parent from pg_constraint where contype = 'f'`);

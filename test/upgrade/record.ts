@@ -141,7 +141,7 @@ const FIRST_BOOT = Buffer.from(
   "#!/bin/sh\n# What a host was given at first boot; a record keeps none of the real ones.\n",
 ).toString("base64");
 
-/** Replaces stored first boots by one without secrets, because they contain enrollment tokens. */
+/** Replaces stored first boots by a text without secrets, because first boots contain enrollment tokens. */
 async function withoutFirstBoots(rig: OnboardingRig): Promise<void> {
   const sha256 = createHash("sha256").update(FIRST_BOOT).digest("hex");
   for (const [path, secret] of rig.secrets.entries) {

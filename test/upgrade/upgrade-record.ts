@@ -1,6 +1,6 @@
 /** The state that a dead hub left. `record.ts` writes it and `upgrade.test.ts` loads it. */
 export interface UpgradeRecord {
-  /** The hub's version. */
+  /** The version of the hub that wrote the record. */
   readonly version: string;
   /** When the hub had died, in ISO 8601. Nothing in the record happened later. */
   readonly recordedAt: string;

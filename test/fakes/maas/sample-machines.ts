@@ -17,7 +17,7 @@ export interface Started {
 
 const running: MaasSimulator[] = [];
 
-/** Starts a simulator with two boxes and a clock that stands still. `closeAll` ends it. */
+/** Starts a simulator with two boxes and a clock that stands still. `closeAll` ends the simulator. */
 export async function start(options: MaasSimulatorOptions = {}): Promise<Started> {
   const simulator = await startMaasSimulator({
     machines: 2,

@@ -18,9 +18,9 @@ export interface MaasSimulatorOptions {
   version?: MaasVersion;
   /** Divides every simulated duration. */
   speed?: number;
-  /** In simulated seconds. A duration that is left out keeps its default. */
+  /** Durations in simulated seconds. A duration that is left out keeps its default. */
   timings?: Partial<Timings>;
-  /** How many boxes are in the racks at the first start. The region has no machine for them yet. */
+  /** How many boxes are in the racks at the first start. The region has no machine for these boxes yet. */
   machines?: number;
   /** The key of a new region's administrator. A region from a state file keeps its own key. */
   apiKey?: string;
@@ -37,9 +37,9 @@ export interface MaasSimulatorOptions {
 }
 
 export interface MaasSimulator {
-  /** `http://HOST:PORT/MAAS` */
+  /** The region's address `http://HOST:PORT/MAAS`. */
   url: string;
-  /** `http://HOST:PORT/_sim` */
+  /** The address of the control API, `http://HOST:PORT/_sim`. */
   controlUrl: string;
   apiKey: string;
   sim: { region: Region; faults: FaultBook };

@@ -1,4 +1,4 @@
-/** A clock that only a test moves. Timers fire in order of their time. One timer's work ends before the next timer fires. */
+/** A clock that only a test moves. Timers fire in the order in which they are due. One timer's work ends before the next timer fires. */
 export class VaultClock {
   #now = Date.parse("2026-01-01T00:00:00Z");
   readonly #timers = new Map<number, { readonly at: number; readonly run: () => void }>();

@@ -91,7 +91,7 @@ export class KvMount {
     return dataReply(made === undefined ? null : this.#metadata(entry.current, made));
   }
 
-  /** Deletes the newest version only. Vault could undelete it. */
+  /** Deletes the newest version only. Vault can undelete a deleted version. */
   deleteNewest(path: string): VaultReply {
     const entry = this.#entries.get(path);
     const version = entry?.versions.get(entry.current);

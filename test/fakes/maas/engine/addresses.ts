@@ -59,7 +59,7 @@ export function addressOf(number: number): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(number / 2 ** shift) % 256).join(".");
 }
 
-/** The first and the last address that a host may have, as numbers. IPv4 only. */
+/** The first and the last address that a host may have, as numbers. Works for IPv4 only. */
 export function hostBounds(subnet: Subnet): { first: number; last: number } | null {
   const cidr = parseCidr(subnet.cidr);
   if (cidr === null || isIP(cidr.address) !== 4) return null;

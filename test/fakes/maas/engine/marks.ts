@@ -8,7 +8,7 @@ import type { Region } from "./region.ts";
 import { leaveTesting } from "./release.ts";
 import { endScriptSet, pickScripts, startScriptSet } from "./scripts.ts";
 
-/** Marks a machine broken. Only the owner may do this: a machine without an owner cannot be marked. */
+/** Marks a machine broken. Only the owner may mark a machine. A machine without an owner cannot be marked. */
 export function markBroken(region: Region, machine: Machine, user: User, comment: string | null): void {
   if (machine.owner !== user.username) throw forbidden();
   if (!mayChange(machine.status, STATUS.broken))

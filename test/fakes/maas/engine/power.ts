@@ -42,7 +42,7 @@ export async function requireBmc(region: Region, machine: Machine): Promise<Bmc>
   throw new Refusal(500, bmc.message);
 }
 
-/** Sets the machine's power. The region writes no event for this change: clients see it in the next answer only. */
+/** Sets the machine's power. The region writes no event for a change of power: clients see the change in the next answer only. */
 export function setPower(region: Region, machine: Machine, power: "on" | "off"): void {
   const bmc = bmcOf(region, machine);
   if (bmc.reach === "failed") return;

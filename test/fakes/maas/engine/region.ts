@@ -7,7 +7,7 @@ import { mayChange, STATUS_LABEL } from "../state/statuses.ts";
 import type { StateStore } from "../state/store.ts";
 import { notFound, stateConflict } from "./refusal.ts";
 
-/** Durations in simulated seconds. The real durations are these divided by the speed factor. */
+/** Durations in simulated seconds. A real duration is the simulated duration divided by the speed factor. */
 export const DEFAULT_TIMINGS = {
   commissioning: 180,
   testing: 60,
@@ -58,7 +58,7 @@ export class Region {
   hooks: HostHooks = { boot: null, halt: () => undefined, resume: () => undefined };
   /** The boot reports of deployed systems, in order. Boot reports are kept in memory only. */
   readonly bootReports: { systemId: string; name: string; result: string | null }[] = [];
-  /** How far the region's clock is ahead, as clients see it. Jobs run by the real clock. A restart resets it to 0. */
+  /** How far the region's clock is ahead, as clients see it. Jobs run by the real clock. A restart resets the difference to 0. */
   clockAheadMs = 0;
   noncesForgottenAt = 0;
   readonly #store: StateStore;

@@ -82,7 +82,7 @@ export function installImage(options: ImageOptions): void {
       mode: 0o755,
       content: `#!/bin/sh\nexec ${quote(process.execPath)} ${quote(join(REPOSITORY, "agent/main.ts"))} "$@"\n`,
     },
-    // The agent on this host reads the MAC addresses of its network cards from these files.
+    // The agent on a simulated host reads the MAC addresses of the network cards below sys/class/net.
     ...machine.interfaces.map((nic) => ({
       path: `sys/class/net/${nic.name}/address`,
       mode: 0o444,

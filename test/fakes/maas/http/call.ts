@@ -69,7 +69,7 @@ export interface Call {
   query: Fields;
   /** The body of a create or update, from a form or JSON. */
   data: Fields;
-  /** The form fields that operations read. A JSON body is not part of them. */
+  /** The form fields that operations read. Operations do not see the fields of a JSON body. */
   form: Fields;
   url: URL;
 }

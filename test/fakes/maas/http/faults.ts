@@ -27,7 +27,7 @@ export interface Fault {
   id: number;
   match: FaultMatch;
   kind: FaultKind;
-  /** For kind `status`. */
+  /** The status code of a fault of kind `status`. */
   code?: number | undefined;
   body?: string | undefined;
   headers?: Readonly<Record<string, string>> | undefined;

@@ -24,7 +24,7 @@ export interface NetworkInterface {
   vendor: string | null;
   product: string | null;
   firmwareVersion: string | null;
-  /** Megabit per second. */
+  /** The speed in megabit per second. */
   linkSpeed: number;
   interfaceSpeed: number;
   numaNode: number;

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Hardware, HardwareDisk, HardwareNic, State } from "./model.ts";
 
-/** PCI slots of the eight GPU-side network cards, as Linux names them. */
+/** Linux's names of the eight network cards beside the GPUs. */
 export const ROCE_NICS = [
   "enp28s0np0",
   "enp29s0np0",
@@ -195,7 +195,7 @@ function siteHardware(n: number, networks: SiteNetworks): Hardware {
   };
 }
 
-/** Creates the networks and puts `count` boxes into the racks. MAAS has no record of these boxes. */
+/** Creates the networks and puts `count` boxes into the racks. MAAS has no record of the new boxes. */
 export function buildSite(state: State, count: number): SiteNetworks {
   const networks = layNetworks(state);
   state.rack.nic = { ...state.rack.nic, name: RACK_NIC, vlanId: networks.pxeVlanId };

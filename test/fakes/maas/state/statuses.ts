@@ -1,6 +1,6 @@
 /**
- * The 23 machine statuses and the allowed changes between them. Every change in the simulator is checked with `mayChange`,
- * except the control API's force-status.
+ * The 23 machine statuses and the allowed changes from one status to another. Every change in the simulator is checked with `mayChange`, except
+ * the control API's force-status.
  */
 export const STATUS = {
   new: 0,

@@ -35,7 +35,7 @@ const REQUIRED = "This field is required.";
 
 type Errors = Record<string, string[]>;
 
-/** The power parameters that the region stores when the form leaves them out, by power type. */
+/** The default power parameters of each power type, which the region stores when the form has no value. */
 const POWER_DEFAULTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   ipmi: {
     power_driver: "LAN_2_0",

@@ -117,7 +117,7 @@ export function broken(call: Call): Reply {
   const machine = editable(call);
   const before = readBefore(call.region, machine);
   markBroken(call.region, machine, call.user, call.form.get("comment"));
-  // After Deployed, the answer shows the boot disk and network from before the change. In 3.7 it also shows the old installation.
+  // After Deployed, the answer shows the boot disk and network from before the change. In 3.7 the answer also shows the old installation.
   if (before.status !== STATUS.deployed) return show(call, machine);
   const view = viewMachineAfter(call.region, machine, before, "stale");
   return json(
