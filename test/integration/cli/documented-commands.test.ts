@@ -17,7 +17,7 @@ import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { COMMANDS, found, REPOSITORY, readOf } from "../../support/documents.ts";
 import { GatewayRig } from "../../support/gateway-rig.ts";
 
-/** Commands of the documents that another file runs. The key is the beginning of the command. `has` is the text of the call in that file. */
+/** Another file runs the commands of the documents that begin with a key of this table. `has` is the text of the call in that file. */
 const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: string }>> = {
   "npm ci && npm run demo": { file: ".ci/run", has: "npm ci && timeout 300 npm run demo" },
   "npm ci && npm test": { file: ".ci/run", has: "step test npm test" },
@@ -39,7 +39,7 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
   },
   'path "kv/metadata/*"': { file: "test/support/vault-under-test.ts", has: '/metadata/*`]: ["delete"]' },
 };
-/** Commands of the documents that no test runs. The key is the beginning of the command, and the value is the reason. */
+/** No test runs the commands of the documents that begin with a key of this table. The value is the reason. */
 const NOWHERE: Readonly<Record<string, string>> = {
   "systemd-run --pipe --wait":
     "needs the hub's package in a system that systemd has booted; the boots install the agent alone",

@@ -160,7 +160,7 @@ describe("one look at a site", () => {
     expect(memory.seen.size).toBe(EVENT_OVERLAP);
   });
 
-  it("marks a machine absent after a direct read, and asks for it no more", async () => {
+  it("marks a machine absent after a direct read, and stops asking for the machine", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     await look();
     await waitOn("aaa", "never-seen");

@@ -81,7 +81,7 @@ async function seed(): Promise<void> {
   await sealed.write(SECRET_PATHS.userData(rows[0].id), { user_data: CANARY });
 }
 /**
- * Besides the overrides: the CA, the order key, the MAAS token, the power login, the deploy password, the webhook secret and one host's user-data.
+ * Counts the CA, the order key, the MAAS token, the power login, the deploy password, the webhook secret, one host's user-data, and the overrides.
  */
 const ALL = 7 + OVERRIDES;
 
