@@ -24,7 +24,9 @@ describe("loadConfig", () => {
     for (const good of ["https://hub.example", "https://hub.example:8481/", "https://[2001:db8::1]:8481"])
       expect(urlOf(good)).toBe(good);
     for (const more of ["/muster", "/?a=b", "?", "#x", "//"])
-      expect(() => urlOf(`https://hub.example:8481${more}`)).toThrow(/MUSTER_AGENT_URL: must be https:..HOST:PORT/);
+      expect(() => urlOf(`https://hub.example:8481${more}`)).toThrow(
+        /MUSTER_AGENT_URL: must be only https:..HOST:PORT/,
+      );
     expect(() => urlOf("https://me:hunter2@hub.example")).toThrow(ConfigError);
   });
 
@@ -37,7 +39,7 @@ describe("loadConfig", () => {
   });
 
   it.each([
-    [{ MUSTER_HTTP_HOST: "0.0.0.0" }, /MUSTER_HTTP_TLS_CERT and MUSTER_HTTP_TLS_KEY; .*MUSTER_HTTP_TLS_BY_PROXY=true/],
+    [{ MUSTER_HTTP_HOST: "0.0.0.0" }, /MUSTER_HTTP_TLS_CERT and MUSTER_HTTP_TLS_KEY\. .*MUSTER_HTTP_TLS_BY_PROXY=true/],
     [{ MUSTER_HTTP_HOST: "hub.example", MUSTER_HTTP_TLS_BY_PROXY: "false" }, /in clear text/],
     [{ MUSTER_HTTP_TLS_CERT: "/c" }, /needed together/],
     [{ MUSTER_HTTP_HOST: "0.0.0.0", MUSTER_HTTP_TLS_BY_PROXY: "true", MUSTER_HTTP_TLS_KEY: "/k" }, /needed together/],

@@ -76,7 +76,7 @@ const Env = z.object({
     .url({ protocol: /^https$/ })
     .refine(
       isOrigin,
-      "must be https://HOST:PORT and nothing more: what hosts ask for has paths that begin at the listener's root",
+      "must be only https://HOST:PORT, because the hosts' requests have paths that begin at the listener's root",
     )
     .optional(),
   MUSTER_LOG_LEVEL: z.enum(LOG_LEVELS).default("info"),
@@ -177,7 +177,7 @@ function adminTls(e: z.output<typeof Env>): TlsPaths | null {
     throw refuse("MUSTER_HTTP_TLS_CERT and MUSTER_HTTP_TLS_KEY are needed together.");
   if (isLoopback(e.MUSTER_HTTP_HOST) || e.MUSTER_HTTP_TLS_BY_PROXY === "true") return null;
   throw refuse(
-    "MUSTER_HTTP_HOST is not on loopback, and the API and the page would be served there in clear text. Set MUSTER_HTTP_TLS_CERT and MUSTER_HTTP_TLS_KEY; or, where nobody reaches that address but a proxy that does TLS, MUSTER_HTTP_TLS_BY_PROXY=true.",
+    "MUSTER_HTTP_HOST is not on loopback, so the API and the page would be served in clear text. Set MUSTER_HTTP_TLS_CERT and MUSTER_HTTP_TLS_KEY. If only a proxy that does TLS can reach that address, set MUSTER_HTTP_TLS_BY_PROXY=true.",
   );
 }
 

@@ -169,7 +169,7 @@ function agentUrlOf({ agent: { url, port } }: Config): string {
   if (url !== null) return url;
   if (port !== 0) return defaultAgentUrl(port);
   throw new ConfigError(
-    "MUSTER_AGENT_URL is needed when MUSTER_AGENT_PORT is 0: hosts are told an address before the port is known.",
+    "MUSTER_AGENT_URL is needed when MUSTER_AGENT_PORT is 0: hosts get the address before the port is known.",
   );
 }
 
@@ -230,7 +230,7 @@ async function closeAll(closers: Closer[], log: Log): Promise<void> {
     try {
       await close();
     } catch (error) {
-      log.warn("a part did not close in order", { error });
+      log.warn("a part of the hub did not close cleanly", { error });
     }
   }
 }
@@ -262,7 +262,7 @@ async function main(): Promise<void> {
   const { log } = kept;
   const closers: Closer[] = [];
   // SIGHUP means a reload. Without a listener the signal would end a hub that has nothing to read again.
-  process.on("SIGHUP", () => log.info("asked to read files again"));
+  process.on("SIGHUP", () => log.info("SIGHUP: reading files again"));
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
   });

@@ -79,7 +79,7 @@ export function codeOf(told: string): Extract<BmcErrorCode, "no_answer" | "login
 const SAYS = {
   no_answer: "opened no IPMI session",
   login_refused: "refused the login",
-  action_failed: "did not do it",
+  action_failed: "did not carry out the command",
 } as const;
 
 function powerOf(login: BmcLogin, told: string): BmcPower {

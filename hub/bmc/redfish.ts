@@ -115,7 +115,7 @@ function parsed<T>(login: BmcLogin, schema: z.ZodType<T>, body: string): T {
   try {
     return schema.parse(JSON.parse(body));
   } catch {
-    throw fault(login, "action_failed", "answered what is no Redfish");
+    throw fault(login, "action_failed", "answered with something that is not Redfish");
   }
 }
 

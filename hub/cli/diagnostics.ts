@@ -14,14 +14,14 @@ const Document = z.looseObject({ taken_at: z.string(), sections: z.record(z.stri
 type Document = z.output<typeof Document>;
 
 export const DIAGNOSTICS_HELP = `muster diagnostics
-Write one file for whoever helps: what the hub, its database and its fleet are doing, and the last lines of its log, without a secret.
-  --output FILE  by default muster-diagnostics-<time>.json; a file that is there already is left as it is
+Write one file for support: the state of the hub, its database and its fleet, and the last lines of its log, without secrets.
+  --output FILE  by default muster-diagnostics-<time>.json; an existing file is not overwritten
 `;
 
 /** The command writes the file and reports what is missing in it. The content comes from one API operation. */
 export async function writeDiagnostics(argv: readonly string[], operations: readonly Operation[]): Promise<void> {
   const operation = operations.find(({ command }) => command === "get-diagnostics");
-  if (operation === undefined) throw new UsageError("This hub is of a version that gives no diagnostics.");
+  if (operation === undefined) throw new UsageError("This hub's version offers no diagnostics.");
   const { values, words } = readArguments(operation, argv);
   if (words.length > 0) throw new UsageError("diagnostics takes no arguments. See: muster help diagnostics");
   const given = flagText(values, "output");
@@ -44,7 +44,7 @@ function create(file: string, content: string): void {
     writeFileSync(file, content, { mode: 0o600, flag: "wx" });
   } catch (error) {
     const isThere = error instanceof Error && "code" in error && error.code === "EEXIST";
-    const reason = isThere ? "it is there already" : error instanceof Error ? error.message : String(error);
+    const reason = isThere ? "it already exists" : error instanceof Error ? error.message : String(error);
     throw new Refused(`${file} could not be written: ${reason}. Name another file with --output.`);
   }
 }
@@ -58,10 +58,10 @@ function reportOf(file: string, bytes: number, { sections }: Document): string {
     (section.left_out ?? []).map(({ list, shown, of }) => `  ${name}: ${list}: ${of - shown} of ${of}`),
   );
   return [
-    `${file}: ${bytes} bytes, ${all.length - failed.length} of ${all.length} sections, readable by you alone.`,
+    `${file}: ${bytes} bytes, ${all.length - failed.length} of ${all.length} sections, readable only by you.`,
     ...(failed.length === 0 ? [] : ["Could not be read:", ...failed]),
-    ...(left.length === 0 ? [] : ["Left out, as there is too much of it:", ...left]),
-    "It holds no secret. It does hold names and addresses of hosts, sites and this hub: look before you hand it to others.",
+    ...(left.length === 0 ? [] : ["Left out, because there is too much of it:", ...left]),
+    "It holds no secret. It does hold names and addresses of hosts, sites and this hub: read it before you pass it on.",
     "",
   ].join("\n");
 }

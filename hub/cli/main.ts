@@ -20,15 +20,15 @@ import { Away, call, DEADLINE_MS, fetchFrom, flagText, Refused, read, type Targe
 
 const USAGE = `Usage: muster <command> [arguments] [--flags]
        muster help [command]
-       muster diagnostics [--output FILE]   one file for whoever helps, without a secret
+       muster diagnostics [--output FILE]   one file for support, without secrets
 
   --hub URL          the hub; by default MUSTER_URL, else http://127.0.0.1:8480
   --token-file FILE  by default MUSTER_TOKEN_FILE, else .muster/hub/admin-token; MUSTER_TOKEN holds the token itself
-  --ca-file FILE     the CA, in PEM, of a hub that answers by https; by default MUSTER_CA_FILE, else the system's
-  --output json      the hub's answer as it came
+  --ca-file FILE     the CA, in PEM, of a hub with https; by default MUSTER_CA_FILE, else the system's CAs
+  --output json      the hub's answer unchanged
   --all              all pages of a list
-  --if-match ETAG    change only this version; by default whatever is there now
-  A flag's value @FILE is the file's content, so that no secret stands on the command line.
+  --if-match ETAG    change only this version; by default the present version
+  A flag's value @FILE means the file's content, so that no secret is on the command line.
 `;
 const MOST_PAGES = 10_000;
 const MOST_NEAR = 5;
@@ -96,12 +96,12 @@ function mustBeWhole({ failureCounts }: Operation, answer: unknown): void {
   const counts = Object.entries(answer ?? {}).filter(([name, count]) => failureCounts.includes(name) && count > 0);
   if (counts.length === 0) return;
   const told = counts.map(([name, count]) => `${name}: ${count}`).join(", ");
-  throw new Refused(`Not all of it was done (${told}). What became of each part, and why, is in the answer.`);
+  throw new Refused(`Not everything was done (${told}). The answer shows the result of each part, and the reason.`);
 }
 
 async function describe(url: string): Promise<Operation[]> {
   const response = await fetchFrom(url, "/api/v1/openapi.json", { signal: AbortSignal.timeout(DEADLINE_MS) });
-  if (!response.ok) throw new Refused(`${url} answered ${response.status}; is that a hub?\n`);
+  if (!response.ok) throw new Refused(`${url} answered ${response.status}. Check that this is the address of a hub.\n`);
   return operationsOf(await response.json());
 }
 
@@ -152,7 +152,7 @@ function explained(error: unknown): readonly [1 | 2 | 3, string] {
   return cut
     ? [
         3,
-        `The connection to the hub ended before its answer did: ${error.message}. Look what came of it, then try again.`,
+        `The connection to the hub ended before its answer was complete: ${error.message}. Check whether the command took effect, then try again.`,
       ]
     : [1, `The answer could not be read: ${error.message}`];
 }

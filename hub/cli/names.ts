@@ -78,7 +78,7 @@ async function askedFor(place: Place, list: Operation, places: readonly Place[],
     const known = other(field);
     if (known === undefined)
       throw new UsageError(
-        `${place.label} takes the id here, for ${list.command} has to be told <${field.name}> first.`,
+        `${place.label} takes an id here, because ${list.command} needs <${field.name}>, which this command does not have.`,
       );
     words[field.name] = await idOf(known, places, lists);
   }
@@ -106,5 +106,5 @@ function theOne({ label, by, text }: Place, list: Operation, items: readonly Ite
       ? `is in ${meant.length} items of ${list.command}`
       : `is in no item of ${list.command} but those whose ${unless?.field} is ${unless?.values.join(" or ")}`;
   const candidates = forPeople({ items: meant.length > 0 ? meant : named });
-  throw new UsageError(`${about} ${why}. Nothing was done; say the id of the one that is meant:\n${candidates}`);
+  throw new UsageError(`${about} ${why}. Nothing was done; give the id of the right one:\n${candidates}`);
 }

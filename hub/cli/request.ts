@@ -29,7 +29,7 @@ export async function fetchFrom(url: string, path: string, request: RequestInit)
     const { message, cause } = error instanceof Error ? error : new Error(String(error));
     const why = cause instanceof Error ? `${message}: ${cause.message}` : message;
     throw new Away(
-      `The hub at ${url} could not be reached (${why}). Is it running, and are --hub or MUSTER_URL right? The commands and their help are the hub's own.`,
+      `The hub at ${url} could not be reached (${why}). Check that it runs, and that --hub or MUSTER_URL is right. The commands and their help come from the hub.`,
     );
   }
 }
@@ -54,7 +54,7 @@ function trustOnly(caFile: string | undefined): void {
     setDefaultCACertificates([read(caFile)]);
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    throw new UsageError(`${caFile} holds no CA certificate in PEM. Correct --ca-file or MUSTER_CA_FILE.`);
+    throw new UsageError(`${caFile} contains no CA certificate in PEM. Correct --ca-file or MUSTER_CA_FILE.`);
   }
 }
 
@@ -116,7 +116,7 @@ export async function call(
   let response = await send();
   const wait = secondsToWait(response);
   if (wait > 0) {
-    process.stderr.write(`The hub was asked too often with this token; asking again in ${wait} s.\n`);
+    process.stderr.write(`This token has sent the hub too many requests; trying again in ${wait} s.\n`);
     await response.body?.cancel();
     await pause(wait * 1000);
     response = await send();

@@ -136,7 +136,7 @@ async function refuseWhileHubsRun(db: Db): Promise<void> {
   const hubs = await connectedHubs(db);
   if (hubs.length > 0)
     throw new Error(
-      `A hub runs on this database (${hubs.join(", ")}), and may write a secret after its copy was made. Stop every hub of it, then run this again.`,
+      `A hub runs on this database (${hubs.join(", ")}), and may write a secret after that secret was copied. Stop every hub of this database, then run this command again.`,
     );
 }
 
@@ -145,7 +145,7 @@ async function refuseOthersStores({ id, from, source, to, target }: Copying): Pr
   for (const store of [source, target]) await store.check();
   if ((await readStoreId(source)) !== id)
     throw wrongStore(
-      `What is to be copied is in ${nameOf(from)}, and that is not the secret store that belongs to the database. Set MUSTER_SHARED_DIR to its folder, or VAULT_ADDR, VAULT_NAMESPACE and MUSTER_VAULT_MOUNT to its Vault`,
+      `The store to copy from is ${nameOf(from)}, and it does not belong to the database. Set MUSTER_SHARED_DIR to its folder, or VAULT_ADDR, VAULT_NAMESPACE and MUSTER_VAULT_MOUNT to its Vault`,
     );
   const other = await readStoreId(target);
   if (other !== undefined && other !== id) throw othersStore(to);
@@ -155,5 +155,5 @@ const wrongStore = (detail: string): SecretError =>
   new SecretError("secret_store_misconfigured", SECRET_PATHS.storeId, detail);
 const othersStore = (to: SecretsSettings): SecretError =>
   wrongStore(
-    `The store to copy to, ${nameOf(to)}, holds the secrets of another installation. Give this one a folder or a mount of its own`,
+    `The store to copy to, ${nameOf(to)}, holds the secrets of another installation. Use a folder or a mount of its own for this installation`,
   );

@@ -15,11 +15,11 @@ export const USAGE = `Usage: hub                                      serves hos
        hub copy-secrets --to vault|sealed_file  copies every secret from the other store to this one
 
 From a checkout: npm run hub -- copy-secrets --to vault
-Settings come from the environment; docs/settings.md lists them, and tells how to go from one store to the other.
+Settings come from the environment; docs/settings.md lists them and explains how to move from one store to the other.
 `;
 
 export const UNUSED_DATABASE =
-  "No hub has started on this database yet, so there is nothing to copy. Run this with the environment of the hub that is to move, above all its DATABASE_URL or MUSTER_STATE_DIR.";
+  "No hub has started on this database yet, so there is nothing to copy. Run this command with the environment of the hub that you move, especially its DATABASE_URL or MUSTER_STATE_DIR.";
 
 /** The line for one secret; null for an optional secret that does not exist. */
 export const lineOf = ({ path, outcome }: CopiedSecret): string | null =>
@@ -32,7 +32,7 @@ export const totalOf = (counts: Counts): string =>
 
 /** The reason follows this text. */
 export const BROKEN_OFF =
-  "Broken off, and nothing was removed. Mend what is said next, then run this again: it goes on from here.";
+  "The copy stopped, and nothing was removed. Correct the following error, then run this command again; it continues from here.";
 
 export const nameOf = (store: SecretsSettings): string =>
   store.kind === "sealed_file"
@@ -45,25 +45,27 @@ export const beganBy = (from: SecretsSettings, to: SecretsSettings): string =>
 /** How an operator removes a wrong value from a store. */
 const removing = (store: SecretsSettings): string =>
   store.kind === "sealed_file"
-    ? `remove the folder ${store.directory}, which is then made anew`
-    : `remove the other from Vault (vault kv metadata delete ${store.mount}/...)`;
+    ? `remove the folder ${store.directory}, which the next copy creates again`
+    : `remove the new store's value from Vault (vault kv metadata delete ${store.mount}/...)`;
 
 /** The reasons why the new store cannot be used yet, with advice. Empty if it can be used. */
 export function adviceOn(counts: Counts, from: SecretsSettings, to: SecretsSettings): string[] {
   const advice: string[] = [];
   if (counts.missing + counts.corrupt > 0)
     advice.push(
-      `What is missing or unreadable in ${nameOf(from)} is so for a hub as well. Restore it from a backup; or start a hub with that store, write the credential anew or delete what names it, and stop the hub.`,
+      `A hub cannot use the secrets that are missing or unreadable in ${nameOf(from)} either. Restore them from a backup; or start a hub with that store, write the credential again or delete the object that names it, and stop the hub.`,
     );
   if (counts.differs > 0)
     advice.push(
-      `What is different has another value in ${nameOf(to)}, which was left as it is. Look which one is right. Where it is the old store's, ${removing(to)}; where it is the new one's, write it into the old one too, by a hub that is started with that and then stopped.`,
+      `The secrets shown as different have another value in ${nameOf(to)}, which was kept. Find out which value is right. If it is the old store's, ${removing(to)}. If it is the new store's, start a hub with the old store, write the value there too, and stop the hub.`,
     );
-  return advice.length === 0 ? [] : ["Not finished, and nothing was removed.", ...advice, "Then run this again."];
+  return advice.length === 0
+    ? []
+    : ["Not finished, and nothing was removed.", ...advice, "Then run this command again."];
 }
 
 export const doneBy = (from: SecretsSettings, to: SecretsSettings): string[] => [
-  `All of it is in ${nameOf(to)}, read back and compared. Nothing was removed from ${nameOf(from)}.`,
+  `Every secret is in ${nameOf(to)}, and was read back and compared. Nothing was removed from ${nameOf(from)}.`,
   `Next: set MUSTER_SECRETS=${to.kind} for every hub of this database, and start them. Once GET /readyz says "secret_store": "ok", remove the old store.`,
-  "Start no hub with the old store before: what is written there from now on is in it alone. If one was started, run this again; it tells what differs.",
+  "Do not start a hub with the old store before that: a secret written there from now on would not be in the new store. If you have started one, run this command again; it shows what differs.",
 ];

@@ -106,7 +106,7 @@ async function readWithin(
   inTx: InTx,
   patience: Patience,
 ): Promise<Reading<unknown> | SectionError> {
-  if (ms <= 0) return { code: "too_slow", detail: "The sections before this one took all the time there was." };
+  if (ms <= 0) return { code: "too_slow", detail: "The earlier sections used up the time for the whole document." };
   try {
     const { reading, answers } = begin(section, facts, inTx, patience);
     reading.catch(() => undefined);
@@ -114,8 +114,8 @@ async function readWithin(
     if (found !== null) return { ...found, data: section.data.parse(found.data) };
     const late = Math.round(ms);
     return answers()
-      ? { code: "too_slow", detail: `It was not read within ${late} ms.` }
-      : { code: "database_away", detail: `Nothing came within ${late} ms.` };
+      ? { code: "too_slow", detail: `The section could not be read within ${late} ms.` }
+      : { code: "database_away", detail: `The database did not answer within ${late} ms.` };
   } catch (error) {
     return errorOf(error);
   }

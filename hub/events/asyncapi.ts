@@ -36,19 +36,19 @@ export function asyncApiDocument(): Schema {
       title: "Muster domain events",
       version: HUB_VERSION,
       description:
-        "What happens to nodes and to the operations on them, as CloudEvents 1.0. Delivery is at least once; the id tells a repetition.",
+        "What happens to nodes and to the operations on them, as CloudEvents 1.0. Delivery is at least once; a repetition has the same id.",
     },
     defaultContentType: "application/cloudevents+json",
     channels: {
       stream: channel(
         "/api/v1/admin/events/stream",
-        "Server-sent events; Last-Event-ID or a cursor goes on after an event.",
+        "Server-sent events; Last-Event-ID or a cursor continues after an event.",
       ),
       webhook: channel(null, "POST requests to the address of each webhook, signed as Standard Webhooks."),
     },
     operations: {
       streamEvents: sends("stream", "Follow events over one HTTP response"),
-      deliverEvents: sends("webhook", "Be told of events by signed requests"),
+      deliverEvents: sends("webhook", "Get events as signed requests"),
     },
     components: {
       messages: Object.fromEntries(

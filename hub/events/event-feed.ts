@@ -68,7 +68,7 @@ export class EventFeed {
       this.#seen = settled;
       for (const wake of this.#listeners.keys()) wake.raise();
     } catch (error) {
-      this.#log.warn("new events could not be looked for", { error });
+      this.#log.warn("the search for new events failed", { error });
     } finally {
       this.#looking = false;
     }

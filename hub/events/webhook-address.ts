@@ -10,5 +10,5 @@ export function addressFault(url: URL): string | null {
   const port = url.port === "" ? null : Number(url.port);
   return port === null || port === 80 || port === 443 || port >= 1024
     ? null
-    : "must have the port 80, 443 or one from 1024 on; others belong to services that do not speak HTTP";
+    : "must have the port 80, 443, or 1024 and above; other ports belong to services that do not speak HTTP";
 }

@@ -65,7 +65,7 @@ describe("a request to a receiver", () => {
       { headers: {}, body: "" },
       AbortSignal.any([]),
     );
-    expect(refused).toEqual({ answered: false, reason: "The receiver could not be asked (ECONNREFUSED)" });
+    expect(refused).toEqual({ answered: false, reason: "The receiver could not be reached (ECONNREFUSED)" });
     expect(await ask("127.0.0.1", new WebhookClient(), AbortSignal.abort())).toMatchObject({ answered: false });
   });
 });

@@ -66,7 +66,7 @@ export class WebhookClient {
 /** The reason contains only the system's error code. The full text names addresses, and it may repeat what was sent. */
 function whyNot(error: unknown): string {
   if (error instanceof ForbiddenAddressError)
-    return "The receiver's name stands for a link-local address or one like it, or for this hub itself, which the hub does not ask. Change the webhook's URL.";
+    return "The receiver's name resolves to a forbidden address, e.g. a link-local one, or to this hub itself. Change the webhook's URL.";
   const code = error instanceof Error && "code" in error && typeof error.code === "string" ? ` (${error.code})` : "";
-  return `The receiver could not be asked${code}`;
+  return `The receiver could not be reached${code}`;
 }

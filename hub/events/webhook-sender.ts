@@ -79,7 +79,7 @@ export function startWebhookSender(options: WebhookSenderOptions): { close(): Pr
       try {
         if (!(await step())) await wake.wait(LOOK_EVERY_MS);
       } catch (error) {
-        log.warn("webhooks could not be told", { error });
+        log.warn("events could not be delivered to webhooks", { error });
         await pause(LOOK_EVERY_MS, closing.signal);
       }
     }
@@ -101,12 +101,12 @@ async function deliver(sending: Sending, { delivery, webhook }: ClaimedDelivery)
   const { db, inTx, log } = sending;
   const [event] = await db.select().from(domainEvents).where(eq(domainEvents.seq, delivery.eventSeq));
   if (event === undefined) {
-    const gone = { state: "dead", lastStatus: null, lastError: "The event was removed, as it was too old" } as const;
+    const gone = { state: "dead", lastStatus: null, lastError: "The event was removed because of its age" } as const;
     return void (await inTx((tx) => endAttempt(tx, delivery, gone)));
   }
   const keys = await readKeys(sending, webhook.id);
   if (keys === null) {
-    const why = "The hub could not read the webhook's secret; its log says why";
+    const why = "The hub could not read the webhook's secret; its log has the reason";
     return inTx((tx) => putBack(tx, delivery, { inSeconds: SECRET_AGAIN_SECONDS, why }));
   }
   const attempted = await sending.client.post(webhook.url, signed(event, keys), sending.closing);
@@ -119,7 +119,7 @@ async function deliver(sending: Sending, { delivery, webhook }: ClaimedDelivery)
     const byFormer = ending.gone && current?.url !== webhook.url;
     const held = await endAttempt(tx, delivery, byFormer ? { ...ending, state: "pending", inSeconds: 0 } : ending);
     if (held && ending.gone && !byFormer)
-      await disableWebhook(tx, webhook.id, "The receiver answered 410: it wants no more");
+      await disableWebhook(tx, webhook.id, "The receiver answered 410: it wants no further events");
     return held && !byFormer && ending.state === "dead";
   });
   if (failed)

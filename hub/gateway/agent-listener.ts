@@ -140,7 +140,9 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
         drained(gateway),
       ]))
         if (written.status === "rejected")
-          log.warn("what was left could not be written at the end", { error: written.reason });
+          log.warn("the ends of some agent sessions could not be written before the hub stopped", {
+            error: written.reason,
+          });
     },
   };
 }

@@ -36,7 +36,7 @@ export async function sendAgentPackage(
   if (found === null)
     throw new ApiError(
       "not_found",
-      "This hub has no agent package of that checksum. Put the package into the hub's agent package folder, or deploy the host again.",
+      "This hub has no agent package with that checksum. Put the package into the hub's agent package folder, or deploy the host again.",
     );
   const headers = {
     "content-type": "application/vnd.debian.binary-package",

@@ -81,7 +81,9 @@ export class AgentPackages {
     if (known?.stamp === stamp) return known.sha256;
     const sha256 = isWholePackage(file).then((whole) => {
       if (whole) return sumOf(file);
-      this.#log.info("a file is not a whole Debian package, or not yet, so hosts are not told it", { file });
+      this.#log.info("a file is not a complete Debian package (it may still be copied), so hosts do not get it", {
+        file,
+      });
       return null;
     });
     this.#hashed.set(file, { stamp, sha256 });

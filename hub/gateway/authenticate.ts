@@ -37,7 +37,7 @@ export interface IdentityDependencies {
  * this code and on no other.
  */
 export const nodeDeleted = (): ApiError =>
-  new ApiError("node_deleted", "The node was deleted; its identity is never used again. Onboard the host anew.");
+  new ApiError("node_deleted", "The node was deleted, and its identity is never used again. Onboard the host again.");
 
 /**
  * Identifies the client. TLS has proven that the client holds the certificate's key. This function checks that the hub's CA issued the certificate
@@ -63,10 +63,10 @@ export async function authenticate(
   if (certificate.subjectAltName !== `URI:${nodeUri(nodeId)}`) throw reject(`it does not name node ${nodeId}.`);
   const serial = serialOf(certificate.serialNumber);
   const known = await readCertificate(deps.db, serial);
-  if (known === null || known.node.id !== nodeId) throw reject("its node is not known any more.");
+  if (known === null || known.node.id !== nodeId) throw reject("its node no longer exists.");
   // Somebody who stole a CA's key, even an old one, does not have the key of a certificate that the hub signed.
   if (known.certificate.publicKeySha256 !== keySha256(certificate.publicKey.export({ type: "spki", format: "der" })))
-    throw reject("its key is not the one it was given for.");
+    throw reject("its key is not the key that it was issued for.");
   if (known.node.status === "deleted") throw nodeDeleted();
   const late = Date.now() - certificate.validToDate.getTime();
   if (late > (use === "renewal" ? RENEW_AFTER_EXPIRY_MS : 0))
@@ -77,7 +77,7 @@ export async function authenticate(
     );
   const { generation } = known.node;
   if (known.certificate.generation !== generation)
-    throw reject("the node was provisioned anew since; enroll with the new token.");
+    throw reject("the node was provisioned again since then; enroll with the new token.");
   const caller = { nodeId, generation, serial, address: plainAddress(socket.remoteAddress) };
   const { revokedAt, revokeReason, replacedAt, firstUsedAt } = known.certificate;
   if (revokedAt !== null) throw await refusalOfRevoked(deps, caller, revokeReason);
@@ -138,5 +138,5 @@ export async function judgeReplaced(
 const barred = (evidence: CloneEvidence): ApiError =>
   new ApiError(
     "certificate_barred",
-    `The client certificate is barred, as two hosts used this node's identity: ${CLONE_EVIDENCE[evidence]}. ${WHAT_TO_DO}`,
+    `The client certificate is barred because two hosts used this node's identity: ${CLONE_EVIDENCE[evidence]}. ${WHAT_TO_DO}`,
   );

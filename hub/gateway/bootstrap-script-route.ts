@@ -47,7 +47,7 @@ export async function sendBootstrapScript(
   if (token.usedAt !== null)
     throw new ApiError(
       "token_used",
-      "A host has enrolled with this token already. Ask an operator for a new bootstrap command where this is another host.",
+      "A host has already enrolled with this token. If this is another host, ask an operator for a new bootstrap command.",
     );
   const script = await bootstrapScript({
     nodeId: token.nodeId,

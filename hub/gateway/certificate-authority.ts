@@ -129,13 +129,16 @@ export async function openCertificateAuthority(
 
 async function checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequest> {
   const refuse = (detail: string) =>
-    new ApiError("csr_invalid", `The certificate request is not acceptable: ${detail}. Make a new key and ask again.`);
+    new ApiError(
+      "csr_invalid",
+      `The certificate request cannot be accepted: ${detail}. Create a new key and send the request again.`,
+    );
   let request: InstanceType<typeof x509.Pkcs10CertificateRequest>;
   try {
     request = new x509.Pkcs10CertificateRequest(csrPem);
     if (!(await request.verify())) throw refuse("it is not signed by its own key");
   } catch (error) {
-    throw error instanceof ApiError ? error : refuse("it is no PKCS#10 request in PEM");
+    throw error instanceof ApiError ? error : refuse("it is not a PKCS#10 request in PEM");
   }
   const publicKey = await request.publicKey.export();
   const { name, namedCurve } = publicKey.algorithm as { name: string; namedCurve?: string };
@@ -149,7 +152,7 @@ async function checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequ
   if (names.length !== 1 || only?.type !== "url" || only.value !== nodeUri(nodeId)) {
     throw new ApiError(
       "csr_name_mismatch",
-      `The certificate request does not name node ${nodeId} and it alone. Its only subject alternative name must be ${nodeUri(nodeId)}.`,
+      `The certificate request does not name node ${nodeId}, or names more than that node. Its only subject alternative name must be ${nodeUri(nodeId)}.`,
     );
   }
   return {

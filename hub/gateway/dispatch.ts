@@ -131,7 +131,7 @@ export class Dispatcher {
         });
         break;
       case "task.not_cancellable":
-        this.#deps.log.info("task cannot be cancelled any more", { task_id: task.id, reason: frame.message });
+        this.#deps.log.info("task can no longer be cancelled", { task_id: task.id, reason: frame.message });
         return;
     }
     await this.offer([session.nodeId]);
@@ -198,7 +198,8 @@ export class Dispatcher {
         type: task.type,
         error,
       });
-      const errorMessage = "What the task needs could not be read when it was to be offered; see the hub's log.";
+      const errorMessage =
+        "The hub could not read an input of the task when it offered the task. The hub's log has the reason.";
       await this.#end(task, task.epoch, {
         state: "queued",
         errorCode: "input_unavailable",

@@ -65,7 +65,7 @@ export async function enroll(deps: EnrollDependencies, request: EnrollRequest): 
     await enrollManualNode(tx, node);
     await keepCertificate(tx, certificateOf(node, signed));
     await healIdentity(tx, node);
-    await revokeCertificates(tx, node.id, { belowGeneration: node.generation }, "the node was provisioned anew");
+    await revokeCertificates(tx, node.id, { belowGeneration: node.generation }, "the node was provisioned again");
     await recordNodeEvent(tx, {
       nodeId: node.id,
       type: "enrolled",
@@ -94,7 +94,7 @@ async function usableToken(
   if (token.usedAt !== null && token.usedKeySha256 !== checked.publicKeySha256) {
     throw new ApiError(
       "token_used",
-      "The enrollment token was used already, with another key. A token is good for one host; an operator can start a new provisioning.",
+      "The enrollment token was already used with another key. A token is valid for one host; an operator can start a new provisioning.",
     );
   }
   if (expired && token.usedAt === null)
@@ -104,7 +104,7 @@ async function usableToken(
         // Only a workflow renews tokens.
         token.workflowId === null
           ? "Ask an operator for a new bootstrap command and run it on this host."
-          : "It is renewed while the onboarding waits for this host; ask again later."
+          : "It is renewed while the onboarding waits for this host; try again later."
       }`,
     );
   // The operating system from before a reimage still has its old token and key, which are invalid in the new generation.
@@ -113,12 +113,12 @@ async function usableToken(
   if (use === "revoked")
     throw new ApiError(
       "certificate_rejected",
-      "The certificate of this key was revoked, so the token does not give another one. An operator can re-enroll the node (re-enroll-node) or start a new provisioning.",
+      "The certificate of this key was revoked, so the token cannot be used for another one. An operator can re-enroll the node (re-enroll-node) or start a new provisioning.",
     );
   if (use === "over")
     throw new ApiError(
       "token_used",
-      "The enrollment token was used already, and the certificate that it gave was renewed since. If this host lost its identity, ask an operator to re-enroll the node (re-enroll-node).",
+      "The enrollment token was already used, and its certificate was renewed since then. If this host lost its identity, ask an operator to re-enroll the node (re-enroll-node).",
     );
   return { token, node };
 }
@@ -127,7 +127,7 @@ function refuseOtherHost(token: EnrollmentToken, request: EnrollRequest): void {
   if (token.nodeId !== request.node_id)
     throw new ApiError(
       "token_of_another_node",
-      `The enrollment token is not node ${request.node_id}'s. Use the token that was made for this node.`,
+      `The enrollment token does not belong to node ${request.node_id}. Use the token that was issued for this node.`,
     );
   if (token.boundMacs.length > 0 && !token.boundMacs.some((mac) => request.macs.includes(mac)))
     throw new ApiError(
@@ -160,12 +160,12 @@ export async function renew(
     if (node.generation !== generation)
       throw new ApiError(
         "certificate_rejected",
-        "The client certificate is not accepted: the node was provisioned anew since; enroll with the new token.",
+        "The client certificate is not accepted: the node was provisioned again since then; enroll with the new token.",
       );
     if (await isVoid(tx, serial))
       throw new ApiError(
         "certificate_rejected",
-        "The client certificate is not accepted: it was revoked or replaced meanwhile. Ask again; an operator can re-enroll the node (re-enroll-node).",
+        "The client certificate is not accepted: it was revoked or replaced during this request. Try again; an operator can re-enroll the node (re-enroll-node).",
       );
     const unused = await readUnused(tx, nodeId, generation, key);
     if (unused !== null) return unused;

@@ -64,13 +64,13 @@ export class Guard {
   /** Throws if the node's budget for these requests is used up. */
   asks(nodeId: NodeId, kind: NodeKind): void {
     const waitMs = this.nodes.ask(nodeId, kind);
-    if (waitMs > 0) throw tooMany(`Node ${nodeId} asked too often (${kind})`, waitMs);
+    if (waitMs > 0) throw tooMany(`Node ${nodeId} sent too many requests (${kind})`, waitMs);
   }
 
   /** Throws if the node has sent more bytes in requests than its budget. */
   sends(nodeId: NodeId, bytes: number): void {
     const waitMs = this.nodes.charge(nodeId, "bytes", bytes);
-    if (waitMs > 0) throw tooMany(`Node ${nodeId} sent too much`, waitMs);
+    if (waitMs > 0) throw tooMany(`Node ${nodeId} sent too many bytes`, waitMs);
   }
 
   /** Stores which nodes have become noisy, and which no longer are. */
@@ -83,7 +83,7 @@ export class Guard {
         this.nodes.retell(changes.slice(at));
         throw error;
       }
-      log.warn(change.noisy ? "noisy agent" : "agent noisy no more", { node_id: change.nodeId, kind: change.kind });
+      log.warn(change.noisy ? "noisy agent" : "agent no longer noisy", { node_id: change.nodeId, kind: change.kind });
     }
   }
 
@@ -94,5 +94,5 @@ export class Guard {
 
 function tooMany(what: string, waitMs: number): ApiError {
   const retryAfterSeconds = Math.ceil(waitMs / 1000);
-  return new ApiError("rate_limited", `${what}. Ask again in ${retryAfterSeconds} s.`, { retryAfterSeconds });
+  return new ApiError("rate_limited", `${what}. Try again in ${retryAfterSeconds} s.`, { retryAfterSeconds });
 }

@@ -127,7 +127,7 @@ export class HubAuthority {
       sign: (order) => {
         if (performance.now() - this.#askedAt > this.#staleMs)
           throw new Error(
-            "this hub could not see for a while which order key is in force; nothing is signed meanwhile",
+            "this hub could not read for a while which order key is valid; it signs nothing until it can",
           );
         return now().signer.sign(order);
       },
@@ -181,16 +181,22 @@ export class HubAuthority {
   async state(tx: Tx, kind: TrustKind, { sequence, keys }: NextKeys): Promise<TrustStatement> {
     const kept = await lockStatements(tx);
     if (kept.length !== sequence)
-      throw new ApiError("conflict", "The hub's keys were changed meanwhile. Look at them again (get-authority).");
+      throw new ApiError(
+        "conflict",
+        "The hub's keys have changed since you read them. Read them again (get-authority).",
+      );
     const { next } = this.#now.trust;
     if (kind === "announce" && next !== null)
-      throw new ApiError("conflict", `Generation ${next.generation} is announced already. Finish or abort it first.`);
+      throw new ApiError(
+        "conflict",
+        `Generation ${next.generation} is already announced. Finish or abort its rotation first.`,
+      );
     if (keys === null) throw new ApiError("conflict", "No rotation is under way. Start one first.");
     // A new rotation needs room for its final statement.
     if (kept.length >= (kind === "announce" ? MOST_STATEMENTS - 1 : MOST_STATEMENTS))
       throw new ApiError(
         "conflict",
-        "The chain of statements is at its largest; no more rotations can be told to hosts.",
+        "The chain of statements has reached its largest size, so hosts cannot learn of further rotations.",
       );
     const statement = this.signer.signStatement({ sequence: kept.length + 1, kind, ...keys });
     await addStatement(tx, statement);
@@ -217,7 +223,7 @@ async function load(secrets: SecretStore, first: Pair, chain: readonly KeptState
   const statements = chain.map(({ statement }) => statement);
   const genesis = { sequence: 0, current: { ca_pem: first.ca.caPem, order_key: first.signer.publicKey }, next: null };
   const { trust, fault } = followTrust(genesis, statements, isSigned);
-  if (fault !== null) throw new Error(`The chain of the hub's keys in the database does not hold: ${fault}.`);
+  if (fault !== null) throw new Error(`The chain of the hub's keys in the database is broken: ${fault}.`);
   const finishes = statements.filter((one) => one.kind === "finish");
   const newest = finishes.at(-1);
   return {
@@ -240,6 +246,6 @@ async function openNamed(secrets: SecretStore, { generation, ca_pem, order_key }
   throw new SecretError(
     "secret_corrupt",
     SECRET_PATHS.laterCertificateAuthority(generation),
-    `The hub's CA and order key of generation ${generation} are not those that hosts were told of. Restore the secret store from a backup that has them`,
+    `The hub's CA and order key of generation ${generation} differ from those that were announced to hosts. Restore the secret store from a backup that has them`,
   );
 }

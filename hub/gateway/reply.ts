@@ -20,7 +20,7 @@ export function endingOf(type: string, attempts: number, reply: WireReply): Task
     return {
       state: "failed",
       errorCode: "invalid_result",
-      errorMessage: "The agent's result is not what the task's type says. Check the agent's version.",
+      errorMessage: "The agent's result does not match the task's type. Check the agent's version.",
     };
   }
   const ending = { errorCode: reply.error, errorMessage: withoutCredentials(reply.message) };

@@ -189,7 +189,10 @@ function problem(
   const known =
     error instanceof ApiError
       ? guard.refused(c.env.incoming.socket, error)
-      : new ApiError("internal_error", "The hub failed to answer. Ask again; the hub's log has the reason.");
+      : new ApiError(
+          "internal_error",
+          "The hub failed to process the request. Try again; the hub's log has the reason.",
+        );
   if (!(error instanceof ApiError)) log.error("agent request failed", { path: shownPath(c.req.path), error });
   const later = known.retryAfterSeconds;
   const answer = problemBody(known);

@@ -100,7 +100,7 @@ export class SocketChannel implements Channel {
   #queue(step: () => Promise<void>): void {
     this.#work = this.#work.then(step).catch((error: unknown) => {
       // For example, the database is unreachable. The agent reconnects and repeats the frames that were not acknowledged.
-      this.#log.warn("an agent's frame could not be taken", { node_id: this.#identity.nodeId, error });
+      this.#log.warn("an agent's frame could not be processed", { node_id: this.#identity.nodeId, error });
       this.#socket.close(1011, "try again");
     });
   }

@@ -47,7 +47,10 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
     bodyLimit({
       maxSize: MAX_BODY_BYTES,
       onError: () => {
-        throw new ApiError("body_too_large", `The body is larger than ${MAX_BODY_BYTES} bytes. Send it in parts.`);
+        throw new ApiError(
+          "body_too_large",
+          `The body is larger than ${MAX_BODY_BYTES} bytes. Split it into several requests.`,
+        );
       },
     }),
   );
@@ -65,7 +68,7 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
         `There is nothing at ${c.req.path}. The API is described at /api/v1/openapi.json.`,
       );
     c.header("allow", methods.join(", "));
-    throw new ApiError("method_not_allowed", `${c.req.path} takes ${methods.join(", ")}, not ${c.req.method}.`);
+    throw new ApiError("method_not_allowed", `${c.req.path} accepts ${methods.join(", ")}, not ${c.req.method}.`);
   });
   return app;
 }

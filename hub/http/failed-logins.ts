@@ -62,7 +62,7 @@ export class FailedLogins {
     const attempts = account.untold;
     Object.assign(account, { toldAt: this.#now(), untold: 0, timer: null });
     const { log, inTx } = this.#deps;
-    log.warn("a token was not accepted", { address, attempts, operation, request_id: requestId });
+    log.warn("an API token was refused", { address, attempts, operation, request_id: requestId });
     inTx((tx) =>
       recordAudit(tx, {
         actor: "unknown",

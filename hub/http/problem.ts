@@ -14,7 +14,7 @@ export function asApiError(error: unknown): ApiError {
   if (isUniqueViolation(error))
     return new ApiError(
       "conflict",
-      "The request collides with something that is there already, or with another row of itself. Nothing was written.",
+      "The request conflicts with an existing object, or two of its own rows conflict. Nothing was written. Read what exists, then change the request.",
       { cause: error },
     );
   if (error instanceof SecretError)
@@ -22,7 +22,7 @@ export function asApiError(error: unknown): ApiError {
   if (error instanceof CommitOutcomeUnknownError)
     return new ApiError(
       "unavailable",
-      "The database connection broke during the commit: the request may have taken effect. Look before you ask again, or repeat it with the same Idempotency-Key.",
+      "The database connection broke during the commit, so the request may have taken effect. Check that before you repeat it, or repeat it with the same Idempotency-Key.",
       { cause: error },
     );
   if (isDatabaseAway(error))
@@ -31,7 +31,7 @@ export function asApiError(error: unknown): ApiError {
     });
   return new ApiError(
     "internal_error",
-    "The hub failed to answer; its log has the reason under this request id. Try again.",
+    "The hub failed to process the request. Its log has the reason under this request id. Try again.",
     { cause: error },
   );
 }

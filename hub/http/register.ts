@@ -69,14 +69,14 @@ async function authorize(
     if (token !== undefined) failed.note({ address, operationId: route.operationId, requestId: c.get("requestId") });
     throw new ApiError(
       "unauthenticated",
-      "Send a valid token as `Authorization: Bearer <token>`. The first one lies in the hub's state folder, in the file admin-token.",
+      "Send a valid token as `Authorization: Bearer <token>`. The first token is in the file admin-token of the hub's state folder, or of MUSTER_SHARED_DIR if that is set.",
     );
   }
   if (!charged) budgets.chargeNew(tokenSha256, actor.name, COSTS[route.permission]);
   if (route.permission === "write" && actor.role !== "admin")
     throw new ApiError(
       "forbidden",
-      `${actor.name} may look but not change; ${route.operationId} needs the role admin.`,
+      `The token ${actor.name} may only read; ${route.operationId} needs a token with the role admin.`,
     );
   return actor;
 }
@@ -209,7 +209,7 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
  */
 async function tidy(route: Route, call: Call, removal: Promise<void> | undefined): Promise<void> {
   await removal?.catch((error: unknown) => {
-    call.deps.log.warn("what a request left of no use could not be removed", {
+    call.deps.log.warn("the cleanup after a request failed; something unused stays outside the database", {
       request_id: call.requestId,
       operation: route.operationId,
       error,
@@ -223,7 +223,7 @@ function keyOf(c: Context<Env>, route: Route): string | null {
   if (!takesIdempotencyKey(route))
     throw new ApiError(
       "validation_failed",
-      "This answer holds a secret and is kept nowhere, so it cannot be repeated: send the request without an Idempotency-Key.",
+      "The answer to this request holds a secret and is not stored, so it cannot be repeated. Send the request without an Idempotency-Key.",
       { errors: [{ pointer: "/headers/idempotency-key", message: "is not taken here" }] },
     );
   if (!IDEMPOTENCY_KEY.test(key))

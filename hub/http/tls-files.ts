@@ -77,11 +77,12 @@ export async function openTlsFiles(paths: TlsPaths, log: Log, everyMs = LOOK_EVE
           tell();
         } catch (error) {
           if (!(error instanceof TlsFilesError)) throw error;
-          if (told !== error.message) log.warn("the admin certificate stays as it was", { error });
+          if (told !== error.message)
+            log.warn("the new admin certificate cannot be used; the last valid one stays in use", { error });
           told = error.message;
         }
       };
-      const looks: Periodic = { everyMs, turn, log, failed: "the admin certificate's files could not be looked at" };
+      const looks: Periodic = { everyMs, turn, log, failed: "the files of the admin certificate could not be checked" };
       const looking = periodically(looks);
       const atOnce = (): void => void turn().catch((error: unknown) => log.warn(looks.failed, { error }));
       process.on("SIGHUP", atOnce);

@@ -54,7 +54,7 @@ export class TokenBudgets {
       const retryAfterSeconds = Math.ceil(waitMs / 1000);
       throw new ApiError(
         "rate_limited",
-        `The token ${name} has sent this hub too many ${WORDS[kind]}: ${this.#rates[kind].perMinute} a minute are taken. Nothing was done. Ask again in ${retryAfterSeconds} s, and see which program asks so often.`,
+        `The token ${name} has sent this hub too many ${WORDS[kind]}: ${this.#rates[kind].perMinute} per minute are allowed. Nothing was done. Try again in ${retryAfterSeconds} s, and find the program that sends so many.`,
         { retryAfterSeconds },
       );
     }

@@ -56,7 +56,7 @@ const HINTS: Partial<Record<MaasErrorCode, string>> = {
 
 const hintOf = (code: MaasErrorCode, { status, operation }: BadAnswer): string =>
   status >= 300 && status < 400
-    ? ". A redirect is never followed, lest the token travel in clear text: set api_base_url to the region's own address"
+    ? ". The hub follows no redirect, because that could send the token in clear text. Set api_base_url to the region's own address"
     : operation === "GET version/" && OF_NO_REGION.includes(code)
       ? ". No MAAS region answers at the site's api_base_url: correct it"
       : (HINTS[code] ?? "");

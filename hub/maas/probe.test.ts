@@ -46,12 +46,16 @@ describe("the servers to which MAAS's DNS hands names on", () => {
     [
       null,
       ["1.1.1.1", "8.8.8.8"],
-      /hands names on to no server, .* Set upstream_dns in MAAS to "1\.1\.1\.1 8\.8\.8\.8"/,
+      /forwards names to no server, .* Set upstream_dns in MAAS to "1\.1\.1\.1 8\.8\.8\.8"/,
     ],
-    ["", ["1.1.1.1"], /hands names on to no server/],
-    [{ servers: 1 }, ["1.1.1.1"], /hands names on to no server/],
-    ["9.9.9.9", ["1.1.1.1"], /to 9\.9\.9\.9, and not to 1\.1\.1\.1 as the site says\. .* to "9\.9\.9\.9 1\.1\.1\.1"/],
-    ["1.1.1.10", ["1.1.1.1"], /and not to 1\.1\.1\.1 as/],
+    ["", ["1.1.1.1"], /forwards names to no server/],
+    [{ servers: 1 }, ["1.1.1.1"], /forwards names to no server/],
+    [
+      "9.9.9.9",
+      ["1.1.1.1"],
+      /to 9\.9\.9\.9, but not to 1\.1\.1\.1 as the site requires\. .* to "9\.9\.9\.9 1\.1\.1\.1"/,
+    ],
+    ["1.1.1.10", ["1.1.1.1"], /but not to 1\.1\.1\.1 as/],
   ])("%j lacks one of %j", (setting, wanted, says) =>
     expect(dnsCheck(setting, wanted)).toMatchObject({ status: "warning", message: expect.stringMatching(says) }),
   );

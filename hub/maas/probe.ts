@@ -85,7 +85,7 @@ async function lookAtRegion(maas: MaasPort, probe: Probe): Promise<void> {
 
 /** Checked before the token, because MAAS refuses every token if the hub's clock is far behind. */
 function clockCheck(ahead: number | null): Check {
-  if (ahead === null) return check("clock", "warning", "MAAS's answer bears no date, so its clock cannot be compared.");
+  if (ahead === null) return check("clock", "warning", "MAAS's answer has no date, so its clock cannot be compared.");
   if (Math.abs(ahead) < SKEW_SECONDS) return check("clock", "ok", "The clocks of MAAS and hub agree.");
   const apart = `MAAS's clock is ${Math.abs(ahead)} s ${ahead > 0 ? "ahead of" : "behind"} the hub's`;
   return ahead > REFUSED_BEHIND_SECONDS
@@ -97,7 +97,7 @@ async function lookAtAccount(maas: MaasPort, probe: Probe): Promise<boolean> {
   const who = await maas.whoami();
   probe.username = who.username;
   probe.is_superuser = who.isSuperuser;
-  probe.checks.push(check("token", "ok", `The token is ${who.username}'s.`));
+  probe.checks.push(check("token", "ok", `The token belongs to ${who.username}.`));
   const may = who.isSuperuser && (await mayReadPower(maas));
   probe.checks.push(
     may
@@ -136,8 +136,8 @@ function networkChecks(racks: readonly MaasRack[], profiles: readonly ProbedProf
       return check("pxe_network", "warning", `No rack controller has an ${place}. ${advice}`, name);
     }
     if (found.some((nic) => nic.dhcpOn))
-      return check("pxe_network", "ok", `A rack controller serves hosts by ${place}.`, name);
-    return check("pxe_network", "warning", `MAAS serves no DHCP by ${place}: hosts would not boot over PXE.`, name);
+      return check("pxe_network", "ok", `A rack controller serves hosts on ${place}.`, name);
+    return check("pxe_network", "warning", `MAAS serves no DHCP on ${place}: hosts would not boot over PXE.`, name);
   });
 }
 
@@ -180,7 +180,7 @@ async function eraseCheck(maas: MaasPort): Promise<Check> {
     ? check(
         "enable_disk_erasing_on_release",
         "warning",
-        "Every release erases the disks, also where none was asked for, and takes hours with some.",
+        "Every release erases the disks, even if no erasure is requested, and that takes hours for some disks.",
       )
     : check("enable_disk_erasing_on_release", "ok", "Releases erase only when asked to.");
 }
@@ -202,7 +202,7 @@ async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Pr
     : check(
         "hardware_sync_interval",
         "warning",
-        `MAAS has hosts sync their hardware every ${seconds} s, and ${differ.map(({ name, hardwareSyncSeconds }) => `profile ${name} expects ${hardwareSyncSeconds} s`).join(", ")}. The hub sets MAAS's hardware_sync_interval to the default profile's within minutes; hosts of other profiles sync as these say, and MAAS's own view of their sync differs.`,
+        `MAAS lets hosts sync their hardware every ${seconds} s, and ${differ.map(({ name, hardwareSyncSeconds }) => `profile ${name} expects ${hardwareSyncSeconds} s`).join(", ")}. The hub sets MAAS's hardware_sync_interval to the default profile's within minutes; hosts of other profiles sync at the intervals of these profiles, so MAAS's own view of their sync differs.`,
       );
 }
 
@@ -213,17 +213,17 @@ async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Pr
 export function dnsCheck(setting: unknown, wanted: readonly string[]): Check {
   const set = typeof setting === "string" ? setting.split(/[\s,]+/).filter((server) => server !== "") : [];
   const missing = wanted.filter((server) => !set.some((one) => sameAddress(one, server)));
-  if (missing.length === 0) return check("upstream_dns", "ok", `MAAS's DNS hands names on to ${set.join(", ")}.`);
+  if (missing.length === 0) return check("upstream_dns", "ok", `MAAS's DNS forwards names to ${set.join(", ")}.`);
   const advice = `Set upstream_dns in MAAS to "${[...set, ...missing].join(" ")}", or the site's upstream_dns_servers to what is right.`;
   return set.length === 0
     ? check(
         "upstream_dns",
         "warning",
-        `MAAS's DNS hands names on to no server, so hosts resolve outside names only where it reaches the Internet's root servers itself. ${advice}`,
+        `MAAS's DNS forwards names to no server, so hosts resolve outside names only if MAAS itself reaches the Internet's root servers. ${advice}`,
       )
     : check(
         "upstream_dns",
         "warning",
-        `MAAS's DNS hands names on to ${set.join(", ")}, and not to ${missing.join(", ")} as the site says. ${advice}`,
+        `MAAS's DNS forwards names to ${set.join(", ")}, but not to ${missing.join(", ")} as the site requires. ${advice}`,
       );
 }

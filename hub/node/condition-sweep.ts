@@ -61,7 +61,7 @@ const toNodeEvent = ({ nodeId, type, status, observedAt }: StaleCondition) =>
     nodeId,
     type: "condition_stale",
     owner: "hub",
-    message: `${type} is unknown: nothing was heard of it since ${observedAt.toISOString()}, when it was ${status}`,
+    message: `${type} is unknown: its last report came at ${observedAt.toISOString()} and said ${status}`,
     details: { condition: type, status },
   }) as const;
 
@@ -88,5 +88,5 @@ export function startConditionSweep({ inTx, log, graceMs, listens }: ConditionSw
     const stale = await sweepConditions(inTx, graceMs);
     if (stale > 0) log.warn("conditions became stale", { count: stale });
   };
-  return periodically({ everyMs: EVERY_MS, turn, log, failed: "the look for stale conditions failed" });
+  return periodically({ everyMs: EVERY_MS, turn, log, failed: "the sweep for stale conditions failed" });
 }

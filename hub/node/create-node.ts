@@ -31,7 +31,7 @@ export async function createNode(tx: Tx, input: NewNode): Promise<{ node: Node; 
       type: "created",
       toStatus: status,
       owner,
-      message: `Node record made for ${input.hostname}`,
+      message: `Node record created for ${input.hostname}`,
     });
     return { node: created, created: true };
   }

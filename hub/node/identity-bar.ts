@@ -13,7 +13,7 @@ import type { Tx } from "../db/tx.ts";
 import { moveNode } from "./move-node.ts";
 
 export const WHAT_TO_DO =
-  "Find the copy and end it; then re-enroll the node (re-enroll-node) and run the command on the right host alone, or onboard it anew.";
+  "Find the copy and shut it down. Then re-enroll the node (re-enroll-node) and run the command only on the right host, or onboard that host again.";
 
 export interface CloneFound {
   readonly evidence: CloneEvidence;
@@ -56,7 +56,7 @@ async function quarantine(tx: Tx, { id, status }: Node, message: string): Promis
 export async function healIdentity(tx: Tx, node: Node): Promise<void> {
   const bar = await healBar(tx, node.id, node.generation);
   if (bar === null) return;
-  const message = "The node enrolled anew; the identity that two hosts used is void for good";
+  const message = "The node enrolled again; the identity that two hosts used stays invalid for ever";
   await recordNodeEvent(tx, { nodeId: node.id, type: "identity_restored", owner: "identity", message });
   await writeOwnCondition(tx, node, { type: "agent.identity", status: "True", reason: "EnrolledAnew", message });
   await recordDomainEvent(tx, {
@@ -69,6 +69,6 @@ export async function healIdentity(tx: Tx, node: Node): Promise<void> {
 /** Lifts the bar's own quarantine when the agent that enrolled again is connected (decision N4). True if the quarantine was lifted. */
 export async function liftIdentityQuarantine(tx: Tx, node: Node): Promise<boolean> {
   if (node.status !== "quarantined" || !(await endQuarantine(tx, node.id))) return false;
-  const message = "The agent that enrolled anew is connected: the cause of the quarantine is gone";
+  const message = "The agent that enrolled again is connected, so the cause of the quarantine is gone";
   return (await moveNode(tx, node.id, { from: "quarantined", to: "active", owner: "identity" }, message)).moved;
 }

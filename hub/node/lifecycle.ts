@@ -69,7 +69,12 @@ export async function leaveDraining(
   if (node?.status !== "draining" || node.operationId !== operationId) return false;
   await moveNode(tx, nodeId, { from: "draining", to: "offline", owner: "drain" }, reason);
   if (prior === "quarantined")
-    await moveNode(tx, nodeId, { from: "offline", to: "quarantined", owner: "cleanup" }, "As it was before the drain");
+    await moveNode(
+      tx,
+      nodeId,
+      { from: "offline", to: "quarantined", owner: "cleanup" },
+      "Back to its status before the drain",
+    );
   await uncordonOfOperation(tx, nodeId, reason);
   return true;
 }

@@ -19,7 +19,7 @@ export async function writeNoise(
     await removeConditions(tx, nodeId, NOISY);
     return;
   }
-  const message = `Its host sends more than a host may (${kind}), and is slowed down and sent away. Look for a fault or an intruder on it; if need be revoke its certificates.`;
+  const message = `Its host sends more than the hub allows (${kind}), so the hub delays and disconnects it. Look for a fault or an intruder on the host; if necessary revoke its certificates.`;
   await writeOwnCondition(tx, node, { type: NOISY, status: "True", reason: "OverBudget", message });
   if (await hadRecently(tx, nodeId, "agent_noisy", EVENT_EVERY_MINUTES)) return;
   await recordNodeEvent(tx, { nodeId, type: "agent_noisy", owner: "gateway", message, details: { kind } });

@@ -36,7 +36,7 @@ describe("a node is schedulable", () => {
       "on a host that is closed still",
       { hostClosed: true },
       GOOD,
-      "its host lets nobody in since it was drained: node.undrain has not succeeded; activate it again to retry",
+      "its host still keeps users out after a drain, because node.undrain has not succeeded; activate the node again to retry",
     ],
     ["cordoned", { cordonReason: "soft reset" }, GOOD, "cordoned: soft reset"],
     [

@@ -28,7 +28,7 @@ export function schedulability(
   if (node.status !== "active") reasons.push(`the node is ${node.status}`);
   if (node.status === "active" && node.hostClosed)
     reasons.push(
-      "its host lets nobody in since it was drained: node.undrain has not succeeded; activate it again to retry",
+      "its host still keeps users out after a drain, because node.undrain has not succeeded; activate the node again to retry",
     );
   if (node.cordonReason !== null) reasons.push(`cordoned: ${node.cordonReason}`);
   for (const [type, { bars, tolerates }] of Object.entries<ConditionRule>(CONDITION_TYPES)) {

@@ -70,8 +70,7 @@ export async function applyJudgement(
   return followUps;
 }
 
-const SITE_DISABLED =
-  "The site is disabled: it is watched until what has begun there is over, and nothing new begins. Enable it to have this done.";
+const SITE_DISABLED = "The site is disabled, so nothing new begins there. Enable the site to let this action happen.";
 
 async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptions): Promise<FollowUp[]> {
   const { row } = judged;
@@ -104,7 +103,8 @@ async function quarantine(tx: Tx, { row: { node } }: Judged, message: string): P
 }
 
 async function heal(tx: Tx, { row: { node } }: Judged): Promise<void> {
-  const message = "Its machine is deployed again and its agent was heard of since: the cause of the quarantine is gone";
+  const message =
+    "Its machine is deployed again and its agent has reported since, so the cause of the quarantine is gone";
   const { moved } = await moveNode(tx, node.id, { from: "quarantined", to: "active", owner: "reconciler" }, message);
   if (moved) await writeDrift(tx, node.id, { quarantined: false });
 }

@@ -33,7 +33,7 @@ export async function followUp(services: FollowUpServices, asked: FollowUp): Pro
     else await releaseMachine(services, asked);
   } catch (error) {
     if (!(error instanceof MaasError) && !(error instanceof ApiError)) throw error;
-    log.warn("what a drift asked for was refused", { action: asked.kind, node_id: asked.nodeId, code: error.code });
+    log.warn("the action for a drift was refused", { action: asked.kind, node_id: asked.nodeId, code: error.code });
   }
 }
 

@@ -18,7 +18,7 @@ export interface Moved {
 
 /** Advice for a node that cannot be quarantined. */
 const INSTEAD: Readonly<Partial<Record<NodeStatus, string>>> = {
-  bootstrap_issued: "it is not in service yet; remove it, if its host is not to come",
+  bootstrap_issued: "it is not in service yet; remove it if its host will not be installed",
   enrolling: "it is not in service yet; cancel its onboarding",
   draining: "no work is put on it; wait until it is drained, or cancel the drain",
   retired: "no work is put on it until somebody activates it",
@@ -58,7 +58,10 @@ export async function liftQuarantine(tx: Tx, nodeId: NodeId, reason: string): Pr
   if (holder !== null) throw heldError(node, holder, "its quarantine cannot be lifted");
   const onboarding = node.siteId === null ? null : await onboardingOfHost(tx, node.siteId, node.hostname);
   if (onboarding !== null)
-    throw conflict(node, `is what onboarding ${onboarding} left in the middle: recover or cancel that instead`);
+    throw conflict(
+      node,
+      `belongs to the unfinished onboarding ${onboarding}: recover or cancel that onboarding instead`,
+    );
   if (await isHostReleased(tx, node))
     throw conflict(
       node,
@@ -67,7 +70,7 @@ export async function liftQuarantine(tx: Tx, nodeId: NodeId, reason: string): Pr
   if (!(await hasLiveCertificate(tx, nodeId, node.generation)))
     throw conflict(
       node,
-      "cannot be put into service: its identity is void, so no agent of it can connect. Re-enroll it (re-enroll-node), or drain and remove it and onboard the host again",
+      "cannot be put into service: its certificates are invalid, so its agent cannot connect. Re-enroll it (re-enroll-node), or drain and remove it and onboard the host again",
     );
   const record = (await lockDriftStates(tx, [nodeId])).get(nodeId);
   if (record === undefined)

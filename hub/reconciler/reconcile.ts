@@ -73,7 +73,7 @@ export class Reconciler {
       // If this pass fails, all nodes must be judged again, although the next poll may read only some machines.
       this.#allJudgedAt.delete(siteId);
       const count = await countUnmanaged(db, siteId);
-      if (count > 0) log.debug("machines that are no node's are left alone", { site_id: siteId, count });
+      if (count > 0) log.debug("machines without a node are left alone", { site_id: siteId, count });
     }
     await this.#assertSetting(look);
     const scope = this.#allAreDue(siteId) ? "all" : "due";
@@ -90,7 +90,7 @@ export class Reconciler {
     const breaker = await this.#breaker(look, judged);
     if (breaker === null) return;
     const heldBack =
-      breaker === "open" ? "The site's breaker is open: look at what it holds back, then reset it." : null;
+      breaker === "open" ? "The site's breaker is open. Check the nodes that it holds back, then reset it." : null;
     const budget = { reseeds: SYNCS_PER_PASS, enablings: SYNCS_PER_PASS };
     for (const some of slices(judged.filter((one) => mayChange(one))))
       await this.#apply(look, some, { heldBack, now, maasUser, budget });
@@ -132,11 +132,10 @@ export class Reconciler {
     if (seconds === null) return;
     try {
       const set = await assertSyncInterval(maas, seconds);
-      if (set !== null)
-        log.info("MAAS has another interval of hardware sync from now on", { site_id: siteId, seconds, ...set });
+      if (set !== null) log.info("changed the interval of hardware sync in MAAS", { site_id: siteId, seconds, ...set });
     } catch (error) {
       if (!(error instanceof MaasError)) throw error;
-      log.warn("MAAS's interval of hardware sync could not be set; it is asked again in five minutes", {
+      log.warn("the interval of hardware sync in MAAS could not be set; the hub tries again in five minutes", {
         site_id: siteId,
         error,
       });

@@ -79,7 +79,10 @@ async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason
       `is ${node.status}, and only a quarantined node is returned to service; ${INSTEAD[node.status]}`,
     );
   if (record.quarantinedAt === null)
-    throw conflict(node, "was not quarantined for a drift, so no word on one ends that; lift its quarantine instead");
+    throw conflict(
+      node,
+      "was not quarantined because of drift, so resolving drift does not end its quarantine; lift the quarantine instead",
+    );
   await vouchFor(tx, node, record, reason);
 }
 

@@ -168,7 +168,7 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts):
       severity: "info",
       action: "update_host",
       expected: node.host ?? "none",
-      message: `${name} has the address ${address} in MAAS instead of ${node.host ?? "none"}. The node's record follows; nothing is to be done.`,
+      message: `${name} has the address ${address} in MAAS instead of ${node.host ?? "none"}. Muster updates the node's record; nothing is to be done.`,
     });
   return findings;
 }
@@ -230,7 +230,7 @@ function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
         severity: "warning",
         action: "none",
         expected: "Deployed",
-        message: `${is}: the host is not up meanwhile. Find out who works on it; it comes back by itself when that is over.`,
+        message: `${is}: its host is down for that time. Find out who works on it; the node is usable again when the machine is Deployed again.`,
       };
     case "deployed":
       return otherOwner(node, machine, policy);
@@ -251,7 +251,7 @@ function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: Policy
     return {
       ...finding,
       action: "none",
-      message: `${is}: our user was renamed there, or the machine was deployed anew. Wait for its agent, which tells within minutes: heard of again it is well, silent it is quarantined.`,
+      message: `${is}: the hub's user was renamed there, or the machine was deployed anew. Wait some minutes for its agent: if the agent reports, nothing is to be done; if it stays silent, the node is quarantined.`,
     };
   return {
     ...finding,
@@ -270,7 +270,7 @@ function quarantined(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
   if (finding !== null) return { kind: "judged", findings: [{ ...finding, action: "none" }], heal: false };
   const proven = node.machineOwner !== null && node.agentConnected && isSameSystem(node, machine);
   if (proven) return { kind: "judged", findings: [], heal: true };
-  const message = `${nameOf(node, machine)} is deployed again, but its node's agent was not heard of since. Bring it back, or return the node to service if you know that the host is what it was; else drain and remove it, and onboard the host again.`;
+  const message = `${nameOf(node, machine)} is deployed again, but the agent of its node has not reported since. Bring the agent back, or return the node to service if you know that its system is unchanged. Otherwise drain and remove the node, and onboard the host again.`;
   const waits = {
     rule: "agent_offline",
     severity: "warning",
@@ -291,16 +291,20 @@ function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): F
   const finding = { rule: "retired_but_deployed", severity: "info", expected: "released and off" } as const;
   const none = (message: string): Finding[] => [{ ...finding, action: "none", message }];
   if (machine.locked)
-    return none(`${name} of the retired node is locked in MAAS, so it stays. Unlock it there to have it released.`);
+    return none(
+      `${name} of the retired node is locked in MAAS, so Muster does not release it. Unlock it there to let it be released.`,
+    );
   const { maasUser } = policy;
   const isOurs =
     maasUser !== null && machine.owner === maasUser.name && isSameOwner(node.machineOwner, machine.owner, maasUser);
   if (!isOurs)
     return none(
-      `${name} of the retired node is deployed by ${machine.owner ?? "nobody"} in MAAS and not known to be what the node was, so it stays. Release it when you are sure, or remove the node.`,
+      `${name} of the retired node is deployed by ${machine.owner ?? "nobody"} in MAAS and may not be the node's own system, so Muster does not release it. Release it when you are sure, or remove the node.`,
     );
   if (node.machineReleased)
-    return none(`${name} of the retired node was released once and is deployed again, so it stays. Remove the node.`);
+    return none(
+      `${name} of the retired node was released before and is deployed again, so Muster does not release it. Remove the node.`,
+    );
   const after = policy.retiredReleaseAfterSeconds;
   if (after === null) return none(`${name} of the retired node is still deployed. Release it when you are sure.`);
   if (node.retiredForSeconds === null || node.retiredForSeconds < after)
@@ -309,7 +313,7 @@ function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): F
     );
   if (!isSameSystem(node, machine))
     return none(
-      `${name} of the retired node has changed in MAAS since its agent was last heard of, so it stays. Release it when you are sure.`,
+      `${name} of the retired node has changed in MAAS since its agent last reported, so Muster does not release it. Release it when you are sure.`,
     );
   return [
     {

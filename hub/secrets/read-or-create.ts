@@ -30,7 +30,7 @@ export async function readMade(secrets: SecretStore, path: string): Promise<Secr
     throw new SecretError(
       "secret_corrupt",
       path,
-      "A key that the database names is not there: the secret store is older than the database. Restore it from a newer backup",
+      "A key that the database names is missing, so the secret store is older than the database. Restore the store from a newer backup",
       error,
     );
   }

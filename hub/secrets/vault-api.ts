@@ -79,19 +79,19 @@ function refusal(status: number, body: unknown, { url }: VaultAddress, path: str
     throw new SecretError(
       "secret_store_sealed",
       path,
-      `Vault at ${url} is sealed. Unseal it; work goes on by itself then`,
+      `Vault at ${url} is sealed. Unseal it; the hub then continues by itself`,
     );
   if (isRedirect(status))
     throw new SecretError(
       "secret_store_misconfigured",
       path,
-      `Vault at ${url} redirects to another address, which a token does not follow. Set VAULT_ADDR to the active node or to a load balancer, with https where Vault speaks TLS`,
+      `Vault at ${url} redirects to another address, and the hub sends no token there. Set VAULT_ADDR to the active node or to a load balancer, with https where Vault speaks TLS`,
     );
   if (status >= 500 || status === 429 || status === 408)
     throw new SecretError(
       "secret_store_unavailable",
       path,
-      `Vault at ${url} failed with HTTP status ${status}. Look at its log; work goes on by itself when it answers`,
+      `Vault at ${url} failed with HTTP status ${status}. Read its log; the hub continues by itself when Vault answers`,
     );
   return { ok: false, status, errors, body };
 }

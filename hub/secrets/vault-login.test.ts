@@ -146,7 +146,7 @@ describe("the token", () => {
     const { clock, tokens } = server.vault;
     server.vault.seal();
     clock.fire();
-    await until("a warning", () => (lines.some((line) => line.includes("not prolonged")) ? true : undefined));
+    await until("a warning", () => (lines.some((line) => line.includes("could not be renewed")) ? true : undefined));
     await until("another try is planned", () => (clock.pending > 0 ? true : undefined));
     server.vault.unseal();
     clock.fire();
@@ -253,7 +253,7 @@ describe("the token", () => {
       server.vault.failing = new VaultFault(500, []);
     };
     clock.fire();
-    await until("a warning", () => (lines.some((line) => line.includes("not prolonged")) ? true : undefined));
+    await until("a warning", () => (lines.some((line) => line.includes("could not be renewed")) ? true : undefined));
     server.vault.failing = null;
     const before = clock.now();
     expect(clock.fire()).toBe(true);
@@ -316,7 +316,7 @@ describe("the token", () => {
     writeFileSync(secretFile, "wrong");
     const { clock } = server.vault;
     const start = clock.now();
-    const warnings = () => lines.filter((line) => line.includes("not prolonged")).length;
+    const warnings = () => lines.filter((line) => line.includes("could not be renewed")).length;
     while (clock.now() - start < 3600_000) {
       const before = warnings();
       clock.fire();

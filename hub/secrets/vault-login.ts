@@ -197,7 +197,7 @@ export class VaultLogin {
       return new SecretError(
         "secret_store_login_refused",
         LOOKUP,
-        `Vault refuses the token in ${tokenFile} (HTTP status ${answer.status}): it is wrong, has ended or was revoked, or may not look itself up. Write a new one there, with the default policy; no restart is needed, and the same one is tried again within 16 minutes`,
+        `Vault refuses the token in ${tokenFile} (HTTP status ${answer.status}): it is wrong, has expired, was revoked, or may not look itself up. Write a new token with the default policy into that file; no restart is needed. The old token is tried again within 16 minutes`,
       );
     const { ttl, renewable } = understood(LookedUp, answer.body, LOOKUP).data;
     return { token, lease: { seconds: ttl, renewable }, looksItselfUp: true };
@@ -214,7 +214,7 @@ export class VaultLogin {
       return new SecretError(
         "secret_store_login_refused",
         path,
-        `Vault refuses the login (HTTP status ${answer.status}): VAULT_ROLE_ID, the secret ID in ${role.secretIdFile}, or where AppRole is mounted is wrong, or the secret ID is used up or has ended. Write a new secret ID there; no restart is needed, and the same one is tried again within 16 minutes`,
+        `Vault refuses the login (HTTP status ${answer.status}): VAULT_ROLE_ID, the secret ID in ${role.secretIdFile}, or MUSTER_VAULT_APPROLE_MOUNT is wrong, or the secret ID is used up or has expired. Write a new secret ID into that file; no restart is needed. The old secret ID is tried again within 16 minutes`,
       );
     const { auth } = understood(LoggedIn, answer.body, path);
     const lease = { seconds: auth.lease_duration, renewable: auth.renewable };
@@ -233,7 +233,7 @@ export class VaultLogin {
       const session = this.#session;
       const done = step.how === "renew" ? this.#renew(granted) : this.#logIn();
       done.catch((error: unknown) => {
-        this.#log.warn("the lease of the Vault token was not prolonged", { error });
+        this.#log.warn("the lease of the Vault token could not be renewed", { error });
         // The token is valid for the rest of its lease. After that, the first 403 gets another token. If another token has replaced it, that one has
         // its own schedule.
         if (session !== null && this.#session === session)
@@ -249,7 +249,7 @@ export class VaultLogin {
     // Another token has replaced this one and has its own schedule.
     if (this.#session !== session) return;
     if (!answer.ok) {
-      this.#log.info("Vault renews the token no more; logging in again", { http_status: answer.status });
+      this.#log.info("Vault no longer renews the token; logging in again", { http_status: answer.status });
       await this.#logIn();
       return;
     }

@@ -83,7 +83,7 @@ class KvStore {
       throw new SecretError(
         "secret_corrupt",
         path,
-        "The secret in Vault is not made of texts alone. Write it again, by the hub's API",
+        "The secret in Vault contains other values than texts. Write it again with the hub's API",
       );
     return { data: values.data, version: String(version) as SecretVersion };
   }
@@ -124,7 +124,7 @@ class KvStore {
       throw new SecretError(
         "secret_store_misconfigured",
         this.#mount,
-        `Vault at ${this.#url} has nothing mounted at ${this.#mount}, or no policy of the hub's lets it use that. Mount KV version 2 there or set MUSTER_VAULT_MOUNT, and give the hub the policy of docs/settings.md`,
+        `Vault at ${this.#url} has nothing mounted at ${this.#mount}, or the hub's policy does not allow its use. Mount KV version 2 there or set MUSTER_VAULT_MOUNT, and give the hub the policy of docs/settings.md`,
       );
     const mounted = Mounted.safeParse(answer.body);
     const found = answer.ok && mounted.success ? mounted.data.data : null;
@@ -174,13 +174,13 @@ class KvStore {
       return new SecretError(
         "secret_store_forbidden",
         path,
-        `Vault does not let the hub ${rights} below ${this.#mount}. Give its policy these rights (docs/settings.md); no restart is needed, and a policy that its role is newly given counts within a minute`,
+        `Vault does not let the hub ${rights} below ${this.#mount}. Give its policy these rights (docs/settings.md); no restart is needed, and a new policy of its role takes effect within a minute`,
       );
     if (status === 413)
       return new SecretError(
         "secret_store_misconfigured",
         path,
-        `Vault at ${this.#url}, or a proxy before it, takes no request of this size. Raise its limit`,
+        `Vault at ${this.#url}, or a proxy in front of it, refuses a request of this size. Raise its limit`,
       );
     return new SecretError(
       "secret_store_unavailable",

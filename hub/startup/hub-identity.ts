@@ -67,7 +67,7 @@ const look = (authority: HubAuthority, log: Log) =>
   periodically({
     everyMs: LOOK_EVERY_MS,
     log,
-    failed: "the hub cannot see which of its keys are in force",
+    failed: "the hub cannot read which of its keys are valid",
     turn: async () => {
       if (await authority.refresh())
         log.info("the hub's keys have changed", {

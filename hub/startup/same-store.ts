@@ -17,7 +17,7 @@ export async function ensureSameStore(db: Db, secrets: SecretStore): Promise<voi
   throw new SecretError(
     "secret_store_misconfigured",
     SECRET_PATHS.storeId,
-    "This is not the secret store that belongs to the database. Set MUSTER_SHARED_DIR to the folder, or VAULT_ADDR, VAULT_NAMESPACE and MUSTER_VAULT_MOUNT to the Vault, that the other hubs use, restore it from a backup, or have copy-secrets finish (docs/settings.md)",
+    "This is not the secret store that belongs to the database. Set MUSTER_SHARED_DIR to the folder, or VAULT_ADDR, VAULT_NAMESPACE and MUSTER_VAULT_MOUNT to the Vault, that the other hubs use, restore the store from a backup, or run copy-secrets to its end (docs/settings.md)",
   );
 }
 

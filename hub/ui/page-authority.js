@@ -9,7 +9,7 @@ const rotationButtons = ({ next, hosts, informed }) => {
     return [
       actionButton(
         AUTHORITY,
-        "Make the next CA and order key, and tell hosts of them; nothing is signed by them yet",
+        "Create the next CA and order key, and announce them to hosts; nothing is signed with them yet",
         "begin",
         KEYS,
         { verb: "rotation", first: true },
@@ -20,21 +20,21 @@ const rotationButtons = ({ next, hosts, informed }) => {
     informed < hosts
       ? actionButton(
           path,
-          `Put the next keys into force although ${hosts - informed} of ${hosts} hosts do not know them; those that were off follow when they come back`,
+          `Make the next keys valid although ${hosts - informed} of ${hosts} hosts do not know them; hosts that are off follow when they come back`,
           "force",
           KEYS,
           { verb: "finish", body: { force: true } },
         )
       : actionButton(
           path,
-          "Put the next keys into force on every hub; the old ones sign nothing from then on",
+          "Make the next keys valid on every hub; the old ones sign nothing from then on",
           "finish",
           KEYS,
           {
             first: true,
           },
         );
-  const abandon = actionButton(path, "Give the rotation up: hosts forget the next keys", "abandon", KEYS, {
+  const abandon = actionButton(path, "Abort the rotation: hosts forget the next keys", "abandon", KEYS, {
     verb: "abort",
   });
   return [finish, abandon];

@@ -40,7 +40,7 @@ async function batch(id) {
       ? [
           actionButton(
             path,
-            "Take up each host that failed, by its recommended verb",
+            "Recover each failed host with its recommended verb",
             "recover",
             `${count(one.failed)} of this batch`,
             { first: true },

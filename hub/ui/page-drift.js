@@ -2,7 +2,7 @@
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const DRIFT = "/api/v1/admin/reconciliation";
 const RESOLUTIONS = {
-  acknowledge: "It is known, and nothing is to be done about it while it is the same",
+  acknowledge: "The drift is known, and nothing is to be done while it stays the same",
   return_to_service: "The cause is gone: make the node active again",
 };
 
@@ -44,8 +44,8 @@ const resetButton = (one, site, accept) =>
   actionButton(
     `${DRIFT}/breakers/${one.site_id}`,
     accept
-      ? "What is seen is true: let everything through for a quarter of an hour"
-      : "Let nodes be moved again, so many at once as are let through in quiet times",
+      ? "The observations are right: let every move through for a quarter of an hour"
+      : "Let nodes be moved again, within the usual limit",
     accept ? "accept_drift" : "reset",
     `${site}, ${one.kind}`,
     { verb: "reset", body: { kind: one.kind, accept_drift: accept } },
@@ -71,7 +71,7 @@ const siteRow = (one) => {
   const failing = one.consecutive_failures > 0;
   const trouble = [
     ...(failing
-      ? [tag("cannot be looked at", "bad"), " ", make("code", one.last_error_code ?? "unknown"), looksFailed(one)]
+      ? [tag("cannot be polled", "bad"), " ", make("code", one.last_error_code ?? "unknown"), looksFailed(one)]
       : []),
     ...(one.unreadable_machines > 0 ? [` ${one.unreadable_machines} machines could not be read`] : []),
   ];

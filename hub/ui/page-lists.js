@@ -21,7 +21,7 @@ const LISTS = {
     ],
   },
   drift: {
-    title: "Nodes that do not agree with MAAS",
+    title: "Nodes that differ from MAAS",
     path: () => `${DRIFT}/drift`,
     rows: (items) => driftTable(items),
   },

@@ -28,7 +28,7 @@ const NODE_ACTIONS = {
   uncordon: {
     on: ["active", "offline", "quarantined", "enrolling", "retired"],
     when: (one) => one.cordon_owner?.startsWith("operator:"),
-    title: "Let work onto the node again",
+    title: "Allow new work on the node again",
   },
   quarantine: { on: ["active", "offline"], title: "Take the node out of service until a person puts it back" },
   lift_quarantine: { on: ["quarantined"], title: "Vouch for the node, and put it into service again" },
@@ -36,7 +36,7 @@ const NODE_ACTIONS = {
     on: ["active", "offline", "quarantined"],
     when: (one) => one.barred || one.status === "offline",
     title:
-      "End all that the node's identity is worth, and show the one command with which its host enrolls anew; whichever host runs it gets the identity, so end the copy first",
+      "Revoke the node's identity, and show the command with which its host enrolls again; any host that runs it gets the identity, so shut the copy down first",
     // The answer contains a token, so the hub does not store the answer.
     secret: true,
   },

@@ -88,7 +88,7 @@ async function operation(kind, id) {
   const { events, error_details: evidence, ...one } = await ask(`${path}/${id}`);
   const more =
     kind === "decommissions" && one.mode !== "release" && !ENDED.includes(one.status)
-      ? [actionButton(`${path}/${id}`, "Go on without an agent that is gone for good", "force", one.hostname)]
+      ? [actionButton(`${path}/${id}`, "Continue without an agent that will never answer", "force", one.hostname)]
       : [];
   const code = one.error_code ? [make("code", `${one.failure_class}/${one.error_code}`), " "] : [];
   const failed = one.error_message

@@ -27,10 +27,10 @@ const ask = async (path, body, { repeatable = true } = {}) => {
         },
   );
   const read = await answer.json().catch(() => null);
-  if (read === null) throw new Error(`What answers in the hub's place is no hub (${answer.status}).`);
+  if (read === null) throw new Error(`Something other than the hub answers at its address (${answer.status}).`);
   if (answer.status === 401)
     throw Object.assign(
-      new Error("The hub refuses this token. The first one is in its state folder, in the file admin-token."),
+      new Error("The hub refuses this token. The first token is in the file admin-token of its state folder."),
       { status: 401 },
     );
   if (!answer.ok) throw Object.assign(new Error(read.detail ?? answer.statusText), { status: answer.status });
@@ -90,7 +90,7 @@ const viewOf = (hash) => {
 
 /** Shows the hub's version, the present user, and problems of the hub as a whole. */
 function showHub({ version, agents, you, secret_store: store }) {
-  const may = you.role === "viewer" ? ", who may look and not change" : "";
+  const may = you.role === "viewer" ? ", who may only read" : "";
   $("about").textContent = `hub ${version}, agents connected here: ${agents}, you are ${you.name}${may}`;
   document.body.dataset.role = you.role;
   const ail = store.code === "ok" ? [] : [make("code", `secret store: ${store.code}`), ` ${store.detail ?? ""}`];
@@ -117,7 +117,7 @@ async function loop() {
   } catch (error) {
     if (mine !== look) return;
     if (shownHash !== hash) clear();
-    const since = shownAt === null ? "" : ` What is shown is of ${shownAt.toLocaleTimeString()}.`;
+    const since = shownAt === null ? "" : ` The page shows the state of ${shownAt.toLocaleTimeString()}.`;
     $("stale").textContent = error.status === 401 ? error.message : error.message + since;
     if (error.status === 401) return leave();
   }

@@ -190,7 +190,11 @@ async function callTheRoll(
   memory.rollCall = null;
   // Stored before the next request, so that the answer is kept if the poll fails after this.
   if ("missing" in end) memory.unanswered = end.missing;
-  else log.warn("MAAS did not say which machines it has; the next sweep tells", { site_id: siteId, error: end.error });
+  else
+    log.warn("MAAS did not list its machines; the next sweep finds deleted machines", {
+      site_id: siteId,
+      error: end.error,
+    });
   return memory.unanswered;
 }
 
@@ -303,7 +307,7 @@ function tellUnreadable(
   for (const { systemId } of unreadable) if (systemId !== null) known.add(systemId);
   if (news.length === 0) return;
   const named = news.slice(0, MACHINES_NAMED).map(({ systemId, problem }) => ({ system_id: systemId, problem }));
-  log.warn("machines of a site cannot be read: what MAAS says of them has another shape than this hub knows", {
+  log.warn("machines of a site cannot be read, because MAAS describes them in a form that this hub does not know", {
     site_id: siteId,
     count: news.length,
     machines: named,

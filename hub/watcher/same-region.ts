@@ -11,16 +11,16 @@ import { wordOf } from "./plan.ts";
 export async function differencesFrom(known: KnownRegion, maas: MaasPort): Promise<string[]> {
   const { place, machines } = known;
   if (place === null || place.mark === null)
-    return ["nothing is known of the region's events yet; wait for a good look at its present address"];
+    return ["no event of the region is known yet; wait for a successful poll at its present address"];
   const [event] = await maas.events({ after: place.cursor - 1, limit: 1 });
   const differences: string[] = [];
   if (event?.id !== place.cursor || wordOf(event) !== place.mark)
-    differences.push(`event ${place.cursor}, the last that was seen of the region, is not there`);
+    differences.push(`event ${place.cursor}, the newest known event of the region, does not exist there`);
   if (machines.length === 0) return differences;
   const powers = await maas.powerAddresses();
   for (const { systemId, ipmiIp } of machines) {
     const address = powers.get(systemId);
-    if (address === undefined) differences.push(`machine ${systemId} is not there`);
+    if (address === undefined) differences.push(`machine ${systemId} does not exist there`);
     else if (!sameAddress(address, ipmiIp)) differences.push(`machine ${systemId} has another BMC than ${ipmiIp}`);
   }
   return differences;

@@ -77,7 +77,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
   const keep = async (): Promise<void> => {
     while (!stop.signal.aborted) {
       const pauseMs = await keepOnce().catch((error: unknown) => {
-        log.warn("the leases on sites could not be kept", { error });
+        log.warn("the leases on sites could not be renewed", { error });
         return KEEP_EVERY_MS;
       });
       await pause(pauseMs, stop.signal);
@@ -143,7 +143,7 @@ class SiteLoop {
       await this.#rest(pauseMs);
     }
     await releaseWatch(db, this.#siteId, hubId).catch((error: unknown) =>
-      log.debug("a site's lease was left to lapse", { site_id: this.#siteId, error }),
+      log.debug("a site's lease could not be released; it will expire", { site_id: this.#siteId, error }),
     );
   }
 
@@ -170,7 +170,7 @@ class SiteLoop {
       // Closing aborts the poll, which is not an error of the site.
       if (this.#stop.signal.aborted) return 0;
       const failures = await recordFailedLook(db, this.#siteId, watch.fence, error.code);
-      log.warn("a look at a site failed", { site_id: this.#siteId, code: error.code, failures, error });
+      log.warn("a poll of a site failed", { site_id: this.#siteId, code: error.code, failures, error });
       return failurePauseMs(failures, pollIntervalMs, Math.random());
     }
   }

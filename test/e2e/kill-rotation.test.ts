@@ -255,7 +255,7 @@ describe("kill -9 of the hub during a rotation of its keys", () => {
     await killedAfter(() => rotate("", "begin-4"), 5);
     const again = await rotate("", "another");
     expect(again).toMatchObject({ status: 409, body: { code: "conflict" } });
-    expect(again.body.detail).toContain("Generation 4 is announced already. Finish or abort it");
+    expect(again.body.detail).toContain("Generation 4 is already announced. Finish or abort");
     expect(await rotate("", "begin-4")).toMatchObject({ status: 201, body: { generation: 4 } });
     await knows(5);
     await obeys();

@@ -48,7 +48,7 @@ export function lastingCases(stage: () => Stage): void {
     const visit = await stage().operator({ expects: /^net::ERR_|^5\d\d$/ });
     const start = await hub?.keepDown();
     const away = visit.page.getByRole("status").filter({ hasText: "The hub does not answer." });
-    await visit.says(away, "What is shown is of");
+    await visit.says(away, "The page shows the state of");
     await visit.row("Nodes", LIVE.good).waitFor();
     await visit.row("Nodes", DARK.known).getByRole("link").click();
     // The notice is visible before the click too, so the test waits until the earlier view has disappeared.

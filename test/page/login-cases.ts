@@ -64,7 +64,7 @@ export function loginCases(stage: () => Stage): void {
   it("tells a viewer that it can only read, and shows no buttons", async () => {
     const visit = await stage().stranger();
     await visit.logIn(stage().world.tokens.viewer);
-    await visit.says(visit.page.getByRole("banner"), "watcher, who may look and not change");
+    await visit.says(visit.page.getByRole("banner"), "watcher, who may only read");
     expect(await visit.buttons()).toEqual([]);
     await visit.page.getByRole("link", { name: "dark-mended" }).first().click();
     await visit.heading("Node dark-mended").waitFor();

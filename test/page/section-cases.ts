@@ -104,7 +104,7 @@ export function sectionCases(stage: () => Stage): void {
       const status = await api.call(ReconciliationStatus, "GET", `${RECONCILIATION}/status`);
       return [`${status.ok} agree, ${status.drifted} do not, ${status.acknowledged} acknowledged`];
     });
-    await visit.says(visit.row("Sites", DARK.site), "cannot be looked at", "secret_missing", "never");
+    await visit.says(visit.row("Sites", DARK.site), "cannot be polled", "secret_missing", "never");
     await visit.says(visit.row("Sites", "demo-dc1"), "active", "none");
   });
 

@@ -28,7 +28,7 @@ const SHOWN = [
 /** Lines after a command that show its output. */
 const PRINTED = [
   /^hub-1\.json: /,
-  /^Left out, as/,
+  /^Left out, because/,
   /^ {2}workflows: /,
   /^It holds no secret/,
   /^\{"signal_id"/,

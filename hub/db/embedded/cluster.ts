@@ -43,7 +43,7 @@ export async function prepareHome(stateDir: string, user: ServerUser, log: Log):
   if ((await readIfThere(pathsIn(inState).password)) !== undefined)
     throw new EmbeddedPostgresError(
       "home_unreadable",
-      `The database lies in ${inState}, which its user ${user.name} cannot enter. Let that user pass through each folder on the way there (chmod o+x), or name the one who can in MUSTER_POSTGRES_USER.`,
+      `The database is in ${inState}, and its user ${user.name} cannot enter that folder. Let that user pass through each folder of the path (chmod o+x), or set MUSTER_POSTGRES_USER to a user that can.`,
     );
   const pointer = join(inState, "home");
   const home = (await readIfThere(pointer)) ?? (await claimHome(pointer));

@@ -89,7 +89,7 @@ async function adoptOwn(paths: ClusterPaths, user: ServerUser): Promise<Connecti
   if (others > 0)
     throw new EmbeddedPostgresError(
       "data_in_use",
-      `The database in ${paths.data} is run as another user than ${user?.name}, and ${others} other hubs use it. Stop them, start this one, then them again.`,
+      `The database in ${paths.data} runs as another user than ${user?.name}, and ${others} other hubs use it. Stop those hubs, start this hub, and then start them again.`,
     );
   await stopServer(paths);
   return undefined;

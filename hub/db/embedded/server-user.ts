@@ -20,7 +20,7 @@ const SHARED_UIDS = [65_534, 4_294_967_294];
 const IS_BUSY = [1, 9, 10];
 const MADE_WITHIN_MS = 15_000;
 const OTHERWISE =
-  "Name an existing user that nothing else runs as in MUSTER_POSTGRES_USER, run the hub as an ordinary user, or set DATABASE_URL";
+  "Set MUSTER_POSTGRES_USER to an existing user that runs nothing else, run the hub as an ordinary user, or set DATABASE_URL";
 
 /** The system whose users are read and created; tests use another root. */
 const SYSTEM = { root: "/", useradd: "/usr/sbin/useradd" };

@@ -57,7 +57,10 @@ export async function startServer(
     const other = await adoptServer(paths);
     if (other !== undefined) return other;
     if (attempt === 3)
-      throw new EmbeddedPostgresError("start_failed", `PostgreSQL did not start; it said: ${await logTail(paths)}`);
+      throw new EmbeddedPostgresError(
+        "start_failed",
+        `PostgreSQL did not start. The end of its log: ${await logTail(paths)}`,
+      );
     log.warn("the embedded database did not start, trying again", { attempt, port });
   }
 }
@@ -105,7 +108,7 @@ async function connectTo(paths: ClusterPaths, port: number): Promise<Connection 
     if (error instanceof DatabaseError && error.code === "28P01" && (await isServedHere(paths.data)) === true) {
       throw new EmbeddedPostgresError(
         "password_refused",
-        `The embedded database refuses the password in ${paths.password}`,
+        `The embedded database refuses the password in ${paths.password}. Restore that file from a backup of the state folder`,
       );
     }
     return undefined;

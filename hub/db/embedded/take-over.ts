@@ -36,17 +36,20 @@ export async function takeOver(data: string, user: ServerUser, log: Log): Promis
   if (former === undefined || former === 0)
     throw new EmbeddedPostgresError(
       "data_owner_unknown",
-      `${data} is neither ${user.name}'s nor another unprivileged user's, so it is left as it is. Where it is the hub's database, give it to that user: chown -R ${user.name}: ${data}`,
+      `${data} belongs neither to ${user.name} nor to another unprivileged user, so the hub does not change it. If it is the hub's database, give it to that user: chown -R ${user.name}: ${data}`,
     );
   await lchown(data, 0, 0);
   await giveAll(data, former, user, version);
   await lchown(version, user.uid, user.gid);
   await lchown(data, user.uid, user.gid);
-  log.warn("the embedded database was another user's until now: whatever ran as that user could read and change it", {
-    folder: data,
-    former_uid: former,
-    user: user.name,
-  });
+  log.warn(
+    "the embedded database belonged to another user until now; every process of that user could read and change it",
+    {
+      folder: data,
+      former_uid: former,
+      user: user.name,
+    },
+  );
 }
 
 async function giveAll(folder: string, former: number, user: NonNullable<ServerUser>, but: string): Promise<void> {

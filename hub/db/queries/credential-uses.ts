@@ -44,7 +44,11 @@ export async function recordTokenRights(tx: Tx, siteId: SiteId, isAdministrator:
   if (site === undefined || site.path === null || site.knownToLack !== isAdministrator) return;
   const place = { siteId, path: site.path };
   if (isAdministrator) await note(tx, place, { lastWorkedAt: sql`now()` });
-  else await recordCredentialFailure(tx, place, { code: NOT_ADMINISTRATOR, message: "Its user is no administrator." });
+  else
+    await recordCredentialFailure(tx, place, {
+      code: NOT_ADMINISTRATOR,
+      message: "The user of this token is not an administrator of MAAS.",
+    });
 }
 export const NOT_ADMINISTRATOR = "not_administrator";
 

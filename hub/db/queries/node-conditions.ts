@@ -17,7 +17,7 @@ const isStale = sql<boolean>`coalesce(${nodeConditions.expiresAt} <= now(), fals
 
 function asOfNow(row: ConditionNow): ConditionNow {
   if (!row.stale || row.expiresAt === null) return row;
-  const message = `Nothing was heard of it since ${row.observedAt.toISOString()}, and that held until ${row.expiresAt.toISOString()}. It was ${row.status} (${row.reason}): ${row.message}`;
+  const message = `The last report of this condition came at ${row.observedAt.toISOString()} and expired at ${row.expiresAt.toISOString()}. It said ${row.status} (${row.reason}): ${row.message}`;
   return { ...row, status: "Unknown", reason: "Stale", message };
 }
 

@@ -233,9 +233,9 @@ export async function endDelivery(
 
 /** SQL for the reason why a queued task was not taken before its deadline. */
 const whyNotTaken = sql`coalesce(
-  (select 'The agent was still at ' || h.type || ', and carries out one such task after the other' from tasks h where ${inHand("tasks")} limit 1),
-  (select 'The agent is connected, and was not given the task in time' from agent_sessions s where s.node_id = tasks.node_id and s.state = 'open'),
-  'No agent was connected that could take the task')`;
+  (select 'The agent was still working on ' || h.type || ', and runs such tasks one after the other' from tasks h where ${inHand("tasks")} limit 1),
+  (select 'The agent is connected, but did not get the task before its deadline' from agent_sessions s where s.node_id = tasks.node_id and s.state = 'open'),
+  'No agent of the node was connected at the deadline of the task')`;
 
 /**
  * Ends deliveries whose lease has expired, and queued tasks whose deadline has passed. A destructive task that may have been started is never queued
@@ -251,7 +251,7 @@ export async function lapseTasks(tx: Tx, only?: TaskId): Promise<Task[]> {
         when ${tasks.attempts} >= ${tasks.maxAttempts} or (${tasks.state} = 'running' and ${isDestructive}) then 'failed'
         else 'queued' end`,
       errorCode: sql`case when ${tasks.state} = 'queued' then coalesce(${tasks.errorCode}, 'deadline_passed') when ${tasks.deadline} <= now() then 'deadline_passed' when ${tasks.state} = 'cancelling' then 'cancelled' else 'lease_lapsed' end`,
-      errorMessage: sql`case when ${tasks.state} = 'queued' then coalesce(${tasks.errorMessage}, ${whyNotTaken}) else 'The agent was not heard of in time' end`,
+      errorMessage: sql`case when ${tasks.state} = 'queued' then coalesce(${tasks.errorMessage}, ${whyNotTaken}) else 'The agent did not report on the task before its lease or deadline ended' end`,
       leaseUntil: null,
       finishedAt: sql`case when ${tasks.state} in ('offered', 'running') and ${tasks.deadline} > now() and ${tasks.attempts} < ${tasks.maxAttempts} and not (${tasks.state} = 'running' and ${isDestructive}) then null else now() end`,
       updatedAt: sql`now()`,
@@ -297,7 +297,7 @@ export async function reconcileDeliveries(
       state: lost,
       attempts: sql`case when ${tasks.state} = 'offered' then greatest(${tasks.attempts} - 1, 0) else ${tasks.attempts} end`,
       errorCode: sql`case ${tasks.state} when 'offered' then ${tasks.errorCode} when 'cancelling' then 'cancelled' else 'interrupted' end`,
-      errorMessage: sql`case ${tasks.state} when 'offered' then ${tasks.errorMessage} else 'The agent does not know of this delivery any more' end`,
+      errorMessage: sql`case ${tasks.state} when 'offered' then ${tasks.errorMessage} else 'The journal of the agent no longer contains this delivery' end`,
       leaseUntil: null,
       finishedAt: sql`case when ${lost} = 'queued' then null else now() end`,
       updatedAt: sql`now()`,

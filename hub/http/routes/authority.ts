@@ -81,7 +81,7 @@ const finishRotation = writeRoute({
   path: `${path}/rotation/finish`,
   tag,
   summary:
-    "Put the announced CA and order key into force on every hub; refused while hosts do not know them, unless forced",
+    "Make the announced CA and order key valid on every hub; refused while hosts do not know them, unless forced",
   permission: "write",
   body: AuthorityRotationFinish,
   status: 200,
@@ -92,7 +92,7 @@ const finishRotation = writeRoute({
     if (looked.keys !== null && informed < hosts && !body.force)
       throw new ApiError(
         "conflict",
-        `${hosts - informed} of ${hosts} hosts do not know the next keys yet, e.g. ${missing[0]?.hostname ?? "one"}. Wait until they were connected (get-authority), or force it: a host that was off follows the change by itself when it comes back; one whose agent is older than this hub has to be upgraded first, or re-enrolled.`,
+        `${hosts - informed} of ${hosts} hosts do not know the next keys yet, e.g. ${missing[0]?.hostname ?? "one"}. Wait until they have connected (get-authority), or force the change. A host that is off follows the change when it comes back; a host whose agent is older than this hub must be upgraded first, or re-enrolled.`,
       );
     return write(deps.authority(), tx, "finish", looked, body.reason);
   },

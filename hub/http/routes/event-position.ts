@@ -13,6 +13,6 @@ export async function mustHavePosition(db: Db | Tx, position: bigint): Promise<v
   if (await hasPosition(db, position)) return;
   throw new ApiError(
     "position_gone",
-    "The events after this cursor were removed, as they were too old, or the cursor is of another database. Read the state that you keep anew, then begin without a cursor.",
+    "The events after this cursor were removed because of their age, or the cursor belongs to another database. Read the present state of everything that you follow, then begin without a cursor.",
   );
 }

@@ -70,11 +70,14 @@ const streamEvents = streamRoute({
 /** No other code runs between this check and the opening of the stream, so simultaneous requests cannot exceed the limit. */
 function mustHaveRoom(feed: EventFeed, holder: string): void {
   if (feed.listeners >= MOST_STREAMS)
-    throw new ApiError("unavailable", `This hub serves ${MOST_STREAMS} streams already. Try again, or another hub.`);
+    throw new ApiError(
+      "unavailable",
+      `This hub already serves ${MOST_STREAMS} streams. Try again later, or use another hub.`,
+    );
   if (feed.listenersOf(holder) >= MOST_STREAMS_OF_ONE)
     throw new ApiError(
       "rate_limited",
-      `${holder} has ${MOST_STREAMS_OF_ONE} event streams on this hub already. Close one, and ask for several types by one stream.`,
+      `The token ${holder} already has ${MOST_STREAMS_OF_ONE} event streams on this hub. Close one, or request several event types in one stream.`,
       { retryAfterSeconds: 10 },
     );
 }

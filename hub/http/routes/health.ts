@@ -17,7 +17,7 @@ const live = readRoute({
   method: "GET",
   path: "/healthz",
   tag,
-  summary: "Does the process answer?",
+  summary: "Check that the process answers",
   permission: "public",
   status: 200,
   response: z.strictObject({ status: z.literal("ok") }),

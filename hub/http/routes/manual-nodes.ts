@@ -34,7 +34,7 @@ const createManualNode = writeRoute({
   response: BootstrapCommand,
   write: async ({ body, deps }, tx) => {
     const sku = await readSku(tx, body.sku_id);
-    if (sku === null) throw new ApiError("not_found", `There is no SKU ${body.sku_id}. Make it first.`);
+    if (sku === null) throw new ApiError("not_found", `There is no SKU ${body.sku_id}. Create it first.`);
     await requireSite(tx, body.site_id);
     await requireFreeName(tx, body.hostname, body.site_id);
     const { node } = await createNode(tx, {
@@ -70,7 +70,7 @@ const createBootstrapCommand = writeRoute({
     if (node.onboardingMode !== "manual" || (node.status !== "bootstrap_issued" && node.status !== "enrolling"))
       throw new ApiError(
         "conflict",
-        `Node ${node.hostname} is ${node.status} by ${node.onboardingMode} mode; only one of manual mode that is not in service yet gets a bootstrap command.`,
+        `Node ${node.hostname} is ${node.status} and of ${node.onboardingMode} mode. Only a node of manual mode that is not in service yet gets a bootstrap command.`,
       );
     return issueCommand(tx, deps, node, body.token_ttl_seconds);
   },
@@ -100,7 +100,7 @@ const reEnrollNode = writeRoute({
     if (!RE_ENROLLED.has(node.status))
       throw new ApiError(
         "conflict",
-        `Node ${node.hostname} is ${node.status}; only one in service or in quarantine is enrolled anew. ${INSTEAD[node.onboardingMode]}`,
+        `Node ${node.hostname} is ${node.status}; only a node in service or in quarantine can be enrolled again. ${INSTEAD[node.onboardingMode]}`,
         { context: { node_id: node.id, node_status: node.status } },
       );
     const revoked = await revokeCertificates(tx, node.id, "all", `re-enrolled: ${body.reason}`);
@@ -111,7 +111,7 @@ const reEnrollNode = writeRoute({
 });
 const INSTEAD = {
   manual: "A node of manual mode that is not in service yet gets a bootstrap command (create-bootstrap-command).",
-  maas: "A host whose onboarding is not over begins again with restart-clean.",
+  maas: "If the host's onboarding is not over, begin it again with restart-clean.",
 } as const satisfies Record<Node["onboardingMode"], string>;
 
 async function requireSite(tx: Tx, siteId: NodeCreate["site_id"]): Promise<void> {

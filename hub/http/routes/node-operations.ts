@@ -49,7 +49,7 @@ const activateNode = writeRoute({
       throw new ApiError("conflict", message, { context: { node_id: node.id, node_status: node.status } });
     }
     if (node.status === "retired" && node.onboardingMode === "manual" && !(await hasEnrolled(tx, node.id))) {
-      const message = `Node ${node.hostname} cannot be activated: its host never enrolled. Remove the node, and make it anew once its host is to come.`;
+      const message = `Node ${node.hostname} cannot be activated: its host never enrolled. Remove the node, and create it again when its host is to be installed.`;
       throw new ApiError("conflict", message, { context: { node_id: node.id, node_status: node.status } });
     }
     const step = await activate(tx, node.id, body.reason);
@@ -126,7 +126,7 @@ const cordon = writeRoute({
   write: async ({ params, body: { reason }, actor }, tx) => {
     const node = await mustLockNode(tx, params.id);
     if (node.status === "removing" || node.status === "deleted")
-      throw new ApiError("conflict", `Node ${node.hostname} is ${node.status}, so no work is put on it any more.`, {
+      throw new ApiError("conflict", `Node ${node.hostname} is ${node.status}, so it gets no new work anyway.`, {
         context: { node_id: node.id, node_status: node.status },
       });
     await cordonForOperator(tx, node.id, actor.name, reason);
@@ -145,7 +145,7 @@ const uncordon = writeRoute({
     if (isOperations(node.cordonOwner))
       throw new ApiError(
         "conflict",
-        `Node ${node.hostname} is cordoned by ${node.cordonOwner?.replace(":", " ")}, which lifts that itself: cancel it, or activate the node once it is retired.`,
+        `Node ${node.hostname} is cordoned by ${node.cordonOwner?.replace(":", " ")}, which lifts the cordon itself. Cancel the operation, or activate the node once it is retired.`,
         { context: { node_id: node.id, node_status: node.status } },
       );
     await uncordonForOperator(tx, node.id, actor.name, reason);

@@ -182,7 +182,7 @@ const createTask = writeRoute({
     if ((await countOpenTasks(tx, params.id)) >= KEPT_OF_A_NODE.openTasks)
       throw new ApiError(
         "conflict",
-        `Node ${params.id} has ${KEPT_OF_A_NODE.openTasks} tasks that nobody has carried out. Cancel some, or wait for them.`,
+        `Node ${params.id} has ${KEPT_OF_A_NODE.openTasks} unfinished tasks, which is the limit. Cancel some, or wait for them.`,
       );
     const { task } = await enqueueTask(tx, {
       nodeId: params.id,

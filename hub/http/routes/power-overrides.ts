@@ -51,7 +51,10 @@ function toOverride({ override, use, inUse }: PowerOverrideRow): z.input<typeof 
 async function mustFind(db: Db | Tx, params: OverrideParams): Promise<PowerOverrideRow> {
   const row = await findPowerOverride(db, params.id, params.override_id);
   if (row === null)
-    throw new ApiError("not_found", `Site ${params.id} has no power override ${params.override_id}. List the site's.`);
+    throw new ApiError(
+      "not_found",
+      `Site ${params.id} has no power override ${params.override_id}. List the overrides of the site.`,
+    );
   return row;
 }
 
@@ -70,7 +73,7 @@ const createPowerOverride = writeRoute({
     await mustFindSite(deps.db, params.id);
     const value = SELECTORS[body.selector_type].safeParse(body.selector_value);
     if (!value.success) {
-      throw new ApiError("validation_failed", `selector_value is no ${body.selector_type}.`, {
+      throw new ApiError("validation_failed", `selector_value is not a valid ${body.selector_type}.`, {
         errors: [{ pointer: "/selector_value", message: value.error.issues[0]?.message ?? "is not valid" }],
       });
     }
@@ -98,7 +101,7 @@ const createPowerOverride = writeRoute({
 const selectorTaken = (): ApiError =>
   new ApiError(
     "name_taken",
-    "There is an override for this host already, perhaps a disabled one. List the site's and change that one.",
+    "This host already has an override, which may be disabled. List the overrides of the site, and change the existing one.",
     { errors: [{ pointer: "/selector_value", message: "is taken" }] },
   );
 
@@ -187,7 +190,7 @@ async function mustHaveLogin(deps: ApiDependencies, vaultPath: string): Promise<
       "conflict",
       "The override's login was removed when it was deleted. Send user and pass as well.",
       {
-        errors: [{ pointer: "/user", message: "is needed to enable it" }],
+        errors: [{ pointer: "/user", message: "is required to enable the override" }],
       },
     );
   });

@@ -34,7 +34,7 @@ function mustEnd(pattern: string | undefined): void {
   if (pattern === undefined || !isEndless(pattern)) return;
   throw new ApiError(
     "pattern_endless",
-    "The boot disk pattern repeats within a repetition, as (a+)+ does, so that a search by it does not end on some names of disks. Write it simpler, e.g. a+.",
+    "The boot disk pattern has a repetition within a repetition, e.g. (a+)+. A search with it would not end for some disk names. Write it without the inner repetition, e.g. a+.",
     { errors: [{ pointer: "/boot_disk_pattern", message: "does not end on some texts" }] },
   );
 }
@@ -130,7 +130,7 @@ async function changeProfile(
   if (!profileTtlIsSound(merged))
     throw new ApiError(
       "validation_failed",
-      "enrollment_token_ttl_seconds must be at least deploy_timeout_seconds, or the token dies before the host boots.",
+      "enrollment_token_ttl_seconds must be at least deploy_timeout_seconds; otherwise the token expires before the host boots.",
       { errors: [{ pointer: "/enrollment_token_ttl_seconds", message: "is less than deploy_timeout_seconds" }] },
     );
   const change = { ...givenProfileColumns(fields), status };

@@ -28,7 +28,7 @@ async function livingNode(tx: Tx, id: NodeId): Promise<Node> {
   if (node.status === "deleted")
     throw new ApiError(
       "conflict",
-      `Node ${node.hostname} was deleted, so nothing makes it ready. Onboard the host anew.`,
+      `Node ${node.hostname} was deleted and accepts no readiness signals. Onboard the host again.`,
     );
   return node;
 }
@@ -73,7 +73,10 @@ async function mustHaveRoom(tx: Tx, node: Node, { conditions }: ForeignReadiness
 /** A signal id that was used for another node must not look like an accepted signal. */
 async function refuseForeignId(tx: Tx, node: Node, signalId: string): Promise<void> {
   if (!(await isSignalOf(tx, node.id, signalId)))
-    throw new ApiError("conflict", `Signal ${signalId} was another node's. Send a new signal_id for each signal.`);
+    throw new ApiError(
+      "conflict",
+      `The signal_id ${signalId} was used for another node. Send a new signal_id for each signal.`,
+    );
 }
 
 const issueReportToken = writeRoute({

@@ -2,7 +2,7 @@ import { ApiError } from "../../../shared/api/errors.ts";
 
 /** The version of a resource that existed a moment ago; throws if it is gone now. */
 export function stillThere(version: string | null): string {
-  if (version === null) throw new ApiError("not_found", "The resource is not there any more.");
+  if (version === null) throw new ApiError("not_found", "The resource no longer exists.");
   return version;
 }
 

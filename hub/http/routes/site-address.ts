@@ -34,7 +34,7 @@ export async function leaveRegion(tx: Tx, site: MaasSite): Promise<void> {
 const stillInUse = (site: MaasSite, bound: number, unfinished: number): ApiError =>
   new ApiError(
     "conflict",
-    `Site ${site.name} cannot move to another address: nodes that are machines of the region at ${site.apiBaseUrl}: ${bound}; onboardings and operations there that are not over: ${unfinished}. Where it is the same region, move the site with moveMaasSite. Remove those nodes, and let the work end or cancel it; or describe the other region as a site of its own.`,
+    `Site ${site.name} cannot get another address while it has nodes and work at ${site.apiBaseUrl}: ${bound} nodes with a machine, ${unfinished} unfinished onboardings and operations. If the new address is the same region, move the site with moveMaasSite. Otherwise remove those nodes and finish or cancel that work, or create a site of its own for the other region.`,
     {
       errors: [{ pointer: "/api_base_url", message: "belongs to a site in use" }],
       context: { bound_nodes: String(bound), unfinished_workflows: String(unfinished) },

@@ -45,7 +45,7 @@ const writeMaasSiteCredentials = writeRoute({
     if (site === null)
       throw new ApiError(
         "conflict",
-        `The token was tried at ${triedAt}, and the site's api_base_url has changed meanwhile. Write the credentials again, with a token of the new address.`,
+        `The token was tried at ${triedAt}, and the site's api_base_url has changed since then. Write the credentials again, with a token of the new address.`,
       );
     await forgetCredentialFailures(tx, Object.values(paths));
     return {

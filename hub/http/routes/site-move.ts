@@ -62,7 +62,7 @@ async function mustBeItsToken({ secrets }: ApiDependencies, site: MaasSite, said
   if (is.length === given.length && timingSafeEqual(is, given)) return new Secret(said);
   throw new ApiError(
     "conflict",
-    `This is not the MAAS token of site ${site.name}, so it was sent nowhere. Say the one that the site has; another one is written once the site has moved.`,
+    `This is not the MAAS token of site ${site.name}, so it was sent nowhere. Send the token that the site has now; write a new token after the site has moved.`,
     { errors: [{ pointer: "/maas_token", message: "is not the site's token" }] },
   );
 }
@@ -77,7 +77,7 @@ async function mustBeItsRegion(deps: ApiDependencies, site: MaasSite, address: s
   const more = differences.length > NAMED ? `; and ${differences.length - NAMED} more` : "";
   throw new ApiError(
     "conflict",
-    `The region at ${address} is not proven to be that of site ${site.name}: ${differences.slice(0, NAMED).join("; ")}${more}. Describe another region as a site of its own.`,
+    `The region at ${address} is not proven to be the region of site ${site.name}: ${differences.slice(0, NAMED).join("; ")}${more}. If it is another region, create a site of its own for it.`,
     { errors: [{ pointer: "/api_base_url", message: "is not proven to be the same region" }] },
   );
 }

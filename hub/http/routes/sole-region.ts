@@ -12,7 +12,7 @@ import type { ApiDependencies } from "../deps.ts";
  * A region may be only one site (lifecycle 3.1). Two sites of one region would both watch and judge its machines, and might claim the same one.
  * Differences within a region belong into profiles (lifecycle 3.6).
  */
-const ADVICE = "Describe what differs within a region by profiles of one site.";
+const ADVICE = "Use profiles of one site for differences within a region.";
 
 const sameAddress = (a: string, b: string): boolean => apiBase(a).href === apiBase(b).href;
 
@@ -50,13 +50,13 @@ export async function mustBeSoleInRegion(deps: ApiDependencies, site: MaasSite, 
 
 /** A copy of a region that contains the original's newest event differs from it only in its address. */
 const unlessCopy = ({ name }: RegionInUse["site"]): string =>
-  ` Where it is a copy of that region, write the token again once anything has happened in the region of site ${name}: an event that the copy lacks tells them apart.`;
+  ` If this region is a copy, write the token again after a new event in the region of site ${name}: the copy does not have that event, so the two can be distinguished.`;
 
 function isOthers(other: RegionInUse["site"], pointer: string, unless = ""): ApiError {
   const disabled = other.status === "disabled" ? ", which is disabled and still has nodes or work there" : "";
   return new ApiError(
     "conflict",
-    `This MAAS region is site ${other.name}${disabled}, at ${other.apiBaseUrl}: two sites would judge and claim the same machines. ${ADVICE}${unless}`,
+    `This MAAS region already is site ${other.name}${disabled}, at ${other.apiBaseUrl}. Two sites would judge and claim the same machines. ${ADVICE}${unless}`,
     { errors: [{ pointer, message: `is the region of site ${other.name}` }], context: { site_id: other.id } },
   );
 }

@@ -74,7 +74,7 @@ describe("the chain of the hub's keys", () => {
     await state(hub, "finish");
     await expect(open({ secrets: strange })).rejects.toMatchObject({
       code: "secret_corrupt",
-      message: expect.stringContaining("not those that hosts were told of"),
+      message: expect.stringContaining("differ from those that were announced to hosts"),
     });
     await expect(waiting.refresh()).rejects.toMatchObject({ code: "secret_corrupt" });
     expect(waiting.generation).toBe(1);
@@ -167,7 +167,7 @@ describe("the chain of the hub's keys", () => {
       while (performance.now() - asked <= 350) await new Promise((resolve) => setTimeout(resolve, 50));
       await holder.query("commit");
       await looking;
-      expect(order).toThrow("could not see for a while");
+      expect(order).toThrow("could not read for a while");
     } finally {
       holder.release();
     }

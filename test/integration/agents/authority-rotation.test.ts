@@ -172,7 +172,7 @@ describe("a rotation of CA and order key", () => {
       vi.advanceTimersByTime(15_000);
       expect(rig.hasSigned(hub.signer.sign(order))).toBe(true);
       vi.advanceTimersByTime(1);
-      expect(() => hub.signer.sign(order)).toThrow("which order key is in force");
+      expect(() => hub.signer.sign(order)).toThrow("which order key is valid");
       await hub.refresh();
       expect(rig.hasSigned(hub.signer.sign(order))).toBe(true);
     } finally {

@@ -372,6 +372,6 @@ describe("renewal", () => {
       .select()
       .from(nodeCertificates)
       .where(and(eq(nodeCertificates.nodeId, identity.nodeId), eq(nodeCertificates.generation, 1)));
-    expect(older.map((row) => row.revokeReason)).toEqual(["the node was provisioned anew"]);
+    expect(older.map((row) => row.revokeReason)).toEqual(["the node was provisioned again"]);
   });
 });

@@ -342,7 +342,9 @@ describe("a barred node", () => {
     await rig.renew(earlier, await makeKey());
     await until("it is barred too", async () => ((await alarms(earlier.nodeId)).length > 0 ? true : undefined));
     for (const id of [later, earlier.nodeId]) {
-      expect((await api.ask("POST", liftPath(id), { reason: "looked" })).problem.detail).toContain("identity is void");
+      expect((await api.ask("POST", liftPath(id), { reason: "looked" })).problem.detail).toContain(
+        "certificates are invalid",
+      );
       const agent = await connect(await enrolledAnew(id));
       await agent.settled();
       expect(await conditionOf(id, "agent.identity")).toMatchObject({ status: "True" });

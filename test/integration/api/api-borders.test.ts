@@ -59,7 +59,7 @@ describe("the borders of the admin API", () => {
     expect(rows.every(({ actor }) => actor === "unknown")).toBe(true);
     expect(rows.map(({ target }) => target)).toContain("addresses/2001:db8:0:1::/64");
     const lines = api.logged.read().lines.map((line) => JSON.stringify(line));
-    expect(lines.filter((line) => line.includes("a token was not accepted"))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes("an API token was refused"))).toHaveLength(1);
     expect([...rows.map((row) => JSON.stringify(row)), ...lines].join("\n")).not.toContain(TRIED);
   });
 

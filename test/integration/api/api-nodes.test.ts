@@ -130,7 +130,7 @@ describe("the API of nodes and their tasks", () => {
         .update(tasks)
         .set({ state })
         .where(and(eq(tasks.nodeId, id), eq(tasks.state, "queued")));
-    const closed = expect.stringContaining("lets nobody in");
+    const closed = expect.stringContaining("keeps users out");
     const reasons = async () => (await api.ask("GET", `${NODES}/${id}`)).body.unschedulable_reasons;
 
     await retireIt();

@@ -59,7 +59,7 @@ describe("a site's default profile", () => {
         status: 422,
         code: "pattern_endless",
         errors: [{ pointer: "/boot_disk_pattern" }],
-        detail: expect.stringContaining("Write it simpler"),
+        detail: expect.stringContaining("Write it without the inner repetition"),
       });
     const honest = await patch(`${site}/policy`, { boot_disk_pattern: "^(boss|m\\.2).*480" });
     expect(honest.body.boot_disk_pattern).toBe("^(boss|m\\.2).*480");

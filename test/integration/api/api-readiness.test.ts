@@ -176,7 +176,7 @@ describe("readiness of external systems over the API", () => {
       expect(healthy).toMatchObject({ status: "Unknown", reason: "Stale" });
       const { observed_at, expires_at, message } = healthy;
       expect(message).toBe(
-        `Nothing was heard of it since ${observed_at}, and that held until ${expires_at}. It was True (Healthy): All is well`,
+        `The last report of this condition came at ${observed_at} and expired at ${expires_at}. It said True (Healthy): All is well`,
       );
       expect((await api.ask("GET", `${NODES}/${id}`)).body.unschedulable_reasons).toContain("agent.healthy is stale");
     });

@@ -55,6 +55,6 @@ describe("a token with endless requests", () => {
   it("makes the command line wait and retry once", async () => {
     await useUp(viewer());
     const listed = await commandLine({ api, url, cwd })(["list-nodes"], { MUSTER_TOKEN: api.viewer });
-    expect(listed).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/asking again in \d+ s/) });
+    expect(listed).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/trying again in \d+ s/) });
   });
 });

@@ -85,7 +85,7 @@ describe("the command line with names", () => {
     const before = await api.counts();
     const refused = await muster(["drain-node", "twin", "--reason", "which one?"]);
     expect(refused).toMatchObject({ exitCode: 2, stdout: "" });
-    expect(refused.stderr).toMatch(/^<id>: hostname twin is in 2 items of list-nodes\. Nothing was done; say the id /);
+    expect(refused.stderr).toMatch(/^<id>: hostname twin is in 2 items of list-nodes\. Nothing was done; give the id /);
     for (const id of ids) expect(refused.stderr).toContain(id);
     expect(await api.counts()).toEqual(before);
     expect((await asked(["get-node", ids[1] ?? ""])).site_id).toBe(otherSite);

@@ -103,7 +103,7 @@ describe("the command line", () => {
     expect(written.stdout).toMatch(/^1 +failed +.*ipv4_cidr/m);
     expect(written).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringMatching(/^Not all of it was done \(failed: 1\)/),
+      stderr: expect.stringMatching(/^Not everything was done \(failed: 1\)/),
     });
     const json = ["upsert-roce-assignments", seed.siteId, "--output", "json", "--items"];
     const failed = await muster([...json, JSON.stringify(rows.slice(1))]);
@@ -136,7 +136,10 @@ describe("the command line", () => {
     expect(asked, "the host of another class was not meant").toMatchObject({ exitCode: 0, stderr: "" });
     const all = await muster(recover);
     expect(all.stdout).toMatch(/^batch-8 .*recommends no verb$/m);
-    expect(all).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/^Not all of it was done \(skipped: 1\)/) });
+    expect(all).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/^Not everything was done \(skipped: 1\)/),
+    });
     expect(await muster(["cancel-onboarding-batch", batch, "--reason", "enough"])).toMatchObject({ exitCode: 0 });
   });
 
@@ -148,7 +151,7 @@ describe("the command line", () => {
     const wrong = await muster(["write-maas-site-credentials", seed.siteId, "--power", "root:calvin"]);
     expect(wrong).toMatchObject({ exitCode: 2, stdout: "" });
     expect(wrong.stderr).toBe(
-      '--power takes {"user": string, "pass": string, "driver": ipmi | redfish}; this is none.',
+      '--power takes {"user": string, "pass": string, "driver": ipmi | redfish}; the given value is not.',
     );
   });
 
@@ -218,7 +221,7 @@ describe("the command line", () => {
     const written = await muster(["diagnostics", "--output", "hub.json"], { MUSTER_TOKEN: api.viewer });
     expect(written).toMatchObject({ exitCode: 0, stderr: "" });
     expect(written.stdout).toMatch(
-      /^hub.json: \d+ bytes, (\d+) of \1 sections, readable by you alone\.\nIt holds no secret\./,
+      /^hub.json: \d+ bytes, (\d+) of \1 sections, readable only by you\.\nIt holds no secret\./,
     );
     const path = join(folder, "hub.json");
     expect(statSync(path).mode & 0o777).toBe(0o600);
@@ -233,12 +236,12 @@ describe("the command line", () => {
     await api.database.database.pool.query("alter table webhooks_away rename to webhooks");
     expect(partly.stdout).toMatch(/^muster-diagnostics-[\dTZ-]+\.json: /);
     expect(partly.stdout).toMatch(/Could not be read:\n {2}webhooks: section_failed: .*does not exist/);
-    expect(partly.stdout).toMatch(/Left out, as there is too much of it:\n {2}log: lines: \d+ of \d+\n/);
+    expect(partly.stdout).toMatch(/Left out, because there is too much of it:\n {2}log: lines: \d+ of \d+\n/);
     expect(readdirSync(folder).filter((name) => name.startsWith("muster-diagnostics-"))).toHaveLength(1);
   });
 
   it.each([
-    { args: ["--output", "token"], status: 1, says: /^token could not be written: it is there already\./ },
+    { args: ["--output", "token"], status: 1, says: /^token could not be written: it already exists\./ },
     { args: ["--output", "no/such/folder"], status: 1, says: /ENOENT/ },
     { args: ["--output", "json"], status: 2, says: /--output names a file here/ },
     { args: ["--colour"], status: 2, says: /Unknown option '--colour'/ },

@@ -72,7 +72,7 @@ describe("the admin listener's certificate", () => {
     expect(await endOf(server.port)).toBe(inDays(1).toISOString());
     const next = await authority.server(inDays(2));
     writeFileSync(certFile, next.cert);
-    const told = () => lines.filter((line) => line.includes("stays as it was"));
+    const told = () => lines.filter((line) => line.includes("stays in use"));
     await until("the wrong pair is told of", () => told().length > 0 || undefined);
     expect(await endOf(server.port)).toBe(inDays(1).toISOString());
     writeFileSync(keyFile, next.key);

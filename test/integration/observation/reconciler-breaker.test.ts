@@ -59,7 +59,7 @@ describe("the breaker of a site", () => {
         would_move: 3,
         moved: 3,
         message: expect.stringMatching(
-          /^6 nodes .* be quarantined within 10 minutes, more than 5 of 12 in service: 3 are, and 3 more wait/,
+          /^6 nodes .* become quarantined within 10 minutes, and the limit is 5 of 12 in service\. 3 were moved, and 3 wait/,
         ),
       },
     });

@@ -233,12 +233,12 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
     server.arriving = once(3, () => server.vault.seal());
     const inItsMidst = await copy("vault");
     expect(inItsMidst.status).toBe(1);
-    expect(inItsMidst.told).toMatch(/^2 copied, .*Broken off.*run this again.*Unseal it/ms);
+    expect(inItsMidst.told).toMatch(/^2 copied, .*The copy stopped.*run this command again.*Unseal it/ms);
     server.vault.unseal();
     server.arriving = once(5, () => server.vault.tokens.policies.set("muster", { "kv/data/*": ["read"] }));
     const forbidden = await copy("vault");
     expect(forbidden.status).toBe(78);
-    expect(forbidden.told).toMatch(/^2 copied, 3 there already, .*Broken off.*Give its policy these rights/ms);
+    expect(forbidden.told).toMatch(/^2 copied, 3 there already, .*The copy stopped.*Give its policy these rights/ms);
     server.vault.tokens.policies.set("muster", hubPolicy("kv"));
     server.arriving = async () => undefined;
     expect((await copy("vault")).status).toBe(0);
@@ -292,7 +292,7 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
     expect([others.status, others.told]).toEqual([78, expect.stringMatching(/another installation/)]);
     expect(Object.keys(inVault())).toHaveLength(1);
     const back = await copy("sealed_file");
-    expect([back.status, back.told]).toEqual([78, expect.stringMatching(/not the secret store that belongs/)]);
+    expect([back.status, back.told]).toEqual([78, expect.stringMatching(/does not belong to the database/)]);
     await test.database.db.delete(schema.installation);
     const unused = await copy("vault");
     expect([unused.status, unused.told]).toEqual([1, expect.stringMatching(/No hub has started on this database/)]);

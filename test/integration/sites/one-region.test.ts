@@ -51,7 +51,7 @@ describe("the address of a region", () => {
         errors: [{ pointer: "/api_base_url", message: "is the region of site first" }],
         context: { site_id: first.body.id },
       });
-      expect(problem.detail).toMatch(/^This MAAS region is site first, at .*Describe what differs .* by profiles/);
+      expect(problem.detail).toMatch(/^This MAAS region already is site first, at .*Use profiles of one site/);
     }
     expect(await api.counts()).toEqual(before);
     const second = await create("second", "http://b.example:5240/MAAS");
@@ -220,9 +220,7 @@ describe("a region with two addresses", () => {
       const second = await make("copied", copy.url);
       const refused = (await writeToken(second)).problem;
       expect(refused).toMatchObject({ status: 409, errors: [{ pointer: "/maas_token" }] });
-      expect(refused.detail).toMatch(
-        /Where it is a copy .* once anything has happened in the region of site by-address/,
-      );
+      expect(refused.detail).toMatch(/If this region is a copy, .* after a new event in the region of site by-address/);
       await something(maas);
       await lookAt(first, maas);
       expect((await writeToken(second)).status).toBe(200);

@@ -197,7 +197,7 @@ describe("a site that moves to another address", () => {
       errors: [{ pointer: "/api_base_url" }],
       context: { bound_nodes: "1", unfinished_workflows: "0" },
     });
-    expect(refused.problem.detail).toMatch(/Remove those nodes.*or describe the other region as a site of its own/);
+    expect(refused.problem.detail).toMatch(/remove those nodes.*or create a site of its own for the other region/);
     await sql("update nodes set status = 'deleted' where id = $1", [nodeId]);
     for (const status of ["pending", "running", "compensating", "failed_retryable", "failed_manual_intervention"]) {
       const id = await work(siteId, status);

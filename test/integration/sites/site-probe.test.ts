@@ -98,7 +98,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     vlan.dhcpOn = false;
     expect((await checks("pxe_network"))[0]).toMatchObject({
       status: "warning",
-      message: expect.stringMatching(/^MAAS serves no DHCP by interface ens19 on VLAN 310/),
+      message: expect.stringMatching(/^MAAS serves no DHCP on interface ens19 on VLAN 310/),
     });
     vlan.dhcpOn = true;
     await change({ pxe_iface: "ens20" });
@@ -144,7 +144,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
       { status: "warning", message: expect.stringMatching(/to no server, .* to "1\.1\.1\.1 8\.8\.8\.8"/) },
     ]);
     config["upstream_dns"] = "10.0.0.53 8.8.8.8";
-    expect((await checks("upstream_dns"))[0].message).toMatch(/to 10\.0\.0\.53, 8\.8\.8\.8, and not to 1\.1\.1\.1 as/);
+    expect((await checks("upstream_dns"))[0].message).toMatch(/to 10\.0\.0\.53, 8\.8\.8\.8, but not to 1\.1\.1\.1 as/);
     const etag = (await api.ask("GET", site)).headers.get("etag") ?? "";
     const servers = { upstream_dns_servers: ["10.0.0.53"] };
     expect((await api.ask("PATCH", site, servers, { "if-match": etag })).status).toBe(200);

@@ -103,7 +103,7 @@ describe("a task whose deadline passes before an agent took it", () => {
   it("says that its agent was busy with a long task", async () => {
     await running(await connect(), "node.drain");
     expect(await expire(await enqueue("node.undrain"))).toBe(
-      "The agent was still at node.drain, and carries out one such task after the other",
+      "The agent was still working on node.drain, and runs such tasks one after the other",
     );
   });
 
@@ -111,12 +111,14 @@ describe("a task whose deadline passes before an agent took it", () => {
     const agent = await connect();
     const id = await enqueue("node.undrain", true);
     await agent.settled();
-    expect(await expire(id)).toBe("The agent is connected, and was not given the task in time");
+    expect(await expire(id)).toBe("The agent is connected, but did not get the task before its deadline");
     expect(agent.frames.filter(({ type }) => type === "task.offer")).toEqual([]);
   });
 
   it("says that no agent was connected", async () => {
-    expect(await expire(await enqueue("node.undrain"))).toBe("No agent was connected that could take the task");
+    expect(await expire(await enqueue("node.undrain"))).toBe(
+      "No agent of the node was connected at the deadline of the task",
+    );
   });
 });
 
