@@ -24,18 +24,12 @@ afterAll(async () => {
  */
 const MORE_WRITERS: Readonly<Record<string, readonly string[]>> = {
   nodeConditions: ["hub/db/queries/condition-watch.ts", "hub/db/queries/node-conditions.ts"],
-  nodeDecommissions: [
-    "hub/db/queries/decommissions.ts",
-    "hub/db/queries/machine-releases.ts",
-    "hub/workflows/decommission/start-decommission.ts",
-  ],
   nodeMaasState: [
     "hub/db/queries/drift.ts",
     "hub/db/queries/maas-machines.ts",
     "hub/db/queries/node-machines.ts",
     "hub/node/move-node.ts",
   ],
-  nodeOnboardings: ["hub/db/queries/machine-holds.ts", "hub/workflows/onboarding/start-onboarding.ts"],
   nodes: [
     "hub/db/queries/agent-sessions.ts",
     "hub/db/queries/nodes.ts",
@@ -44,28 +38,18 @@ const MORE_WRITERS: Readonly<Record<string, readonly string[]>> = {
     "hub/node/lifecycle.ts",
     "hub/node/move-node.ts",
   ],
-  onboardingBatches: ["hub/workflows/onboarding/start-onboarding.ts"],
   webhookDeliveries: [
     "hub/db/queries/webhook-attempts.ts",
     "hub/db/queries/webhook-fan-out.ts",
     "hub/db/queries/webhooks.ts",
   ],
   webhooks: ["hub/db/queries/webhook-fan-out.ts", "hub/db/queries/webhooks.ts"],
-  workflowSubjects: [
-    "hub/db/queries/deploy-slots.ts",
-    "hub/db/queries/machine-holds.ts",
-    "hub/db/queries/workflows.ts",
-    "hub/workflows/decommission/start-decommission.ts",
-    "hub/workflows/onboarding/start-onboarding.ts",
-  ],
   workflows: [
     "hub/db/queries/admission.ts",
     "hub/db/queries/decommissions.ts",
     "hub/db/queries/workflow-wakes.ts",
     "hub/db/queries/workflows.ts",
-    "hub/workflows/decommission/start-decommission.ts",
     "hub/db/queries/workflow-stops.ts",
-    "hub/workflows/onboarding/start-onboarding.ts",
   ],
 };
 

@@ -1,13 +1,13 @@
 import type { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import { lockDriftStates, writeDrift } from "../db/queries/drift.ts";
-import { onboardingOfHost } from "../db/queries/host-holds.ts";
 import { isHostReleased } from "../db/queries/machine-releases.ts";
 import { hasLiveCertificate } from "../db/queries/node-certificates.ts";
 import { disownQuarantine } from "../db/queries/node-identity-bars.ts";
+import { onboardingOfHost, operationOfNode } from "../db/queries/workflow-subjects.ts";
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "../node/move-node.ts";
-import { heldError, holderOf, mustLockNode } from "../workflows/decommission/start-decommission.ts";
+import { heldError, mustLockNode } from "../workflows/decommission/start-decommission.ts";
 import { conflict, vouchFor } from "./resolve.ts";
 
 /** The result of an operator's action on a node. `prior` is the status before it. */
@@ -32,7 +32,7 @@ const INSTEAD: Readonly<Partial<Record<NodeStatus, string>>> = {
  */
 export async function quarantineNode(tx: Tx, nodeId: NodeId, reason: string): Promise<Moved> {
   const node = await mustLockNode(tx, nodeId);
-  const holder = await holderOf(tx, nodeId);
+  const holder = await operationOfNode(tx, nodeId);
   if (holder !== null) throw heldError(node, holder, "it cannot be quarantined");
   const { status } = node;
   if (status !== "active" && status !== "offline" && status !== "quarantined")
@@ -54,7 +54,7 @@ export async function liftQuarantine(tx: Tx, nodeId: NodeId, reason: string): Pr
   const { status: prior } = node;
   if (prior === "active" || prior === "offline") return { prior, status: prior };
   if (prior !== "quarantined") throw conflict(node, `is ${prior}, so there is no quarantine to lift`);
-  const holder = await holderOf(tx, nodeId);
+  const holder = await operationOfNode(tx, nodeId);
   if (holder !== null) throw heldError(node, holder, "its quarantine cannot be lifted");
   const onboarding = node.siteId === null ? null : await onboardingOfHost(tx, node.siteId, node.hostname);
   if (onboarding !== null)

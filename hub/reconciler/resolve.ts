@@ -8,10 +8,10 @@ import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { lockDriftStates, writeDrift } from "../db/queries/drift.ts";
 import { readObservedMachine } from "../db/queries/maas-machines.ts";
 import { lockNode } from "../db/queries/nodes.ts";
+import { operationOfNode } from "../db/queries/workflow-subjects.ts";
 import type { MaasMachineRow, Node, NodeMaasState } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "../node/move-node.ts";
-import { holderOf } from "../workflows/decommission/start-decommission.ts";
 
 export interface Resolution {
   readonly prior: { readonly status: NodeStatus; readonly drift: DriftDetails | null };
@@ -38,7 +38,8 @@ export async function resolveDrift(
     await acknowledge(tx, node, record, details, { by, reason, now });
     return { prior, status: node.status };
   }
-  if ((await holderOf(tx, nodeId)) !== null) throw conflict(node, "is held by an operation; wait for it, or cancel it");
+  if ((await operationOfNode(tx, nodeId)) !== null)
+    throw conflict(node, "is held by an operation; wait for it, or cancel it");
   await returnToService(tx, node, record, reason);
   return { prior, status: "active" };
 }

@@ -26,11 +26,6 @@ function never(name, from, to, comment, { except = [] } = {}) {
 
 const HUB_ANYWHERE = "^hub/(log[.]ts$|outbound/|timing/)";
 const NPM = "node_modules/";
-/** Workflow files that still contain queries of their own. No file may be added to this list. */
-const ASK_THEMSELVES = [
-  "^hub/workflows/decommission/start-decommission[.]ts$",
-  "^hub/workflows/onboarding/(start-onboarding|batch-verbs)[.]ts$",
-];
 
 export default {
   forbidden: [
@@ -158,14 +153,13 @@ export default {
       "sql-by-queries",
       "^hub/(http|workflows)/",
       "^hub/db/orm[.]ts$",
-      "What is asked of the database has a name and a home, in hub/db/queries; the files excepted start and move workflows, and are to follow.",
-      { except: ASK_THEMSELVES },
+      "What is asked of the database has a name and a home, in hub/db/queries.",
     ),
     {
       name: "tables-by-queries",
       comment: "A row's type may be named anywhere; the table itself only by who asks for its rows.",
       severity: "error",
-      from: { path: "^hub/(http|workflows)/", pathNot: [TESTS, ...ASK_THEMSELVES] },
+      from: { path: "^hub/(http|workflows)/", pathNot: TESTS },
       to: { path: "^hub/db/schema/", dependencyTypesNot: ["type-only"] },
     },
     only(

@@ -20,6 +20,19 @@ import { listStageEvents } from "./workflow-events.ts";
 import { isoOrNull, requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 import { wakeWorkflows } from "./workflow-wakes.ts";
 
+/** What the operation is about; the `workflows` row of the same id is written before. */
+export async function insertDecommission(tx: Tx, row: typeof nodeDecommissions.$inferInsert): Promise<void> {
+  await tx.insert(nodeDecommissions).values(row);
+}
+
+/** Records that MAAS gave up the system that the node's provisioning of this generation had installed. */
+export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: number): Promise<void> {
+  await tx
+    .update(nodeDecommissions)
+    .set({ releasedGeneration: generation })
+    .where(eq(nodeDecommissions.decommissionId, id));
+}
+
 type Row = { decommission: NodeDecommission; workflow: Workflow };
 const columns = { decommission: nodeDecommissions, workflow: workflows };
 

@@ -1,11 +1,13 @@
 import type { ProfileId, WorkflowId } from "../../../shared/ids.ts";
 import { lockUntilCommit } from "../advisory-locks.ts";
-import { and, eq, like, sql } from "../orm.ts";
+import { and, eq, like } from "../orm.ts";
 import { workflowSubjects } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
+import { releaseSubjects, takeFreeNumber } from "./workflow-subjects.ts";
 import { wakeWorkflows } from "./workflow-wakes.ts";
 
 const deploySlot = (profileId: ProfileId): string => `deploy-slot:${profileId}/`;
+const ANY_SLOT = "deploy-slot:%";
 
 /**
  * Takes one of the profile's `deploy_max_parallel` places, or keeps the place that the workflow holds. False if all places are taken. The hosts of a
@@ -15,13 +17,7 @@ const deploySlot = (profileId: ProfileId): string => `deploy-slot:${profileId}/`
 export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileId, most: number): Promise<boolean> {
   const prefix = deploySlot(profileId);
   await lockUntilCommit(tx, "deploy_slots", prefix);
-  await tx.execute(sql`
-    insert into workflow_subjects (subject, workflow_id)
-    select ${prefix} || n, ${id}::uuid from generate_series(1, ${most}::int) n
-    where not exists (select 1 from workflow_subjects s where s.subject = ${prefix} || n)
-      and not exists (select 1 from workflow_subjects s where s.workflow_id = ${id}::uuid and s.subject like 'deploy-slot:%')
-    order by n limit 1
-    on conflict do nothing`);
+  await takeFreeNumber(tx, id, { prefix, most, unlessHeld: ANY_SLOT });
   const held = await tx
     .select({ subject: workflowSubjects.subject })
     .from(workflowSubjects)
@@ -33,12 +29,9 @@ export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileI
 export const deploySlotKey = (profileId: ProfileId): string => deploySlot(profileId);
 
 export async function releaseDeploySlot(tx: Tx, id: WorkflowId): Promise<void> {
-  const freed = await tx
-    .delete(workflowSubjects)
-    .where(and(eq(workflowSubjects.workflowId, id), like(workflowSubjects.subject, "deploy-slot:%")))
-    .returning({ subject: workflowSubjects.subject });
+  const freed = await releaseSubjects(tx, id, ANY_SLOT);
   await wakeWorkflows(
     tx,
-    freed.map(({ subject }) => subject.slice(0, subject.lastIndexOf("/") + 1)),
+    freed.map((subject) => subject.slice(0, subject.lastIndexOf("/") + 1)),
   );
 }

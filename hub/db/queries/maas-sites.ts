@@ -40,6 +40,12 @@ export async function readSite(db: Db | Tx, id: SiteId): Promise<MaasSite | null
 export const readSiteVersion = (db: Db | Tx, id: SiteId): Promise<string | null> =>
   readVersion(db, maasSites, eq(maasSites.id, id));
 
+/** Until the transaction ends nobody changes the site; any number of transactions may hold it so. Null where there is no such site. */
+export async function keepSite(tx: Tx, id: SiteId): Promise<MaasSite | null> {
+  const [row] = await tx.select().from(maasSites).where(eq(maasSites.id, id)).for("share");
+  return row ?? null;
+}
+
 /** Locks the site against changes until the transaction ends. */
 export async function lockSite(tx: Tx, id: SiteId): Promise<MaasSite | null> {
   await tx.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.id, id)).for("no key update");

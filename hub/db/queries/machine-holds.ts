@@ -2,6 +2,8 @@ import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { and, eq, inArray, like, ne, or, sql } from "../orm.ts";
 import { maasSites, nodeDecommissions, nodeOnboardings, workflowSubjects } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
+import { setOnboardingMachine } from "./onboardings.ts";
+import { insertSubjects } from "./workflow-subjects.ts";
 
 /** The workflow that holds a machine: an onboarding, or the decommission that releases the machine of a removed node. */
 export interface MachineHolder {
@@ -20,12 +22,11 @@ export async function holdMachine(
   { siteId, systemId, bmcs }: { readonly siteId: SiteId; readonly systemId: string; readonly bmcs: readonly string[] },
 ): Promise<MachineHolder | null> {
   const overAllSites = bmcs.map((bmc) => `machine-with-bmc:${systemId}/${bmc}`);
-  // All workflows take the subjects in the same order; otherwise two onboardings could deadlock.
-  const subjects = [`machine:${siteId}/${systemId}`, ...overAllSites].sort();
-  await tx
-    .insert(workflowSubjects)
-    .values(subjects.map((subject) => ({ subject, workflowId: id })))
-    .onConflictDoNothing();
+  const subjects = [`machine:${siteId}/${systemId}`, ...overAllSites];
+  await insertSubjects(
+    tx,
+    subjects.map((subject) => ({ subject, workflowId: id })),
+  );
   const [holder] = await tx
     .select({
       kind: sql<
@@ -41,7 +42,7 @@ export async function holdMachine(
     .where(and(inArray(workflowSubjects.subject, subjects), ne(workflowSubjects.workflowId, id)))
     .limit(1);
   if (holder !== undefined) return holder;
-  await tx.update(nodeOnboardings).set({ maasSystemId: systemId }).where(eq(nodeOnboardings.onboardingId, id));
+  await setOnboardingMachine(tx, id, systemId);
   return null;
 }
 

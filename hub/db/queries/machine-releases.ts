@@ -1,15 +1,7 @@
-import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import { and, eq, gte, sql } from "../orm.ts";
 import { type Node, nodeDecommissions } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
-
-/** Records that MAAS released the system that this generation had installed. An earlier record stays. */
-export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: number): Promise<void> {
-  await tx
-    .update(nodeDecommissions)
-    .set({ releasedGeneration: generation })
-    .where(eq(nodeDecommissions.decommissionId, id));
-}
 
 /** True if MAAS released the installed system of the node's present generation. The host's system and its agent are then gone. */
 export async function isHostReleased(db: Db | Tx, node: Pick<Node, "id" | "generation">): Promise<boolean> {

@@ -48,6 +48,17 @@ export async function deleteNodeThatNeverEnrolled(tx: Tx, nodeId: NodeId): Promi
   return rows.length > 0;
 }
 
+/** The site's nodes of these names that are not deleted. */
+export const listLivingNodes = (
+  tx: Tx,
+  siteId: SiteId,
+  hostnames: readonly string[],
+): Promise<Pick<Node, "id" | "hostname" | "status">[]> =>
+  tx
+    .select({ id: nodes.id, hostname: nodes.hostname, status: nodes.status })
+    .from(nodes)
+    .where(and(eq(nodes.siteId, siteId), inArray(nodes.hostname, [...hostnames]), ne(nodes.status, "deleted")));
+
 /** The node of this hostname at the site, or at no site, that is not deleted. */
 export async function findLivingNode(tx: Tx, hostname: string, siteId: SiteId | null): Promise<Node | null> {
   const sameSite = siteId === null ? isNull(nodes.siteId) : eq(nodes.siteId, siteId);

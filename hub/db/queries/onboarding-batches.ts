@@ -1,6 +1,7 @@
 import type { Batch, BatchDetail, BatchFailure } from "../../../shared/api/onboardings.ts";
-import type { BatchId, SiteId } from "../../../shared/ids.ts";
-import { and, desc, eq, inArray, like, type SQL, sql } from "../orm.ts";
+import type { BatchId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { and, asc, desc, eq, inArray, like, type SQL, sql } from "../orm.ts";
 import { nodeOnboardings, type OnboardingBatch, onboardingBatches, workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { isoOrNull } from "./workflow-views.ts";
@@ -60,6 +61,45 @@ function toBatch(batch: OnboardingBatch, { counts, startedAt, endedAt }: Tally):
     counts,
     done,
   };
+}
+
+export async function insertBatch(
+  tx: Tx,
+  batch: Pick<OnboardingBatch, "id" | "siteId" | "requestedBy">,
+): Promise<void> {
+  await tx.insert(onboardingBatches).values(batch);
+}
+
+/** The site that the batch's hosts are onboarded to; null when there is no such batch. */
+export async function readBatchSite(tx: Tx, id: BatchId): Promise<SiteId | null> {
+  const [batch] = await tx
+    .select({ siteId: onboardingBatches.siteId })
+    .from(onboardingBatches)
+    .where(eq(onboardingBatches.id, id));
+  return batch?.siteId ?? null;
+}
+
+/** Onboardings of the batch that have one of the statuses, waiting ones first; with `failureClass` only those that failed so. */
+export async function listBatchOnboardings(
+  tx: Tx,
+  id: BatchId,
+  {
+    statuses,
+    failureClass,
+  }: { readonly statuses: readonly WorkflowStatus[]; readonly failureClass?: string | undefined },
+): Promise<WorkflowId[]> {
+  const rows = await tx
+    .select({ id: workflows.id })
+    .from(workflows)
+    .where(
+      and(
+        eq(workflows.batchId, id),
+        inArray(workflows.status, [...statuses]),
+        failureClass === undefined ? undefined : eq(workflows.failureClass, failureClass),
+      ),
+    )
+    .orderBy(sql`${workflows.status} <> 'pending'`, asc(workflows.id));
+  return rows.map((row) => row.id);
 }
 
 /** The batch with its failures grouped by cause, for the operator who reviews it. */

@@ -1,7 +1,7 @@
 import type { Onboarding, OnboardingDetail } from "../../../shared/api/onboardings.ts";
 import type { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { OnboardingStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
-import { and, desc, eq, type SQL } from "../orm.ts";
+import { and, asc, desc, eq, inArray, type SQL } from "../orm.ts";
 import {
   type MaasSite,
   type MaasSiteProfile,
@@ -17,6 +17,15 @@ import {
 import type { Db, Tx } from "../tx.ts";
 import { listStageEvents } from "./workflow-events.ts";
 import { requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
+
+/** What each onboarding of a request is about; the `workflows` rows of the same ids are written before. */
+export async function insertOnboardings(tx: Tx, rows: readonly (typeof nodeOnboardings.$inferInsert)[]): Promise<void> {
+  await tx.insert(nodeOnboardings).values([...rows]);
+}
+
+export async function setOnboardingMachine(tx: Tx, id: WorkflowId, maasSystemId: string): Promise<void> {
+  await tx.update(nodeOnboardings).set({ maasSystemId }).where(eq(nodeOnboardings.onboardingId, id));
+}
 
 type Row = { onboarding: NodeOnboarding; workflow: Workflow };
 
@@ -82,6 +91,21 @@ export async function listOnboardings(
     .limit(page.limit);
   return rows.map((row) => ({ onboarding: toOnboarding(row), at: row.at }));
 }
+
+export interface LockedOnboarding {
+  readonly row: Workflow;
+  readonly hostname: string;
+}
+
+/** The onboardings in the order of their ids. Nobody else changes their workflow rows until the transaction ends. */
+export const lockOnboardings = (tx: Tx, ids: readonly WorkflowId[]): Promise<LockedOnboarding[]> =>
+  tx
+    .select({ row: workflows, hostname: nodeOnboardings.hostname })
+    .from(workflows)
+    .innerJoin(nodeOnboardings, eq(nodeOnboardings.onboardingId, workflows.id))
+    .where(inArray(workflows.id, [...ids]))
+    .orderBy(asc(workflows.id))
+    .for("update", { of: workflows });
 
 /** The rows that every stage of an onboarding needs, read in one statement. */
 export interface OnboardingRows {

@@ -5,10 +5,12 @@ import type { Leftover } from "../../../shared/leftover.ts";
 import type { StopVerb, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
 import { and, count, eq, getTableColumns, notInArray, sql } from "../orm.ts";
-import { type Workflow, workflowSubjects, workflows } from "../schema/index.ts";
+import { type Workflow, workflows } from "../schema/index.ts";
 import { toDate } from "../timestamp.ts";
 import type { Db, Tx } from "../tx.ts";
 import { type Claim, recordStageEvents, type StageEventWrite } from "./workflow-events.ts";
+import { releaseSubjects } from "./workflow-subjects.ts";
+import { WORKFLOW_CHANNEL } from "./workflow-wakes.ts";
 
 /** A row that this hub has leased or locked. `now` is the database's time when that happened. */
 export type ClaimedWorkflow = Workflow & { readonly now: Date; readonly claim?: Claim | undefined };
@@ -20,6 +22,17 @@ const ASLEEP_WHILE_LEASED = sql`now() + interval '1 day'`;
 export const NO_STOP = { stopRequest: null, cancelRequestedAt: null };
 
 const withNow = { ...getTableColumns(workflows), now: sql<Date>`now()`.mapWith(toDate) };
+
+type NewWorkflow = Pick<
+  typeof workflows.$inferInsert,
+  "id" | "kind" | "siteId" | "batchId" | "stage" | "input" | "requestedBy"
+>;
+
+/** Adds workflows that wait for admission, and tells the hubs when the transaction commits. */
+export async function insertWorkflows(tx: Tx, rows: readonly NewWorkflow[]): Promise<void> {
+  await tx.insert(workflows).values(rows.map((row) => ({ ...row, status: "pending" as const, wakeAt: sql`now()` })));
+  await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
+}
 
 /**
  * Takes rows that are due: rows without a lease whose time has come, and rows whose lease has expired. `known` are the `kind/stage` pairs that this
@@ -215,10 +228,6 @@ function wakeAt(move: WorkflowMove) {
   // Only a wait can be ended early. The delay before a retry is not shortened by a wake-up for an earlier wait.
   const woken = move.waitOn === null ? sql`false` : sql`${workflows.wakeAt} <= now()`;
   return sql`case when ${woken} then now() else ${later} end`;
-}
-
-async function releaseSubjects(tx: Tx, id: WorkflowId): Promise<void> {
-  await tx.delete(workflowSubjects).where(eq(workflowSubjects.workflowId, id));
 }
 
 export async function readWorkflow(db: Db | Tx, id: WorkflowId): Promise<Workflow | null> {

@@ -9,12 +9,13 @@ import { readSite } from "../../db/queries/maas-sites.ts";
 import { revokeCertificates } from "../../db/queries/node-certificates.ts";
 import { findLivingNode, lockNode } from "../../db/queries/nodes.ts";
 import { readSku } from "../../db/queries/skus.ts";
+import { operationOfNode } from "../../db/queries/workflow-subjects.ts";
 import type { Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { bootstrapCommand } from "../../gateway/bootstrap-script-route.ts";
 import { createNode } from "../../node/create-node.ts";
 import { issueEnrollmentToken } from "../../node/enrollment-tokens.ts";
-import { heldError, holderOf } from "../../workflows/decommission/start-decommission.ts";
+import { heldError } from "../../workflows/decommission/start-decommission.ts";
 import type { ApiDependencies } from "../deps.ts";
 import { type Route, writeRoute } from "../route.ts";
 
@@ -95,7 +96,7 @@ const reEnrollNode = writeRoute({
   write: async ({ params, body, deps }, tx) => {
     const node = await lockNode(tx, params.id);
     if (node === null) throw new ApiError("not_found", `There is no node ${params.id}.`);
-    const holder = await holderOf(tx, node.id);
+    const holder = await operationOfNode(tx, node.id);
     if (holder !== null) throw heldError(node, holder, "it cannot be enrolled anew");
     if (!RE_ENROLLED.has(node.status))
       throw new ApiError(

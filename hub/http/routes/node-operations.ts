@@ -6,13 +6,14 @@ import { NodeStatus } from "../../../shared/node-status.ts";
 import { closedHosts } from "../../db/queries/closed-hosts.ts";
 import { isHostReleased } from "../../db/queries/machine-releases.ts";
 import { hasEnrolled, revokeCertificates } from "../../db/queries/node-certificates.ts";
+import { operationOfNode } from "../../db/queries/workflow-subjects.ts";
 import type { Node } from "../../db/schema/index.ts";
 import { clearReports } from "../../node/clear-reports.ts";
 import { cordonForOperator, isOperations, uncordonForOperator } from "../../node/cordon.ts";
 import { activate } from "../../node/lifecycle.ts";
 import { liftQuarantine, type Moved, quarantineNode } from "../../reconciler/operator-quarantine.ts";
 import { openHost } from "../../tasks/open-host.ts";
-import { heldError, holderOf, mustLockNode } from "../../workflows/decommission/start-decommission.ts";
+import { heldError, mustLockNode } from "../../workflows/decommission/start-decommission.ts";
 import { writeRoute } from "../route.ts";
 
 const NodeParams = z.strictObject({ id: NodeId });
@@ -42,7 +43,7 @@ const activateNode = writeRoute({
   response: NodeState,
   write: async ({ params, body }, tx) => {
     const node = await mustLockNode(tx, params.id);
-    const holder = await holderOf(tx, node.id);
+    const holder = await operationOfNode(tx, node.id);
     if (holder !== null) throw heldError(node, holder, "it cannot be activated");
     if (node.status === "retired" && (await isHostReleased(tx, node))) {
       const message = `Node ${node.hostname} cannot be activated: its machine was released in MAAS, so its host is gone. Remove the node, then onboard the host again.`;

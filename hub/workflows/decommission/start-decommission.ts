@@ -9,13 +9,12 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { type NodeId, WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
-import { eq, sql } from "../../db/orm.ts";
-import { hasProfile, readMaasSystemId, readPriorStatus } from "../../db/queries/decommissions.ts";
+import { hasProfile, insertDecommission, readMaasSystemId, readPriorStatus } from "../../db/queries/decommissions.ts";
 import { revokeEnrollmentTokens } from "../../db/queries/enrollment-tokens.ts";
-import { onboardingOfHost } from "../../db/queries/host-holds.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
-import { WORKFLOW_CHANNEL } from "../../db/queries/workflow-wakes.ts";
-import { type Node, nodeDecommissions, workflowSubjects, workflows } from "../../db/schema/index.ts";
+import { onboardingOfHost, subjectOf, takeSubjects } from "../../db/queries/workflow-subjects.ts";
+import { insertWorkflows } from "../../db/queries/workflows.ts";
+import type { Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { moveNode } from "../../node/move-node.ts";
 import { firstStageOf } from "./decommission.ts";
@@ -96,17 +95,9 @@ export async function startDecommission(
   const maasSystemId = removed ? await takeLeftMachine(tx, node, id) : await readMaasSystemId(tx, nodeId);
   if (mode === "release") await mustHaveMachine(tx, node, maasSystemId);
   const priorStatus = await priorStatusOf(tx, node, request.reason);
-  await tx.insert(workflows).values({
-    id,
-    kind: mode,
-    status: "pending",
-    siteId: node.siteId,
-    stage: firstStageOf(mode),
-    wakeAt: sql`now()`,
-    input: inputOf(nodeId, request),
-    requestedBy,
-  });
-  await tx.insert(nodeDecommissions).values({
+  const input = inputOf(nodeId, request);
+  await insertWorkflows(tx, [{ id, kind: mode, siteId: node.siteId, stage: firstStageOf(mode), input, requestedBy }]);
+  await insertDecommission(tx, {
     decommissionId: id,
     nodeId,
     siteId: node.siteId,
@@ -116,7 +107,6 @@ export async function startDecommission(
     reason: request.reason,
     priorStatus,
   });
-  await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
   const warning = mode === "remove" ? await staysDeployed(tx, node, maasSystemId) : null;
   return { decommission_id: id, node_id: nodeId, mode, status: "pending", warning };
 }
@@ -167,25 +157,11 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
   ...(request.mode === "drain" ? { deadline_seconds: request.deadline_seconds, force: request.force } : {}),
 });
 
-/** The operation that is not over and holds the node; null when none does. */
-export async function holderOf(tx: Tx, nodeId: NodeId): Promise<WorkflowId | null> {
-  const [row] = await tx
-    .select({ id: workflowSubjects.workflowId })
-    .from(workflowSubjects)
-    .where(eq(workflowSubjects.subject, subjectOf(nodeId)));
-  return row?.id ?? null;
-}
-
-const subjectOf = (nodeId: NodeId): string => `node:${nodeId}`;
-
 /** One operation a node, until it is over: a failed one holds the node as well, as it can be resumed. */
 async function holdNode(tx: Tx, node: Node, id: WorkflowId, mode: DecommissionMode): Promise<void> {
-  await tx
-    .insert(workflowSubjects)
-    .values({ subject: subjectOf(node.id), workflowId: id })
-    .onConflictDoNothing();
-  const holder = await holderOf(tx, node.id);
-  if (holder === id || holder === null) return;
+  const subject = subjectOf.node(node.id);
+  const holder = (await takeSubjects(tx, [{ subject, workflowId: id }])).get(subject);
+  if (holder === id || holder === undefined) return;
   throw heldError(node, holder, `no ${mode} can begin`);
 }
 

@@ -2,15 +2,11 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import type { BatchVerbResult } from "../../../shared/api/onboardings.ts";
 import type { BatchId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
-import { and, asc, eq, inArray, sql } from "../../db/orm.ts";
+import { lockSite } from "../../db/queries/maas-sites.ts";
+import { listBatchOnboardings, readBatchSite } from "../../db/queries/onboarding-batches.ts";
+import { lockOnboardings } from "../../db/queries/onboardings.ts";
 import { nextVerbOf } from "../../db/queries/workflows.ts";
-import {
-  maasSites,
-  nodeOnboardings,
-  onboardingBatches,
-  type Workflow as WorkflowRow,
-  workflows,
-} from "../../db/schema/index.ts";
+import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import { type InTx, inSavepoint, type Tx } from "../../db/tx.ts";
 import { applyVerb, type VerbRequest } from "../engine/apply-verb.ts";
 import type { Verb } from "../engine/recovery.ts";
@@ -87,20 +83,9 @@ async function listMeant(
   batchId: BatchId,
   { statuses, failureClass }: Order,
 ): Promise<{ siteId: SiteId; ids: WorkflowId[] }> {
-  const [batch] = await tx.select().from(onboardingBatches).where(eq(onboardingBatches.id, batchId));
-  if (batch === undefined) throw new ApiError("not_found", `There is no onboarding batch ${batchId}.`);
-  const rows = await tx
-    .select({ id: workflows.id })
-    .from(workflows)
-    .where(
-      and(
-        eq(workflows.batchId, batchId),
-        inArray(workflows.status, [...statuses]),
-        failureClass === undefined ? undefined : eq(workflows.failureClass, failureClass),
-      ),
-    )
-    .orderBy(sql`${workflows.status} <> 'pending'`, asc(workflows.id));
-  return { siteId: batch.siteId, ids: rows.map((row) => row.id) };
+  const siteId = await readBatchSite(tx, batchId);
+  if (siteId === null) throw new ApiError("not_found", `There is no onboarding batch ${batchId}.`);
+  return { siteId, ids: await listBatchOnboardings(tx, batchId, { statuses, failureClass }) };
 }
 
 /**
@@ -113,15 +98,8 @@ async function applyToSome(
   { siteId, ids }: { siteId: SiteId; ids: readonly WorkflowId[] },
   order: Order,
 ): Promise<Result[]> {
-  await tx.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.id, siteId)).for("no key update");
-  const locked = await tx
-    .select({ row: workflows, hostname: nodeOnboardings.hostname })
-    .from(workflows)
-    .innerJoin(nodeOnboardings, eq(nodeOnboardings.onboardingId, workflows.id))
-    .where(inArray(workflows.id, [...ids]))
-    .orderBy(asc(workflows.id))
-    .for("update", { of: workflows });
-  const hosts = new Map(locked.map((host) => [host.row.id, host]));
+  await lockSite(tx, siteId);
+  const hosts = new Map((await lockOnboardings(tx, ids)).map((host) => [host.row.id, host]));
   const results: Result[] = [];
   for (const id of ids) {
     const host = hosts.get(id);

@@ -8,20 +8,15 @@ import type {
 } from "../../../shared/api/onboardings.ts";
 import { BatchId, NodeId, type SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { ONBOARDING_STAGES } from "../../../shared/workflow-status.ts";
-import { and, eq, inArray, ne, sql } from "../../db/orm.ts";
-import { hostSubject } from "../../db/queries/host-holds.ts";
+import { readProfile } from "../../db/queries/maas-site-profiles.ts";
+import { keepSite } from "../../db/queries/maas-sites.ts";
 import { type BoundNode, nodesOfBmcs } from "../../db/queries/node-machines.ts";
-import { WORKFLOW_CHANNEL } from "../../db/queries/workflow-wakes.ts";
-import {
-  maasSiteProfiles,
-  maasSites,
-  nodeOnboardings,
-  nodes,
-  onboardingBatches,
-  skus,
-  workflowSubjects,
-  workflows,
-} from "../../db/schema/index.ts";
+import { listLivingNodes } from "../../db/queries/nodes.ts";
+import { insertBatch } from "../../db/queries/onboarding-batches.ts";
+import { insertOnboardings } from "../../db/queries/onboardings.ts";
+import { readSku } from "../../db/queries/skus.ts";
+import { subjectOf, takeSubjects } from "../../db/queries/workflow-subjects.ts";
+import { insertWorkflows } from "../../db/queries/workflows.ts";
 import type { Tx } from "../../db/tx.ts";
 import { ONBOARD } from "./onboard.ts";
 
@@ -46,7 +41,7 @@ export async function startOnboardingBatch(
   { request, requestedBy }: { request: BatchCreate; requestedBy: string },
 ): Promise<BatchCreated> {
   const batchId = BatchId.parse(randomUUID());
-  await tx.insert(onboardingBatches).values({ id: batchId, siteId: request.site_id, requestedBy });
+  await insertBatch(tx, { id: batchId, siteId: request.site_id, requestedBy });
   const hosts = request.nodes.map((host, index) => ({ ...host, pointer: `/nodes/${index}` }));
   const created = await start(tx, request, hosts, { requestedBy, batchId });
   return {
@@ -85,21 +80,21 @@ async function start(
     hostname: host.hostname,
     host,
   }));
-  await tx.insert(workflows).values(
+  await insertWorkflows(
+    tx,
     created.map(({ id, host }) => ({
       id,
       kind: ONBOARD,
-      status: "pending" as const,
       siteId,
       batchId: by.batchId,
       stage: ONBOARDING_STAGES[0],
-      wakeAt: sql`now()`,
       input: { hostname: host.hostname, ipmi_ip: host.ipmi_ip },
       requestedBy: by.requestedBy,
     })),
   );
   await holdSubjects(tx, siteId, created);
-  await tx.insert(nodeOnboardings).values(
+  await insertOnboardings(
+    tx,
     created.map(({ id, nodeId, host }) => ({
       onboardingId: id,
       batchId: by.batchId,
@@ -112,7 +107,6 @@ async function start(
       pxeMac: host.pxe_mac ?? null,
     })),
   );
-  await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
   return created;
 }
 
@@ -120,8 +114,8 @@ const at = (pointer: string, message: string): NonNullable<Problem["errors"]>[nu
 
 async function checkSelectors(tx: Tx, { site_id, profile_id, sku_id }: Selectors): Promise<void> {
   // The lock keeps the site at its address until this is written: only a site without work may move to another region.
-  const [site] = await tx.select().from(maasSites).where(eq(maasSites.id, site_id)).for("share");
-  if (site === undefined) {
+  const site = await keepSite(tx, site_id);
+  if (site === null) {
     const errors = [at("/site_id", "names no site")];
     throw new ApiError("reference_unknown", `There is no site ${site_id}. List the sites and use one of them.`, {
       errors,
@@ -133,11 +127,8 @@ async function checkSelectors(tx: Tx, { site_id, profile_id, sku_id }: Selectors
       errors,
     });
   }
-  const [profile] = await tx
-    .select()
-    .from(maasSiteProfiles)
-    .where(and(eq(maasSiteProfiles.id, profile_id), eq(maasSiteProfiles.siteId, site_id)));
-  if (profile === undefined) {
+  const profile = await readProfile(tx, site_id, profile_id);
+  if (profile === null) {
     const errors = [at("/profile_id", "names no profile of the site")];
     throw new ApiError("reference_unknown", `Site ${site.name} has no profile ${profile_id}. Use one of its own.`, {
       errors,
@@ -149,9 +140,9 @@ async function checkSelectors(tx: Tx, { site_id, profile_id, sku_id }: Selectors
       errors,
     });
   }
-  const [sku] = await tx.select().from(skus).where(eq(skus.id, sku_id));
-  if (sku === undefined || sku.status !== "active") {
-    const errors = [at("/sku_id", sku === undefined ? "names no SKU" : "names a disabled SKU")];
+  const sku = await readSku(tx, sku_id);
+  if (sku === null || sku.status !== "active") {
+    const errors = [at("/sku_id", sku === null ? "names no SKU" : "names a disabled SKU")];
     throw new ApiError("sku_unknown", `SKU ${sku_id} is not known or disabled. Create or enable it first.`, { errors });
   }
 }
@@ -160,11 +151,8 @@ type KnownNode = { id: NodeId; hostname: string; status: string };
 
 async function knownNodes(tx: Tx, siteId: SiteId, hosts: readonly Host[]): Promise<Map<string, KnownNode>> {
   const names = hosts.map((host) => host.hostname);
-  const rows = await tx
-    .select({ id: nodes.id, hostname: nodes.hostname, status: nodes.status })
-    .from(nodes)
-    .where(and(eq(nodes.siteId, siteId), inArray(nodes.hostname, names), ne(nodes.status, "deleted")));
-  return new Map(rows.map((row) => [row.hostname, row]));
+  const living = await listLivingNodes(tx, siteId, names);
+  return new Map(living.map((row) => [row.hostname, row]));
 }
 
 /**
@@ -207,25 +195,11 @@ async function holdSubjects(
   created: readonly { id: WorkflowId; host: Placed }[],
 ): Promise<void> {
   const wanted = created.flatMap(({ id, host }) => [
-    { subject: hostSubject(siteId, host.hostname), workflowId: id, pointer: `${host.pointer}/hostname` },
-    { subject: `bmc:${siteId}/${host.ipmi_ip}`, workflowId: id, pointer: `${host.pointer}/ipmi_ip` },
+    { subject: subjectOf.host(siteId, host.hostname), workflowId: id, pointer: `${host.pointer}/hostname` },
+    { subject: subjectOf.bmc(siteId, host.ipmi_ip), workflowId: id, pointer: `${host.pointer}/ipmi_ip` },
   ]);
-  // In one order for everybody, or two batches could wait for each other.
+  const holderOf = await takeSubjects(tx, wanted);
   wanted.sort((a, b) => (a.subject < b.subject ? -1 : 1));
-  await tx
-    .insert(workflowSubjects)
-    .values(wanted.map(({ subject, workflowId }) => ({ subject, workflowId })))
-    .onConflictDoNothing();
-  const holders = await tx
-    .select()
-    .from(workflowSubjects)
-    .where(
-      inArray(
-        workflowSubjects.subject,
-        wanted.map((row) => row.subject),
-      ),
-    );
-  const holderOf = new Map(holders.map((row) => [row.subject, row.workflowId]));
   const refused = wanted.filter((row) => holderOf.get(row.subject) !== row.workflowId);
   const [first] = refused;
   if (first === undefined) return;

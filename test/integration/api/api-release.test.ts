@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { recordMachineReleased } from "../../../hub/db/queries/machine-releases.ts";
+import { recordMachineReleased } from "../../../hub/db/queries/decommissions.ts";
 import { auditLogs, nodeMaasState, nodeOnboardings, workflows } from "../../../hub/db/schema/index.ts";
 import { createNode } from "../../../hub/node/create-node.ts";
 import { deleteNode, enterDraining, retire } from "../../../hub/node/lifecycle.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, asc, eq, inArray } from "../../../hub/db/orm.ts";
-import { recordMachineReleased } from "../../../hub/db/queries/machine-releases.ts";
+import { recordMachineReleased } from "../../../hub/db/queries/decommissions.ts";
 import { revokeCertificates } from "../../../hub/db/queries/node-certificates.ts";
 import {
   auditLogs,

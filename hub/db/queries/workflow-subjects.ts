@@ -1,0 +1,78 @@
+import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { and, eq, inArray, like, sql } from "../orm.ts";
+import { workflowSubjects } from "../schema/index.ts";
+import type { Tx } from "../tx.ts";
+
+/** A subject is held by at most one workflow. The workflow holds it until the workflow is over. */
+export const subjectOf = {
+  host: (siteId: SiteId, hostname: string): string => `host:${siteId}/${hostname}`,
+  bmc: (siteId: SiteId, address: string): string => `bmc:${siteId}/${address}`,
+  node: (nodeId: NodeId): string => `node:${nodeId}`,
+} as const;
+
+export interface SubjectClaim {
+  readonly subject: string;
+  readonly workflowId: WorkflowId;
+}
+
+/** Takes those of the subjects that no workflow holds. */
+export async function insertSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<void> {
+  // Every transaction takes subjects in the same order. Otherwise two transactions could wait for each other.
+  const ordered = claims
+    .map(({ subject, workflowId }) => ({ subject, workflowId }))
+    .sort((a, b) => (a.subject < b.subject ? -1 : 1));
+  await tx.insert(workflowSubjects).values(ordered).onConflictDoNothing();
+}
+
+/** Takes those of the subjects that no workflow holds, and returns the holder of each subject. */
+export async function takeSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<ReadonlyMap<string, WorkflowId>> {
+  await insertSubjects(tx, claims);
+  const subjects = claims.map(({ subject }) => subject);
+  const rows = await tx.select().from(workflowSubjects).where(inArray(workflowSubjects.subject, subjects));
+  return new Map(rows.map((row) => [row.subject, row.workflowId]));
+}
+
+/** Takes the lowest number from 1 to `most` that no workflow holds under the prefix, unless the workflow holds a subject like `unlessHeld`. */
+export async function takeFreeNumber(
+  tx: Tx,
+  id: WorkflowId,
+  { prefix, most, unlessHeld }: { readonly prefix: string; readonly most: number; readonly unlessHeld: string },
+): Promise<void> {
+  await tx.execute(sql`
+    insert into workflow_subjects (subject, workflow_id)
+    select ${prefix} || n, ${id}::uuid from generate_series(1, ${most}::int) n
+    where not exists (select 1 from workflow_subjects s where s.subject = ${prefix} || n)
+      and not exists (select 1 from workflow_subjects s where s.workflow_id = ${id}::uuid and s.subject like ${unlessHeld})
+    order by n limit 1
+    on conflict do nothing`);
+}
+
+/** Frees what the workflow holds, or only the subjects like `pattern`, and returns the freed subjects. */
+export async function releaseSubjects(tx: Tx, id: WorkflowId, pattern?: string): Promise<string[]> {
+  const freed = await tx
+    .delete(workflowSubjects)
+    .where(
+      and(
+        eq(workflowSubjects.workflowId, id),
+        pattern === undefined ? undefined : like(workflowSubjects.subject, pattern),
+      ),
+    )
+    .returning({ subject: workflowSubjects.subject });
+  return freed.map(({ subject }) => subject);
+}
+
+/** The unfinished onboarding of the host; null if there is none. */
+export const onboardingOfHost = (tx: Tx, siteId: SiteId, hostname: string): Promise<WorkflowId | null> =>
+  readHolder(tx, subjectOf.host(siteId, hostname));
+
+/** The unfinished operation that holds the node; null if there is none. */
+export const operationOfNode = (tx: Tx, nodeId: NodeId): Promise<WorkflowId | null> =>
+  readHolder(tx, subjectOf.node(nodeId));
+
+async function readHolder(tx: Tx, subject: string): Promise<WorkflowId | null> {
+  const [row] = await tx
+    .select({ id: workflowSubjects.workflowId })
+    .from(workflowSubjects)
+    .where(eq(workflowSubjects.subject, subject));
+  return row?.id ?? null;
+}
