@@ -253,11 +253,14 @@ export const siteBody = (name: string) => ({
   api_base_url: `http://${name}.maas.example:5240/MAAS`,
 });
 
+export interface SeededApi {
+  readonly siteId: string;
+  readonly profileId: string;
+  readonly skuId: string;
+}
+
 /** Creates a site with a profile and a SKU, ready for an onboarding. */
-export async function seedApi(
-  api: ApiHarness,
-  name = "dc1",
-): Promise<{ siteId: string; profileId: string; skuId: string }> {
+export async function seedApi(api: ApiHarness, name = "dc1"): Promise<SeededApi> {
   const site = (await api.ask("POST", "/api/v1/admin/maas-sites", siteBody(name))).body;
   const skuId = `sku-${name}`;
   await api.ask("POST", "/api/v1/admin/skus", { id: skuId, gpu_vendor: "amd", gpus_total: 8 });

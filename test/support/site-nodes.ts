@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { maasMachines, type NodeMaasState, nodeMaasState } from "../../hub/db/schema/index.ts";
+import { maasMachines, type NodeMaasState, nodeCertificates, nodeMaasState } from "../../hub/db/schema/index.ts";
 import type { Tx } from "../../hub/db/tx.ts";
 import { createNode } from "../../hub/node/create-node.ts";
+import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { moveNode } from "../../hub/node/move-node.ts";
 import { NodeId, type SiteId } from "../../shared/ids.ts";
 
@@ -22,6 +23,25 @@ export async function addActiveNode(tx: Tx, host: Host): Promise<NodeId> {
   const id = await addNode(tx, host);
   await moveNode(tx, id, { from: "enrolling", to: "active", owner: "onboarding" }, "ready");
   return id;
+}
+
+/** An active node with a valid certificate. */
+export async function addNodeInService(tx: Tx, host: Host): Promise<NodeId> {
+  const nodeId = await addActiveNode(tx, host);
+  const times = { notBefore: new Date(0), notAfter: new Date(Date.now() + 1e9) };
+  await tx.insert(nodeCertificates).values({
+    serial: randomUUID(),
+    nodeId,
+    generation: 0,
+    publicKeySha256: "0",
+    ...times,
+  });
+  return nodeId;
+}
+
+export async function retireNode(tx: Tx, id: NodeId): Promise<void> {
+  await enterDraining(tx, id, randomUUID(), "old");
+  await retire(tx, id, "old");
 }
 
 /** Creates the node's machine as the watcher stores it. The machine's system id is the hostname. */

@@ -3,10 +3,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordMachineReleased } from "../../../hub/db/queries/decommissions.ts";
 import { auditLogs, nodeMaasState, nodeOnboardings, workflows } from "../../../hub/db/schema/index.ts";
 import { createNode } from "../../../hub/node/create-node.ts";
-import { deleteNode, enterDraining, retire } from "../../../hub/node/lifecycle.ts";
+import { deleteNode } from "../../../hub/node/lifecycle.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
 import { NodeId, ProfileId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { retireNode } from "../../support/site-nodes.ts";
 
 const REASON = { reason: "no longer needed" };
 
@@ -49,10 +50,7 @@ describe("the release of a node's machine over the API", () => {
   }
   const retired = async (...of: Parameters<typeof node>): Promise<NodeId> => {
     const id = await node(...of);
-    await api.database.database.inTx(async (tx) => {
-      await enterDraining(tx, id, randomUUID(), "old");
-      await retire(tx, id, "old");
-    });
+    await api.database.database.inTx((tx) => retireNode(tx, id));
     return id;
   };
 

@@ -8,17 +8,15 @@ import {
   domainEvents,
   enrollmentTokens,
   maasMachines,
-  nodeCertificates,
   nodeDecommissions,
   nodeMaasState,
   skus,
   workflows,
 } from "../../../hub/db/schema/index.ts";
-import { enterDraining, retire } from "../../../hub/node/lifecycle.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
 import { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
-import { addActiveNode, addMachine } from "../../support/site-nodes.ts";
+import { addMachine, addNodeInService, retireNode } from "../../support/site-nodes.ts";
 
 const NODES = "/api/v1/admin/nodes";
 const REASON = { reason: "a fan is loud" };
@@ -41,11 +39,7 @@ describe("an operator's decisions about a node over the API", () => {
   /** Creates an active node with a certificate. `machine` is the status of the node's machine in MAAS, or null for a node without a machine. */
   const active = (hostname: string, machine: number | null = null): Promise<NodeId> =>
     inTx(async (tx) => {
-      const id = await addActiveNode(tx, { siteId, hostname });
-      const times = { notBefore: new Date(0), notAfter: new Date(Date.now() + 1e9) };
-      await tx
-        .insert(nodeCertificates)
-        .values({ serial: randomUUID(), nodeId: id, generation: 0, publicKeySha256: "0", ...times });
+      const id = await addNodeInService(tx, { siteId, hostname });
       if (machine !== null) await addMachine(tx, { siteId, hostname, nodeId: id }, { status: machine });
       return id;
     });
@@ -59,10 +53,7 @@ describe("an operator's decisions about a node over the API", () => {
   }
   async function retired(hostname: string, machine: number | null = null): Promise<NodeId> {
     const id = await active(hostname, machine);
-    await inTx(async (tx) => {
-      await enterDraining(tx, id, randomUUID(), "old");
-      await retire(tx, id, "old");
-    });
+    await inTx((tx) => retireNode(tx, id));
     return id;
   }
   const bindingOf = async (id: NodeId) =>

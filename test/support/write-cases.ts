@@ -1,0 +1,186 @@
+/** For each route that writes, one request that it carries out. `test/integration/api/every-write.test.ts` sends them. */
+import { randomUUID } from "node:crypto";
+import type { Route } from "../../hub/http/route.ts";
+import { VERBS } from "../../hub/workflows/engine/recovery.ts";
+import type { DriftDetails } from "../../shared/drift.ts";
+import { MAAS_STATUS } from "../../shared/maas-status.ts";
+import { siteBody } from "./api-harness.ts";
+import { DEPLOY_PASSWORD } from "./deploy-password.ts";
+import { newSecret } from "./webhook-receiver.ts";
+import { ADMIN, type WriteWorld } from "./write-world.ts";
+
+/** A PATCH is sent with the version that a GET of the same path gives. */
+export interface WriteCase {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly body?: object;
+}
+type Prepare = (world: WriteWorld) => WriteCase | Promise<WriteCase>;
+
+const REASON = { reason: "a test" };
+const LOGIN = { user: "root", pass: "calvin" };
+const PROFILE = { description: "changed", batch_max_parallel: 3 };
+
+const ofSite = async (world: WriteWorld, body?: object): Promise<WriteCase> => ({
+  params: { id: (await world.site()).siteId },
+  ...(body === undefined ? {} : { body }),
+});
+const ofSku = async (world: WriteWorld, body?: object): Promise<WriteCase> => ({
+  params: { id: (await world.site()).skuId },
+  ...(body === undefined ? {} : { body }),
+});
+
+const SITES: Readonly<Record<string, Prepare>> = {
+  createMaasSite: (world) => ({ body: siteBody(world.name()) }),
+  updateMaasSite: (world) => ofSite(world, { pxe_vlan_vid: 47, deploy_user: "ops" }),
+  disableMaasSite: (world) => ofSite(world),
+  writeMaasSiteCredentials: (world) => ofSite(world, { power: LOGIN, deploy_password: DEPLOY_PASSWORD }),
+  probeMaasSite: async (world) => {
+    const { siteId } = await world.site();
+    await world.make(`/maas-sites/${siteId}/credentials`, { maas_token: "a:b:c" });
+    return { params: { id: siteId } };
+  },
+  moveMaasSite: async (world) => {
+    const { url, apiKey } = world.region;
+    const body = { api_base_url: url.replace("127.0.0.1", "localhost"), maas_token: apiKey, ...REASON };
+    return { params: { id: await world.siteOfRegion() }, body };
+  },
+  wakeMaasSiteWatcher: (world) => ofSite(world),
+  createMaasSiteProfile: (world) => ofSite(world, { name: "gpu", hardware_sync_interval_seconds: 900 }),
+  updateMaasSiteProfile: async (world) => ({ params: await world.profile(), body: PROFILE }),
+  disableMaasSiteProfile: async (world) => ({ params: await world.profile() }),
+  updateMaasSitePolicy: (world) => ofSite(world, PROFILE),
+  createSku: (world) => ({ body: { id: world.name(), gpu_vendor: "nvidia", gpus_total: 4 } }),
+  updateSku: (world) => ofSku(world, { description: "changed", status: "disabled" }),
+  disableSku: (world) => ofSku(world),
+  upsertRoceAssignments: (world) =>
+    ofSite(world, { items: [{ hostname: "c07u41", interface: "rail0", ipv4_cidr: "172.30.0.1/31" }, { bad: "row" }] }),
+  deleteRoceAssignment: async (world) => {
+    const path = `/maas-sites/${(await world.site()).siteId}/roce-assignments`;
+    await world.make(path, { items: [{ hostname: "c07u41", interface: "rail0", ipv4_cidr: "172.30.0.1/31" }] });
+    const { items } = (await world.api.ask("GET", `${ADMIN}${path}`)).body;
+    return { params: { id: items[0].site_id, assignment_id: items[0].id } };
+  },
+  createPowerCredentialOverride: (world) =>
+    ofSite(world, { selector_type: "ipmi_ip", selector_value: world.host().ipmi_ip, ...LOGIN }),
+  updatePowerCredentialOverride: async (world) => ({ params: await world.override(), body: LOGIN }),
+  deletePowerCredentialOverride: async (world) => ({ params: await world.override() }),
+};
+
+/** `restart_clean` as the routes' operation ids have it. */
+const camelCase = (verb: string): string => verb.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+const verbsOf = (what: string, failed: (world: WriteWorld) => Promise<string>): Readonly<Record<string, Prepare>> =>
+  Object.fromEntries(
+    VERBS.map((verb) => [
+      `${camelCase(verb)}${what}`,
+      async (world: WriteWorld) => ({ params: { id: await failed(world) }, body: REASON }),
+    ]),
+  );
+
+const WORKFLOWS: Readonly<Record<string, Prepare>> = {
+  createOnboarding: async (world) => ({ body: { ...(await world.onboardingSelectors()), ...world.host() } }),
+  createOnboardingBatch: async (world) => ({
+    body: { ...(await world.onboardingSelectors()), nodes: [world.host(), world.host()] },
+  }),
+  ...verbsOf("Onboarding", (world) => world.failedOnboarding()),
+  cancelOnboardingBatch: async (world) => ({ params: { id: (await world.batch()).batchId }, body: REASON }),
+  recoverOnboardingBatch: async (world) => ({ params: { id: await world.failedBatch() }, body: REASON }),
+  drainNode: async (world) => ({ params: { id: await world.node() }, body: REASON }),
+  removeNode: async (world) => ({ params: { id: await world.retiredNode() }, body: REASON }),
+  releaseNode: async (world) => ({ params: { id: await world.onboardedRetiredNode() }, body: REASON }),
+  ...verbsOf("Decommission", (world) => world.failedDrain()),
+  forceDecommission: async (world) => ({ params: { id: await world.drain() }, body: REASON }),
+};
+
+const CHECK = { type: "node.heartbeat_check", input: { nonce: "n" } };
+
+const NODES: Readonly<Record<string, Prepare>> = {
+  createNode: async (world) => ({ body: await world.manualNodeRequest() }),
+  createBootstrapCommand: async (world) => ({ params: { id: await world.manualNode() }, body: {} }),
+  reEnrollNode: async (world) => ({ params: { id: await world.node() }, body: REASON }),
+  createNodeTask: async (world) => ({ params: { id: await world.node() }, body: CHECK }),
+  cancelTask: async (world) => ({ params: { id: (await world.make(`/nodes/${await world.node()}/tasks`, CHECK)).id } }),
+  activateNode: async (world) => ({ params: { id: await world.retiredNode() }, body: REASON }),
+  revokeNodeCertificates: async (world) => ({ params: { id: await world.node() }, body: REASON }),
+  quarantineNode: async (world) => ({ params: { id: await world.node() }, body: REASON }),
+  liftNodeQuarantine: async (world) => {
+    const { node_id: id } = await world.make(`/nodes/${await world.node()}/quarantine`, REASON);
+    return { params: { id }, body: REASON };
+  },
+  cordonNode: async (world) => ({ params: { id: await world.node() }, body: REASON }),
+  uncordonNode: async (world) => {
+    const { node_id: id } = await world.make(`/nodes/${await world.node()}/cordon`, REASON);
+    return { params: { id }, body: REASON };
+  },
+  clearNodeReports: async (world) => ({ params: { id: await world.node() }, body: REASON }),
+  postReadinessSignal: async (world) => {
+    const said = { status: "True", reason: "Checked", message: "", observed_at: new Date().toISOString() };
+    const conditions = [{ type: "site.burn_in", ...said }];
+    return { params: { id: await world.node() }, body: { signal_id: randomUUID(), generation: 0, conditions } };
+  },
+  issueReportToken: async (world) => ({ params: { id: await world.node() } }),
+};
+
+const DRIFT: DriftDetails = {
+  rule: "powered_off",
+  severity: "high",
+  action: "none",
+  maas_status: "Deployed",
+  maas_status_code: MAAS_STATUS.deployed,
+  expected: "on",
+  message: "Its machine is off",
+  detected_at: "2026-01-01T00:00:00.000Z",
+  held_back: null,
+};
+
+const REST: Readonly<Record<string, Prepare>> = {
+  startAuthorityRotation: async (world) => {
+    await world.rotation(false);
+    return { body: REASON };
+  },
+  finishAuthorityRotation: async (world) => {
+    await world.rotation(true);
+    return { body: { ...REASON, force: true } };
+  },
+  abortAuthorityRotation: async (world) => {
+    await world.rotation(true);
+    return { body: REASON };
+  },
+  resolveDrift: async (world) => {
+    const drift = { status: MAAS_STATUS.deployed, driftDetected: true, driftDetails: DRIFT };
+    return { params: { node_id: await world.node(drift) }, body: { action: "acknowledge", ...REASON } };
+  },
+  runReconciliation: async (world) => ({ body: { site_id: (await world.site()).siteId } }),
+  resetBreaker: async (world) => {
+    const { siteId } = await world.site();
+    await world.query(
+      `insert into reconciler_breakers (site_id, kind, tripped_at, would_move, move_limit, in_service, node_ids)
+        values ($1, 'quarantine', now(), 9, 5, 10, '{}')`,
+      [siteId],
+    );
+    return { params: { site_id: siteId }, body: REASON };
+  },
+  createWebhook: () => ({ body: { url: "https://receiver.example/hook", types: ["node.*"], secret: newSecret() } }),
+  updateWebhook: async (world) => ({ params: { id: await world.webhook() }, body: { description: "changed" } }),
+  deleteWebhook: async (world) => ({ params: { id: await world.webhook() } }),
+  rotateWebhookSecret: async (world) => ({ params: { id: await world.webhook() }, body: { secret: newSecret() } }),
+  testWebhook: async (world) => ({ params: { id: await world.webhook() } }),
+  replayWebhook: async (world) => ({ params: { id: await world.webhook() }, body: { dead: true } }),
+  replayWebhookDelivery: async (world) => {
+    const id = await world.webhook();
+    await world.query(
+      "insert into webhook_deliveries (id, webhook_id, event_seq, state, attempts) values (41, $1, 1, 'dead', 5)",
+      [id],
+    );
+    return { params: { id, delivery_id: "41" } };
+  },
+};
+
+export const WRITE_CASES: Readonly<Record<string, Prepare>> = { ...SITES, ...WORKFLOWS, ...NODES, ...REST };
+
+export function writeCaseOf({ operationId, method, path }: Pick<Route, "operationId" | "method" | "path">): Prepare {
+  const prepare = WRITE_CASES[operationId];
+  if (prepare !== undefined) return prepare;
+  throw new Error(
+    `No test asks ${operationId} (${method} ${path}). Add its line to a list of test/support/write-cases.ts: the parameters of its path, its body, and what must be there before.`,
+  );
+}

@@ -1,0 +1,198 @@
+import { randomUUID } from "node:crypto";
+import { createMaasClient } from "../../hub/maas/client.ts";
+import { wordOf } from "../../hub/watcher/plan.ts";
+import { type NodeId, SiteId } from "../../shared/ids.ts";
+import { MAAS_STATUS } from "../../shared/maas-status.ts";
+import { Secret } from "../../shared/secret.ts";
+import type { MaasSimulator } from "../fakes/maas/simulator.ts";
+import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
+import { type ApiHarness, type SeededApi, SITE_BODY, seedApi } from "./api-harness.ts";
+import { addMachine, addNodeInService, retireNode } from "./site-nodes.ts";
+import { HOOKS, newSecret } from "./webhook-receiver.ts";
+
+export const ADMIN = "/api/v1/admin";
+const REASON = { reason: "a test" };
+
+interface Host {
+  readonly hostname: string;
+  readonly ipmi_ip: string;
+}
+
+/**
+ * Makes what a request to a writing route needs: a site, a node, a workflow. Each call makes a new one, so no case depends on another. `region` is the
+ * simulated MAAS of the only site that has one.
+ */
+export class WriteWorld {
+  readonly api: ApiHarness;
+  readonly region: MaasSimulator;
+  #made = 0;
+
+  constructor(api: ApiHarness, region: MaasSimulator) {
+    this.api = api;
+    this.region = region;
+  }
+
+  #next(): number {
+    this.#made += 1;
+    return this.#made;
+  }
+
+  name(): string {
+    return `w${this.#next()}`;
+  }
+
+  host(): Host {
+    const n = this.#next();
+    return { hostname: `h${n}`, ipmi_ip: `10.9.${n >> 8}.${n & 255}` };
+  }
+
+  /** Asks the API for what a case needs, and returns the body of the answer. */
+  async make(path: string, body?: object): Promise<ApiAnswerBody> {
+    const answer = await this.api.ask("POST", `${ADMIN}${path}`, body);
+    if (answer.status >= 300) throw new Error(`POST ${path} prepares nothing: ${JSON.stringify(answer.problem)}`);
+    return answer.body;
+  }
+
+  async query(text: string, values: readonly unknown[]): Promise<void> {
+    await this.api.database.database.pool.query(text, [...values]);
+  }
+
+  site(): Promise<SeededApi> {
+    return seedApi(this.api, this.name());
+  }
+
+  /** The site of the simulated region, as its watcher leaves it: with a token, and with the newest event of the region. */
+  async siteOfRegion(): Promise<string> {
+    const { url, apiKey, sim } = this.region;
+    const { id } = await this.make("/maas-sites", { ...SITE_BODY, name: this.name(), api_base_url: url });
+    await this.make(`/maas-sites/${id}/credentials`, { maas_token: apiKey });
+    const client = createMaasClient({ baseUrl: url, apiKey: new Secret(apiKey) });
+    const power = { address: bmcAddress(1), user: SITE_BMC_USER, pass: new Secret(SITE_BMC_PASSWORD) };
+    const { systemId } = await client.createMachine({ hostname: "seen", architecture: "amd64/generic", power });
+    sim.region.event(sim.region.machine(systemId), "DEBUG", "Node changed", "by somebody");
+    const [newest] = await client.events({ limit: 1 });
+    if (newest === undefined) throw new Error("the simulated region has no event");
+    await this.query("insert into maas_site_watches (site_id, event_cursor, event_mark) values ($1, $2, $3)", [
+      id,
+      newest.id,
+      wordOf(newest),
+    ]);
+    return id;
+  }
+
+  async profile(): Promise<{ readonly id: string; readonly profile_id: string }> {
+    const { siteId } = await this.site();
+    const { id } = await this.make(`/maas-sites/${siteId}/profiles`, { name: "second" });
+    return { id: siteId, profile_id: id };
+  }
+
+  async override(): Promise<{ readonly id: string; readonly override_id: string }> {
+    const { siteId } = await this.site();
+    const login = { selector_type: "hostname", selector_value: this.host().hostname, user: "root", pass: "calvin" };
+    const { id } = await this.make(`/maas-sites/${siteId}/power-credential-overrides`, login);
+    return { id: siteId, override_id: id };
+  }
+
+  /** Whom and where an onboarding is about. */
+  async onboardingSelectors(): Promise<object> {
+    const { siteId, profileId, skuId } = await this.site();
+    return { site_id: siteId, profile_id: profileId, sku_id: skuId };
+  }
+
+  async failedOnboarding(): Promise<string> {
+    const { onboarding_id: id } = await this.make("/onboardings", {
+      ...(await this.onboardingSelectors()),
+      ...this.host(),
+    });
+    return this.#failed(id);
+  }
+
+  async batch(): Promise<{ readonly batchId: string; readonly onboardings: readonly string[] }> {
+    const nodes = [this.host(), this.host()];
+    const body = await this.make("/onboardings/batch", { ...(await this.onboardingSelectors()), nodes });
+    const onboardings = body.onboardings.map((one: { onboarding_id: string }) => one.onboarding_id);
+    return { batchId: body.batch_id, onboardings };
+  }
+
+  async failedBatch(): Promise<string> {
+    const { batchId, onboardings } = await this.batch();
+    for (const id of onboardings) await this.#failed(id);
+    return batchId;
+  }
+
+  /** An active node, the machine of which is deployed; `drift`: what the reconciler knows of it. */
+  async node(drift: Parameters<typeof addMachine>[2] = { status: MAAS_STATUS.deployed }): Promise<NodeId> {
+    const siteId = SiteId.parse((await this.site()).siteId);
+    const { hostname } = this.host();
+    return this.api.database.database.inTx(async (tx) => {
+      const nodeId = await addNodeInService(tx, { siteId, hostname });
+      await addMachine(tx, { siteId, hostname, nodeId }, drift);
+      return nodeId;
+    });
+  }
+
+  async retiredNode(): Promise<NodeId> {
+    const id = await this.node();
+    await this.api.database.database.inTx((tx) => retireNode(tx, id));
+    return id;
+  }
+
+  /** A retired node that an onboarding brought in, so its site has a profile for its machine. */
+  async onboardedRetiredNode(): Promise<NodeId> {
+    const id = await this.retiredNode();
+    const onboarding = randomUUID();
+    await this.query(
+      `insert into workflows (id, kind, status, stage, input) values ($1, 'onboard', 'completed', 'wait_for_agent_enrollment', '{}')`,
+      [onboarding],
+    );
+    await this.query(
+      `insert into node_onboardings (onboarding_id, node_id, site_id, profile_id, sku_id, hostname, ipmi_ip)
+        select $1, n.id, n.site_id, s.default_profile_id, n.sku, n.hostname, '10.0.0.1'
+        from nodes n join maas_sites s on s.id = n.site_id where n.id = $2`,
+      [onboarding, id],
+    );
+    return id;
+  }
+
+  async manualNode(): Promise<string> {
+    return (await this.make("/nodes", await this.manualNodeRequest())).node_id;
+  }
+
+  async manualNodeRequest(): Promise<object> {
+    const { skuId } = await this.site();
+    return { onboarding_mode: "manual", hostname: this.host().hostname, sku_id: skuId, region_code: "r1" };
+  }
+
+  /** A drain that waits for its first stage. */
+  async drain(): Promise<string> {
+    return (await this.make(`/nodes/${await this.node()}/drain`, REASON)).decommission_id;
+  }
+
+  async failedDrain(): Promise<string> {
+    return this.#failed(await this.drain());
+  }
+
+  async webhook(): Promise<string> {
+    const body = { url: "https://receiver.example/hook", secret: newSecret() };
+    const created = await this.api.ask("POST", HOOKS, body);
+    return created.body.id;
+  }
+
+  /** Ends a rotation of the hub's keys that is under way, or begins one. */
+  async rotation(underWay: boolean): Promise<void> {
+    const { next } = (await this.api.ask("GET", `${ADMIN}/authority`)).body;
+    if ((next !== null) === underWay) return;
+    await this.make(`/authority/rotation${underWay ? "" : "/abort"}`, REASON);
+  }
+
+  async #failed(workflowId: string): Promise<string> {
+    await this.query(
+      `update workflows set status = 'failed_retryable', started_at = now(), completed_at = now(), wake_at = null,
+         failure_class = 'upstream_transient', failure_code = 'maas_timeout', failure_message = 'm' where id = $1`,
+      [workflowId],
+    );
+    return workflowId;
+  }
+}
+
+type ApiAnswerBody = Awaited<ReturnType<ApiHarness["ask"]>>["body"];
