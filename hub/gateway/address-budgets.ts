@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
+import { plainAddress } from "../outbound/addresses.ts";
 import { ADDRESS_RATES, type AddressKind, ask, type Bucket, isFull, type Rate } from "./budgets.ts";
-import { plainAddress } from "./connection-attempts.ts";
 
 /**
  * Above this number the least recently used addresses are forgotten. Budgets for each address would not limit a client with that many addresses
@@ -46,7 +46,7 @@ export class AddressBudgets {
 
 /** The key of an address. An IPv6 client owns a whole /64, so the /64 is its key. */
 export function addressKey(address: string): string {
-  const [plain = ""] = (plainAddress(address) ?? "").split("%");
+  const [plain = ""] = plainAddress(address).split("%");
   if (!isIPv6(plain)) return plain;
   const [head = "", tail] = plain.toLowerCase().split("::");
   const before = head === "" ? [] : head.split(":");

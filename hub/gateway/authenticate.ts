@@ -10,8 +10,8 @@ import type { Db, InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { type CertificateFacts, certificateVerdict } from "../node/clone-verdict.ts";
 import { barIdentity, WHAT_TO_DO } from "../node/identity-bar.ts";
+import { plainAddress } from "../outbound/addresses.ts";
 import { type CertificateAuthority, keySha256 } from "./certificate-authority.ts";
-import { plainAddress } from "./connection-attempts.ts";
 import { serialOf } from "./x509.ts";
 
 const RENEW_AFTER_EXPIRY_MS = RENEWABLE_AFTER_EXPIRY_DAYS * 24 * 3_600_000;

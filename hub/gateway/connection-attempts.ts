@@ -5,6 +5,7 @@ import type { TLSSocket } from "node:tls";
 import { keepConnectionAttempts, type NotedAttempt } from "../db/queries/connection-attempts.ts";
 import type { AttemptKind } from "../db/schema/index.ts";
 import type { Db } from "../db/tx.ts";
+import { plainAddress } from "../outbound/addresses.ts";
 
 /** The number of addresses that one hub notes between two writes. Further addresses are not noted. */
 const MOST_NOTED = 1_000;
@@ -83,7 +84,3 @@ function kindOfFailure(code: string): AttemptKind {
   if (/ALERT_(BAD_CERTIFICATE|CERTIFICATE_EXPIRED)$/.test(code)) return "certificate_not_valid_now";
   return "handshake_failed";
 }
-
-/** An IPv4 address in MAAS's notation, even if the listener's socket serves IPv4 and IPv6. */
-export const plainAddress = (address: string | undefined): string | null =>
-  address === undefined ? null : address.replace(/^::ffff:(?=\d+\.)/i, "");

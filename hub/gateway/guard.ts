@@ -4,9 +4,9 @@ import type { NodeId } from "../../shared/ids.ts";
 import type { InTx } from "../db/tx.ts";
 import type { Log } from "../log.ts";
 import { writeNoise } from "../node/noise.ts";
+import { plainAddress } from "../outbound/addresses.ts";
 import { AddressBudgets } from "./address-budgets.ts";
 import type { AddressKind, NodeKind, Rate } from "./budgets.ts";
-import { plainAddress } from "./connection-attempts.ts";
 import { NodeBudgets, type NodeLimits } from "./node-budgets.ts";
 import { UnprovenConnections, type UnprovenLimits } from "./unproven-connections.ts";
 

@@ -1,6 +1,7 @@
 import type { lookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
-import { ownPlaces, portOf } from "./own-places.ts";
+import { hostOf, portOf } from "./addresses.ts";
+import { ownPlaces } from "./own-places.ts";
 
 /**
  * Addresses at which no receiver and no MAAS region can be, but where services of a cloud, a switch or a kernel may answer. For example,
@@ -48,9 +49,6 @@ export const hostFault = (url: URL): string | null => {
   if (isForbidden(hostOf(url))) return `must not be ${FORBIDDEN_WORDS}`;
   return ownPlaces.isOwnUrl(url) ? "must not be an address at which this hub itself answers" : null;
 };
-
-/** The host of a URL without the brackets of an IPv6 address. */
-export const hostOf = (url: URL): string => url.hostname.replace(/^\[|\]$/g, "");
 
 export class ForbiddenAddressError extends Error {
   override readonly name = "ForbiddenAddressError";

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
+import { hostOf, plainAddress, portOf } from "./addresses.ts";
 
 /** A host, by address or name, and a port at which this hub itself answers. */
 interface Place {
@@ -11,22 +12,10 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
 LOOPBACK.addAddress("::1", "ipv6");
 const ANY = new Set(["0.0.0.0", "::"]);
-const DEFAULT_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
-
-/** Converts an IPv4 address in IPv6 notation to IPv4 notation. */
-function plain(address: string): string {
-  const text = address.toLowerCase();
-  const [, dotted] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(text) ?? [];
-  if (dotted !== undefined) return dotted;
-  const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(text) ?? [];
-  if (high === undefined || low === undefined) return text;
-  const [upper, lower] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
-  return [upper >> 8, upper & 255, lower >> 8, lower & 255].join(".");
-}
 
 const isMachines = (address: string): boolean =>
   LOOPBACK.check(address, isIP(address) === 4 ? "ipv4" : "ipv6") ||
-  Object.values(networkInterfaces()).some((all) => all?.some((one) => plain(one.address) === address));
+  Object.values(networkInterfaces()).some((all) => all?.some((one) => plainAddress(one.address) === address));
 
 /**
  * The addresses at which this process listens, kept once for the process. No webhook and no region may use them. The hub would otherwise send itself
@@ -37,14 +26,14 @@ class OwnPlaces {
 
   /** Adds a listener's bound address, or a name that is given out for it. The returned function removes it. */
   add(host: string, port: number): () => void {
-    const place = { host: plain(host), port };
+    const place = { host: plainAddress(host), port };
     this.#places.add(place);
     return () => void this.#places.delete(place);
   }
 
   /** True if a connection to this address would reach the hub itself. */
   isOwn(address: string, port: number): boolean {
-    const to = plain(address);
+    const to = plainAddress(address);
     if (isIP(to) === 0) return false;
     return [...this.#places].some(
       (place) => place.port === port && (place.host === to || (ANY.has(place.host) && isMachines(to))),
@@ -54,14 +43,12 @@ class OwnPlaces {
   /** True if the URL's host, as it is written, is the hub itself: an address, or a name that is known without a DNS query. */
   isOwnUrl(url: URL): boolean {
     const port = portOf(url);
-    const host = url.hostname.replace(/^\[|\]$/g, "").toLowerCase();
+    const host = hostOf(url).toLowerCase();
     if (isIP(host) !== 0) return this.isOwn(host, port);
     const here = host === "localhost" || host.endsWith(".localhost") || host === hostname().toLowerCase();
     if (here && ["127.0.0.1", "::1"].some((address) => this.isOwn(address, port))) return true;
     return [...this.#places].some((place) => place.port === port && place.host === host);
   }
 }
-
-export const portOf = (url: URL): number => (url.port === "" ? (DEFAULT_PORTS[url.protocol] ?? 0) : Number(url.port));
 
 export const ownPlaces = new OwnPlaces();
