@@ -169,9 +169,9 @@ export class HubAuthority {
 
   /** The announced keys, which are about to become valid. They must be in the secret store; otherwise no hub could sign afterwards. */
   async haveNext(): Promise<NextKeys> {
-    const looked = await this.lookAtNext();
-    if (looked.keys !== null) await openNamed(this.#secrets, looked.keys);
-    return looked;
+    const next = await this.lookAtNext();
+    if (next.keys !== null) await openNamed(this.#secrets, next.keys);
+    return next;
   }
 
   /**

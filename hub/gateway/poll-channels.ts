@@ -74,7 +74,8 @@ export class PollChannels {
 
 class PollChannel implements Channel {
   #frames: HubFrame[] = [];
-  #ring: (() => void) | null = null;
+  /** Ends the wait of the request that is under way; null when none waits. */
+  #endWait: (() => void) | null = null;
   #closed: string | null = null;
 
   /** The reason of the channel's end; null while it is open. */
@@ -85,25 +86,25 @@ class PollChannel implements Channel {
   send(frame: HubFrame): void {
     this.#frames.push(frame);
     // A heartbeat acknowledgement alone does not end the wait of a poll.
-    if (frame.type !== "heartbeat.ack") this.#ring?.();
+    if (frame.type !== "heartbeat.ack") this.#endWait?.();
   }
 
   close(reason: CloseReason): void {
     this.#closed = `${CLOSE_CODES[reason].code} ${reason}`;
-    this.#ring?.();
+    this.#endWait?.();
   }
 
   drop(): void {
     this.#closed = "the agent stopped asking";
-    this.#ring?.();
+    this.#endWait?.();
   }
 
   async take(waitMs: number, signal?: AbortSignal): Promise<HubFrame[]> {
     if (waitMs > 0 && this.#closed === null && this.#frames.every((frame) => frame.type === "heartbeat.ack")) {
-      const rung = new AbortController();
-      this.#ring = () => rung.abort();
-      await pause(waitMs, signal === undefined ? rung.signal : AbortSignal.any([rung.signal, signal]));
-      this.#ring = null;
+      const ended = new AbortController();
+      this.#endWait = () => ended.abort();
+      await pause(waitMs, signal === undefined ? ended.signal : AbortSignal.any([ended.signal, signal]));
+      this.#endWait = null;
     }
     const frames = this.#frames;
     this.#frames = [];

@@ -53,8 +53,8 @@ const getAuthority = readRoute({
   },
 });
 
-async function write(authority: HubAuthority, tx: Tx, kind: TrustKind, looked: NextKeys, reason: string) {
-  const { sequence, generation } = await authority.state(tx, kind, looked);
+async function write(authority: HubAuthority, tx: Tx, kind: TrustKind, next: NextKeys, reason: string) {
+  const { sequence, generation } = await authority.state(tx, kind, next);
   const body = { generation, sequence, phase: ROTATION_PHASES[kind] };
   await recordDomainEvent(tx, { type: "authority.rotation.changed", subject: "authority", data: body });
   return { body, audit: { target: "authority", reason, details: body } };
@@ -72,7 +72,7 @@ const startRotation = writeRoute({
   status: 201,
   response: AuthorityRotation,
   before: ({ deps }) => deps.authority().prepareNext(),
-  write: ({ body, deps }, tx, looked) => write(deps.authority(), tx, "announce", looked, body.reason),
+  write: ({ body, deps }, tx, next) => write(deps.authority(), tx, "announce", next, body.reason),
 });
 
 const finishRotation = writeRoute({
@@ -87,14 +87,14 @@ const finishRotation = writeRoute({
   status: 200,
   response: AuthorityRotation,
   before: ({ deps }) => deps.authority().haveNext(),
-  write: async ({ body, deps }, tx, looked) => {
-    const { hosts, informed, missing } = await countTrust(tx, looked.sequence, 1);
-    if (looked.keys !== null && informed < hosts && !body.force)
+  write: async ({ body, deps }, tx, next) => {
+    const { hosts, informed, missing } = await countTrust(tx, next.sequence, 1);
+    if (next.keys !== null && informed < hosts && !body.force)
       throw new ApiError(
         "conflict",
         `${hosts - informed} of ${hosts} hosts do not know the next keys yet, e.g. ${missing[0]?.hostname ?? "one"}. Wait until they have connected (get-authority), or force the change. A host that is off follows the change when it comes back; a host whose agent is older than this hub must be upgraded first, or re-enrolled.`,
       );
-    return write(deps.authority(), tx, "finish", looked, body.reason);
+    return write(deps.authority(), tx, "finish", next, body.reason);
   },
 });
 
@@ -109,7 +109,7 @@ const abortRotation = writeRoute({
   status: 200,
   response: AuthorityRotation,
   before: ({ deps }) => deps.authority().lookAtNext(),
-  write: ({ body, deps }, tx, looked) => write(deps.authority(), tx, "abort", looked, body.reason),
+  write: ({ body, deps }, tx, next) => write(deps.authority(), tx, "abort", next, body.reason),
 });
 
 export const authorityRoutes: readonly Route[] = [getAuthority, startRotation, finishRotation, abortRotation];

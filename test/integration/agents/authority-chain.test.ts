@@ -26,8 +26,8 @@ beforeEach(async () => {
 const open = (more: { readonly secrets?: MemorySecrets; readonly staleMs?: number } = {}) =>
   HubAuthority.open({ db: database.database.db, secrets, settleMs: 0, ...more });
 async function state(hub: HubAuthority, kind: TrustKind) {
-  const looked = kind === "announce" ? await hub.prepareNext() : await hub.haveNext();
-  const statement = await database.database.inTx((tx) => hub.state(tx, kind, looked));
+  const next = kind === "announce" ? await hub.prepareNext() : await hub.haveNext();
+  const statement = await database.database.inTx((tx) => hub.state(tx, kind, next));
   await hub.refresh();
   return statement;
 }
@@ -83,10 +83,10 @@ describe("the chain of the hub's keys", () => {
   it("refuses a statement that was prepared from an older state of the chain", async () => {
     const [one, other] = [await open(), await open()];
     await state(one, "announce");
-    const looked = await one.haveNext();
+    const announced = await one.haveNext();
     await state(other, "abort");
     const again = await state(other, "announce");
-    const finish = () => database.database.inTx((tx) => one.state(tx, "finish", looked));
+    const finish = () => database.database.inTx((tx) => one.state(tx, "finish", announced));
     await expect(finish()).rejects.toMatchObject({ code: "conflict" });
     await one.refresh();
     expect(one.trust.next?.generation).toBe(again.generation);
