@@ -48,7 +48,6 @@ export class HubAuthority {
   readonly #db: Db;
   readonly #secrets: SecretStore;
   readonly #settleMs: number;
-  readonly #staleMs: number;
   readonly #first: Pair;
   #now: InForce;
   /** When the last read began. Its result may have changed since then. */
@@ -57,7 +56,7 @@ export class HubAuthority {
   #answeredAt = performance.now();
 
   private constructor(
-    { db, secrets, settleMs = SETTLE_MS, staleMs = STALE_MS }: AuthorityOptions,
+    { db, secrets, settleMs = SETTLE_MS }: AuthorityOptions,
     first: Pair,
     now: InForce,
     askedAt: number,
@@ -65,7 +64,6 @@ export class HubAuthority {
     this.#db = db;
     this.#secrets = secrets;
     this.#settleMs = settleMs;
-    this.#staleMs = staleMs;
     this.#first = first;
     this.#now = now;
     this.#askedAt = askedAt;
@@ -125,7 +123,7 @@ export class HubAuthority {
         return now().signer.publicKey;
       },
       sign: (order) => {
-        if (performance.now() - this.#askedAt > this.#staleMs)
+        if (performance.now() - this.#askedAt > STALE_MS)
           throw new Error(
             "this hub could not read for a while which order key is valid; it signs nothing until it can",
           );
@@ -208,7 +206,6 @@ export interface AuthorityOptions {
   readonly db: Db;
   readonly secrets: SecretStore;
   readonly settleMs?: number;
-  readonly staleMs?: number;
 }
 /** The contents of the next statement, and the newest statement that they are based on. */
 export interface NextKeys {

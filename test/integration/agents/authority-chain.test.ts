@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { sql } from "../../../hub/db/orm.ts";
 import { openSession, recordTrust } from "../../../hub/db/queries/agent-sessions.ts";
 import { countTrust } from "../../../hub/db/queries/authority-statements.ts";
@@ -6,7 +7,7 @@ import { authorityStatements } from "../../../hub/db/schema/index.ts";
 import { authority as section } from "../../../hub/diagnostics/sections/authority.ts";
 import { HubAuthority } from "../../../hub/gateway/hub-authority.ts";
 import { openTaskSigner } from "../../../hub/gateway/task-signer.ts";
-import type { NodeId } from "../../../shared/ids.ts";
+import { type NodeId, TaskId } from "../../../shared/ids.ts";
 import { MOST_STATEMENTS, TrustChain, type TrustKind } from "../../../shared/trust.ts";
 import { newNodeId } from "../../fakes/hub/orders.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
@@ -23,7 +24,7 @@ beforeEach(async () => {
   await database.database.db.execute(sql`truncate ${authorityStatements}`);
 });
 
-const open = (more: { readonly secrets?: MemorySecrets; readonly staleMs?: number } = {}) =>
+const open = (more: { readonly secrets?: MemorySecrets } = {}) =>
   HubAuthority.open({ db: database.database.db, secrets, settleMs: 0, ...more });
 async function state(hub: HubAuthority, kind: TrustKind) {
   const next = kind === "announce" ? await hub.prepareNext() : await hub.haveNext();
@@ -154,21 +155,37 @@ describe("the chain of the hub's keys", () => {
     expect(await counts()).toEqual({ hosts: 2, informed: 1, shown: 1 });
   });
 
-  it("is as old as the start of its query: a hub with a slow answer signs nothing", async () => {
-    const hub = await open({ staleMs: 300 });
-    const order = () => hub.signer.sign({} as never);
-    const { pool } = database.database;
-    const holder = await pool.connect();
+  it("lets no hub sign that has not read it for 15 s, counted from when the hub asked", async () => {
+    const order = {
+      task_id: TaskId.parse(randomUUID()),
+      node_id: newNodeId(),
+      epoch: 1,
+      type: "node.heartbeat_check",
+      input: { nonce: "n" },
+      input_sha256: "0".repeat(64),
+      lease_seconds: 30,
+      not_after: new Date().toISOString(),
+    };
+    const holder = await database.database.pool.connect();
+    vi.useFakeTimers({ toFake: ["performance"] });
     try {
+      const hub = await open();
+      const sign = () => hub.signer.sign(order);
+      vi.advanceTimersByTime(15_000);
+      expect(sign).not.toThrow();
+      vi.advanceTimersByTime(1);
+      expect(sign).toThrow("which order key is in force");
+      await hub.refresh();
+      expect(sign).not.toThrow();
       await holder.query("begin");
       await holder.query("lock table authority_statements in access exclusive mode");
-      const asked = performance.now();
-      const looking = hub.refresh();
-      while (performance.now() - asked <= 350) await new Promise((resolve) => setTimeout(resolve, 50));
+      const refreshing = hub.refresh();
+      vi.advanceTimersByTime(15_001);
       await holder.query("commit");
-      await looking;
-      expect(order).toThrow("could not read for a while");
+      await refreshing;
+      expect(sign).toThrow("which order key is in force");
     } finally {
+      vi.useRealTimers();
       holder.release();
     }
   });
