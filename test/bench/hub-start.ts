@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { execa } from "execa";
-import { startChild } from "../support/child.ts";
-import { freePort } from "../support/free-port.ts";
+import { freeHubPorts, startHubProcess } from "../support/hub-process.ts";
 import { percentile, withDatabase } from "./bench-hubs.ts";
 import type { Figure } from "./figure.ts";
 import { cpuMs } from "./processor-time.ts";
@@ -54,21 +53,9 @@ export async function measureHubStart(stateDir: string): Promise<Figure[]> {
 }
 
 async function startOnce(url: string, stateDir: string): Promise<{ wall: number; cpu: number }> {
-  const [http, agent] = [await freePort(), await freePort()];
+  const ports = await freeHubPorts();
   const startedAt = performance.now();
-  const hub = startChild({
-    name: "hub",
-    script: "hub/main.ts",
-    env: {
-      DATABASE_URL: url,
-      MUSTER_STATE_DIR: stateDir,
-      MUSTER_HTTP_PORT: String(http),
-      MUSTER_AGENT_HOST: "127.0.0.1",
-      MUSTER_AGENT_PORT: String(agent),
-      MUSTER_AGENT_URL: `https://127.0.0.1:${agent}`,
-    },
-    logFile: join(stateDir, "hub.log"),
-  });
+  const hub = startHubProcess({ databaseUrl: url, stateDir, ports, logFile: join(stateDir, "hub.log") });
   await hub.ready;
   const wall = (performance.now() - startedAt) / 1000;
   const cpu = cpuMs(hub.pid) / 1000;

@@ -17,7 +17,7 @@ import { NodeId } from "../../shared/ids.ts";
 import { HostFolder } from "../fakes/hub/host-folder.ts";
 import { type Child, startChild } from "../support/child.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
-import { freePort } from "../support/free-port.ts";
+import { freeHubPorts, type HubPorts, startHubProcess } from "../support/hub-process.ts";
 import { until } from "../support/until.ts";
 
 /**
@@ -28,7 +28,7 @@ const AUTHORITY = "/api/v1/admin/authority";
 const folder = mkdtempSync(join(tmpdir(), "muster-kill-rotation-"));
 const host = new HostFolder();
 let database: TestDatabase;
-let ports: { http: number; agent: number };
+let ports: HubPorts;
 let hub: Child;
 let agent: Child;
 let secrets: SecretStore;
@@ -36,7 +36,7 @@ let nodeId: NodeId;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  ports = { http: await freePort(), agent: await freePort() };
+  ports = await freeHubPorts();
   await startHub();
   secrets = await openSealedFileStore({ directory: join(folder, "hub/secrets") });
   nodeId = await addHost();
@@ -57,19 +57,11 @@ afterAll(async () => {
 });
 
 async function startHub(): Promise<void> {
-  hub = startChild({
-    name: "hub",
-    script: "hub/main.ts",
-    env: {
-      DATABASE_URL: database.url,
-      MUSTER_STATE_DIR: join(folder, "hub"),
-      MUSTER_HTTP_PORT: String(ports.http),
-      MUSTER_AGENT_HOST: "127.0.0.1",
-      MUSTER_AGENT_PORT: String(ports.agent),
-      MUSTER_AGENT_URL: `https://127.0.0.1:${ports.agent}`,
-      MUSTER_DATABASE_POOL_SIZE: "6",
-      MUSTER_HEARTBEAT_MIN_TTL_MS: "3000",
-    },
+  hub = startHubProcess({
+    databaseUrl: database.url,
+    stateDir: join(folder, "hub"),
+    ports,
+    env: { MUSTER_DATABASE_POOL_SIZE: "6", MUSTER_HEARTBEAT_MIN_TTL_MS: "3000" },
     logFile: join(folder, "hub.log"),
   });
   await hub.ready;

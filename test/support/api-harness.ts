@@ -19,6 +19,7 @@ import { openSealedFileStore } from "../../hub/secrets/sealed-file.ts";
 import { compareRegion } from "../../hub/startup/site-services.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { Problem } from "../../shared/api/errors.ts";
+import { SiteId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "./database.ts";
 import { noteLogLine } from "./known-secrets.ts";
 import { quietLog } from "./log.ts";
@@ -252,6 +253,12 @@ export const siteBody = (name: string) => ({
   name,
   api_base_url: `http://${name}.maas.example:5240/MAAS`,
 });
+
+/** The API with one site and a SKU. */
+export async function startApiWithSite(): Promise<{ api: ApiHarness; siteId: SiteId }> {
+  const api = await startApi();
+  return { api, siteId: SiteId.parse((await seedApi(api)).siteId) };
+}
 
 export interface SeededApi {
   readonly siteId: string;

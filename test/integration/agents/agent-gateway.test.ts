@@ -1,18 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { and, eq } from "../../../hub/db/orm.ts";
+import { eq } from "../../../hub/db/orm.ts";
 import { revokeCertificates } from "../../../hub/db/queries/node-certificates.ts";
-import {
-  agentSessions,
-  nodeCertificates,
-  nodeConditions,
-  nodeInventories,
-  nodes,
-} from "../../../hub/db/schema/index.ts";
+import { agentSessions, nodeCertificates, nodeInventories, nodes } from "../../../hub/db/schema/index.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { CLOSE_CODES, MAX_FRAME_BYTES } from "../../../shared/protocol/version.ts";
 import type { ReadinessSignal } from "../../../shared/readiness.ts";
 import { GatewayRig, type Identity } from "../../support/gateway-rig.ts";
+import { hostRows } from "../../support/host-rows.ts";
 import { keptAgents } from "../../support/kept-agents.ts";
 import { helloOf, type SocketAgent } from "../../support/socket-agent.ts";
 import { until } from "../../support/until.ts";
@@ -24,20 +19,7 @@ beforeAll(async () => {
 afterAll(() => rig.stop());
 
 const { connect, open } = keptAgents(() => rig);
-const sessionOf = async (nodeId: NodeId) =>
-  (await rig.db.select().from(agentSessions).where(eq(agentSessions.nodeId, nodeId)))[0];
-const conditionOf = async (nodeId: NodeId, type: string) =>
-  (
-    await rig.db
-      .select()
-      .from(nodeConditions)
-      .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, type)))
-  )[0];
-const sessionState = (nodeId: NodeId, state: "open" | "closed") =>
-  until(`the session is ${state}`, async () => {
-    const session = await sessionOf(nodeId);
-    return session?.state === state ? session : undefined;
-  });
+const { sessionOf, conditionOf, sessionState } = hostRows(() => rig.db);
 
 describe("the hub refuses the upgrade and changes nothing for", () => {
   const expectRefused = async (identity: Parameters<typeof open>[0], problem: string) => {

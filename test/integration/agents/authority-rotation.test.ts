@@ -1,10 +1,9 @@
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { namedSecrets } from "../../../hub/copy-secrets/named-secrets.ts";
-import { eq, sql } from "../../../hub/db/orm.ts";
+import { sql } from "../../../hub/db/orm.ts";
 import { readTask } from "../../../hub/db/queries/task-reads.ts";
 import { enqueueTask } from "../../../hub/db/queries/tasks.ts";
-import { agentSessions } from "../../../hub/db/schema/index.ts";
 import { HubAuthority } from "../../../hub/gateway/hub-authority.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { TRUST_PATH } from "../../../shared/trust.ts";
@@ -12,6 +11,7 @@ import { AgentHosts, hubOf, prepareHost } from "../../support/agent-hosts.ts";
 import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import type { Child } from "../../support/child.ts";
 import { GatewayRig } from "../../support/gateway-rig.ts";
+import { hostRows } from "../../support/host-rows.ts";
 import { until } from "../../support/until.ts";
 
 const PATH = "/api/v1/admin/authority";
@@ -55,8 +55,7 @@ async function host() {
   const start = (): Child => hosts.start(folder);
   return { nodeId, folder, start, log: () => folder.read("agent.log") };
 }
-const sessionOf = async (nodeId: NodeId) =>
-  (await rig.db.select().from(agentSessions).where(eq(agentSessions.nodeId, nodeId)))[0];
+const { sessionOf } = hostRows(() => rig.db);
 const knows = (nodeId: NodeId, sequence: number) =>
   until(`the host to know statement ${sequence}`, async () =>
     (await sessionOf(nodeId))?.trustSequence === sequence ? true : undefined,

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { and, eq, sql } from "../../../hub/db/orm.ts";
+import { sql } from "../../../hub/db/orm.ts";
 import { revokeCertificates } from "../../../hub/db/queries/node-certificates.ts";
-import { agentSessions, nodeConditions } from "../../../hub/db/schema/index.ts";
 import { NODE_RATES } from "../../../hub/gateway/budgets.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { CLOSE_CODES, MAX_FRAME_BYTES } from "../../../shared/protocol/version.ts";
 import { GatewayRig, type Identity, makeKey } from "../../support/gateway-rig.ts";
+import { hostRows } from "../../support/host-rows.ts";
 import { helloOf, SocketAgent } from "../../support/socket-agent.ts";
 import { until } from "../../support/until.ts";
 
@@ -31,20 +31,9 @@ const deliver = (identity: Identity, session_epoch: unknown, frames: unknown, po
   });
 const wait = (identity: Identity, query: string) =>
   rig.ask("GET", `${base(identity)}/tasks/wait?${query}`, { as: identity });
-const sessionOf = async (nodeId: NodeId) =>
-  (await rig.db.select().from(agentSessions).where(eq(agentSessions.nodeId, nodeId)))[0];
-const connectedOf = async (nodeId: NodeId) =>
-  (
-    await rig.db
-      .select()
-      .from(nodeConditions)
-      .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, "agent.connected")))
-  )[0];
-const closed = (nodeId: NodeId) =>
-  until("the session is closed", async () => {
-    const session = await sessionOf(nodeId);
-    return session?.state === "closed" ? session : undefined;
-  });
+const { sessionOf, conditionOf, sessionState } = hostRows(() => rig.db);
+const connectedOf = (nodeId: NodeId) => conditionOf(nodeId, "agent.connected");
+const closed = (nodeId: NodeId) => sessionState(nodeId, "closed");
 const booted = () => ({
   signal_id: randomUUID(),
   generation: 1,

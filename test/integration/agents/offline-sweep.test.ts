@@ -2,11 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq, sql } from "../../../hub/db/orm.ts";
 import { recordContacts } from "../../../hub/db/queries/agent-sessions.ts";
 import { listBreakers } from "../../../hub/db/queries/reconciler-breakers.ts";
-import { agentSessions, nodeConditions, nodeEvents, nodes } from "../../../hub/db/schema/index.ts";
+import { agentSessions, nodeEvents, nodes } from "../../../hub/db/schema/index.ts";
 import { startOfflineSweep, sweepOffline } from "../../../hub/node/offline-sweep.ts";
 import { offlineBreaker } from "../../../hub/reconciler/offline-breaker.ts";
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import { GatewayRig } from "../../support/gateway-rig.ts";
+import { hostRows } from "../../support/host-rows.ts";
 import { keptAgents } from "../../support/kept-agents.ts";
 import { quietLog } from "../../support/log.ts";
 import { insertSite } from "../../support/site.ts";
@@ -19,26 +20,12 @@ beforeAll(async () => {
 afterAll(() => rig.stop());
 
 const { connect } = keptAgents(() => rig);
-const sessionOf = async (nodeId: NodeId) =>
-  (await rig.db.select().from(agentSessions).where(eq(agentSessions.nodeId, nodeId)))[0];
-const statusOf = async (nodeId: NodeId) => (await rig.db.select().from(nodes).where(eq(nodes.id, nodeId)))[0]?.status;
-const conditionOf = async (nodeId: NodeId, type: string) =>
-  (
-    await rig.db
-      .select()
-      .from(nodeConditions)
-      .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, type)))
-  )[0];
+const { sessionOf, statusOf, conditionOf, sessionState } = hostRows(() => rig.db);
 const eventsOf = async (nodeId: NodeId, type: (typeof nodeEvents.$inferSelect)["type"]) =>
   rig.db
     .select()
     .from(nodeEvents)
     .where(and(eq(nodeEvents.nodeId, nodeId), eq(nodeEvents.type, type)));
-const sessionState = (nodeId: NodeId, state: "open" | "closed") =>
-  until(`the session is ${state}`, async () => {
-    const session = await sessionOf(nodeId);
-    return session?.state === state ? session : undefined;
-  });
 
 const holdBack = offlineBreaker(quietLog);
 describe("a silent node", () => {

@@ -2,20 +2,14 @@ import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, desc, eq, isNull, sql } from "../../../hub/db/orm.ts";
 import { beginUse } from "../../../hub/db/queries/node-certificates.ts";
-import {
-  agentSessions,
-  domainEvents,
-  nodeCertificates,
-  nodeConditions,
-  nodeEvents,
-  nodes,
-} from "../../../hub/db/schema/index.ts";
+import { agentSessions, domainEvents, nodeCertificates, nodeEvents } from "../../../hub/db/schema/index.ts";
 import { serialOf } from "../../../hub/gateway/x509.ts";
 import { CLONE_EVIDENCE, type CloneEvidence } from "../../../shared/identity.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { AGENT_COMES_BACK, CLOSE_CODES } from "../../../shared/protocol/version.ts";
 import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { GatewayRig, type Identity, makeKey } from "../../support/gateway-rig.ts";
+import { hostRows } from "../../support/host-rows.ts";
 import { keptAgents } from "../../support/kept-agents.ts";
 import { helloOf, SocketAgent } from "../../support/socket-agent.ts";
 import { until } from "../../support/until.ts";
@@ -36,15 +30,7 @@ const connect = (identity: Identity, boot_id = "boot-1", route: { port?: number;
   kept.connect(identity, { hello: { boot_id }, ...route });
 const refusal = (identity: Identity, from = "127.0.0.1") =>
   SocketAgent.open(rig, identity, { from }).then(() => "accepted", String);
-const statusOf = async (id: NodeId) =>
-  (await rig.db.select({ status: nodes.status }).from(nodes).where(eq(nodes.id, id)))[0]?.status;
-const conditionOf = async (id: NodeId, type: string) =>
-  (
-    await rig.db
-      .select()
-      .from(nodeConditions)
-      .where(and(eq(nodeConditions.nodeId, id), eq(nodeConditions.type, type)))
-  )[0];
+const { statusOf, conditionOf } = hostRows(() => rig.db);
 const alarms = (id: NodeId) =>
   rig.db
     .select()

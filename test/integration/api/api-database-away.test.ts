@@ -1,31 +1,22 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openDatabase } from "../../../hub/db/client.ts";
 import { isMigrated } from "../../../hub/db/migrate.ts";
 import { sql } from "../../../hub/db/orm.ts";
-import { type ApiHarness, startApi } from "../../support/api-harness.ts";
-import { quietLog } from "../../support/log.ts";
-import { type PostgresProxy, startPostgresProxy } from "../../support/postgres-proxy.ts";
+import { startApiBehindProxy } from "../../support/api-behind-proxy.ts";
+import type { ApiHarness } from "../../support/api-harness.ts";
+import type { PostgresProxy } from "../../support/postgres-proxy.ts";
 
 const sku = (id: string) => ({ id, description: "d", gpu_vendor: "amd", gpu_model: "m", gpus_total: 8 });
 
 describe("the API during database trouble", () => {
   let proxy: PostgresProxy;
   let api: ApiHarness;
+  let close: () => Promise<void>;
 
   beforeAll(async () => {
-    api = await startApi({
-      open: async (url) => {
-        proxy = await startPostgresProxy(url);
-        return openDatabase({ url: proxy.url, poolSize: 3, applicationName: "away", log: quietLog });
-      },
-    });
+    ({ api, proxy, close } = await startApiBehindProxy());
   });
-  afterAll(async () => {
-    proxy.decide = () => "pass";
-    await api?.close();
-    await proxy?.close();
-  });
+  afterAll(() => close?.());
 
   const skus = async (): Promise<string[]> => {
     const { rows } = await api.database.database.pool.query<{ id: string }>("select id from skus order by id");

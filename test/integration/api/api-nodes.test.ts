@@ -13,9 +13,9 @@ import {
 } from "../../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../../hub/node/lifecycle.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
-import { type NodeId, SiteId } from "../../../shared/ids.ts";
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import type { Inventory } from "../../../shared/inventory.ts";
-import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { type ApiHarness, startApiWithSite } from "../../support/api-harness.ts";
 import { addNode as addSiteNode } from "../../support/site-nodes.ts";
 
 const NODES = "/api/v1/admin/nodes";
@@ -35,8 +35,7 @@ describe("the API of nodes and their tasks", () => {
   let api: ApiHarness;
   let siteId: SiteId;
   beforeAll(async () => {
-    api = await startApi();
-    siteId = SiteId.parse((await seedApi(api)).siteId);
+    ({ api, siteId } = await startApiWithSite());
   });
   afterAll(() => api.close());
 

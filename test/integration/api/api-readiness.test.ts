@@ -6,8 +6,8 @@ import { readConditionFacts } from "../../../hub/db/queries/node-conditions.ts";
 import { nodeConditions, nodes, readinessSignals, reportTokens } from "../../../hub/db/schema/index.ts";
 import { tokenHash } from "../../../hub/node/enrollment-tokens.ts";
 import { writeNoise } from "../../../hub/node/noise.ts";
-import { type NodeId, SiteId } from "../../../shared/ids.ts";
-import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { type ApiHarness, startApiWithSite } from "../../support/api-harness.ts";
 import { addNode as addSiteNode } from "../../support/site-nodes.ts";
 
 const NODES = "/api/v1/admin/nodes";
@@ -16,8 +16,7 @@ describe("readiness of external systems over the API", () => {
   let api: ApiHarness;
   let siteId: SiteId;
   beforeAll(async () => {
-    api = await startApi();
-    siteId = SiteId.parse((await seedApi(api)).siteId);
+    ({ api, siteId } = await startApiWithSite());
   });
   afterAll(() => api.close());
 

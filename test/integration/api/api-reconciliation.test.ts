@@ -12,8 +12,8 @@ import {
 } from "../../../hub/db/schema/index.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
 import type { DriftDetails } from "../../../shared/drift.ts";
-import { type NodeId, SiteId } from "../../../shared/ids.ts";
-import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { type ApiHarness, startApiWithSite } from "../../support/api-harness.ts";
 import { addActiveNode, addMachine } from "../../support/site-nodes.ts";
 
 const PATH = "/api/v1/admin/reconciliation";
@@ -33,8 +33,7 @@ describe("the API of reconciliation", () => {
   let api: ApiHarness;
   let siteId: SiteId;
   beforeAll(async () => {
-    api = await startApi();
-    siteId = SiteId.parse((await seedApi(api)).siteId);
+    ({ api, siteId } = await startApiWithSite());
   });
   afterAll(() => api.close());
 

@@ -1,11 +1,10 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openDatabase } from "../../../hub/db/client.ts";
 import { SECTIONS } from "../../../hub/diagnostics/sections/index.ts";
 import { Diagnostics } from "../../../hub/diagnostics/take.ts";
+import { startApiBehindProxy } from "../../support/api-behind-proxy.ts";
 import { type ApiHarness, PATIENT, seedApi, startApi } from "../../support/api-harness.ts";
-import { quietLog } from "../../support/log.ts";
-import { type PostgresProxy, startPostgresProxy } from "../../support/postgres-proxy.ts";
+import type { PostgresProxy } from "../../support/postgres-proxy.ts";
 import { seedTroubledFleet } from "../../support/troubled-fleet.ts";
 import { until } from "../../support/until.ts";
 
@@ -227,19 +226,11 @@ describe("the diagnostics of a hub with a troubled fleet", () => {
 describe("the diagnostics of a hub with database trouble", () => {
   let proxy: PostgresProxy;
   let api: ApiHarness;
+  let close: () => Promise<void>;
   beforeAll(async () => {
-    api = await startApi({
-      open: async (url) => {
-        proxy = await startPostgresProxy(url);
-        return openDatabase({ url: proxy.url, poolSize: 3, applicationName: "away", log: quietLog });
-      },
-    });
+    ({ api, proxy, close } = await startApiBehindProxy());
   });
-  afterAll(async () => {
-    proxy.decide = () => "pass";
-    await api?.close();
-    await proxy?.close();
-  });
+  afterAll(() => close?.());
 
   const away = Object.fromEntries(FROM_DATABASE.map((name) => [name, "database_away"]));
 

@@ -1,15 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eq } from "../../../hub/db/orm.ts";
-import { holdWatch } from "../../../hub/db/queries/maas-site-watches.ts";
 import { waitKey } from "../../../hub/db/queries/workflow-wakes.ts";
 import { maasMachines, maasSiteWatches, workflows } from "../../../hub/db/schema/index.ts";
 import { MaasError } from "../../../hub/maas/port.ts";
-import { emptyMemory, lookAtSite } from "../../../hub/watcher/look.ts";
+import { emptyMemory } from "../../../hub/watcher/look.ts";
 import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { event, machine, Region } from "../../support/listed-region.ts";
-import { quietLog } from "../../support/log.ts";
+import { lookOnce } from "../../support/one-look.ts";
 
 const HOUR = 3_600_000;
 
@@ -18,7 +17,6 @@ describe("the events feed of a site", () => {
   let siteId: SiteId;
   let region: Region;
   let memory: ReturnType<typeof emptyMemory>;
-  const hubId = randomUUID();
   beforeAll(async () => {
     test = await createTestDatabase();
   });
@@ -30,11 +28,7 @@ describe("the events feed of a site", () => {
   });
 
   const look = async (sweepIntervalMs = HOUR) => {
-    const { db, inTx } = test.database;
-    const watch = await holdWatch(db, siteId, hubId, 60);
-    if (watch === null) throw new Error("another hub watches the site");
-    region.asked.length = 0;
-    const looked = await lookAtSite({ db, inTx, log: quietLog, sweepIntervalMs }, siteId, watch, region.port, memory);
+    const looked = await lookOnce(test, { siteId, region, memory }, { sweepIntervalMs });
     if (looked === "lost") throw new Error("another hub has taken the site over");
     return { asked: [...region.asked], error: looked.error instanceof MaasError ? looked.error.code : looked.error };
   };

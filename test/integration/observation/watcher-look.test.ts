@@ -2,15 +2,15 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { and, count, eq } from "../../../hub/db/orm.ts";
 import { readObservedMachine } from "../../../hub/db/queries/maas-machines.ts";
-import { type HeldWatch, holdWatch, releaseWatch } from "../../../hub/db/queries/maas-site-watches.ts";
+import { releaseWatch } from "../../../hub/db/queries/maas-site-watches.ts";
 import { waitKey } from "../../../hub/db/queries/workflow-wakes.ts";
 import { type MaasSiteWatch, maasMachines, maasSiteWatches, workflows } from "../../../hub/db/schema/index.ts";
-import { emptyMemory, type LookResult, lookAtSite } from "../../../hub/watcher/look.ts";
+import { emptyMemory, type LookResult } from "../../../hub/watcher/look.ts";
 import { EVENT_OVERLAP, LOOKS_PER_WAITED_READ } from "../../../hub/watcher/plan.ts";
 import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { event, machine, Region } from "../../support/listed-region.ts";
-import { quietLog } from "../../support/log.ts";
+import { HUB, holdSite, lookOnce } from "../../support/one-look.ts";
 
 const HOUR = 3_600_000;
 
@@ -19,7 +19,6 @@ describe("one look at a site", () => {
   let siteId: SiteId;
   let region: Region;
   let memory: ReturnType<typeof emptyMemory>;
-  const hubId = randomUUID();
 
   beforeAll(async () => {
     database = await createTestDatabase();
@@ -34,16 +33,7 @@ describe("one look at a site", () => {
     await database.database.db.delete(workflows);
   });
 
-  const hold = async (hub = hubId): Promise<HeldWatch> => {
-    const watch = await holdWatch(database.database.db, siteId, hub, 60);
-    if (watch === null) throw new Error("another hub watches the site");
-    return watch;
-  };
-  const looked = async (sweepIntervalMs = HOUR) => {
-    const { db, inTx } = database.database;
-    region.asked.length = 0;
-    return lookAtSite({ db, inTx, log: quietLog, sweepIntervalMs }, siteId, await hold(), region.port, memory);
-  };
+  const looked = (sweepIntervalMs = HOUR) => lookOnce(database, { siteId, region, memory }, { sweepIntervalMs });
   const look = async (sweepIntervalMs = HOUR): Promise<readonly string[]> => {
     await looked(sweepIntervalMs);
     return [...region.asked];
@@ -231,8 +221,8 @@ describe("one look at a site", () => {
     region.machines = [machine("aaa")];
     region.feed = [event(500, "aaa")];
     const takenOver = async (): Promise<void> => {
-      await releaseWatch(database.database.db, siteId, hubId);
-      await hold("00000000-0000-4000-8000-000000000002");
+      await releaseWatch(database.database.db, siteId, HUB);
+      await holdSite(database, siteId, randomUUID());
     };
     const givenBack = () => releaseWatch(database.database.db, siteId, "00000000-0000-4000-8000-000000000002");
     region.meanwhile = takenOver;

@@ -3,18 +3,19 @@ import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { and, eq, sql } from "../../../hub/db/orm.ts";
 import { readObservedMachine } from "../../../hub/db/queries/maas-machines.ts";
-import { holdWatch, recordFailedLook } from "../../../hub/db/queries/maas-site-watches.ts";
+import { recordFailedLook } from "../../../hub/db/queries/maas-site-watches.ts";
 import { maasMachines, maasSiteWatches } from "../../../hub/db/schema/index.ts";
 import { createLog } from "../../../hub/log.ts";
 import { createMaasClient } from "../../../hub/maas/client.ts";
 import { MaasError, type MaasPort } from "../../../hub/maas/port.ts";
-import { emptyMemory, lookAtSite } from "../../../hub/watcher/look.ts";
+import { emptyMemory } from "../../../hub/watcher/look.ts";
 import type { SiteId } from "../../../shared/ids.ts";
 import { Secret } from "../../../shared/secret.ts";
 import { startMaasSimulator } from "../../fakes/maas/simulator.ts";
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../../fakes/maas/state/site.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { event, machine, Region } from "../../support/listed-region.ts";
+import { lookOnce } from "../../support/one-look.ts";
 import { until } from "../../support/until.ts";
 
 const HOUR = 3_600_000;
@@ -30,7 +31,6 @@ describe("a sweep of a site", () => {
     ended += 1;
   };
   const log = createLog("info", (line) => said.push(JSON.parse(line)));
-  const hubId = randomUUID();
 
   beforeAll(async () => {
     test = await createTestDatabase();
@@ -49,12 +49,8 @@ describe("a sweep of a site", () => {
     sweepIntervalMs = HOUR,
     sweepPatienceMs = HOUR,
   ): Promise<string> => {
-    const { db, inTx } = test.database;
-    const watch = await holdWatch(db, siteId, hubId, 60);
-    if (watch === null) throw new Error("another hub watches the site");
-    region.asked.length = 0;
-    const deps = { db, inTx, log, sweepIntervalMs, sweepPatienceMs, onSweepEnded };
-    const looked = await lookAtSite(deps, siteId, watch, maas, memory);
+    const options = { log, sweepIntervalMs, sweepPatienceMs, onSweepEnded, maas };
+    const looked = await lookOnce(test, { siteId, region, memory }, options);
     if (looked === "lost") return looked;
     if (looked.error !== null) throw looked.error;
     return looked.read;

@@ -12,9 +12,10 @@ import { SECRET_PATHS, type SecretStore } from "../../../hub/secrets/port.ts";
 import { openSealedFileStore } from "../../../hub/secrets/sealed-file.ts";
 import { ensureSameStore } from "../../../hub/startup/same-store.ts";
 import { startVault, type VaultServer } from "../../fakes/vault/server.ts";
-import { type Child, startChild } from "../../support/child.ts";
+import type { Child } from "../../support/child.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { freePort } from "../../support/free-port.ts";
+import { freeHubPorts, type HubPorts, startHubProcess } from "../../support/hub-process.ts";
 import { insertSite } from "../../support/site.ts";
 import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
@@ -120,24 +121,17 @@ async function copy(to: "vault" | "sealed_file", env: Record<string, string> = {
   return { status, told, lines: told.trimEnd().split("\n") };
 }
 
-function startHub(secrets: "vault" | "sealed_file", ports: { http: number; agent: number }): Child {
-  const hub = startChild({
-    name: "hub",
-    script: "hub/main.ts",
-    env: {
-      ...environment(),
-      MUSTER_SECRETS: secrets,
-      MUSTER_HTTP_PORT: String(ports.http),
-      MUSTER_AGENT_HOST: "127.0.0.1",
-      MUSTER_AGENT_PORT: String(ports.agent),
-      MUSTER_AGENT_URL: `https://127.0.0.1:${ports.agent}`,
-    },
+function startHub(secrets: "vault" | "sealed_file", ports: HubPorts): Child {
+  const hub = startHubProcess({
+    databaseUrl: test.url,
+    stateDir: folder,
+    ports,
+    env: { ...environment(), MUSTER_SECRETS: secrets },
     logFile: join(folder, "hub.log"),
   });
   hubs.push(hub);
   return hub;
 }
-const twoPorts = async () => ({ http: await freePort(), agent: await freePort() });
 
 /** Returns the values in Vault by the paths that the database uses. */
 function inVault(): Record<string, unknown> {
@@ -176,7 +170,7 @@ function holdAfter(calls: string, count: number): () => true | undefined {
 /** Each test starts up to six processes one after the other. */
 describe("copy-secrets", { timeout: 300_000 }, () => {
   it("makes a hub continue with the other store, and refuses to run beside a hub", async () => {
-    const ports = await twoPorts();
+    const ports = await freeHubPorts();
     const before = startHub("sealed_file", ports);
     await before.ready;
     const refused = await copy("vault");
@@ -203,7 +197,7 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
   it("leaves a Vault that no hub starts with when it is killed, and continues where it stopped", async () => {
     await killWithin("vault", "POST kv/data/", 5);
     expect(Object.keys(inVault())).toHaveLength(4);
-    expect(await startHub("vault", await twoPorts()).gone).toMatchObject({ code: 78 });
+    expect(await startHub("vault", await freeHubPorts()).gone).toMatchObject({ code: 78 });
     const { status, told } = await copy("vault");
     expect([status, told]).toEqual([0, expect.stringContaining(`${ALL - 4} copied, 4 there already`)]);
     expect(inVault()).toEqual(await inSealed());

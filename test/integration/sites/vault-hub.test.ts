@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { startVault, type VaultServer } from "../../fakes/vault/server.ts";
-import { type Child, startChild } from "../../support/child.ts";
+import type { Child } from "../../support/child.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { freePort } from "../../support/free-port.ts";
 import { HubApi } from "../../support/hub-api.ts";
+import { freeHubPorts, type HubPorts, startHubProcess } from "../../support/hub-process.ts";
 import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
 
@@ -19,7 +20,7 @@ let database: TestDatabase;
 let server: VaultServer;
 let roleId: string;
 let newSecretId: () => string;
-let ports: { http: number; agent: number };
+let ports: HubPorts;
 const started: Child[] = [];
 
 beforeAll(async () => {
@@ -30,7 +31,7 @@ beforeAll(async () => {
   const role = server.vault.tokens.addRole({ policies: ["muster"] });
   ({ roleId, newSecretId } = role);
   writeFileSync(secretIdFile, newSecretId(), { mode: 0o600 });
-  ports = { http: await freePort(), agent: await freePort() };
+  ports = await freeHubPorts();
 });
 afterAll(async () => {
   await Promise.all(started.map((hub) => hub.stop()));
@@ -40,16 +41,11 @@ afterAll(async () => {
 });
 
 function startHub(env: Record<string, string> = {}, logFile = join(folder, "hub.log")): Child {
-  const hub = startChild({
-    name: "hub",
-    script: "hub/main.ts",
+  const hub = startHubProcess({
+    databaseUrl: database.url,
+    stateDir: join(folder, "hub"),
+    ports,
     env: {
-      DATABASE_URL: database.url,
-      MUSTER_STATE_DIR: join(folder, "hub"),
-      MUSTER_HTTP_PORT: String(ports.http),
-      MUSTER_AGENT_HOST: "127.0.0.1",
-      MUSTER_AGENT_PORT: String(ports.agent),
-      MUSTER_AGENT_URL: `https://127.0.0.1:${ports.agent}`,
       MUSTER_DATABASE_POOL_SIZE: "4",
       MUSTER_SECRETS: "vault",
       VAULT_ADDR: server.url,

@@ -14,8 +14,8 @@ import {
   workflows,
 } from "../../../hub/db/schema/index.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
-import { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
-import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { NodeId, type SiteId, WorkflowId } from "../../../shared/ids.ts";
+import { type ApiHarness, startApiWithSite } from "../../support/api-harness.ts";
 import { addMachine, addNodeInService, retireNode } from "../../support/site-nodes.ts";
 
 const NODES = "/api/v1/admin/nodes";
@@ -25,8 +25,7 @@ describe("an operator's decisions about a node over the API", () => {
   let api: ApiHarness;
   let siteId: SiteId;
   beforeAll(async () => {
-    api = await startApi();
-    siteId = SiteId.parse((await seedApi(api)).siteId);
+    ({ api, siteId } = await startApiWithSite());
   });
   afterAll(() => api.close());
 
