@@ -48,8 +48,14 @@ describe("a citation", () => {
     ["of a decision", `x ${cite("decision", "F9")}.`, [`1: ${cite("decision", "F9")}: no such page`]],
     [
       "of several decisions",
-      cite("decisions", "F1, F2 and F3"),
+      cite("decisions", ["F1", "F2", "F3"].join(", ")),
       [`1: ${cite("decision", "F2")}`, `1: ${cite("decision", "F3")}`],
+    ],
+    ["of a decision by its id alone", `x (${"F1"}).`, [`1: ${"F1"}: cite it as ${cite("decision", "F1")}`]],
+    [
+      "of a decision that is not here, in brackets",
+      `x (${"F9"})`,
+      [`1: ${"F9"}: cite it as ${cite("decision", "F9")}`],
     ],
     ["of a document that is not here", cite("contract", "2.11"), [`1: ${cite("contract", "2.11")}: cite`]],
     ["of what was observed elsewhere", cite("maas-observed", "12"), [`1: ${cite("maas-observed", "12")}: cite`]],
@@ -77,6 +83,7 @@ describe("a citation", () => {
     `${cite("state model", "3.2")}: ${cite("decision", "F1")})`,
     cite("maas", "2.11, trap 9"),
     "MAAS 3.5.12 and maas_machines 9",
+    "[F1](decisions/F1-breaker.md), key F1-x, X9 (X9) and `F1`",
   ])("that leads somewhere is not reported: %s", (text) => {
     expect(offencesIn(text)).toEqual([]);
   });

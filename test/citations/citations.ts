@@ -102,7 +102,24 @@ function citedIn(source: Text, word: string, item: string): { readonly cited: st
   );
 }
 
-/** Citations whose numbered heading is missing, and citations of retired forms. */
+/** An id of a decision that stands by itself; one in quotes, in a link, in a path or in a heading is no citation. */
+const BARE = /(?<![\w./"'`[-]|# )[A-Z]\d{1,2}(?![\w"'`\]-])/g;
+
+/** Ids of decisions without the word that says what they are: of a page that is here, or in brackets of their own. */
+function bareIn(source: Text, decisions: ReadonlySet<string>): Offence[] {
+  const letters = new Set([...decisions].map((id) => id[0]));
+  const cited = [...source.text.matchAll(listed("[Dd]ecisions?", ID))].map(
+    (match) => [match.index, match.index + match[0].length] as const,
+  );
+  return [...source.text.matchAll(BARE)].flatMap(({ 0: id, index }) => {
+    const inBrackets = source.text[index - 1] === "(" && source.text[index + id.length] === ")";
+    const isDecision = decisions.has(id) || (inBrackets && letters.has(id[0] ?? ""));
+    if (!isDecision || cited.some(([from, to]) => index >= from && index < to)) return [];
+    return [{ path: source.path, line: lineOf(source.text, index), what: `${id}: cite it as decision ${id}` }];
+  });
+}
+
+/** Citations whose numbered heading is missing, decisions that are cited by their id alone, and citations of retired forms. */
 export function citationOffences(texts: readonly Text[]): Offence[] {
   const decisions = decisionsOf(texts);
   const forms = FORMS.map((form) => ({
@@ -118,6 +135,7 @@ export function citationOffences(texts: readonly Text[]): Offence[] {
     ...citedIn(source, "[Dd]ecisions?", ID)
       .filter(({ cited }) => !decisions.has(cited))
       .map(({ cited, line }) => ({ path: source.path, line, what: `decision ${cited}: no such page` })),
+    ...bareIn(source, decisions),
     ...Object.entries(RETIRED).flatMap(([word, instead]) =>
       citedIn(source, word, NUMBER).map(({ cited, line }) => ({
         path: source.path,
