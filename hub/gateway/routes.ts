@@ -5,6 +5,7 @@ import { type Context, Hono } from "hono";
 import { z } from "zod";
 import { EnrollRequest, RenewRequest } from "../../shared/api/enroll.ts";
 import { ApiError, PROBLEM_TYPE, problemBody } from "../../shared/api/errors.ts";
+import { fieldErrors, validationFailed } from "../../shared/api/validation.ts";
 import { NodeId } from "../../shared/ids.ts";
 import { AgentFrame, Hello } from "../../shared/protocol/frames.ts";
 import { TRUST_PATH, type TrustChain } from "../../shared/trust.ts";
@@ -162,21 +163,12 @@ async function body<T>(
   }
 }
 
-const MOST_ERRORS = 20;
-/** The limit of a message's length, because a message may name every unknown field of a body. */
-const MOST_MESSAGE = 300;
+/** A stranger chooses the names of a body's members, so an answer repeats little of them. */
+const LIMITS = { errors: 20, characters: 300 };
 
 function valid<T>(parsed: z.ZodSafeParseResult<T>): T {
   if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues.slice(0, MOST_ERRORS).map((issue) => ({
-    pointer: `/${issue.path.join("/")}`,
-    message: issue.message.slice(0, MOST_MESSAGE),
-  }));
-  throw new ApiError(
-    "validation_failed",
-    `The request is not valid: ${errors.map((error) => `${error.pointer} ${error.message}`).join("; ")}`,
-    { errors },
-  );
+  throw validationFailed("request", fieldErrors(parsed.error), LIMITS);
 }
 
 /** A path for answers and logs. A part that is long enough to be a token is hidden, whatever the path. */

@@ -1,12 +1,13 @@
 import type { Context } from "hono";
 import type { z } from "zod";
 import { ApiError, PROBLEM_TYPE, type Problem } from "../../shared/api/errors.ts";
+import { type FieldError, fieldErrors, pointerTo, validationFailed } from "../../shared/api/validation.ts";
 import { isDatabaseAway } from "../db/away.ts";
 import { CommitOutcomeUnknownError } from "../db/tx.ts";
 import { SecretError } from "../secrets/port.ts";
 import { isUniqueViolation } from "./routes/rows.ts";
 
-const MAX_ERRORS = 50;
+const LIMITS = { errors: 50 };
 
 /** Maps any error to the error that the client gets (decision P4). The text of an unexpected error is not sent to the client. */
 export function asApiError(error: unknown): ApiError {
@@ -45,26 +46,6 @@ export function problemResponse(c: Context, problem: Problem, retryAfterSeconds?
   return c.newResponse(JSON.stringify(problem), problem.status as 400, headers);
 }
 
-type FieldError = { readonly pointer: string; readonly message: string };
-
-/** A JSON pointer by RFC 6901; "" is the whole document. */
-const pointerTo = (path: readonly PropertyKey[]): string =>
-  path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
-
-/** Names each invalid field by a JSON pointer, and each unknown field separately. */
-function fieldErrors(error: z.ZodError): FieldError[] {
-  return error.issues
-    .flatMap((issue) =>
-      issue.code === "unrecognized_keys"
-        ? issue.keys.map((key) => ({
-            pointer: pointerTo([...issue.path, key]),
-            message: "is not a field of this request",
-          }))
-        : [{ pointer: pointerTo(issue.path), message: issue.message }],
-    )
-    .slice(0, MAX_ERRORS);
-}
-
 /**
  * False for text that PostgreSQL would not store unchanged. It refuses U+0000, and half a surrogate pair becomes U+FFFD, which would change a
  * password.
@@ -80,18 +61,10 @@ function unstorableTexts(value: unknown, path: readonly PropertyKey[] = []): Fie
   return Object.entries(value).flatMap(([key, member]) => unstorableTexts(member, [...path, key]));
 }
 
-function invalid(where: string, errors: FieldError[]): ApiError {
-  return new ApiError(
-    "validation_failed",
-    `The ${where} is not valid: ${errors.map((one) => `${one.pointer || "/"} ${one.message}`).join("; ")}`,
-    { errors },
-  );
-}
-
 export function parse<T>(schema: z.ZodType<T>, value: unknown, where: string): T {
   const parsed = schema.safeParse(value);
-  if (!parsed.success) throw invalid(where, fieldErrors(parsed.error));
+  if (!parsed.success) throw validationFailed(where, fieldErrors(parsed.error), LIMITS);
   const unstorable = unstorableTexts(parsed.data);
-  if (unstorable.length > 0) throw invalid(where, unstorable.slice(0, MAX_ERRORS));
+  if (unstorable.length > 0) throw validationFailed(where, unstorable, LIMITS);
   return parsed.data;
 }
