@@ -20,37 +20,17 @@ afterAll(async () => {
 
 /**
  * One file of `hub/db/queries` writes a table, so that all rules about its rows are in one place. Retention removes old rows by its own list.
- * `MORE_WRITERS` lists the tables that still have more writers. The list may only become shorter.
+ * `MORE_WRITERS` lists the tables that have more writers, and why. The list may only become shorter.
  */
-const MORE_WRITERS: Readonly<Record<string, readonly string[]>> = {
-  nodeConditions: ["hub/db/queries/condition-watch.ts", "hub/db/queries/node-conditions.ts"],
-  nodeMaasState: [
-    "hub/db/queries/drift.ts",
-    "hub/db/queries/maas-machines.ts",
-    "hub/db/queries/node-machines.ts",
-    "hub/node/move-node.ts",
-  ],
-  nodes: [
-    "hub/db/queries/agent-sessions.ts",
-    "hub/db/queries/nodes.ts",
-    "hub/node/cordon.ts",
-    "hub/node/create-node.ts",
-    "hub/node/lifecycle.ts",
-    "hub/node/move-node.ts",
-  ],
-  webhookDeliveries: [
-    "hub/db/queries/webhook-attempts.ts",
-    "hub/db/queries/webhook-fan-out.ts",
-    "hub/db/queries/webhooks.ts",
-  ],
-  webhooks: ["hub/db/queries/webhook-fan-out.ts", "hub/db/queries/webhooks.ts"],
-  workflows: [
-    "hub/db/queries/admission.ts",
-    "hub/db/queries/decommissions.ts",
-    "hub/db/queries/workflow-wakes.ts",
-    "hub/db/queries/workflows.ts",
-    "hub/db/queries/workflow-stops.ts",
-  ],
+const MORE_WRITERS: Readonly<Record<string, { readonly why: string; readonly files: readonly string[] }>> = {
+  nodes: {
+    why: "One statement writes the last contact of many agents, into their sessions and their nodes.",
+    files: ["hub/db/queries/agent-sessions.ts", "hub/db/queries/nodes.ts"],
+  },
+  workflows: {
+    why: "Leases and moves, stops by verbs, and wake-ups are 300 lines and more; half of the queries wake, and moves do.",
+    files: ["hub/db/queries/workflow-stops.ts", "hub/db/queries/workflow-wakes.ts", "hub/db/queries/workflows.ts"],
+  },
 };
 
 /** Finds the names of the tables that a text writes, by the query builder or by SQL. */
@@ -135,10 +115,12 @@ describe("every source file", async () => {
     const written = texts.map(({ file, text }) => ({ file, names: writtenNames(text) }));
     const offenders = tables.flatMap((table) => {
       const writers = written.filter(({ names }) => names.has(table)).map(({ file }) => file);
-      const known = MORE_WRITERS[table];
+      const known = MORE_WRITERS[table]?.files;
       const whole = writers.length <= 1 && writers.every((file) => file.startsWith("hub/db/queries/"));
-      const wrong = known === undefined ? (whole ? [] : writers) : writers.filter((file) => !known.includes(file));
-      return wrong.map((file) => `${table}: ${file}`);
+      if (known === undefined) return whole ? [] : writers.map((file) => `${table}: ${file}`);
+      // A file of the list that writes no more is to be taken off it.
+      const differ = [...writers, ...known].filter((file) => writers.includes(file) !== known.includes(file));
+      return differ.map((file) => `${table}: ${file}`);
     });
     expect(offenders).toEqual([]);
   });

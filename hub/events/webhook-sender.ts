@@ -6,7 +6,7 @@ import {
   type DeliveryEnding,
   endAttempt,
   putBack,
-} from "../db/queries/webhook-attempts.ts";
+} from "../db/queries/webhook-deliveries.ts";
 import { fanOut } from "../db/queries/webhook-fan-out.ts";
 import { disableWebhook, lockWebhook } from "../db/queries/webhooks.ts";
 import { type DomainEventRow, domainEvents } from "../db/schema/index.ts";

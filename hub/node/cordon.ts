@@ -1,7 +1,8 @@
 import type { NodeId } from "../../shared/ids.ts";
-import { and, eq, isNotNull, isNull, like, type SQL, sql } from "../db/orm.ts";
+import { isNotNull, isNull, like, type SQL, sql } from "../db/orm.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
+import { setNodeCordon } from "../db/queries/nodes.ts";
 import { nodes } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
@@ -52,12 +53,8 @@ async function change(
   where: SQL | undefined,
   { by, reason }: { readonly by: string; readonly reason: string },
 ): Promise<void> {
-  const [node] = await tx
-    .update(nodes)
-    .set({ ...set, updatedAt: sql`now()` })
-    .where(and(eq(nodes.id, nodeId), where))
-    .returning({ hostname: nodes.hostname });
-  if (node === undefined) return;
+  const node = await setNodeCordon(tx, nodeId, set, where);
+  if (node === null) return;
   const cordoned = set.cordonReason !== null;
   await recordNodeEvent(tx, { nodeId, type: cordoned ? "cordoned" : "uncordoned", owner: by, message: reason });
   await recordDomainEvent(tx, {

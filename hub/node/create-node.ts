@@ -1,7 +1,7 @@
 import type { NodeId, SiteId } from "../../shared/ids.ts";
-import { eq } from "../db/orm.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
-import { type Node, nodes } from "../db/schema/index.ts";
+import { insertNode, readNode } from "../db/queries/nodes.ts";
+import type { Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import type { MoveOwner } from "./transitions.ts";
 
@@ -20,12 +20,8 @@ export interface NewNode {
 export async function createNode(tx: Tx, input: NewNode): Promise<{ node: Node; created: boolean }> {
   const { owner, ...values } = input;
   const status = input.onboardingMode === "maas" ? "enrolling" : "bootstrap_issued";
-  const [created] = await tx
-    .insert(nodes)
-    .values({ ...values, status })
-    .onConflictDoNothing({ target: nodes.id })
-    .returning();
-  if (created !== undefined) {
+  const created = await insertNode(tx, { ...values, status });
+  if (created !== null) {
     await recordNodeEvent(tx, {
       nodeId: input.id,
       type: "created",
@@ -35,7 +31,7 @@ export async function createNode(tx: Tx, input: NewNode): Promise<{ node: Node; 
     });
     return { node: created, created: true };
   }
-  const [node] = await tx.select().from(nodes).where(eq(nodes.id, input.id));
-  if (node === undefined) throw new Error(`node ${input.id} conflicts with a record that cannot be read`);
+  const node = await readNode(tx, input.id);
+  if (node === null) throw new Error(`node ${input.id} conflicts with a record that cannot be read`);
   return { node, created: false };
 }

@@ -1,11 +1,9 @@
 import type { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
-import { and, eq, inArray } from "../db/orm.ts";
 import { revokeEnrollmentTokens } from "../db/queries/enrollment-tokens.ts";
 import { revokeCertificates } from "../db/queries/node-certificates.ts";
 import { unbindNode } from "../db/queries/node-machines.ts";
-import { lockNode } from "../db/queries/nodes.ts";
-import { nodes } from "../db/schema/index.ts";
+import { lockNode, setNodeOperation } from "../db/queries/nodes.ts";
 import type { Tx } from "../db/tx.ts";
 import { cordonForOperation, uncordonOfOperation } from "./cordon.ts";
 import { moveNode } from "./move-node.ts";
@@ -28,7 +26,7 @@ export async function enterDraining(tx: Tx, nodeId: NodeId, operationId: string,
       await cordonForOperation(tx, nodeId, operationId, reason);
       return { kind: "moved", status: "draining" };
     case "draining":
-      await own(tx, nodeId, operationId);
+      await setNodeOperation(tx, nodeId, operationId);
       return { kind: "adopted", status: node.status };
     case "retired":
     case "removing":
@@ -96,7 +94,7 @@ export async function enterRemoving(tx: Tx, nodeId: NodeId, operationId: string,
       await moveNode(tx, nodeId, { from: "retired", to: "removing", owner: "remove", operationId }, reason);
       return { kind: "moved", status: "removing" };
     case "removing":
-      await own(tx, nodeId, operationId);
+      await setNodeOperation(tx, nodeId, operationId);
       return { kind: "adopted", status: node.status };
     case "deleted":
       return { kind: "adopted", status: node.status };
@@ -125,12 +123,4 @@ export async function deleteNode(tx: Tx, nodeId: NodeId, operationId: string, re
   await unbindNode(tx, nodeId);
   await moveNode(tx, nodeId, { from: "removing", to: "deleted", owner: "remove" }, reason);
   return { kind: "moved", status: "deleted" };
-}
-
-/** Takes over a state from an earlier operation, because the operation that holds the node owns the state. */
-async function own(tx: Tx, nodeId: NodeId, operationId: string): Promise<void> {
-  await tx
-    .update(nodes)
-    .set({ operationId })
-    .where(and(eq(nodes.id, nodeId), inArray(nodes.status, ["draining", "removing"])));
 }

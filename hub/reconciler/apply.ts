@@ -1,6 +1,6 @@
 import type { DriftAcknowledged, DriftDetails } from "../../shared/drift.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
-import { writeDrift } from "../db/queries/drift.ts";
+import { writeDrift } from "../db/queries/node-machines.ts";
 import { setNodeHost } from "../db/queries/nodes.ts";
 import { wasQueuedWithin } from "../db/queries/task-reads.ts";
 import { enqueueTask } from "../db/queries/tasks.ts";

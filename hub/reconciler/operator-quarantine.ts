@@ -1,9 +1,10 @@
 import type { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
-import { lockDriftStates, writeDrift } from "../db/queries/drift.ts";
+import { lockDriftStates } from "../db/queries/drift.ts";
 import { isHostReleased } from "../db/queries/machine-releases.ts";
 import { hasLiveCertificate } from "../db/queries/node-certificates.ts";
 import { disownQuarantine } from "../db/queries/node-identity-bars.ts";
+import { writeDrift } from "../db/queries/node-machines.ts";
 import { onboardingOfHost, operationOfNode } from "../db/queries/workflow-subjects.ts";
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "../node/move-node.ts";

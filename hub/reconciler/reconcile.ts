@@ -6,16 +6,14 @@ import {
   countUnconfirmed,
   countUnmanaged,
   type DriftRow,
-  forgetOwners,
   heldAmong,
   lockDriftStates,
-  markReconciled,
   readDriftRows,
-  rememberOwners,
   siteSyncInterval,
 } from "../db/queries/drift.ts";
 import { holdsFence } from "../db/queries/maas-site-watches.ts";
 import { retirementsOf } from "../db/queries/machine-releases.ts";
+import { forgetOwners, markReconciled, rememberOwners } from "../db/queries/node-machines.ts";
 import { type BreakerState, readBreakerState } from "../db/queries/reconciler-breakers.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import type { Log } from "../log.ts";

@@ -1,10 +1,6 @@
 import type { SiteId } from "../../shared/ids.ts";
-import {
-  followBindings,
-  markAbsent,
-  type ObservedMachine,
-  upsertObservedMachines,
-} from "../db/queries/maas-machines.ts";
+import { markAbsent, type ObservedMachine, upsertObservedMachines } from "../db/queries/maas-machines.ts";
+import { followBindings } from "../db/queries/node-machines.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { InTx, Tx } from "../db/tx.ts";
 import type { MaasMachine } from "../maas/port.ts";

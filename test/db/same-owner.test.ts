@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { eq, sql } from "../../hub/db/orm.ts";
-import { rememberOwners } from "../../hub/db/queries/drift.ts";
+import { rememberOwners } from "../../hub/db/queries/node-machines.ts";
 import { maasMachines, maasSites, nodeMaasState } from "../../hub/db/schema/index.ts";
 import { OWNERS } from "../../hub/maas/same-owner.fixture.ts";
 import { createNode } from "../../hub/node/create-node.ts";

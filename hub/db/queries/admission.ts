@@ -1,7 +1,7 @@
-import { and, eq, type SQL, type SQLWrapper, sql } from "../orm.ts";
+import { type SQL, type SQLWrapper, sql } from "../orm.ts";
 import { maasSites, type Workflow, workflows } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
-import { ADMITTED } from "./workflows.ts";
+import { admitWhere } from "./workflows.ts";
 
 /**
  * Admission (lifecycle 4.4), counted over all hubs. Of each profile at most `batch_max_parallel` onboardings run at once. The limit of a site is the
@@ -19,11 +19,7 @@ export async function admitOnboardings(tx: Tx, kind: string): Promise<Workflow[]
     .for("no key update", { skipLocked: true });
   if (locked.length === 0) return [];
   const sites = sql.param(locked.map((site) => site.id));
-  return tx
-    .update(workflows)
-    .set(ADMITTED)
-    .where(and(eq(workflows.status, "pending"), sql`${workflows.id} in (${admissible(kind, sites)})`))
-    .returning();
+  return admitWhere(tx, sql`${workflows.id} in (${admissible(kind, sites)})`);
 }
 
 /** Running onboardings are numbered before waiting ones. The number of a waiting onboarding is thus how many would run if it were admitted. */

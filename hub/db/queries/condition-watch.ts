@@ -2,6 +2,7 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { and, asc, eq, gt, lte, ne, type SQL, sql } from "../orm.ts";
 import { conditionWatch, type NodeConditionRow, nodeConditions, nodes } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
+import { extendExpiries } from "./node-conditions.ts";
 
 /** Locks the sweep's progress until the transaction ends, so that each hub continues where the previous one stopped. */
 export async function lockConditionWatch(tx: Tx): Promise<{ idleSeconds: number; inGrace: boolean } | null> {
@@ -36,14 +37,7 @@ export async function beginGrace(tx: Tx, seconds: number): Promise<void> {
  * expire together and different steps expire at different times. The later sweep therefore also finds them in bounded portions.
  */
 export async function extendConditions(tx: Tx, seconds: number, most: number): Promise<void> {
-  const { rowCount } = await tx.execute(sql`
-    with step as (
-      select c.node_id, c.type from node_conditions c, condition_watch w
-      where c.expires_at > w.looked_until and c.expires_at < w.grace_until
-      order by c.expires_at limit ${most} for update of c)
-    update node_conditions c set expires_at = greatest(now() + make_interval(secs => ${seconds}), w.grace_until)
-    from step, condition_watch w where c.node_id = step.node_id and c.type = step.type`);
-  const more = (rowCount ?? 0) >= most;
+  const more = (await extendExpiries(tx, seconds, most)) >= most;
   await tx
     .update(conditionWatch)
     .set({ lookedAt: orNow(conditionWatch.lookedAt), ...(more ? {} : { graceUntil: null }) });

@@ -18,7 +18,7 @@ import {
 import type { Db, Tx } from "../tx.ts";
 import { listStageEvents } from "./workflow-events.ts";
 import { isoOrNull, requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
-import { wakeWorkflows } from "./workflow-wakes.ts";
+import { wakeRunning } from "./workflow-wakes.ts";
 
 /** What the operation is about; the `workflows` row of the same id is written before. */
 export async function insertDecommission(tx: Tx, row: typeof nodeDecommissions.$inferInsert): Promise<void> {
@@ -168,10 +168,5 @@ export async function forceDecommission(tx: Tx, id: WorkflowId, by: { actor: str
       forcedReason: sql`coalesce(${nodeDecommissions.forcedReason}, ${by.reason})`,
     })
     .where(eq(nodeDecommissions.decommissionId, id));
-  const [row] = await tx
-    .update(workflows)
-    .set({ wakeAt: sql`now()` })
-    .where(and(eq(workflows.id, id), eq(workflows.status, "running")))
-    .returning({ waitOn: workflows.waitOn });
-  if (row?.waitOn != null) await wakeWorkflows(tx, [row.waitOn]);
+  await wakeRunning(tx, id);
 }

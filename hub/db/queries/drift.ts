@@ -1,5 +1,4 @@
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
-import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import { and, eq, inArray, isNotNull, or, sql } from "../orm.ts";
 import {
   type AgentSession,
@@ -97,37 +96,6 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
     .where(and(eq(nodeMaasState.siteId, siteId), which));
 }
 
-/**
- * Stores the owner of each machine in MAAS whose node has come into service, and follows an owner who was renamed. A new owner's name counts as a
- * rename in two cases: it is the hub's own user, whose former names are known, or the node's agent was heard after the machine changed. One
- * statement.
- */
-export async function rememberOwners(
-  tx: Tx,
-  siteId: SiteId,
-  user: { readonly name: string; readonly formerNames: readonly string[] },
-): Promise<void> {
-  await tx.execute(sql`
-    update node_maas_state s set maas_owner = m.owner
-    from nodes n, maas_machines m
-    where s.site_id = ${siteId} and s.maas_owner is distinct from m.owner and n.id = s.node_id and n.status in ('active', 'offline')
-      and m.site_id = s.site_id and m.system_id = s.maas_system_id and m.status = ${MAAS_STATUS.deployed} and not m.absent and m.owner is not null
-      and (s.maas_owner is null or (m.owner = ${user.name} and s.maas_owner = any(${sql.param([...user.formerNames])}::text[])) or exists (select from agent_sessions a
-        where a.node_id = n.id and a.generation = n.generation and a.last_seen_at > m.observed_at))`);
-}
-
-/**
- * Forgets the owners of retired nodes whose machines are no longer deployed or are gone. Muster must not release a system that somebody deploys there
- * later. One statement.
- */
-export async function forgetOwners(tx: Tx, siteId: SiteId): Promise<void> {
-  await tx.execute(sql`
-    update node_maas_state s set maas_owner = null
-    from nodes n, maas_machines m
-    where s.site_id = ${siteId} and s.maas_owner is not null and n.id = s.node_id and n.status = 'retired'
-      and m.site_id = s.site_id and m.system_id = s.maas_system_id and (m.status <> ${MAAS_STATUS.deployed} or m.absent)`);
-}
-
 /** The hardware sync interval of the site's default profile. Null if the site is disabled or the profile does not require hardware sync. */
 export async function siteSyncInterval(db: Db, siteId: SiteId): Promise<number | null> {
   const [row] = await db
@@ -162,55 +130,6 @@ export async function countUnmanaged(db: Db, siteId: SiteId): Promise<number> {
     where m.site_id = ${siteId}::uuid and not m.absent and not exists (
       select from node_maas_state s where s.site_id = m.site_id and s.maas_system_id = m.system_id)`);
   return rows[0]?.count ?? 0;
-}
-
-/** Marks these nodes as judged. A node whose facts changed after they were read stays due. At most two statements, for any number of nodes. */
-export async function markReconciled(
-  tx: Tx,
-  siteId: SiteId,
-  judged: readonly Pick<NodeMaasState, "nodeId" | "reconcileDueAt">[],
-  scope: "due" | "all",
-): Promise<void> {
-  const due = judged.filter((one) => one.reconcileDueAt !== null);
-  if (due.length > 0)
-    await tx.execute(sql`
-      update node_maas_state s set reconcile_due_at = null, last_reconciled_at = now()
-      from unnest(${sql.param(due.map((one) => one.nodeId))}::uuid[], ${sql.param(due.map((one) => one.reconcileDueAt?.toISOString()))}::timestamptz[]) as read(node_id, due_at)
-      where s.node_id = read.node_id and date_trunc('milliseconds', s.reconcile_due_at) = read.due_at`);
-  if (scope === "all")
-    await tx
-      .update(nodeMaasState)
-      .set({ lastReconciledAt: sql`now()` })
-      .where(
-        and(
-          eq(nodeMaasState.siteId, siteId),
-          sql`${nodeMaasState.nodeId} in (select m.node_id from node_maas_state m join maas_machines o on o.site_id = m.site_id and o.system_id = m.maas_system_id where m.site_id = ${siteId})`,
-        ),
-      );
-}
-
-export type DriftChange = Partial<
-  Pick<NodeMaasState, "driftDetected" | "driftDetails" | "driftAcknowledged" | "maasOwner">
-> & {
-  readonly resolved?: boolean;
-  /** True if a quarantine by the reconciler begins, false if it ends. */
-  readonly quarantined?: boolean;
-};
-
-export async function writeDrift(
-  tx: Tx,
-  nodeId: NodeId,
-  { resolved, quarantined, ...change }: DriftChange,
-): Promise<void> {
-  const nowIf = (yes: boolean) => (yes ? sql`now()` : null);
-  await tx
-    .update(nodeMaasState)
-    .set({
-      ...change,
-      ...(resolved === undefined ? {} : { driftResolvedAt: nowIf(resolved) }),
-      ...(quarantined === undefined ? {} : { quarantinedAt: nowIf(quarantined) }),
-    })
-    .where(eq(nodeMaasState.nodeId, nodeId));
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import type { SiteId } from "../../../shared/ids.ts";
 import { and, eq, sql } from "../orm.ts";
 import { type MaasMachineRow, maasMachines } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
@@ -131,35 +131,4 @@ export async function markAbsent(tx: Tx, siteId: SiteId, systemIds: readonly str
 /** Deletes the known machines of a site that moved to another region, because they belong to the old region. */
 export async function forgetMachines(tx: Tx, siteId: SiteId): Promise<void> {
   await tx.delete(maasMachines).where(eq(maasMachines.siteId, siteId));
-}
-
-/**
- * Copies the machines' state to `node_maas_state` of the nodes bound to them (lifecycle 6.5); the reconciler judges it later. `systemIds` are changed
- * machines. `seen` are unchanged ones, whose bindings are written only if they differ. This covers a binding that was made at the same time as the
- * poll that saw the change. Returns the nodes.
- */
-export async function followBindings(
-  tx: Tx,
-  siteId: SiteId,
-  systemIds: readonly string[],
-  seen: readonly string[] = [],
-): Promise<NodeId[]> {
-  if (systemIds.length + seen.length === 0) return [];
-  const status = sql`case when m.absent then 'absent' else m.status_name end`;
-  const { rows } = await tx.execute<{ node_id: NodeId }>(sql`
-    with bound as (
-      select n.node_id from node_maas_state n join maas_machines m on m.site_id = n.site_id and m.system_id = n.maas_system_id
-      where n.site_id = ${siteId}::uuid and (n.maas_system_id = any(${sql.param([...systemIds])}::text[])
-        or (n.maas_system_id = any(${sql.param([...seen])}::text[])
-          and (n.last_maas_status, n.last_maas_power_state, n.last_maas_ips) is distinct from (${status}, m.power_state, m.ip_addresses)))
-      order by n.node_id for update of n)
-    update node_maas_state n set
-      last_maas_status = ${status},
-      last_maas_power_state = m.power_state,
-      last_maas_ips = m.ip_addresses,
-      reconcile_due_at = clock_timestamp()
-    from bound, maas_machines m
-    where n.node_id = bound.node_id and m.site_id = n.site_id and m.system_id = n.maas_system_id
-    returning n.node_id`);
-  return rows.map((row) => row.node_id);
 }

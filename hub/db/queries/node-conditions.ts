@@ -154,3 +154,15 @@ export async function writeOwnCondition(
     .onConflictDoUpdate({ target: [nodeConditions.nodeId, nodeConditions.type], set: { ...values, expiresAt } });
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }
+
+/** Conditions that were to expire before the grace of `condition_watch` ends hold for so many seconds more. Returns how many, at most `most`. */
+export async function extendExpiries(tx: Tx, seconds: number, most: number): Promise<number> {
+  const { rowCount } = await tx.execute(sql`
+    with step as (
+      select c.node_id, c.type from node_conditions c, condition_watch w
+      where c.expires_at > w.looked_until and c.expires_at < w.grace_until
+      order by c.expires_at limit ${most} for update of c)
+    update node_conditions c set expires_at = greatest(now() + make_interval(secs => ${seconds}), w.grace_until)
+    from step, condition_watch w where c.node_id = step.node_id and c.type = step.type`);
+  return rowCount ?? 0;
+}

@@ -1,8 +1,8 @@
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
+import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import { and, count, desc, eq, inArray, isNotNull, ne, sql } from "../orm.ts";
-import { maasSites, type Node, nodeMaasState, nodeOnboardings, nodes } from "../schema/index.ts";
+import { maasSites, type Node, type NodeMaasState, nodeMaasState, nodeOnboardings, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
-import { followBindings } from "./maas-machines.ts";
 
 /** A node that is bound to a machine in MAAS. Each machine has at most one node that is not deleted, and a deleted node has no machine. */
 export type BoundNode = Pick<Node, "id" | "hostname" | "status"> & { readonly ipmiIp: string };
@@ -91,6 +91,125 @@ const UNKNOWN = {
 /** Removes the node's binding, so that the machine is free for another node. */
 export async function unbindNode(tx: Tx, nodeId: NodeId): Promise<void> {
   await tx.delete(nodeMaasState).where(eq(nodeMaasState.nodeId, nodeId));
+}
+
+/**
+ * Copies the machines' state to `node_maas_state` of the nodes bound to them (lifecycle 6.5); the reconciler judges it later. `systemIds` are changed
+ * machines. `seen` are unchanged ones, whose bindings are written only if they differ. This covers a binding that was made at the same time as the
+ * poll that saw the change. Returns the nodes.
+ */
+export async function followBindings(
+  tx: Tx,
+  siteId: SiteId,
+  systemIds: readonly string[],
+  seen: readonly string[] = [],
+): Promise<NodeId[]> {
+  if (systemIds.length + seen.length === 0) return [];
+  const status = sql`case when m.absent then 'absent' else m.status_name end`;
+  const { rows } = await tx.execute<{ node_id: NodeId }>(sql`
+    with bound as (
+      select n.node_id from node_maas_state n join maas_machines m on m.site_id = n.site_id and m.system_id = n.maas_system_id
+      where n.site_id = ${siteId}::uuid and (n.maas_system_id = any(${sql.param([...systemIds])}::text[])
+        or (n.maas_system_id = any(${sql.param([...seen])}::text[])
+          and (n.last_maas_status, n.last_maas_power_state, n.last_maas_ips) is distinct from (${status}, m.power_state, m.ip_addresses)))
+      order by n.node_id for update of n)
+    update node_maas_state n set
+      last_maas_status = ${status},
+      last_maas_power_state = m.power_state,
+      last_maas_ips = m.ip_addresses,
+      reconcile_due_at = clock_timestamp()
+    from bound, maas_machines m
+    where n.node_id = bound.node_id and m.site_id = n.site_id and m.system_id = n.maas_system_id
+    returning n.node_id`);
+  return rows.map((row) => row.node_id);
+}
+
+/** Makes the node due for the reconciler, e.g. because its machine has another meaning in a new status of the node. */
+export async function judgeMachineAgain(tx: Tx, nodeId: NodeId): Promise<void> {
+  await tx
+    .update(nodeMaasState)
+    .set({ reconcileDueAt: sql`clock_timestamp()` })
+    .where(eq(nodeMaasState.nodeId, nodeId));
+}
+
+/**
+ * Stores the owner of each machine in MAAS whose node has come into service, and follows an owner who was renamed. A new owner's name counts as a
+ * rename in two cases: it is the hub's own user, whose former names are known, or the node's agent was heard after the machine changed. One
+ * statement.
+ */
+export async function rememberOwners(
+  tx: Tx,
+  siteId: SiteId,
+  user: { readonly name: string; readonly formerNames: readonly string[] },
+): Promise<void> {
+  await tx.execute(sql`
+    update node_maas_state s set maas_owner = m.owner
+    from nodes n, maas_machines m
+    where s.site_id = ${siteId} and s.maas_owner is distinct from m.owner and n.id = s.node_id and n.status in ('active', 'offline')
+      and m.site_id = s.site_id and m.system_id = s.maas_system_id and m.status = ${MAAS_STATUS.deployed} and not m.absent and m.owner is not null
+      and (s.maas_owner is null or (m.owner = ${user.name} and s.maas_owner = any(${sql.param([...user.formerNames])}::text[])) or exists (select from agent_sessions a
+        where a.node_id = n.id and a.generation = n.generation and a.last_seen_at > m.observed_at))`);
+}
+
+/**
+ * Forgets the owners of retired nodes whose machines are no longer deployed or are gone. Muster must not release a system that somebody deploys there
+ * later. One statement.
+ */
+export async function forgetOwners(tx: Tx, siteId: SiteId): Promise<void> {
+  await tx.execute(sql`
+    update node_maas_state s set maas_owner = null
+    from nodes n, maas_machines m
+    where s.site_id = ${siteId} and s.maas_owner is not null and n.id = s.node_id and n.status = 'retired'
+      and m.site_id = s.site_id and m.system_id = s.maas_system_id and (m.status <> ${MAAS_STATUS.deployed} or m.absent)`);
+}
+
+/** Marks these nodes as judged. A node whose facts changed after they were read stays due. At most two statements, for any number of nodes. */
+export async function markReconciled(
+  tx: Tx,
+  siteId: SiteId,
+  judged: readonly Pick<NodeMaasState, "nodeId" | "reconcileDueAt">[],
+  scope: "due" | "all",
+): Promise<void> {
+  const due = judged.filter((one) => one.reconcileDueAt !== null);
+  if (due.length > 0)
+    await tx.execute(sql`
+      update node_maas_state s set reconcile_due_at = null, last_reconciled_at = now()
+      from unnest(${sql.param(due.map((one) => one.nodeId))}::uuid[], ${sql.param(due.map((one) => one.reconcileDueAt?.toISOString()))}::timestamptz[]) as read(node_id, due_at)
+      where s.node_id = read.node_id and date_trunc('milliseconds', s.reconcile_due_at) = read.due_at`);
+  if (scope === "all")
+    await tx
+      .update(nodeMaasState)
+      .set({ lastReconciledAt: sql`now()` })
+      .where(
+        and(
+          eq(nodeMaasState.siteId, siteId),
+          sql`${nodeMaasState.nodeId} in (select m.node_id from node_maas_state m join maas_machines o on o.site_id = m.site_id and o.system_id = m.maas_system_id where m.site_id = ${siteId})`,
+        ),
+      );
+}
+
+export type DriftChange = Partial<
+  Pick<NodeMaasState, "driftDetected" | "driftDetails" | "driftAcknowledged" | "maasOwner">
+> & {
+  readonly resolved?: boolean;
+  /** True if a quarantine by the reconciler begins, false if it ends. */
+  readonly quarantined?: boolean;
+};
+
+export async function writeDrift(
+  tx: Tx,
+  nodeId: NodeId,
+  { resolved, quarantined, ...change }: DriftChange,
+): Promise<void> {
+  const nowIf = (yes: boolean) => (yes ? sql`now()` : null);
+  await tx
+    .update(nodeMaasState)
+    .set({
+      ...change,
+      ...(resolved === undefined ? {} : { driftResolvedAt: nowIf(resolved) }),
+      ...(quarantined === undefined ? {} : { quarantinedAt: nowIf(quarantined) }),
+    })
+    .where(eq(nodeMaasState.nodeId, nodeId));
 }
 
 /** The machine of the node's last onboarding that found one. Null if none has found one. */

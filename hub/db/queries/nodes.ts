@@ -1,5 +1,6 @@
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
-import { and, eq, inArray, isNull, ne, sql } from "../orm.ts";
+import type { NodeStatus } from "../../../shared/node-status.ts";
+import { and, eq, inArray, isNull, ne, type SQL, sql } from "../orm.ts";
 import { type Node, nodeCertificates, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
@@ -12,6 +13,49 @@ export async function readNode(db: Db | Tx, nodeId: NodeId): Promise<Node | null
 export async function lockNode(tx: Tx, nodeId: NodeId): Promise<Node | null> {
   const [node] = await tx.select().from(nodes).where(eq(nodes.id, nodeId)).for("no key update");
   return node ?? null;
+}
+
+/** Null where there is a record of this id already. */
+export async function insertNode(tx: Tx, node: typeof nodes.$inferInsert): Promise<Node | null> {
+  const [row] = await tx.insert(nodes).values(node).onConflictDoNothing({ target: nodes.id }).returning();
+  return row ?? null;
+}
+
+/** Writes the status if it is still `from`; null when it is not. `moveNode` calls this and records the move. */
+export async function setNodeStatus(
+  tx: Tx,
+  nodeId: NodeId,
+  move: { readonly from: NodeStatus; readonly to: NodeStatus; readonly operationId: string | null },
+): Promise<Node | null> {
+  const [row] = await tx
+    .update(nodes)
+    .set({ status: move.to, operationId: move.operationId, updatedAt: sql`now()` })
+    .where(and(eq(nodes.id, nodeId), eq(nodes.status, move.from)))
+    .returning();
+  return row ?? null;
+}
+
+/** Takes over a state from an earlier operation, because the operation that holds the node owns the state. */
+export async function setNodeOperation(tx: Tx, nodeId: NodeId, operationId: string): Promise<void> {
+  await tx
+    .update(nodes)
+    .set({ operationId })
+    .where(and(eq(nodes.id, nodeId), inArray(nodes.status, ["draining", "removing"])));
+}
+
+/** Sets the cordon, or lifts it, of a node that meets `where`; null when it does not. */
+export async function setNodeCordon(
+  tx: Tx,
+  nodeId: NodeId,
+  cordon: Pick<Node, "cordonReason" | "cordonOwner">,
+  where: SQL | undefined,
+): Promise<Pick<Node, "hostname"> | null> {
+  const [row] = await tx
+    .update(nodes)
+    .set({ ...cordon, updatedAt: sql`now()` })
+    .where(and(eq(nodes.id, nodeId), where))
+    .returning({ hostname: nodes.hostname });
+  return row ?? null;
 }
 
 /** Begins a new provisioning attempt of the node. Tokens, certificates and signals of earlier generations no longer count. */

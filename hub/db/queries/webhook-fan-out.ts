@@ -1,13 +1,15 @@
 import { matchesPattern } from "../../../shared/events.ts";
-import { and, eq, inArray, lt, sql } from "../orm.ts";
+import { and, eq, lt, sql } from "../orm.ts";
 import { type Webhook, webhooks } from "../schema/index.ts";
 import type { Db, InTx, Tx } from "../tx.ts";
 import { lastSettled, listSettledEvents } from "./domain-events-list.ts";
+import { deleteDeliveriesAfter, insertDeliveries } from "./webhook-deliveries.ts";
+import { advanceFanOut, rewindFanOut } from "./webhooks.ts";
 
 const FANNED_AT_ONCE = 500;
 
 /** True if the webhook subscribes to the event. A test event reaches only the webhook that is tested. */
-export const isTold = (webhook: Pick<Webhook, "id" | "types">, event: { type: string; subject: string }): boolean =>
+const isTold = (webhook: Pick<Webhook, "id" | "types">, event: { type: string; subject: string }): boolean =>
   event.type === "webhook.tested"
     ? event.subject === `webhooks/${webhook.id}`
     : webhook.types.some((pattern) => matchesPattern(pattern, event.type));
@@ -39,21 +41,26 @@ async function fanOutFrom(tx: Tx, position: bigint, settled: bigint): Promise<bo
   const told = lagging.flatMap((webhook) =>
     rows.filter((row) => isTold(webhook, row)).map((row) => ({ webhook: webhook.id, event: row.seq.toString() })),
   );
-  // The values are passed as two arrays, because one parameter for each value would exceed PostgreSQL's limit.
-  if (told.length > 0)
-    await tx.execute(sql`
-      insert into webhook_deliveries (webhook_id, event_seq)
-      select * from unnest(${sql.param(told.map(({ webhook }) => webhook))}::uuid[], ${sql.param(told.map(({ event }) => event))}::bigint[])
-      on conflict do nothing`);
+  await insertDeliveries(tx, told);
   const reached = rows.length < FANNED_AT_ONCE ? settled : (rows.at(-1)?.seq ?? settled);
-  await tx
-    .update(webhooks)
-    .set({ fannedOutTo: sql`greatest(${webhooks.fannedOutTo}, ${reached.toString()}::bigint)` })
-    .where(
-      inArray(
-        webhooks.id,
-        lagging.map(({ id }) => id),
-      ),
-    );
+  await advanceFanOut(
+    tx,
+    lagging.map(({ id }) => id),
+    reached,
+  );
   return true;
+}
+
+/**
+ * Repeats every event after the position, including delivered ones: the deliveries are deleted and will be written again. Returns the number of
+ * events that the webhook will be sent.
+ */
+export async function replayFrom(tx: Tx, webhook: Webhook, position: bigint): Promise<number> {
+  await deleteDeliveriesAfter(tx, webhook.id, position);
+  await rewindFanOut(tx, webhook.id, position);
+  const settled = await lastSettled(tx);
+  const { rows } = await tx.execute<{ type: string; subject: string; events: number }>(sql`
+    select type, case when type = 'webhook.tested' then subject else '' end as subject, count(*)::int as events
+    from domain_events where seq > ${position.toString()}::bigint and seq <= ${settled.toString()}::bigint group by 1, 2`);
+  return rows.reduce((sum, row) => sum + (isTold(webhook, row) ? row.events : 0), 0);
 }

@@ -1,9 +1,7 @@
-import { and, desc, eq, lt, sql } from "../orm.ts";
-import { domainEvents, type Webhook, type WebhookDelivery, webhookDeliveries, webhooks } from "../schema/index.ts";
+import { eq, inArray, sql } from "../orm.ts";
+import { type Webhook, webhooks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
-import { lastSettled } from "./domain-events-list.ts";
 import { given } from "./row-versions.ts";
-import { isTold } from "./webhook-fan-out.ts";
 
 /**
  * Locks the webhook until the transaction ends; null if it does not exist. The webhook is locked before its deliveries, in the same order as when it
@@ -96,64 +94,18 @@ export async function listWebhooksAfter(
     .limit(most);
 }
 
-export async function listDeliveries(
-  db: Db,
-  webhookId: string,
-  page: { state: WebhookDelivery["state"] | undefined; before: bigint | null; limit: number },
-) {
-  return db
-    .select({ delivery: webhookDeliveries, event: domainEvents })
-    .from(webhookDeliveries)
-    .leftJoin(domainEvents, eq(domainEvents.seq, webhookDeliveries.eventSeq))
-    .where(
-      and(
-        eq(webhookDeliveries.webhookId, webhookId),
-        page.state === undefined ? undefined : eq(webhookDeliveries.state, page.state),
-        page.before === null ? undefined : lt(webhookDeliveries.id, page.before),
-      ),
-    )
-    .orderBy(desc(webhookDeliveries.id))
-    .limit(page.limit);
-}
-
-/** Makes deliveries pending again with all their attempts: the ones that failed for good, or a single one in any state. Returns how many. */
-export async function replayDeliveries(tx: Tx, webhookId: string, which: "dead" | bigint): Promise<number> {
-  const rows = await tx
-    .update(webhookDeliveries)
-    .set({
-      state: "pending",
-      attempts: 0,
-      claim: sql`${webhookDeliveries.claim} + 1`,
-      nextAttemptAt: sql`now()`,
-      leaseUntil: null,
-      endedAt: null,
-    })
-    .where(
-      and(
-        eq(webhookDeliveries.webhookId, webhookId),
-        which === "dead" ? eq(webhookDeliveries.state, "dead") : eq(webhookDeliveries.id, which),
-      ),
-    )
-    .returning({ id: webhookDeliveries.id });
-  return rows.length;
-}
-
-/**
- * Repeats every event after the position, including delivered ones: the deliveries are deleted and will be written again. Returns the number of
- * events that the webhook will be sent.
- */
-export async function replayFrom(tx: Tx, webhook: Webhook, position: bigint): Promise<number> {
-  const after = position.toString();
-  await tx
-    .delete(webhookDeliveries)
-    .where(and(eq(webhookDeliveries.webhookId, webhook.id), sql`${webhookDeliveries.eventSeq} > ${after}::bigint`));
+/** Events up to the position have their deliveries. A webhook that is further already stays there. */
+export async function advanceFanOut(tx: Tx, ids: readonly string[], position: bigint): Promise<void> {
   await tx
     .update(webhooks)
-    .set({ fannedOutTo: sql`least(${webhooks.fannedOutTo}, ${after}::bigint)` })
-    .where(eq(webhooks.id, webhook.id));
-  const settled = await lastSettled(tx);
-  const { rows } = await tx.execute<{ type: string; subject: string; events: number }>(sql`
-    select type, case when type = 'webhook.tested' then subject else '' end as subject, count(*)::int as events
-    from domain_events where seq > ${after}::bigint and seq <= ${settled.toString()}::bigint group by 1, 2`);
-  return rows.reduce((sum, row) => sum + (isTold(webhook, row) ? row.events : 0), 0);
+    .set({ fannedOutTo: sql`greatest(${webhooks.fannedOutTo}, ${position.toString()}::bigint)` })
+    .where(inArray(webhooks.id, [...ids]));
+}
+
+/** Events after the position get their deliveries anew. */
+export async function rewindFanOut(tx: Tx, id: string, position: bigint): Promise<void> {
+  await tx
+    .update(webhooks)
+    .set({ fannedOutTo: sql`least(${webhooks.fannedOutTo}, ${position.toString()}::bigint)` })
+    .where(eq(webhooks.id, id));
 }

@@ -1,4 +1,5 @@
-import { and, inArray, sql } from "../orm.ts";
+import type { WorkflowId } from "../../../shared/ids.ts";
+import { and, eq, inArray, sql } from "../orm.ts";
 import { workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
@@ -10,6 +11,16 @@ export const waitKey = {
   node: (nodeId: string) => `node:${nodeId}`,
   task: (taskId: string) => `task:${taskId}`,
 } as const;
+
+/** Makes a running workflow due at once, with whatever else waits on the same key. */
+export async function wakeRunning(tx: Tx, id: WorkflowId): Promise<void> {
+  const [row] = await tx
+    .update(workflows)
+    .set({ wakeAt: sql`now()` })
+    .where(and(eq(workflows.id, id), eq(workflows.status, "running")))
+    .returning({ waitOn: workflows.waitOn });
+  if (row?.waitOn != null) await wakeWorkflows(tx, [row.waitOn]);
+}
 
 /**
  * Makes every workflow due that waits on one of the keys, in one statement that locks rows in the order of their ids. A wake-up is only a hint: if it

@@ -4,7 +4,7 @@ import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { Leftover } from "../../../shared/leftover.ts";
 import type { StopVerb, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
-import { and, count, eq, getTableColumns, notInArray, sql } from "../orm.ts";
+import { and, count, eq, getTableColumns, notInArray, type SQL, sql } from "../orm.ts";
 import { type Workflow, workflows } from "../schema/index.ts";
 import { toDate } from "../timestamp.ts";
 import type { Db, Tx } from "../tx.ts";
@@ -241,23 +241,25 @@ export async function lockWorkflow(tx: Tx, id: WorkflowId): Promise<ClaimedWorkf
   return row ?? null;
 }
 
-/** The columns that admission writes. `started_at` stays null until the first claim, which distinguishes the first admission from later ones. */
-export const ADMITTED = {
-  status: "running" as const,
-  wakeAt: sql`now()`,
-  stageEnteredAt: null,
-  stageDeadline: null,
-  updatedAt: sql`now()`,
-};
+/**
+ * Admits the pending workflows that meet the condition. `started_at` stays null until the first claim, which distinguishes the first admission from
+ * later ones.
+ */
+export const admitWhere = (tx: Tx, which: SQL): Promise<Workflow[]> =>
+  tx
+    .update(workflows)
+    .set({
+      status: "running",
+      wakeAt: sql`now()`,
+      stageEnteredAt: null,
+      stageDeadline: null,
+      updatedAt: sql`now()`,
+    })
+    .where(and(eq(workflows.status, "pending"), which))
+    .returning();
 
 /** Admits all pending workflows of a kind, without a limit. */
-export async function admitAll(tx: Tx, kind: string): Promise<Workflow[]> {
-  return tx
-    .update(workflows)
-    .set(ADMITTED)
-    .where(and(eq(workflows.kind, kind), eq(workflows.status, "pending")))
-    .returning();
-}
+export const admitAll = (tx: Tx, kind: string): Promise<Workflow[]> => admitWhere(tx, eq(workflows.kind, kind));
 
 /** Locks the row and says whether the claim with this fence is still valid. */
 export async function holdsFence(tx: Tx, id: WorkflowId, fence: number): Promise<boolean> {

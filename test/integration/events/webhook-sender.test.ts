@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { claimDeliveries, endAttempt } from "../../../hub/db/queries/webhook-attempts.ts";
+import { claimDeliveries, endAttempt, replayDeliveries } from "../../../hub/db/queries/webhook-deliveries.ts";
 import { fanOut } from "../../../hub/db/queries/webhook-fan-out.ts";
-import { countOpen, replayDeliveries } from "../../../hub/db/queries/webhooks.ts";
+import { countOpen } from "../../../hub/db/queries/webhooks.ts";
 import type { InTx, Tx } from "../../../hub/db/tx.ts";
 import { SECRET_PATHS } from "../../../hub/secrets/port.ts";
 import { type ApiHarness, startApi } from "../../support/api-harness.ts";

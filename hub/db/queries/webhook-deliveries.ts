@@ -1,7 +1,7 @@
 import { lockUntilCommit } from "../advisory-locks.ts";
-import { and, eq, sql } from "../orm.ts";
-import { type Webhook, type WebhookDelivery, webhookDeliveries, webhooks } from "../schema/index.ts";
-import type { InTx, Tx } from "../tx.ts";
+import { and, desc, eq, lt, sql } from "../orm.ts";
+import { domainEvents, type Webhook, type WebhookDelivery, webhookDeliveries, webhooks } from "../schema/index.ts";
+import type { Db, InTx, Tx } from "../tx.ts";
 
 export interface ClaimedDelivery {
   readonly delivery: WebhookDelivery;
@@ -91,3 +91,70 @@ const isHeld = (delivery: WebhookDelivery) =>
     eq(webhookDeliveries.state, "pending"),
     eq(webhookDeliveries.claim, delivery.claim),
   );
+
+/** Writes the deliveries of events, each once however often it is asked. */
+export async function insertDeliveries(
+  tx: Tx,
+  told: readonly { readonly webhook: string; readonly event: string }[],
+): Promise<void> {
+  if (told.length === 0) return;
+  // The values are passed as two arrays, because one parameter for each value would exceed PostgreSQL's limit.
+  await tx.execute(sql`
+    insert into webhook_deliveries (webhook_id, event_seq)
+    select * from unnest(${sql.param(told.map(({ webhook }) => webhook))}::uuid[], ${sql.param(told.map(({ event }) => event))}::bigint[])
+    on conflict do nothing`);
+}
+
+/** Removes the deliveries of all events after the position. */
+export async function deleteDeliveriesAfter(tx: Tx, webhookId: string, position: bigint): Promise<void> {
+  await tx
+    .delete(webhookDeliveries)
+    .where(
+      and(
+        eq(webhookDeliveries.webhookId, webhookId),
+        sql`${webhookDeliveries.eventSeq} > ${position.toString()}::bigint`,
+      ),
+    );
+}
+
+/** Makes deliveries pending again with all their attempts: the ones that failed for good, or a single one in any state. Returns how many. */
+export async function replayDeliveries(tx: Tx, webhookId: string, which: "dead" | bigint): Promise<number> {
+  const rows = await tx
+    .update(webhookDeliveries)
+    .set({
+      state: "pending",
+      attempts: 0,
+      claim: sql`${webhookDeliveries.claim} + 1`,
+      nextAttemptAt: sql`now()`,
+      leaseUntil: null,
+      endedAt: null,
+    })
+    .where(
+      and(
+        eq(webhookDeliveries.webhookId, webhookId),
+        which === "dead" ? eq(webhookDeliveries.state, "dead") : eq(webhookDeliveries.id, which),
+      ),
+    )
+    .returning({ id: webhookDeliveries.id });
+  return rows.length;
+}
+
+export async function listDeliveries(
+  db: Db,
+  webhookId: string,
+  page: { state: WebhookDelivery["state"] | undefined; before: bigint | null; limit: number },
+) {
+  return db
+    .select({ delivery: webhookDeliveries, event: domainEvents })
+    .from(webhookDeliveries)
+    .leftJoin(domainEvents, eq(domainEvents.seq, webhookDeliveries.eventSeq))
+    .where(
+      and(
+        eq(webhookDeliveries.webhookId, webhookId),
+        page.state === undefined ? undefined : eq(webhookDeliveries.state, page.state),
+        page.before === null ? undefined : lt(webhookDeliveries.id, page.before),
+      ),
+    )
+    .orderBy(desc(webhookDeliveries.id))
+    .limit(page.limit);
+}
