@@ -54,7 +54,7 @@ const SLOWLY: readonly ChannelEnd["reason"][] = ["superseded", "protocol_unsuppo
 const DIGEST_LIMIT = 1000;
 const CLOSE_WITHIN_MS = 2_000;
 
-/** Keeps the host enrolled and connected for as long as it runs. No network reason ever ends it. */
+/** Keeps the host enrolled and connected for as long as it runs. No network failure ends the agent. */
 export class Agent {
   readonly #parts: AgentParts;
   readonly #stop = new AbortController();
@@ -170,7 +170,7 @@ export class Agent {
     const { identities, log } = this.#parts;
     const stored = await identities.read();
     if (stored !== null && stored.notAfter.getTime() > Date.now()) return stored;
-    // The hub decides whether the certificate has expired. A certificate that it issues now is valid, whatever this host's clock says.
+    // The hub decides whether the certificate has expired. A certificate that the hub issues now is valid, whatever this host's clock says.
     if (stored !== null) return this.#afterRefusal(stored);
     try {
       return await identities.enroll();

@@ -6,8 +6,8 @@ export const windowMs = (failures: number): number =>
   Math.min(LONGEST_WINDOW_MS, FIRST_WINDOW_MS * 2 ** Math.min(failures, 6));
 
 /**
- * When in its window an attempt is made. After a failure the agent also waits for the rest of the window. Without that wait, the sum of random
- * delays would make many hosts reconnect at the same time. The argument `random` is in [0, 1).
+ * The time within the window at which the agent tries to reconnect. After a failure the agent also waits for the rest of the window. Without that
+ * wait, the sum of random delays would make many hosts reconnect at the same time. The argument `random` is in [0, 1).
  */
 export function attemptPlan(failures: number, random: number): { beforeMs: number; afterMs: number } {
   const window = windowMs(failures);

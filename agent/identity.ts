@@ -12,7 +12,7 @@ import type { System } from "./system/system.ts";
 import type { TrustStore } from "./trust.ts";
 import { AGENT_VERSION } from "./version.ts";
 
-/** The bootstrap part reads this file too. For the same node and generation it leaves configuration and token unchanged. */
+/** The bootstrap part reads this file too. For the same node and generation the bootstrap part leaves configuration and token unchanged. */
 const IdentityFile = z.object({
   node_id: NodeId,
   generation: z.int().min(0),

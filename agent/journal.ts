@@ -16,7 +16,7 @@ export type JournalEntry = z.output<typeof Entry>;
 
 /** How many reported deliveries are kept. A hub never offers that many again. */
 const KEEP_REPORTED = 500;
-/** The file is rewritten when it is larger than this and most of it is outdated. */
+/** The journal's file is rewritten when it is larger than this limit and most records are outdated. */
 const COMPACT_BYTES = 1024 * 1024;
 
 /**

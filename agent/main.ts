@@ -1,7 +1,7 @@
 /**
  * The agent's main program. Its exit status is 0 after SIGTERM or SIGINT and 78 for an unusable configuration. The exit status is 79 after the
  * agent has removed itself, and systemd does not restart the agent then. After exit status 1, an internal fault, systemd restarts the agent.
- * Network failures never end it.
+ * Network failures never end the agent.
  */
 import { join } from "node:path";
 import { Agent } from "./agent.ts";

@@ -16,7 +16,7 @@ export const signingKey = (text: string): KeyObject =>
 
 const RAW_OR_PEM = /^([A-Za-z0-9_-]{43}|-----BEGIN PUBLIC KEY-----[\s\S]+)$/;
 
-/** Whether `signingKey` can make an Ed25519 key of the text. The agent checks this at its start, not at its first order. */
+/** Whether `signingKey` can make an Ed25519 key of the text. The agent checks the key at its start, not at its first order. */
 export function isSigningKey(text: string): boolean {
   try {
     return RAW_OR_PEM.test(text) && signingKey(text).asymmetricKeyType === "ed25519";

@@ -28,7 +28,10 @@ export interface RunnerOptions {
   readonly now: () => Date;
   /** Sends a frame when there is a channel. The runner repeats unsent results after the next welcome. */
   readonly send: (frame: AgentFrame) => void;
-  /** Called when the hub has accepted the result of a task with `effectOnceAccepted`. When it resolves, the effect is stored on disk. */
+  /**
+   * Called when the hub has accepted the result of a task with `effectOnceAccepted`. When the promise of `onAccepted` resolves, the effect is
+   * stored on disk.
+   */
   readonly onAccepted: (taskId: TaskId, type: TaskType) => Promise<void>;
   readonly log: Log;
 }
@@ -216,7 +219,7 @@ export class Runner {
     await this.#end(job, await this.#handle(job));
   }
 
-  /** Records a task's reply. The reply is sent in any case. The journal keeps it over a restart of the process. */
+  /** Records a task's reply. The reply is sent in any case. The journal keeps the reply over a restart of the agent. */
   async #recordEnd({ task_id, epoch }: Ref, type: string, reply: WireReply): Promise<void> {
     const { journal, log } = this.#options;
     await journal.record({ task_id, epoch, state: "finished", type, reply }).catch((error: unknown) => {

@@ -56,7 +56,7 @@ async function open() {
   return { channel, heard, ended };
 }
 
-/** Stops the clock that measures the time to live. Only `passes` moves it, so that a busy machine lets no time to live expire. */
+/** Stops the clock that measures the time to live. Only `passes` moves the clock, so that a busy machine lets no time to live expire. */
 const stopClock = () => vi.useFakeTimers({ toFake: ["performance"] });
 const passes = (ms: number) => vi.advanceTimersByTime(ms);
 

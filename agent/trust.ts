@@ -133,7 +133,7 @@ export class TrustStore {
 const pemOf = ({ current, next }: Trust): string =>
   [current.ca_pem, next?.ca_pem ?? ""].map((pem) => pem.trim()).join("\n");
 
-/** Returns false for a statement without a CA certificate. The chain ends before it, because it would leave the host without a hub. */
+/** Returns false for a statement without a CA certificate. The chain ends before such a statement, which would leave the host without a hub. */
 function holdsAuthority({ ca_pem }: TrustChain[number]): boolean {
   try {
     return new X509Certificate(ca_pem).ca;

@@ -25,7 +25,7 @@ const CONFIG_ENTRIES = ["agent.json", "ca.pem", "enrollment-token", "roce-routin
 const CUT_WRITE = /^[.](muster[.][A-Za-z0-9]{6}|[0-9a-f]{12}[.]tmp|uninstall-probe)$/;
 /** dpkg's record of the agent's package. The file exists when the agent was installed as a Debian package. */
 const PACKAGE_RECORD = "/var/lib/dpkg/info/muster-agent.list";
-/** While the marker file exists, the agent only continues its removal. A purge of the package removes the file too. */
+/** While the marker file exists, the agent only continues its removal. A purge of the package also removes the marker file. */
 const MARKER = `${STATE_FOLDER}/uninstalling`;
 const TOOL_TIMEOUT_MS = 30_000;
 /** Another package job may hold dpkg's lock for long. The purge is tried every 15 s for an hour, and again after each boot. */
@@ -82,9 +82,9 @@ export async function markUninstalling(system: System, taskId: TaskId): Promise<
 export const isUninstalling = async (system: System): Promise<boolean> => (await system.read(MARKER)) !== null;
 
 /**
- * Removes Muster from the host. If it is killed, it continues at the next start: the marker is removed last, and the agent's unit just
- * before it. For a packaged agent the purge removes both, and each boot requests the purge until it succeeds. A file that cannot
- * be removed is logged and skipped.
+ * Removes Muster from the host. A removal that is interrupted continues at the agent's next start: the marker is removed last, and the agent's
+ * unit just before the marker. For a packaged agent the purge removes both, and each boot requests the purge until it succeeds. A file that
+ * cannot be removed is logged and skipped.
  */
 export async function removeFootprint(system: System, log: Log): Promise<void> {
   const attempt = async (what: string, act: () => Promise<unknown>): Promise<void> => {

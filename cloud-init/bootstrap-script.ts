@@ -22,7 +22,7 @@ fi
 
 /**
  * The script that a person runs on a host in manual mode (lifecycle 2.1). The script contains the agent part of the first boot. Checks before
- * that part explain why it cannot work on this host. After the part it waits for the enrollment. Throws when a value is invalid.
+ * that part explain why it cannot work on this host. After the part the script waits for the enrollment. Throws when a value is invalid.
  */
 export function composeBootstrapScript(values: BootstrapInput): string {
   const input = BootstrapInput.parse(values);

@@ -36,7 +36,10 @@ const AgentPackage = z
     path: ["packageSha256"],
   });
 
-/** A bundle that the site owns and versions. Muster names and checks it, and contains nothing of it (lifecycle 2.4, 9). */
+/**
+ * A bundle that the site owns and versions. Muster gives the host the bundle's address, version and checksum, and contains no text of the bundle
+ * (lifecycle 2.4, 9).
+ */
 const SiteBootstrap = z.strictObject({
   ref: OneLine,
   url: lineUrl(/^https?$/),

@@ -13,7 +13,7 @@ export interface PackageSpec {
   readonly binaries: Readonly<Record<Architecture, readonly string[]>>;
   /** The commands in /usr/bin, with the program of each. */
   readonly commands: Readonly<Record<string, string>>;
-  /** Options of Node.js for its programs. */
+  /** Options of Node.js for the package's programs. */
   readonly nodeOptions: readonly string[];
   /** Files in `packaging/<home>/`, each with the path of its installation. */
   readonly files: Readonly<Record<string, string>>;

@@ -62,7 +62,7 @@ export const HUB: PackageSpec = {
   carries: [AGENT.name],
   conffiles: ["/etc/muster/hub.env"],
   depends: [...RUNTIME, "adduser"],
-  // Starts hosts that MAAS did not create. The hub reports when it is missing.
+  // The hub uses ipmitool to boot hosts that MAAS does not create. The hub reports when ipmitool is missing.
   recommends: ["ipmitool"],
 };
 

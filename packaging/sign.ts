@@ -33,7 +33,7 @@ export async function signPackages(out: string, keyFile: string): Promise<{ fing
   return { fingerprint: createHash("sha256").update(der).digest("hex") };
 }
 
-/** Reads the private key. When the file is missing, it creates a key that only the owner can read. A release needs an existing key. */
+/** Reads the private key. When the file is missing, the function creates a key that only the owner can read. A release needs an existing key. */
 async function signingKey(file: string): Promise<KeyObject> {
   const kept = await readFile(file, "utf8").catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;

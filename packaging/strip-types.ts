@@ -5,8 +5,8 @@ import ts from "typescript";
 export const strippedName = (file: string): string => file.replace(/[.]ts$/, ".js");
 
 /**
- * Strips the types from a source file once, at build time. Node.js would do it at each start, and its compiler would stay in each process's
- * memory. Types become blanks and an import's extension keeps its length, so a stack trace shows the source's lines and columns.
+ * Strips the types from a source file once, at build time. Otherwise Node.js would strip the types at each start, and its compiler would stay in
+ * each process's memory. Types become blanks and an import's extension keeps its length, so a stack trace shows the source's lines and columns.
  */
 export function stripTypes(source: string): string {
   const script = stripTypeScriptTypes(source);

@@ -29,7 +29,7 @@ const FOUR_REPEATS_SECONDS = 4 * AGENT_REPEATS_WITHIN_SECONDS;
 export const CONDITION_TYPES = {
   /** The hub itself writes this condition when the agent's channel opens, closes or times out. */
   "agent.connected": { sources: ["hub"], lifeSeconds: null, bars: "missing_or_not_true" },
-  /** False after two hosts were found to use the node's identity. Only a new enrollment makes it True. */
+  /** False after two hosts were found to use the node's identity. Only a new enrollment makes `agent.identity` True. */
   "agent.identity": { sources: ["hub"], lifeSeconds: null, bars: "not_true" },
   "agent.healthy": { sources: ["agent"], lifeSeconds: FOUR_REPEATS_SECONDS, bars: "missing_or_not_true" },
   "os.booted": { sources: ["agent", "cloud-init", "external"], lifeSeconds: null, bars: "missing_or_not_true" },
@@ -50,8 +50,8 @@ export type ConditionTypeOf<S extends ConditionSource> = {
 }[ConditionType];
 
 /**
- * The rule for a name of an external system. Muster decides nothing by it. Such a condition holds until the external system reports another
- * value.
+ * The rule for a name of an external system. Muster decides nothing by a condition with such a name. Such a condition holds until the external
+ * system reports another value.
  */
 const EXTERNAL_RULE: ConditionRule = { sources: ["external"], lifeSeconds: null, bars: "never" };
 /** Names that only an agent may use, including agents of other versions. */

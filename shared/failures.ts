@@ -356,7 +356,7 @@ export type Failure = {
   };
 }[FailureClass];
 
-/** Makes a failure. Its `message` says what happened, to which object, and what to do next. */
+/** Makes a failure whose `message` says what happened, to which object, and what to do next. */
 export function failure<C extends FailureClass>(
   cls: C,
   code: FailureCode<C>,

@@ -39,7 +39,7 @@ export function logTo(output: LogOutput, level: LogLevel, base: LogFields = {}):
   };
 }
 
-/** Replaces each error by its name, message, code and causes, because JSON.stringify would drop all of an error. */
+/** Replaces each error by its name, message, code and causes, because JSON.stringify gives an empty object for an error. */
 const describeErrors = (fields: LogFields, stackLines: number): LogFields =>
   Object.fromEntries(
     Object.entries(fields).map(([key, value]) => [

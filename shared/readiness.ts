@@ -47,7 +47,7 @@ export const ForeignReadinessSignal = z.strictObject({
 });
 export type ForeignReadinessSignal = z.output<typeof ForeignReadinessSignal>;
 
-/** The result of a signal. `kept`: it belongs to another generation than the node's. `known`: its id was accepted before. */
+/** The result of a signal. `kept`: the signal belongs to another generation than the node's. `known`: a signal with this id was accepted before. */
 export const SignalOutcome = z.enum(["applied", "kept", "known"]);
 export type SignalOutcome = z.output<typeof SignalOutcome>;
 

@@ -9,8 +9,8 @@ const LONGEST_WORD = 300;
 const PIECE = 16;
 
 /**
- * Patterns of unknown credentials. A token in base64url has small letters, capital letters and digits. Names have a maximum length, so that
- * the time grows with the text only: without it, `secretsecretsecret...` would be scanned once for each of its words.
+ * Patterns of unknown credentials. A token in base64url has small letters, capital letters and digits. Names have a maximum length, so that the
+ * time grows with the text only. Without the maximum, `secretsecretsecret...` would be scanned once for each `secret`.
  */
 const SHAPES: readonly (readonly [RegExp, string])[] = [
   [
@@ -78,7 +78,7 @@ function fromBase64(text: string): string | null {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
   } catch {
-    // Not base64, so there is nothing to decode.
+    // The text is not base64, so there is nothing to decode.
     return null;
   }
 }

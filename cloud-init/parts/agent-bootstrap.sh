@@ -16,7 +16,7 @@ already_enrolled() {
   return 1
 }
 
-# In a folder the agent needs the path of its root. On a host it uses its default "/".
+# In a folder the agent needs the path of its root. On a host the agent uses the default root "/".
 agent_config() {
   if [ -z "$ROOT" ]; then
     printf '%s\n' "$AGENT_CONFIG"

@@ -36,7 +36,7 @@ cat >/etc/systemd/system/muster-bootstrap.service <<'UNIT'
 [Unit]
 Description=Muster first boot, what is left of it
 Wants=network-online.target
-# cloud-final.service starts after multi-user.target, so this unit cannot be wanted by that target.
+# cloud-final.service starts after multi-user.target, so multi-user.target cannot want the unit muster-bootstrap.
 After=network-online.target cloud-final.service
 
 [Service]

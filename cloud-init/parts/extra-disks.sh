@@ -1,7 +1,7 @@
 # DESTRUCTIVE. A disk becomes a share only if it is certainly free: not under the root, and no part of it mounted, used as swap, or held by
 # another device. The disk must also be blank, unless the profile allows erasing. A disk whose state cannot be read counts as in use. MUSTER_DISKS
-# is a fixed list of devices. Without it the script discovers disks. Discovery is refused in a folder and in a container, because both show the
-# disks of the machine around them.
+# is a fixed list of devices. Without MUSTER_DISKS the script discovers disks. Discovery is refused in a folder and in a container, because both
+# show the disks of the machine around them.
 readonly FSTAB="$ROOT/etc/fstab"
 readonly LABEL=muster-share
 made='' kept='' in_use='' refused=''
@@ -118,8 +118,8 @@ mount_share() {
   fi
 }
 
-# share_of DISK: prints "NUMBER DEVICE" if the disk is a share that stays. A share of an earlier installation stays too, unless the profile
-# allows erasing. With erasing it counts as a disk with content.
+# share_of DISK: prints "NUMBER DEVICE" if the disk is a share that stays. A share of an earlier installation stays too, unless the profile allows
+# erasing. If the profile allows erasing, such a share counts as a disk with content.
 share_of() {
   local device uuid number
   device=$(own_device "$1")

@@ -75,7 +75,7 @@ step() {
 # die MESSAGE [EXIT_CODE]: ends the part. The message says what happened, to which object, and what to do next.
 die() {
   MESSAGE=$1
-  # In $(...) the message would be lost, so it is printed. Outside, the status contains it.
+  # In $(...) the message would be lost, so it is printed. Outside $(...) the status contains the message.
   if [ "$BASH_SUBSHELL" -gt 0 ]; then printf 'muster: %s: %s\n' "$PART_NAME" "$MESSAGE" >&2; fi
   exit "${2:-1}"
 }

@@ -1,6 +1,6 @@
 /**
  * Adds the optional packages of other platforms to package-lock.json. `npm install` leaves out packages that it cannot resolve on its own
- * machine, and `npm ci` on another machine then refuses the lock file. Run it after each `npm install`: `npm run lockfile:complete`. The script
+ * machine, and `npm ci` on another machine then refuses the lock file. Run `npm run lockfile:complete` after each `npm install`. The script
  * changes nothing when no package is missing.
  */
 import { readFileSync, writeFileSync } from "node:fs";

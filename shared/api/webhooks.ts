@@ -12,7 +12,7 @@ const url = z
 const types = z.array(EventPattern).min(1).max(20);
 const description = z.string().max(200);
 const WHAT_SECRET = "must be whsec_ and 24 to 64 random bytes in base64, e.g. of openssl rand -base64 32";
-/** A secret in the format of Standard Webhooks, for example `whsec_$(openssl rand -base64 32)`. The hub never shows it again. */
+/** A secret in the format of Standard Webhooks, for example `whsec_$(openssl rand -base64 32)`. The hub never shows the secret again. */
 const secret = z
   .string()
   .regex(/^whsec_[A-Za-z0-9+/]+={0,2}$/, WHAT_SECRET)

@@ -55,7 +55,7 @@ export type Hello = z.output<typeof Hello>;
 export const AgentFrame = z.discriminatedUnion("type", [
   Hello,
   z.strictObject({ type: z.literal("heartbeat"), seq: Int4 }),
-  /** The last statement of the hub's chain of keys that the agent trusts. The agent sends it only in answer to `trust.update`. */
+  /** The last statement of the hub's chain of keys that the agent trusts. The agent sends `trust.known` only in answer to `trust.update`. */
   z.strictObject({ type: z.literal("trust.known"), sequence: z.int().min(0).max(MOST_STATEMENTS) }),
   z.strictObject({ type: z.literal("readiness"), signal: ReadinessSignal }),
   z.strictObject({ type: z.literal("inventory"), inventory: Inventory }),

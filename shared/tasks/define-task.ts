@@ -20,7 +20,10 @@ export interface TaskSpec<
   readonly lane: TaskLane;
   /** How long a delivery may run without progress. After that the hub may offer the task again, with a higher epoch. */
   readonly leaseSeconds: number;
-  /** A destructive task starts at most once for each (task, epoch). With an unknown end it is reported as `interrupted` and never run again. */
+  /**
+   * A destructive task starts at most once for each (task, epoch). A destructive task with an unknown end is reported as `interrupted` and never
+   * run again.
+   */
   readonly destructive: boolean;
   /** The agent acts only after the hub has accepted its result. A cancel before that has priority, even over a success. */
   readonly effectOnceAccepted?: boolean;

@@ -25,7 +25,7 @@ export const hwSyncReseed = defineTask({
     timer_active: z.boolean(),
     sync_started: z.boolean(),
     endpoint: z.string(),
-    /** The new interval of the host's sync. The interval is null when an operator's own timer decides. Older agents do not report it. */
+    /** The new interval of the host's sync. The interval is null when an operator's own timer decides. Older agents do not report the interval. */
     interval_seconds: z.int().nullable().optional(),
   }),
   progress: z.strictObject({ step: z.enum(["credentials", "units", "timer", "sync"]) }),

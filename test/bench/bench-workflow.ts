@@ -7,7 +7,7 @@ import { failure } from "../../shared/failures.ts";
 export const STAGES = 16;
 /** The stage of a workflow that a hub only has to hold. */
 export const HOLD = "hold";
-/** The stage of a workflow that measures its delay. `input.due` is its due time in milliseconds since 1970, by the database's clock. */
+/** The stage of a workflow that measures its delay. `input.due` is the workflow's due time in milliseconds since 1970, by the database's clock. */
 export const TIMED = "timed";
 
 const Input = z.object({ due: z.number().optional() });

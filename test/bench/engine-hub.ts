@@ -1,6 +1,6 @@
 /**
  * A hub without its listeners: engine, site watcher and pool as in hub/main.ts, with a workflow that calls nothing outside. The process reads
- * DATABASE_URL. To watch sites the process also reads MAAS_URL and MAAS_KEY. At SIGTERM it writes its counters to `bench_hubs`.
+ * DATABASE_URL. To watch sites the process also reads MAAS_URL and MAAS_KEY. At SIGTERM the process writes its counters to `bench_hubs`.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -24,7 +24,7 @@ process.stdout.write(`${describeMachine()}\n\n`);
 for (const measure of [
   () => measureHubStart(join(stateDir, "start")),
   () => measureStageMoves(join(stateDir, "moves")),
-  // Both measurements mostly wait, so they run at the same time.
+  // The measurements of takeover and MAAS requests mostly wait, so both run at the same time.
   async () =>
     (
       await Promise.all([measureTakeover(join(stateDir, "takeover")), measureMaasRequests(join(stateDir, "maas"))])

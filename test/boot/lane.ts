@@ -4,7 +4,7 @@ import type { Region } from "../fakes/maas/engine/region.ts";
 export interface Lane {
   /** The address on which hub and region listen. */
   readonly listen: string;
-  /** The same address as hosts see it. */
+  /** The address by which hosts reach the address `listen`. */
   readonly reach: string;
   /** Takes over the machines' power. */
   attach(region: Region, maasUrl: string): void;

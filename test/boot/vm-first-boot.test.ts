@@ -7,7 +7,7 @@ import { type FileServer, startFileServer } from "./file-server.ts";
 import { GUEST_GATEWAY, ROOT_MOUNT, type VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
-/** The inputs below contain text that a shell, YAML or a unit could execute. If a host executed such text, the file PWNED would exist. */
+/** The inputs below contain text that a shell, YAML or a unit could execute. If a host executed such text, the file PWNED would exist on the host. */
 const PWNED = "/run/pwned";
 /** A host name that YAML could read as a hexadecimal number. The name has the maximum length of a DNS label. */
 const HOSTNAME = `0x${"f".repeat(61)}`;

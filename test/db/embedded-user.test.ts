@@ -105,7 +105,7 @@ describe.runIf(process.getuid?.() === 0)("a cluster that the user nobody ran", (
     await client.end();
     await first.stop();
   });
-  /** A PostgreSQL of another user. The start under test ends it. If the start does not happen, `afterEach` ends it. */
+  /** A PostgreSQL of another user. The start under test ends this PostgreSQL. If the start does not happen, `afterEach` ends this PostgreSQL. */
   let others: ChildProcess | undefined;
   afterEach(async () => {
     for (const server of servers.splice(0)) await server.stop();

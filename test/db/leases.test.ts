@@ -129,7 +129,7 @@ describe("a run that has lost its lease without notice", () => {
       workflows: [toyWorkflow([stage])],
       classifyError: () => null,
       log: createLog("info", (line) => logged.push(line)),
-      // A long lease: it is neither renewed nor checked during this test, so the run does not learn of its loss.
+      // The lease is so long that the hub neither renews nor checks the lease during this test, so the run does not learn of its loss.
       leaseSeconds: 3_600,
       drainMs: 10_000,
     });

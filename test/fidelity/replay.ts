@@ -88,7 +88,7 @@ export class Translation {
     for (const [name, value] of Object.entries(theirs)) this.learn(value, ours[name], name === "links");
   }
 
-  /** Stores the simulated id of a machine that no answer has shown yet. The caller found it by its name. */
+  /** Stores the simulated id of a machine that no answer has shown yet. The caller found the machine by its name. */
   know(theirs: string, ours: string): void {
     if (!this.#systemIds.has(theirs)) this.#systemIds.set(theirs, ours);
   }

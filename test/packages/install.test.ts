@@ -89,7 +89,7 @@ describe.skipIf(lacks !== null)(`the Debian packages, installed (SKIPPED where $
     expect(told()).toEqual(
       [agentFile("0.1.0"), agentFile("0.1.0", other), agentFile("0.2.0"), agentFile("0.9.0")].sort(),
     );
-    // At the next upgrade 0.1.0 has been replaced for less than a month. At the one after that it has been replaced for 31 days.
+    // At the next upgrade 0.1.0 has been replaced for less than a month. At the upgrade after that, 0.1.0 has been replaced for 31 days.
     await install("muster-hub", "0.3.0");
     expect(told()).toContain(agentFile("0.1.0"));
     put(`${TOLD}/${agentFile("0.1.0")}`, "", 31);

@@ -3,7 +3,7 @@ import { HostFolder } from "../fakes/hub/host-folder.ts";
 import { type Child, startChild } from "./child.ts";
 import type { GatewayRig } from "./gateway-rig.ts";
 
-/** What a host knows of its hub from its first boot. */
+/** A host's knowledge of its hub after the first boot. */
 export interface HubOfHost {
   readonly url: string;
   readonly caPem: string;

@@ -38,7 +38,7 @@ export interface Answer {
 export interface ApiHarness {
   readonly database: TestDatabase;
   readonly secrets: SecretStore;
-  /** The administrator's token. The hub's folder contains it too. */
+  /** The administrator's token. The hub's folder contains this token too. */
   readonly admin: string;
   readonly viewer: string;
   /** The log of the hub. */
@@ -46,7 +46,7 @@ export interface ApiHarness {
   /** The latest lines of the hub's log. */
   readonly logged: LogRing;
   probeAnswer: Awaited<ReturnType<ProbeMaas>>;
-  /** How long diagnostics wait for the database. The default is long, so that a slow machine fails no test. */
+  /** How long diagnostics wait for the database. The default time-out is long, so that a slow machine fails no test. */
   patience: Patience;
   /** How many diagnostics were requested. */
   diagnosticsAsked: number;

@@ -17,7 +17,7 @@ export interface Child {
 
 export interface ChildOptions {
   readonly name: string;
-  /** The Node program that runs the script. The default is the one of this process. */
+  /** The Node program that runs the script. The default is the Node program of this process. */
   readonly command?: string;
   /** Relative to the repository, or absolute. */
   readonly script: string;

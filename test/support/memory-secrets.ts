@@ -1,6 +1,6 @@
 import { type SecretData, SecretError, type SecretStore, type SecretVersion } from "../../hub/secrets/port.ts";
 
-/** A secret store in memory. `awayFor` makes its next calls fail. `entries` shows its content. */
+/** A secret store in memory. `awayFor` makes the store's next calls fail. `entries` shows the store's content. */
 export class MemorySecrets implements SecretStore {
   readonly entries = new Map<string, SecretData>();
   awayFor = 0;

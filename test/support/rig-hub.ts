@@ -6,7 +6,7 @@ import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { quietLog } from "./log.ts";
 import type { OnboardingRig } from "./onboarding-rig.ts";
 
-/** Starts a hub's workflow runner on the rig's database. Several runners may run at once. The caller closes it before the rig. */
+/** Starts a hub's workflow runner on the rig's database. Several runners may run at once. The caller closes the runner before the rig. */
 export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.services)): WorkflowRunner =>
   startWorkflowRunner({
     ...rig.test.database,

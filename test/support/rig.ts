@@ -56,7 +56,7 @@ export interface Rig {
   readonly hubs: readonly RigHub[];
   /** The pid of the first hub. */
   readonly hubPid: () => number;
-  /** Kills the simulated MAAS and keeps it stopped. The returned function starts it again. */
+  /** Kills the simulated MAAS and keeps it stopped. The returned function starts the simulated MAAS again. */
   keepMaasDown(): Promise<() => void>;
   /** Waits until a hub answers `/readyz`. */
   hubReady(): Promise<void>;

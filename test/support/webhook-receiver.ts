@@ -63,7 +63,7 @@ export const signs = (secret: string, one: Received): boolean => {
   return one.signatures.includes(`v1,${expected}`);
 };
 
-/** Starts a hub's webhook sender. `close` stops it as the end of the hub does. */
+/** Starts a hub's webhook sender. `close` stops the sender as the end of the hub does. */
 export function startSender(api: ApiHarness, secrets = api.secrets): { close(): Promise<void> } {
   const { db, inTx } = api.database.database;
   const feed = new EventFeed(db, quietLog);

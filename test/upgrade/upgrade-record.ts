@@ -1,4 +1,4 @@
-/** The state that a dead hub left. `record.ts` writes it and `upgrade.test.ts` loads it. */
+/** The state that a dead hub left. `record.ts` writes the state and `upgrade.test.ts` loads the state. */
 export interface UpgradeRecord {
   /** The version of the hub that wrote the record. */
   readonly version: string;

@@ -7,7 +7,7 @@ import { requireTools } from "../tools.ts";
 
 const BUILD = new URL("build.sh", import.meta.url).pathname;
 
-/** The cache lies outside the repository, so that all clones share it. `MUSTER_BOOT_CACHE` moves it. */
+/** The cache lies outside the repository, so that all clones share it. `MUSTER_BOOT_CACHE` sets another folder for the cache. */
 export const bootCache = (): string =>
   process.env["MUSTER_BOOT_CACHE"] ?? join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "muster-boot");
 

@@ -9,7 +9,7 @@ import { until } from "../../support/until.ts";
 
 const isThere = (tool: string, args: readonly string[]): boolean => spawnSync(tool, args).error === undefined;
 
-/** The value is null where Debian's ipmitool and openipmi are installed. Otherwise it is the reason why tests with ipmi_sim are skipped. */
+/** The value is null where Debian's ipmitool and openipmi are installed. Otherwise the value is the reason why tests with ipmi_sim are skipped. */
 export const NO_IPMI = ((): string | null => {
   if (!isThere("ipmitool", ["-V"])) return "SKIPPED: ipmitool is not installed (Debian package ipmitool)";
   return isThere("ipmi_sim", ["-?"]) ? null : "SKIPPED: ipmi_sim is not installed (Debian package openipmi)";

@@ -24,9 +24,9 @@ export interface MaasSimulatorOptions {
   machines?: number;
   /** The key of a new region's administrator. A region from a state file keeps its own key. */
   apiKey?: string;
-  /** The file of the region's state. Without it the state is lost at a restart. */
+  /** The file of the region's state. Without this file the state is lost at a restart. */
   stateFile?: string;
-  /** The folder in which deployed machines boot, one folder for each. Without it no host is simulated. */
+  /** The folder in which deployed machines boot, one folder for each. Without this folder no host is simulated. */
   hostsDir?: string;
   /** Filenames of the user-data parts to run. The other parts are unpacked and listed only. */
   runParts?: readonly string[];

@@ -24,7 +24,7 @@ export class KvMount {
     this.#clock = clock;
   }
 
-  /** Whether the path exists, so that a write to it is an update. A path whose versions were deleted still exists. */
+  /** Whether the path exists. A write to an existing path is an update. A path whose versions were deleted still exists. */
   has(below: string): boolean {
     return !below.startsWith("data/") || this.#entries.has(below.slice("data/".length));
   }
@@ -120,7 +120,7 @@ export class KvMount {
       cas_required: false,
       current_version: entry.current,
       max_versions: 0,
-      // Vault reports 0 until it has removed an old version.
+      // Vault reports version 0 as the oldest until it has removed an old version.
       oldest_version: entry.current > this.maxVersions ? Math.min(...entry.versions.keys()) : 0,
       versions: Object.fromEntries(versions),
     });

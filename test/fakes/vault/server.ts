@@ -10,7 +10,7 @@ export interface VaultServer {
   readonly url: string;
   /** While true, the server reads requests and sends no answer. */
   silent: boolean;
-  /** Called before a request is answered, with the request's method and path. The server waits for this function before it answers. */
+  /** Called before a request is answered, with the request's method and path. The server answers only after `arriving` has resolved. */
   arriving: (call: string) => Promise<void>;
   /** Redirects requests to another server, as a standby does that does not forward. */
   redirect(to: string): void;

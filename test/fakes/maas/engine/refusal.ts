@@ -1,4 +1,4 @@
-/** An error answer of the region. Clients compare its status, body and content type, so all three match a real region. */
+/** An error answer of the region. Clients compare status, body and content type of an error, so all three match a real region. */
 export class Refusal extends Error {
   readonly status: number;
   readonly body: string;

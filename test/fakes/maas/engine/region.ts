@@ -31,7 +31,7 @@ export type Timings = { [Name in keyof typeof DEFAULT_TIMINGS]: number };
 export interface HostHooks {
   /** The installed system starts. The hook is null when no host is simulated: the region then ends the deployment at once. */
   boot: ((machine: Machine) => void) | null;
-  /** The machine loses power or is released. `wipe` is true when its disk is going to be installed anew. */
+  /** The machine loses power or is released. `wipe` is true when the machine's disk is going to be installed anew. */
   halt: (machine: Machine, wipe: boolean) => void;
   /** The machine is powered on again with its installed system. */
   resume: (machine: Machine) => void;

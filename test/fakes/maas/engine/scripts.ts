@@ -202,7 +202,7 @@ export const SCRIPTS: readonly Script[] = [
   }),
 ];
 
-/** Picks scripts by name or tag. `none` picks no script. For an unknown word it returns `{ unknown }`. */
+/** Picks scripts by name or tag. `none` picks no script. For an unknown word the function returns `{ unknown }`. */
 export function pickScripts(type: Script["type"], words: readonly string[]): Script[] | { unknown: string } {
   if (words.length === 1 && words[0] === "none") return [];
   const picked = new Set<Script>();

@@ -139,7 +139,7 @@ export class SimulatedHost {
     this.#children.set(unit, child);
     if (child.pid !== undefined) notePid(this.root, unit, child.pid);
     const code = await exit;
-    // A stopped unit is no longer in the map. A new process of the same unit may be there instead.
+    // A stopped unit is no longer in the map. The map may already have a new process of the same unit.
     if (this.#children.get(unit) !== child) return { code, stopped: true };
     this.#children.delete(unit);
     forgetPid(this.root, unit);

@@ -40,7 +40,7 @@ function unrecognised(method: string, op: string | null): Refusal {
   return new Refusal(400, `Unrecognised signature: method=${method} op=${op ?? "None"}`);
 }
 
-/** Splits the operation from a request. A client may write it as `op-NAME` at the end of the path, or as `?op=NAME`. */
+/** Splits the operation from a request. A client may write the operation as `op-NAME` at the end of the path, or as `?op=NAME`. */
 function splitOp(path: string, query: URLSearchParams): { path: string; op: string | null } {
   const match = /^(.*\/)op-([a-z_]+)$/.exec(path);
   if (match?.[1] !== undefined && match[2] !== undefined) return { path: match[1], op: match[2] };

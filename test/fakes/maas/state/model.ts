@@ -249,7 +249,7 @@ export interface Hardware {
   bmcPass: string;
   /** False when the BMC does not answer. */
   bmcReachable: boolean;
-  /** How many simulated seconds the BMC takes for a power action. Without it, `timings.power`. */
+  /** How many simulated seconds the BMC takes for a power action. Without this value the BMC takes `timings.power`. */
   bmcSeconds?: number | undefined;
   power: "on" | "off";
   cpuCount: number;
@@ -346,7 +346,7 @@ export interface State {
   counters: Record<string, Counters>;
   requests: Record<string, number>;
   hosts: HostRecord[];
-  /** Milliseconds since the epoch by `consumer token nonce`. */
+  /** The time of each used nonce, in milliseconds since the epoch. The key is `consumer token nonce`. */
   nonces: Record<string, number>;
   rack: {
     systemId: string;

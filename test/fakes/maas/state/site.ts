@@ -138,7 +138,7 @@ function disks(serialBase: string): HardwareDisk[] {
   return [boot, ...data];
 }
 
-/** The interfaces of a box. The boot interface comes last, so that no code can take the first interface for it. */
+/** The interfaces of a box. The boot interface comes last, so that code which takes the first interface fails. */
 function nics(name: string, networks: SiteNetworks): HardwareNic[] {
   const pxe: HardwareNic = {
     name: PXE_NIC,

@@ -41,7 +41,7 @@ export class StateStore {
     this.#timer ??= setTimeout(() => this.flush(), DEBOUNCE_MS);
   }
 
-  /** Writes the file now. The server calls this before it sends an answer, so that a kill loses nothing that a client knows. */
+  /** Writes the file now. The server calls `flush` before it sends an answer, so that a kill loses nothing that a client knows. */
   flush(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
