@@ -71,7 +71,7 @@ describe("the conditions of the first boot", () => {
   });
 
   it.each(["", "null", "{", '{"part":"x"}'])(
-    "take a status file of %j for a part that has not ended, neither for a success nor for a failure",
+    "treat a status file of %j as a part that has not ended, and not as a success or a failure",
     async (text) => {
       part("20-agent-bootstrap", "muster", 0);
       write("60-deploy-user.status", text);
@@ -94,7 +94,7 @@ describe("the conditions of the first boot", () => {
     ["has ended", "echo ActiveState=inactive", "PartFailed"],
     ["has failed", "echo ActiveState=failed", "PartFailed"],
     ["cannot be asked for", "exit 1", "TriedAgain"],
-  ])("call a failure final by whether the unit that tries again %s", async (_, says, reason) => {
+  ])("decide whether a failure is final when the repeating unit %s", async (_, says, reason) => {
     part("10-site-bootstrap", "site", 7);
     part("20-agent-bootstrap", "muster", 0);
     part("30-hardware-sync", "muster", 3, "could not install wget");

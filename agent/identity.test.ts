@@ -43,7 +43,7 @@ function mustRead(identity: Identity | null): Identity {
 
 describe("the identity on disk", () => {
   it.each(["identity.json", "key.pem", "certificate.pem"])(
-    "is none when its %s is damaged or cut off",
+    "is absent when its %s is damaged or truncated",
     async (name) => {
       const enrolled = await identities.enroll();
       expect(await identities.read()).toEqual(enrolled);

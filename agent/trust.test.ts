@@ -66,7 +66,7 @@ describe("the chain of the hub's keys on a host", () => {
   });
 
   it.each(["of a stranger", "told to a host that follows it already", "that ended with the given keys"])(
-    "alarms where it is %s and does not hold",
+    "raises an alarm for an invalid chain %s",
     async (which) => {
       const [one, two, stranger] = [first as Keys, second as Keys, await makeKeys()];
       const chain = [say(one, 1, "announce", two), say(one, 2, "finish", two)];

@@ -101,7 +101,7 @@ describe("the chain of the hub's keys", () => {
     ["announces twice", [stated(1, "announce", 2, 1), stated(2, "announce", 3, 1)]],
     ["ends another generation than the announced one", [stated(1, "announce", 2, 1), stated(2, "finish", 3, 1)]],
     ["is signed by the key that it announces", [stated(1, "announce", 2, 2)]],
-  ])("is not believed where it %s", (_what, chain) => {
+  ])("is not trusted when it %s", (_what, chain) => {
     const { trust, fault } = followTrust(given(1), chain, isSigned);
     expect([trust.sequence, fault]).toEqual([chain.length - 1, expect.any(String)]);
   });

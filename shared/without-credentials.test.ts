@@ -15,7 +15,7 @@ describe("a text without credentials", () => {
     ["in Django's page", html.replaceAll("'", "&#x27;")],
     ["in Python's repr", `'${password.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`],
     ["in base64", Buffer.from(password).toString("base64")],
-  ])("hides a known secret %s", (_how, text) => {
+  ])("redacts a known secret %s", (_how, text) => {
     const left = withoutCredentials(`Select a valid choice. ${text} is none.`, known);
     expect(left).toMatch(/^Select a valid choice\. .*\[redacted\].* is none\.$/);
     expect(left).not.toMatch(/corr|horse|battery|Y29yc/);
@@ -34,7 +34,7 @@ describe("a text without credentials", () => {
     "postgres://muster:hunter2@db:5432/muster",
     "the token hvs.mN3kQ7aB4cD5eF6gH7iJ8kL9 has ended",
     "X-Vault-Token s.mN3kQ7aB4cD5eF6gH7iJ8kL9 is refused",
-  ])("hides what looks like one: %s", (text) => {
+  ])("redacts text that looks like a secret: %s", (text) => {
     const left = withoutCredentials(text);
     expect(left).toContain("[redacted]");
     expect(left).not.toMatch(/mN3kQ7|qwLx|8fYx|abcdef|hunter2/);
@@ -48,7 +48,7 @@ describe("a text without credentials", () => {
     "node 0b0e6f0e-3f0e-4f5e-9d4b-0d4d8c1f2a3b has no link eno8303",
     `sha256 ${"0123456789abcdef".repeat(4)} does not match`,
     "",
-  ])("is left as it is when it holds none: %s", (text) => expect(withoutCredentials(text, known)).toBe(text));
+  ])("stays unchanged: %s", (text) => expect(withoutCredentials(text, known)).toBe(text));
 
   it.each(["secret", "pass_", "token", "token_a", "api_key", "://", "Bearer ", "$1$", "aA1-", "secret: "])(
     "is had of a long one that repeats %s in time that grows with its length alone",

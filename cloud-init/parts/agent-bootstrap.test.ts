@@ -138,7 +138,7 @@ describe.skipIf(noFetch)("the agent package", () => {
     ["installed", "echo installed", false],
     ["installed, and waits for a trigger", "echo triggers-pending", false],
     ["not known to dpkg", "exit 1", false],
-  ])("is installed once more or not where its program is there and the package is %s", async (_, query, again) => {
+  ])("is installed again only if needed when its program exists and dpkg says: %s", async (_, query, again) => {
     folder.tool("dpkg", 'echo "echo installed" >"$root/usr/bin/dpkg-query"');
     folder.tool("dpkg-query", query);
     folder.tool("muster-agent", "");
@@ -209,7 +209,7 @@ describe.skipIf(noFetch)("the agent package", () => {
     ["https://hub.test/p", false],
     ["https://hub.test:8444/p", false],
     ["http://hub.test:8443/p", false],
-  ])("at %s is the hub's: %s; another port may be somebody else's", (packageUrl, hubs) => {
+  ])("with the address %s belongs to the hub: %s", (packageUrl, hubs) => {
     const rendered = renderPart(PART, sampleInput({ agent: { packageUrl, packageSha256: "0".repeat(64) } }));
     expect(rendered).toContain(`PACKAGE_FROM_HUB='${hubs}'`);
   });

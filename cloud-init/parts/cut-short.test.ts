@@ -109,7 +109,7 @@ describe("a power cut", () => {
   );
 
   it.skipIf(withoutTools || skipWithout("dpkg-deb", "dpkg"))(
-    "in dpkg's own work has the agent installed anew, though its command is there",
+    "during dpkg's installation makes the next run install the agent again, although its command exists",
     async () => {
       const deb = builtPackage();
       cutInstall();

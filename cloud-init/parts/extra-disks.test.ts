@@ -107,7 +107,7 @@ describe("extra disks", () => {
       },
       "d",
     ],
-  ])("never touches %s, even where erasing is allowed", async (_, prepare, disk) => {
+  ])("never touches %s, even when erasing is allowed", async (_, prepare, disk) => {
     prepare();
     expect(await run(disk, true)).toMatchObject({
       code: 0,

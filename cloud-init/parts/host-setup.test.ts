@@ -72,7 +72,7 @@ describe("RoCE routing", () => {
     ["10.1.0.7/24", "10.1.0.0/24", null],
     ["255.255.255.255/31", "255.255.255.254/31", "255.255.255.254"],
     ["10.1.0.7/32", "10.1.0.7/32", null],
-  ])("%s is of %s, its peer is %s", (cidr, network, peer) => {
+  ])("%s belongs to %s and has the peer %s", (cidr, network, peer) => {
     expect(roceLink(cidr)).toEqual({ address: cidr.split("/")[0], network, peer });
   });
 

@@ -6,7 +6,7 @@ it.each([
   ["fd00::9", "fd00::9"],
   ["FD00:0::9", "fd00::9"],
   ["fd00:0000:0:0::0009", "fd00::9"],
-])("an address %s is kept as %s, so that one BMC is one text", (given, kept) => {
+])("stores the address %s as %s, so that a BMC has one spelling", (given, kept) => {
   expect(IpAddress.parse(given)).toBe(kept);
 });
 

@@ -113,7 +113,7 @@ describe("a run that has lost its lease without notice", () => {
   it.each([
     ["a result", async (id: WorkflowId) => result(id), "stage result dropped"],
     ["nothing that counts", () => Promise.reject(new Error("the database was away")), null],
-  ])("changes nothing of the row with %s: the fence is the next one's", async (_, end, told) => {
+  ])("does not change the row with %s, because another hub has the fence", async (_, end, told) => {
     const { db } = test.database;
     const [entered, goOn, left] = [1, 2, 3].map(() => Promise.withResolvers<void>());
     const logged: string[] = [];

@@ -41,7 +41,7 @@ export function readerCases(stage: () => Stage): void {
   it.each([
     ["light", "{}"],
     ["dark", '{ runOnly: ["color-contrast"] }'],
-  ] as const)("has no barrier that a machine can find, in %s colours", async (colorScheme, rules) => {
+  ] as const)("has no accessibility problem that axe finds, in %s colours", async (colorScheme, rules) => {
     const visit = await stage().stranger({ colorScheme });
     expect(await barriers(visit.page, rules)).toEqual([]);
     await visit.logIn(stage().world.tokens.admin);

@@ -162,7 +162,7 @@ export function sectionCases(stage: () => Stage): void {
     ["nodes", "Nodes", NODE_STATUSES],
     ["onboardings", "Onboardings", WORKFLOW_STATUSES],
     ["decommissions", "Decommissions", WORKFLOW_STATUSES],
-  ] as const)("lets the list of %s be narrowed to any status that there is", async (list, title, statuses) => {
+  ] as const)("filters the list of %s by each status", async (list, title, statuses) => {
     const visit = await stage().operator();
     await visit.page.goto(`${visit.url}/#/list/${list}`);
     const choices = visit.page.getByRole("navigation", { name: "By status" }).getByRole("link");
