@@ -11,7 +11,7 @@ const SETTLE_SECONDS = 10;
 
 type Target = { readonly [C in FailureClass]: readonly [C, FailureCode<C>] }[FailureClass];
 
-/** MAAS's errors in terms of the taxonomy; a stage that knows better catches the error itself. */
+/** The failure class and code for each MAAS error. A stage that needs another class for an error catches the error itself. */
 const MAAS: Readonly<Record<MaasErrorCode, Target>> = {
   unreachable: ["upstream_transient", "maas_unreachable"],
   timeout: ["upstream_transient", "maas_timeout"],
@@ -29,7 +29,10 @@ const MAAS: Readonly<Record<MaasErrorCode, Target>> = {
   bad_answer: ["upstream_transient", "maas_bad_answer"],
 };
 
-/** The secret store's, likewise: one that is away is tried again, one that refuses waits for a person. */
+/**
+ * The failure class and code for each error of the secret store. The engine waits for an unavailable store, and asks for a person if the store
+ * refuses.
+ */
 const SECRETS: Readonly<Record<SecretErrorCode, Target>> = {
   secret_missing: ["site_capability_missing", "secret_missing"],
   secret_corrupt: ["site_capability_missing", "secret_corrupt"],
@@ -43,7 +46,7 @@ const SECRETS: Readonly<Record<SecretErrorCode, Target>> = {
   secret_store_misconfigured: ["site_capability_missing", "secret_store_misconfigured"],
 };
 
-/** What the hub itself asks a BMC for. A login that was refused is not tried again: BMCs lock accounts. */
+/** The failure code for each error of the hub's own BMC commands. The engine does not retry a refused login, because BMCs lock accounts. */
 const BMC: Readonly<Record<BmcErrorCode, FailureCode<"bmc_power_failure">>> = {
   no_answer: "bmc_no_answer",
   login_refused: "bmc_login_refused",
@@ -52,7 +55,10 @@ const BMC: Readonly<Record<BmcErrorCode, FailureCode<"bmc_power_failure">>> = {
   tool_missing: "bmc_tool_missing",
 };
 
-/** The one place where what stages throw becomes a failure class. Null for faults of the hub's own database: they say nothing of a stage. */
+/**
+ * The one place that maps an error that a stage threw to a failure class. Null for a fault of the hub's own database, which says nothing about the
+ * stage.
+ */
 export const classifyError: ClassifyError = (error) => {
   if (isDatabaseAway(error)) return null;
   if (error instanceof StageFailure) return { failure: error.failure, retryAfterSeconds: null };
@@ -68,12 +74,15 @@ const retryOf = (error: unknown) => {
   const met = classifyError(error);
   return met === null ? null : ruleOf(met.failure).retry;
 };
-/** Whether the fault says only that something could not be asked: no stage concludes anything from it. */
+/** True if the error means only that a service is unavailable. No stage concludes anything from such an error. */
 export const isAway = (error: unknown): boolean => retryOf(error) === "until_deadline";
-/** Whether asking again would be answered in the same way. */
+/** True if the same call would fail in the same way again. */
 export const isFinal = (error: unknown): boolean => retryOf(error) === "never";
 
-/** A call without an answer may still be under way in MAAS: the look that decides whether to make it again comes later (decision M13). */
+/**
+ * MAAS may still carry out a call that it did not answer. The stage runs again only after a pause, and then observes before it repeats the call
+ * (decision M13).
+ */
 function pauseAfter(error: MaasError): number | null {
   const unanswered = error.outcomeUnknown && (error.code === "timeout" || error.code === "unreachable");
   return unanswered ? Math.max(SETTLE_SECONDS, error.retryAfterSeconds ?? 0) : error.retryAfterSeconds;

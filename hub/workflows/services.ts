@@ -7,30 +7,33 @@ import type { MaasPort } from "../maas/port.ts";
 import type { SecretStore } from "../secrets/port.ts";
 import type { StageRun } from "./engine/stage.ts";
 
-/** What first boot needs to know of this hub (lifecycle 9). */
+/** The facts about this hub that a host's first boot needs (lifecycle 9). */
 export interface FirstBoot {
   readonly agentUrl: string;
-  /** The CA in PEM, and base64url of the raw Ed25519 key that signs orders. Throws `SecretError` while the secret store has not given them. */
+  /**
+   * The hub's CA certificate in PEM, and the raw Ed25519 public key for signed tasks in base64url. Throws `SecretError` until the secret store has
+   * returned both.
+   */
   readonly keys: () => { readonly caBundlePem: string; readonly taskSigningPublicKey: string };
-  /** Where hosts of an architecture (Debian's name) fetch the agent; null where their image must bring it. */
+  /** The download of the agent for an architecture by Debian's name, e.g. `amd64`. Null if the host's image must already contain the agent. */
   readonly agentPackage: (architecture: string) => Promise<{ readonly url: string; readonly sha256: string } | null>;
 }
 
-/** What the stages of workflows use; composed once, in the hub's main. */
+/** The services that workflow stages use. The hub's main module composes them once. */
 export interface WorkflowServices {
   readonly db: Db;
   readonly inTx: InTx;
   readonly log: Log;
   readonly secrets: SecretStore;
-  /** The site's client with its rate limit; reads the token afresh, so that a rotation needs no restart. */
+  /** The site's MAAS client with its rate limit. A rotation of the site's token needs no restart of the hub. */
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
   readonly bmc: OpenBmc;
   readonly firstBoot: FirstBoot;
 }
 
 /**
- * A transaction of a stage's own, for what must be written before something outside is done. It writes nothing when the lease was lost
- * meanwhile: another hub may have gone on.
+ * A stage's own transaction, for writes that must be committed before the stage acts outside the hub. The transaction writes nothing if the run has
+ * lost its lease, because another hub may already run the workflow.
  */
 export async function inFencedTx<T>(
   context: Pick<StageRun<unknown, unknown>, "workflowId" | "fence"> & {
@@ -44,10 +47,16 @@ export async function inFencedTx<T>(
   });
 }
 
-/** A call that nobody heard the answer of may still be on its way in MAAS: until this long after, a machine that looks untouched proves nothing. */
+/**
+ * A MAAS call whose answer was lost may still take effect. For this long after such a call, an unchanged machine does not prove that the call had no
+ * effect.
+ */
 export const UNHEARD_CALL_SECONDS = 30;
 
-/** Calls to MAAS and to the secret store: three attempts (lifecycle 4.6) at what was refused; what is away is waited for. */
+/**
+ * Retry policy for calls to MAAS and to the secret store. A refused call gets three attempts (lifecycle 4.6); an unavailable service uses up no
+ * attempt.
+ */
 export const UPSTREAM_RETRY = { maxAttempts: 3, baseSeconds: 2, maxSeconds: 60 } as const;
-/** A wait only looks: what it reads wrongly once must not end it. */
+/** Retry policy for stages that wait. Such a stage only reads, so a few wrong answers must not end the wait. */
 export const WAIT_RETRY = { maxAttempts: 20, baseSeconds: 2, maxSeconds: 60 } as const;

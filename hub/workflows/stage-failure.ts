@@ -1,6 +1,8 @@
 import type { Failure } from "../../shared/failures.ts";
 
-/** Thrown where a stage finds its failure deep in a helper or in its commit; `classifyError` hands the failure on unchanged. */
+/**
+ * An error that carries a stage's failure out of a nested function or out of the stage's `commit`. `classifyError` returns that failure unchanged.
+ */
 export class StageFailure extends Error {
   readonly failure: Failure;
   constructor(failure: Failure) {

@@ -11,18 +11,21 @@ import type { Failed, Wait } from "../engine/stage.ts";
 import { inFencedTx } from "../services.ts";
 import type { DecommissionContext, DecommissionState } from "./decommission-context.ts";
 
-/** The agent's task that owns a coarse state: what a stage queues, looks at, and queues again when it was lost (state model 8). */
+/**
+ * An agent task on which a decommission stage depends. The stage queues the task, waits for its end, and queues another one if the task was lost
+ * (state model 8).
+ */
 export interface AgentWork<T extends TaskType> {
   readonly type: T;
-  /** The task that takes it back: once that is the newer one, there is nothing to look at any more. */
+  /** The type of the task that reverses this one. If the newest task is of that type, no task of this type is current. */
   readonly undoneBy: TaskType | null;
   input(context: DecommissionContext): TaskInput<T>;
   deadlineSeconds(context: DecommissionContext): number;
-  /** Whether the task is what would be asked for now; one of before an operator's override is replaced. */
+  /** False if an operator has changed the order since the task was queued, e.g. by `force`. The stage then replaces the task. */
   isAskedFor(context: DecommissionContext, task: Task): boolean;
-  /** What it means that the task ended without success. */
+  /** The failure of the stage if the task ended without success. */
   failed(context: DecommissionContext, task: Task, evidence: Evidence): Failure;
-  /** While the agent has it, in words, e.g. `The agent to end its sessions`. */
+  /** The stage's wait reason while the agent runs the task, e.g. `The agent to end its sessions`. */
   waitsFor(context: DecommissionContext, task: Task): string;
 }
 
@@ -30,7 +33,7 @@ const LOOK_AGAIN_SECONDS = 15;
 const OPEN = ["queued", "offered", "running", "cancelling"] as const;
 const isOpen = (task: Task): boolean => (OPEN as readonly string[]).includes(task.state);
 
-/** The newest task of the operation, unless it was taken back since. */
+/** The operation's newest task of the type. Null if a later task has reversed it. */
 export async function currentTask(
   db: Db | Tx,
   workflowId: WorkflowId,
@@ -40,7 +43,10 @@ export async function currentTask(
   return task?.type === type ? task : null;
 }
 
-/** The task to look at: a delivery whose lease has lapsed is settled first, i.e. queued again or ended by the rules of its type. */
+/**
+ * The operation's current task. If the lease of the task's delivery has expired, this function first queues the task again or ends it, by the rules
+ * of its type.
+ */
 export async function settledTask<T extends TaskType>(
   context: DecommissionContext,
   work: AgentWork<T>,
@@ -53,11 +59,11 @@ export async function settledTask<T extends TaskType>(
   });
 }
 
-/** A task that ended before this entry of the stage, or whose end was told before, is history: the stage queues another. */
+/** True for a task that ended before the stage was entered, or whose failure the stage has already reported. The stage then queues another task. */
 const isHistory = (context: DecommissionContext, task: Task): boolean =>
   task.id === context.state.failed_task_id || (task.finishedAt !== null && task.finishedAt < context.enteredAt);
 
-/** What a task that is not over well means for the stage; null: another one is to be queued. */
+/** The stage's verdict on a task that has not succeeded. Null: the stage must queue another task. */
 export function judgeTask<T extends TaskType>(
   context: DecommissionContext,
   work: AgentWork<T>,
@@ -92,7 +98,7 @@ function reasonOf<T extends TaskType>(context: DecommissionContext, work: AgentW
   return `The agent to take ${work.type}`;
 }
 
-/** Nobody takes the task, and nobody has come for as long as the request allows. */
+/** The failure if the task is still queued and no agent has connected for as long as the request allows. */
 function unreachable(context: DecommissionContext, task: Task): Failed<DecommissionState> | null {
   if (context.session !== null || task.state !== "queued") return null;
   const since = Math.max(context.enteredAt.getTime(), task.updatedAt.getTime());
@@ -121,7 +127,7 @@ const evidenceOf = (context: DecommissionContext, task: Task): Evidence => ({
   task_attempts: task.attempts,
 });
 
-/** Queues the next task, with what has to be written together with it. The fence keeps two hubs from queueing one each. */
+/** Queues the next task, together with the writes of `before`. The fence keeps two hubs from queueing one task each. */
 export async function startWork<T extends TaskType>(
   context: DecommissionContext,
   work: AgentWork<T>,
@@ -134,7 +140,10 @@ export async function startWork<T extends TaskType>(
   return waitFor(context, work, task);
 }
 
-/** The open task of the work, or a new one; one that is not what is asked for any more ends first, as an agent is given one at a time. */
+/**
+ * Returns the open task, or queues a new one. An open task that no longer fits the order is cancelled first, because an agent gets one task at a
+ * time.
+ */
 export async function queueWork<T extends TaskType>(
   tx: Tx,
   context: DecommissionContext,
@@ -157,7 +166,7 @@ export async function queueWork<T extends TaskType>(
   return task;
 }
 
-/** Ends what is still open of the work. Returns the task as it is then. */
+/** Cancels the current task if it is still open. Returns the task afterwards. */
 export async function cancelWork<T extends TaskType>(
   tx: Tx,
   workflowId: WorkflowId,

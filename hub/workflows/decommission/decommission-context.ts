@@ -9,10 +9,10 @@ import type { Stage, StageRun, StagesOf } from "../engine/stage.ts";
 import type { WorkflowServices } from "../services.ts";
 import { StageFailure } from "../stage-failure.ts";
 
-/** What the stages of a decommission use. */
+/** The services that the stages of a decommission use. */
 export type DecommissionServices = Pick<WorkflowServices, "db" | "inTx" | "log" | "maas">;
 
-/** Knobs of the request; what the operation is about stands in its own row. Fields of later modes are optional (decision W3). */
+/** The options of the request. The operation's own database row holds the node and the reason. Options of later modes are optional (decision W3). */
 export const DecommissionInput = z.object({
   node_id: NodeId,
   deadline_seconds: z.number().default(0),
@@ -22,22 +22,22 @@ export const DecommissionInput = z.object({
 export type DecommissionInput = z.output<typeof DecommissionInput>;
 
 export const DecommissionState = z.object({
-  /** The task whose failure was told last: the stage's next try queues another one. */
+  /** The task whose failure the stage reported last. The stage's next attempt queues another task. */
   failed_task_id: TaskId.nullable().optional(),
-  /** The provisioning whose release may have been asked for: written before the call is made. */
+  /** The generation for which the stage may have asked MAAS for a release. The stage writes the fact before it makes the call. */
   release_intent: z.number().nullable().optional(),
-  /** MAAS's failure of the release was told: the stage's next try asks for it again. */
+  /** True after the stage has reported that MAAS failed to release the machine. The stage's next attempt asks MAAS for the release again. */
   release_failure_told: z.boolean().nullable().optional(),
-  /** MAAS took the order to power the machine off; what becomes of it is looked at. */
+  /** True after MAAS has accepted the command to power the machine off. The stage then waits for the result. */
   power_off_asked: z.boolean().nullable().optional(),
-  /** What the BMC said last of the released machine. */
+  /** The power state of the released machine that the BMC reported last. */
   power_state: z.string().nullable().optional(),
 });
 export type DecommissionState = z.output<typeof DecommissionState>;
 
 export interface DecommissionContext extends StageRun<DecommissionInput, DecommissionState>, DecommissionRows {
   readonly services: DecommissionServices;
-  /** The agent's open session of the node's present provisioning. */
+  /** The open session of the node's agent, of the node's present generation. */
   readonly session: AgentSession | null;
 }
 export type DecommissionStageOf<Name extends DecommissionStage = DecommissionStage> = Stage<
@@ -64,10 +64,10 @@ export async function buildDecommissionContext(
   return { ...run, ...rows, session, services };
 }
 
-/** Moves of the record only: nothing outside is touched (lifecycle 5.8: three tries). */
+/** Retry policy for stages that write only the node's record and touch nothing outside the hub: three attempts (lifecycle 5.8). */
 export const RECORD_RETRY = { maxAttempts: 3, baseSeconds: 1, maxSeconds: 10 } as const;
 
-/** A stage that only moves the record is over in no time, or the hub cannot write at all. */
+/** The timeout of a stage that only writes the node's record. It passes only if the hub cannot write to its database at all. */
 export const recordTimeout = (what: string): DecommissionStageOf["timeout"] => ({
   seconds: () => 300,
   failure: (context) =>
@@ -77,7 +77,7 @@ export const recordTimeout = (what: string): DecommissionStageOf["timeout"] => (
     }),
 });
 
-/** The node is something that the operation cannot go on from. */
+/** The failure if the node's status does not allow the operation to continue. */
 export const stateConflict = (context: DecommissionContext, actual: string | null, wanted: string) =>
   failure(
     "state_ambiguity",

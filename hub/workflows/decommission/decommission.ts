@@ -31,7 +31,7 @@ import { removeGpuaasNodeRecord } from "./stages/remove-gpuaas-node-record.ts";
 import { retireGpuaasNode } from "./stages/retire-gpuaas-node.ts";
 import { UNINSTALL } from "./uninstall-work.ts";
 
-/** Each mode of a decommission is a workflow kind of its own, made of the stages of state model 5.2. */
+/** Each mode of a decommission is a separate workflow kind, with the stages of state model 5.2. */
 const MODES: { readonly [Mode in DecommissionMode]: DecommissionStages<(typeof STAGES_OF_MODE)[Mode]> } = {
   drain: [disableNode, drainNode, retireGpuaasNode],
   release: [releaseMaasNode, powerOffMaasNode],
@@ -68,9 +68,10 @@ const decommissionWorkflow = (services: DecommissionServices, mode: Decommission
   });
 
 /**
- * However the operation ends, the node is not left in a state that nobody owns (decision N3). A failed drain keeps the node draining: it can be
- * resumed or cancelled. A failed remove gives it back as retired (lifecycle 5.8), unless the agent's word was accepted: then only going on is
- * left. A cancelled operation gives the node back, also where it was cancelled before any stage could undo.
+ * Leaves the node in a status that somebody owns, however the operation ends (decision N3). After a failed drain the node stays `draining`, and an
+ * operator can resume or cancel. After a failed remove the node is `retired` again (lifecycle 5.8). If the hub had already accepted the agent's
+ * result, the remove can only be resumed. A cancelled operation restores the node's status, even if it was cancelled before any stage could
+ * compensate.
  */
 async function settleNode(
   tx: Tx,

@@ -9,7 +9,7 @@ import { AGENT_MAY_RETURN_SECONDS, openHost } from "../../tasks/open-host.ts";
 import { type AgentWork, cancelWork } from "./agent-work.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
-/** Beyond the sessions' deadline: deliveries that were lost and made again. */
+/** Extra time beyond the deadline for user sessions, for task deliveries that were lost and repeated. */
 const DRAIN_MARGIN_SECONDS = 1_800;
 
 const isForced = (context: DecommissionContext): boolean => context.decommission.forcedAt !== null;
@@ -25,7 +25,7 @@ export const DRAIN: AgentWork<"node.drain"> = {
     deadline_seconds: isForced(context) ? 0 : context.input.deadline_seconds,
     force: context.input.force || isForced(context),
   }),
-  // A forced drain that nobody waits for is carried out whenever the agent comes back.
+  // No stage waits for a forced drain. The agent carries out the task whenever it connects again.
   deadlineSeconds: (context) => (isForced(context) ? AGENT_MAY_RETURN_SECONDS : drainSeconds(context)),
   isAskedFor: (context, task) => {
     const input = TASKS["node.drain"].input.safeParse(task.input);
@@ -35,7 +35,7 @@ export const DRAIN: AgentWork<"node.drain"> = {
     const told = { ...evidence, remaining_users: remainingUsers(task) };
     const why = task.errorMessage ?? `the task is ${task.state}`;
     const message = `Host ${context.node.hostname} was not drained: ${why}`;
-    // The agent's own word; the hub says `deadline_passed` too, of a task that has expired.
+    // `deadline_passed` from a failed task is the agent's own result. The hub uses the same code for a task that has expired.
     const byPeople =
       task.state === "cancelled" ||
       (task.state === "failed" && ["deadline_passed", "session_survived"].includes(task.errorCode ?? ""));
@@ -55,8 +55,8 @@ function remainingUsers(task: Task): readonly string[] {
 }
 
 /**
- * Takes the drain back: what is open of it ends, and a host that may have been marked lets people in again once its agent hears of it. Only while
- * the operation owns the node's draining: a host of another state stays as it is.
+ * Reverses the drain: cancels its open task, and reopens a host that may be closed to users as soon as its agent connects. The function does this
+ * only while the operation owns the node's `draining` status, so a node in another status is not changed.
  */
 export async function undoDrain(tx: Tx, workflowId: WorkflowId, nodeId: NodeId, reason: string): Promise<void> {
   await cancelWork(tx, workflowId, DRAIN);

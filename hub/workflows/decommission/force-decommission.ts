@@ -7,9 +7,9 @@ import { applyVerb, type VerbRequest } from "../engine/apply-verb.ts";
 import type { Workflow } from "../engine/workflow.ts";
 
 /**
- * The explicit override of lifecycle 5.8. The operation goes on without an agent that is not connected; of one that is, sessions that are left
- * are ended: a drain that it has already is replaced by a forced one. What has failed is resumed by it. While a connected agent is at work there is nothing to override. Asked twice, the
- * first decision stays. Throws ApiError `verb_not_allowed`.
+ * The operator's override of lifecycle 5.8. Without a connected agent the operation continues without the agent. With a connected agent, a forced
+ * drain replaces the present one and ends the remaining sessions. `force` also resumes a failed operation. While a connected agent is working, there
+ * is nothing to override. A repeated `force` does not change the first decision. Throws ApiError `verb_not_allowed`.
  */
 export async function applyForce(
   tx: Tx,

@@ -23,14 +23,17 @@ import { StageFailure } from "../stage-failure.ts";
 import { type DecommissionContext, type DecommissionState, stateConflict } from "./decommission-context.ts";
 import { asksWhoOwns, judgeRelease, type ReleaseJudgement, type ReleaseStage } from "./release-verdicts.ts";
 
-/** What the node must be while its machine is released; none: the mode releases none. What a removed node has left is no node's any more. */
+/**
+ * The statuses that a node may have while its machine is released, by mode. A deleted node counts for `release`, because its machine may still be
+ * deployed in MAAS.
+ */
 const RELEASED_WHILE: Readonly<Record<DecommissionMode, readonly NodeStatus[]>> = {
   drain: [],
   remove: [],
   release: ["retired", "deleted"],
 };
 
-/** The machine that the operation was asked for: the one that the node was bound to then. */
+/** The machine to which the node was bound when the operation was requested. */
 export function machineOf({ decommission }: DecommissionContext): { siteId: SiteId; systemId: string } {
   const { siteId, maasSystemId: systemId, hostname } = decommission;
   if (siteId !== null && systemId !== null) return { siteId, systemId };
@@ -41,14 +44,14 @@ export function machineOf({ decommission }: DecommissionContext): { siteId: Site
 export const maasOf = (context: DecommissionContext): Promise<MaasPort> =>
   context.services.maas(machineOf(context).siteId);
 
-/** The knobs of the profile by which the node was onboarded (decision M7). */
+/** The profile of the node's onboarding, which sets the timeouts of a release (decision M7). */
 export function profileOf({ profile, decommission }: DecommissionContext): MaasSiteProfile {
   if (profile !== null) return profile;
   const message = `Node ${decommission.hostname} was brought in by no onboarding, so no profile says how long its release may take. Cancel the operation.`;
   throw new StageFailure(failure("input_config_error", "profile_unknown", message));
 }
 
-/** Throws `node_state_conflict` where the node is not what the mode releases it as, or has become another machine. */
+/** Throws `node_state_conflict` if the node's status does not allow a release, or if the node is now bound to another machine. */
 export function mustStandForRelease(
   context: DecommissionContext,
   node: Pick<Node, "status" | "generation"> | null,
@@ -64,8 +67,8 @@ export function mustStandForRelease(
 }
 
 /**
- * A removed node says nothing of what its machine is now, only that no node and no onboarding of Muster's has it. Throws `node_state_conflict` where
- * MAAS has given it another name: then somebody has put it to another use, whose system the release would end.
+ * Throws `node_state_conflict` if the machine of a removed node has another name in MAAS now. Such a machine may serve another purpose, which a
+ * release would end. Muster's own records cannot show that, because no node and no onboarding of Muster has the machine.
  */
 export function mustStillBeTheHost(context: DecommissionContext, machine: Pick<MaasMachine, "systemId" | "hostname">) {
   const { node, decommission } = context;
@@ -75,7 +78,7 @@ export function mustStillBeTheHost(context: DecommissionContext, machine: Pick<M
   throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message, evidence));
 }
 
-/** The last look before the call that cannot be taken back, under the fence and with the node's record held. */
+/** The last check before a call that cannot be undone. The check holds the fence and a lock on the node's record. */
 export const mustStillStand = (context: DecommissionContext): Promise<void> =>
   inFencedTx(context, async (tx) => {
     const node = await lockNode(tx, context.node.id);
@@ -101,14 +104,14 @@ const watchOf = (context: DecommissionContext): MachineWatch => ({
 
 export const freshMachine = (context: DecommissionContext): Promise<MaasMachine> => readAndObserve(watchOf(context));
 
-/** The machine where there is reason to look at it (`watchMachine`); null: MAAS is still at what it was at. */
+/** Reads the machine if there is a reason to (`watchMachine`). Null: MAAS still does what it did at the last observation. */
 export const watchedMachine = (context: DecommissionContext, at: ReleaseStage): Promise<MaasMachine | null> =>
   watchMachine(
     watchOf(context),
     (row: MaasMachineRow) => judgeRelease(at, row, { ours: false, told: false }).kind !== "wait",
   );
 
-/** Judged with the name of our MAAS user asked afresh, where the verdict depends on it. */
+/** Judges the machine. If the verdict depends on the owner, the function first asks MAAS for the present name of Muster's MAAS user. */
 export async function judged(
   at: ReleaseStage,
   context: DecommissionContext,
@@ -127,8 +130,8 @@ export function waitForMachine(context: DecommissionContext, reason: string): Wa
 }
 
 /**
- * What follows from MAAS having given up the installed system: nothing that it carried lets its agent in any more, and what waits for the agent
- * waits no longer. Once; in the transaction of the look that saw it.
+ * Returns the writes for the moment at which a stage sees that MAAS no longer runs the installed system. They revoke the node's certificates and
+ * tokens, and cancel tasks for its agent. They happen once, in the transaction of the observing run.
  */
 export const hostIsGone =
   (context: DecommissionContext) =>

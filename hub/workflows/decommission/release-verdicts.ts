@@ -2,13 +2,14 @@ import { type Failure, failure } from "../../../shared/failures.ts";
 import { type MaasStatus, MAAS_STATUS as S } from "../../../shared/maas-status.ts";
 import { type JudgedMachine, machineEvidence } from "../machine/verdict-table.ts";
 
-/** The stages that release a machine and switch it off judge its status at. */
+/** The stages of a release that judge a machine's status. */
 export const RELEASE_STAGES = ["release_maas_node", "power_off_maas_node"] as const;
 export type ReleaseStage = (typeof RELEASE_STAGES)[number];
 
 /**
- * What a stage does on seeing a status. `release`, and `release_failed` and `erase_failed` once they were told, ask MAAS for the release: only
- * of a machine that our MAAS user owns and that is not locked. `ambiguous`: nothing that is done to a node explains it (decision M2).
+ * What a stage does when it sees a status. `release` asks MAAS for the release. After their failure was reported, `release_failed` and `erase_failed`
+ * ask for it again. The machine must then belong to Muster's MAAS user and must not be locked. `ambiguous`: nothing that Muster does to a node
+ * explains the status (decision M2).
  */
 export type ReleaseVerdict = "released" | "wait" | "release" | "release_failed" | "erase_failed" | "ambiguous";
 
@@ -19,7 +20,7 @@ const row = (release_maas_node: ReleaseVerdict, power_off_maas_node: ReleaseVerd
 });
 const A = "ambiguous";
 
-/** All 23 statuses of MAAS by code (maas 3). A release ends at New where the machine had never passed its commissioning (maas 2.9). */
+/** The verdict for each of MAAS's 23 status codes (maas 3). A release ends at New if the machine was never commissioned successfully (maas 2.9). */
 export const RELEASE_VERDICTS = {
   //                                release_maas_node  power_off_maas_node
   [S.new]: row("released", "released"),
@@ -49,16 +50,16 @@ export const RELEASE_VERDICTS = {
 
 const TABLE: Readonly<Record<number, Row>> = RELEASE_VERDICTS;
 
-/** `released`: MAAS has taken the machine back. `accepted`: the release is under way, or ended badly, so the host is gone already. */
+/** `released`: MAAS has taken the machine back. `accepted`: MAAS had begun the release before it failed, so the installed system is gone. */
 export type ReleaseJudgement =
   | { readonly kind: "released" | "wait" | "release" }
   | { readonly kind: "failed"; readonly failure: Failure; readonly accepted: boolean };
 
-/** Whether the verdict depends on who owns the machine. */
+/** True if the verdict depends on the owner of the machine. */
 export const asksWhoOwns = (at: ReleaseStage, status: number): boolean =>
   ["release", "release_failed", "erase_failed"].includes(TABLE[status]?.[at] ?? "ambiguous");
 
-/** `ours`: our MAAS user owns the machine. `told`: a failed release was told before, so the next look asks for it again. */
+/** `ours`: Muster's MAAS user owns the machine. `told`: the stage has reported the failed release before, so it now asks for the release again. */
 export function judgeRelease(
   at: ReleaseStage,
   machine: JudgedMachine,
@@ -97,7 +98,7 @@ export function judgeRelease(
   }
 }
 
-/** Why a released machine that is on cannot be powered off; null where it can. */
+/** The failure if MAAS cannot power off a released machine; null if it can. */
 export const cannotPowerOff = (machine: JudgedMachine): Failure | null =>
   machine.locked ? ambiguity("power_off_maas_node", machine, "machine_locked") : null;
 

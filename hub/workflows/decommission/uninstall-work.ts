@@ -7,15 +7,15 @@ import type { Db, Tx } from "../../db/tx.ts";
 import type { AgentWork } from "./agent-work.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
-/** Beyond the wait for the agent: the look at the host takes seconds, lost deliveries are made again. */
+/** Extra time beyond the wait for the agent. The agent's check of the host takes seconds, and lost deliveries are repeated. */
 const UNINSTALL_MARGIN_SECONDS = 900;
 
 export const uninstallSeconds = ({ input }: DecommissionContext): number =>
   input.agent_wait_seconds + UNINSTALL_MARGIN_SECONDS;
 
 /**
- * What a remove leaves in MAAS: it ends the node, not what MAAS has deployed, and only a release gives the machine back. Null where nothing is deployed any
- * more: it was released, by Muster or by others, or is not in MAAS.
+ * A warning about the machine that a remove leaves deployed in MAAS, because only a release gives the machine back. Null if the machine is no longer
+ * deployed or is not in MAAS.
  */
 export async function staysDeployed(
   db: Db | Tx,
@@ -38,7 +38,7 @@ export const UNINSTALL: AgentWork<"node.uninstall"> = {
   input: (context) => ({ reason: context.decommission.reason }),
   deadlineSeconds: uninstallSeconds,
   isAskedFor: () => true,
-  // Nothing is gone from the host before the hub has accepted the agent's result, so a lost delivery may be made again.
+  // The agent removes nothing from the host before the hub has accepted its result, so the hub may repeat a lost delivery.
   failed: (context, task, evidence): Failure =>
     failure(
       "upstream_transient",

@@ -34,7 +34,7 @@ export const disk = (fields: Partial<MaasBlockDevice> = {}): MaasBlockDevice => 
   ...fields,
 });
 
-/** Given oldest first, as things happen; MAAS gives them newest first. */
+/** The caller names the event types oldest first. The result is newest first, as MAAS lists events. */
 export const events = (...types: string[]): MaasEvent[] =>
   types
     .map((type, index) => ({

@@ -4,8 +4,9 @@ import type { OnboardingStage } from "../../../shared/workflow-status.ts";
 import type { MaasMachine } from "../../maas/port.ts";
 
 /**
- * The places where a machine's status is judged. `configure`: links and storage. `recover`: release back to Ready, in recovery and in compensation.
- * `seeding` and `serving`: the deployed host, while MAAS is asked for its token (a lock forbids that) and until its agent has come.
+ * The points of a workflow at which a stage judges a machine's status. `configure`: the stage changes links or storage. `recover`: a recovery or a
+ * compensation releases the machine back to Ready. `seeding`: the hub asks MAAS for the deployed machine's token, so a locked machine is a failure.
+ * `serving`: the stage waits for the deployed host's hardware sync or agent.
  */
 export const JUDGED_AT = [
   "commission",
@@ -19,11 +20,11 @@ export const JUDGED_AT = [
 ] as const;
 export type JudgedAt = (typeof JUDGED_AT)[number];
 
-/** The place at which each stage judges; `untouched`: the stage does nothing to a machine, so no status can stop it. */
+/** The point at which each stage judges the machine. `untouched`: the stage changes no machine, so no status stops the stage. */
 export const PLACE_OF = {
   load_site_config: "untouched",
   resolve_power_credentials: "untouched",
-  // What it finds is judged before anything is done to it, by the next stage; but for what a removed node left deployed.
+  // `commission_node` judges the machine that was found. The only status check here is for a machine that a removed node left deployed.
   create_or_find_in_maas: "untouched",
   commission_node: "commission",
   wait_for_ready: "ready",
@@ -33,7 +34,7 @@ export const PLACE_OF = {
   render_cloud_init: "deploy",
   deploy_via_maas: "deploy",
   wait_for_deployed: "deployed",
-  // It reads MAAS's events of a deploy that has ended; the next stage looks at the machine.
+  // The stage reads only MAAS's events of a deploy that has ended. The next stage reads the machine.
   classify_deploy_failure: "untouched",
   recover_for_datasource_retry: "recover",
   ensure_hardware_sync_configured: "seeding",
@@ -41,14 +42,14 @@ export const PLACE_OF = {
   wait_for_agent_enrollment: "serving",
 } as const satisfies Record<OnboardingStage, JudgedAt | "untouched">;
 
-/** A stage that judges, or the compensation of a deploy. */
+/** A stage that judges a machine's status, or the compensation of a deploy, which judges it too. */
 export type Judging =
   | { [S in OnboardingStage]: (typeof PLACE_OF)[S] extends "untouched" ? never : S }[OnboardingStage]
   | "compensation";
 
 /**
- * What a stage does for a status. `..._if_ours`: only if this onboarding deployed the machine and our MAAS user owns it; otherwise
- * nothing explains the machine's state, and the verdict is `ambiguous` (decision M2).
+ * What a stage does when it sees a status. A verdict that ends in `_if_ours` holds only if this workflow requested the deploy and Muster's MAAS user
+ * owns the machine. Otherwise nothing explains the machine's status, and the failure is `state_ambiguity` (decision M2).
  */
 export type TableVerdict =
   | "go_on"
@@ -85,7 +86,7 @@ const FAILED = "deploy_failed_if_ours";
 const POWER = "power_failed";
 const BACK = "release_if_ours";
 
-/** All 23 statuses of MAAS by code (maas 3), each at each place. */
+/** The verdict for each of MAAS's 23 status codes at each point of a workflow (maas 3). */
 export const VERDICTS = {
   //                              commission               ready                   configure  deploy         deployed        recover    seeding        serving
   [S.new]: row("act", A, A, A, A, A, A, A),
@@ -115,15 +116,15 @@ export const VERDICTS = {
 
 const TABLE: Readonly<Record<number, Row>> = VERDICTS;
 
-/** `adopt`: this onboarding has already brought the machine further than this stage. */
+/** `adopt`: this workflow has already deployed the machine, or is deploying it, so the stage has nothing left to do. */
 export type Judgement =
   | { readonly kind: "go_on" | "act" | "adopt" | "wait" | "abort" | "release" | "deploy_failed" }
   | { readonly kind: "failed"; readonly failure: Failure };
 
-/** A machine, from a direct read or from the watcher's last observation. */
+/** A machine as a direct read or the watcher's last observation shows it. */
 export type JudgedMachine = Seen & Pick<MaasMachine, "hostname">;
 
-/** `ours`: this onboarding requested the deploy of the machine, and our MAAS user owns it. */
+/** `ours`: this workflow requested the deploy of the machine, and Muster's MAAS user owns the machine. */
 export function judge(stage: Judging, machine: JudgedMachine, ours: boolean): Judgement {
   const known = TABLE[machine.status];
   if (known === undefined) return ambiguous(stage, machine, "unknown_maas_status");
@@ -172,7 +173,7 @@ function commissioningFailed(machine: JudgedMachine): Judgement {
   return { kind: "failed", failure: failure("pxe_discovery_failure", "commissioning_failed", message, evidence) };
 }
 
-/** MAAS has reached and tested the host: the fault is its hardware, and not PXE or DHCP. */
+/** MAAS has booted and tested the host, so the fault is in the hardware and not in PXE or DHCP. */
 function testingFailed(machine: JudgedMachine): Judgement {
   const message = `${nameOf(machine)} failed its hardware tests in MAAS: ${whyOf(machine)}. Override the failed testing there or mend the hardware, then resume.`;
   const evidence = machineEvidence(machine);
@@ -216,7 +217,7 @@ type Seen = Pick<
   | "locked"
 >;
 
-/** What an operator needs to know of the machine (lifecycle 4.12); bounded. */
+/** The facts about a machine that each failure shows to the operator (lifecycle 4.12). Long texts and lists are cut. */
 export function machineEvidence(machine: Seen): Record<string, string | number | boolean | null | string[]> {
   return {
     maas_system_id: machine.systemId,

@@ -10,14 +10,14 @@ import { observeMachine } from "../../watcher/observe.ts";
 import type { Wait } from "../engine/stage.ts";
 import { machineEvidence } from "./verdict-table.ts";
 
-/** A watcher that has not asked MAAS for this long counts as unavailable: the stage reads the machine itself. */
+/** If the watcher has not polled MAAS for this long, it counts as unavailable, and the stage reads the machine itself. */
 const SILENT_SECONDS = 90;
-/** MAAS refuses our token: each waiting stage asks MAAS itself, and reports the error as its own. */
+/** If MAAS refuses the site's token, each waiting stage asks MAAS itself and reports the error as its own. */
 const isRefused = (code: string | null): boolean => code === "unauthorized" || code === "forbidden";
 /** How long a stage waits for the watcher before it runs again. */
 const LOOK_AGAIN_SECONDS = 15;
 
-/** The one machine that a stage of any workflow observes. */
+/** The machine that a stage waits for, in any workflow. */
 export interface MachineWatch {
   readonly db: Db;
   readonly inTx: InTx;
@@ -25,14 +25,14 @@ export interface MachineWatch {
   readonly systemId: string;
   readonly now: Date;
   readonly deadline: Date;
-  /** Reads the machine from MAAS; throws if it is gone. */
+  /** Reads the machine from MAAS. Throws if MAAS no longer has the machine. */
   fresh(): Promise<MaasMachine>;
 }
 
 /**
- * Reads the machine from MAAS if there is a reason: `concludes` says that the watcher's observation ends the wait, there is no observation
- * yet, the watcher is silent, or the stage's deadline has passed. Null: nothing new. So a wait needs no requests of its own, and no
- * verdict relies on an old observation.
+ * Reads the machine from MAAS only if there is a reason. Reasons are: the watcher's observation would end the wait (`concludes`), no observation
+ * exists, the watcher is silent or refused, or the stage's deadline has passed. Null: there is no reason. A waiting stage therefore sends no regular
+ * requests to MAAS, and no verdict relies on an old observation.
  */
 export async function watchMachine(
   watch: MachineWatch,
@@ -48,7 +48,7 @@ export async function watchMachine(
   return readAndObserve(watch);
 }
 
-/** Stores what one stage observed for all other stages, so that they need not read the machine again. */
+/** Reads the machine and stores the observation for all other stages, so that they need not read the machine again. */
 export async function readAndObserve(watch: MachineWatch): Promise<MaasMachine> {
   const machine = await watch.fresh();
   await observeMachine(watch.inTx, watch.siteId, machine);

@@ -3,7 +3,7 @@ import { enterDraining, leaveDraining } from "../../../node/lifecycle.ts";
 import { StageFailure } from "../../stage-failure.ts";
 import { type DecommissionStageOf, RECORD_RETRY, recordTimeout, stateConflict } from "../decommission-context.ts";
 
-/** No new work is put on the node from here on (lifecycle 5.2): cordon, and the coarse state that says so, owned by this operation. */
+/** Cordons the node and moves it to `draining`, owned by this operation, so that no new work is scheduled on it (lifecycle 5.2). */
 export const disableNode: DecommissionStageOf<"disable_node"> = {
   name: "disable_node",
   title: "Cordon the node and mark it as draining",
@@ -20,7 +20,7 @@ export const disableNode: DecommissionStageOf<"disable_node"> = {
       const { node, workflowId, decommission } = context;
       const step = await enterDraining(tx, node.id, workflowId, decommission.reason);
       if (step.kind === "refused") throw new StageFailure(stateConflict(context, step.actual, "drained"));
-      // An undrain of before that still waits, e.g. for its next try, would open the host behind this drain's back.
+      // An `undrain` task of an earlier operation may still be queued, e.g. for a retry. It would reopen the host during this drain.
       await cancelTasksOf(tx, node.id, "node.undrain");
     },
   }),
@@ -28,7 +28,7 @@ export const disableNode: DecommissionStageOf<"disable_node"> = {
     kind: "done",
     message: "The node is no longer draining; it is active again once its agent is heard of",
     commit: async (tx) => {
-      // A restart begins with the same state: leaving it in between would let work in.
+      // A restarted drain begins with the same status. Leaving the status in between would let new work onto the node.
       if (cause === "restart") return;
       const { node, workflowId, decommission } = context;
       await leaveDraining(tx, node.id, workflowId, decommission.priorStatus, "The drain was given up");

@@ -21,14 +21,15 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     return {
       kind: "skipped",
       message: `Went on without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`,
-      // Not cancelled, which would have an agent that was at it open the host again: when it comes back it closes the host and ends what is left.
+      // The task is not cancelled, because an agent that had begun the drain would then reopen the host. When the agent connects again, it closes the
+      // host and ends the remaining sessions.
       commit: async (tx) => void (await queueWork(tx, context, DRAIN)),
     };
   }
   return judgeTask(context, DRAIN, task) ?? { kind: "not_started" };
 }
 
-/** Nobody new is let onto the host, and whoever is there leaves (lifecycle 5.2). The agent does it; this waits for its word. */
+/** The agent closes the host to new sessions and ends the open ones (lifecycle 5.2). The stage waits for the agent's result. */
 export const drainNode: DecommissionStageOf<"drain_node"> = {
   name: "drain_node",
   title: "Have the agent drain the host: no new sessions, the open ones end",
@@ -48,7 +49,7 @@ export const drainNode: DecommissionStageOf<"drain_node"> = {
       ),
   },
   retry: { maxAttempts: 3, baseSeconds: 5, maxSeconds: 60 },
-  // The wait was the retry (lifecycle 5.8): an agent that did not come is a person's to look for.
+  // The wait for the agent takes the place of a retry (lifecycle 5.8). If the agent does not connect, a person must look for the cause.
   overrides: { post_deploy_connectivity_failure: { retry: "never" } },
   run: (context) => startWork(context, DRAIN),
   compensate: async (context) => ({

@@ -15,12 +15,12 @@ import {
 } from "../release-machine.ts";
 import { cannotPowerOff } from "../release-verdicts.ts";
 
-/** A power query holds one of MAAS's few places for slow calls, for up to a minute. */
+/** How often the stage asks for the power state. A power query occupies one of MAAS's few slots for slow calls, for up to a minute. */
 const LOOK_AGAIN_SECONDS = 30;
 
 /**
- * A release powers the machine off; this sees to it that it is (lifecycle 6.4). The BMC is asked afresh, as MAAS's own record of the power may be minutes
- * old. Off is only what the BMC calls off: a state that nobody knows is waited out, and then told (lifecycle 5.8).
+ * Makes sure that the release has powered the machine off (lifecycle 6.4). The stage asks the BMC through MAAS, because MAAS's own record of the
+ * power may be minutes old. Only the answer `off` counts. If the power state stays unknown until the timeout, the stage fails (lifecycle 5.8).
  */
 export const powerOffMaasNode: DecommissionStageOf<"power_off_maas_node"> = {
   name: "power_off_maas_node",
@@ -53,7 +53,7 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
   return { ...wait, patch: { ...wait.patch, power_off_asked: true } };
 }
 
-/** What MAAS hears of the BMC just now; a BMC that does not answer has said nothing. */
+/** The power state that MAAS reads from the BMC now. `error` if the BMC does not answer. */
 async function askBmc(context: DecommissionContext): Promise<string> {
   try {
     return await (await maasOf(context)).queryPowerState(machineOf(context).systemId);

@@ -19,13 +19,13 @@ import {
 } from "../release-machine.ts";
 
 const REASON = "MAAS to release the machine";
-/** The machine moved, was locked or is gone since the look: the next one says what it is. */
+/** After these errors the machine has changed since the last observation, so the stage observes it again. */
 const LOOK_AGAIN: readonly MaasErrorCode[] = ["state_conflict", "forbidden", "not_found"];
 
 /**
- * Gives the machine back to MAAS and waits until it is free (lifecycle 5.4). Never released blindly: each call follows a look at this machine, the
- * intent is committed before it, and what is released or being released already is adopted, whoever asked for it. No erase is asked for; one that
- * MAAS does by its own configuration is waited for.
+ * Releases the machine in MAAS and waits until it is free (lifecycle 5.4). Each release call follows an observation of the machine, and the stage
+ * commits its intent before the call. The stage adopts a release that anybody else has requested. The stage requests no disk erase, but waits for an
+ * erase that MAAS's own configuration adds.
  */
 export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
   name: "release_maas_node",
@@ -48,7 +48,7 @@ export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
     },
   },
   retry: WAIT_RETRY,
-  // Lifecycle 5.8: a release that MAAS failed at is asked for again a few times, then a person looks.
+  // If MAAS fails to release the machine, the stage asks up to three times (lifecycle 5.8). After that a person must act.
   overrides: { bmc_power_failure: { maxAttempts: 3 } },
   run,
   compensate,
@@ -97,7 +97,7 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
   };
 }
 
-/** The node stays what it is whatever is undone. A release that MAAS took cannot be; until then there is nothing to undo. */
+/** The node's status does not change. A release that MAAS has accepted cannot be undone; before that there is nothing to undo. */
 async function compensate(
   context: DecommissionContext,
   cause: CompensationCause,

@@ -55,7 +55,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   return judgeTask(context, UNINSTALL, task) ?? { kind: "not_started" };
 }
 
-/** Of the machine. */
+/** A warning for the stage's message if MAAS still has the machine deployed; else an empty text. */
 async function left({ services, node, decommission }: DecommissionContext): Promise<string> {
   const stays = await staysDeployed(services.db, node, decommission.maasSystemId);
   return stays === null ? "" : ` ${stays}`;
@@ -66,7 +66,7 @@ async function finish(tx: Tx, context: DecommissionContext): Promise<void> {
   if (step.kind === "refused") throw new StageFailure(stateConflict(context, step.actual, "removed"));
 }
 
-/** Until the hub has accepted the agent's word nothing is gone from the host; from then on there is no way back. */
+/** Before the hub accepts the agent's result, the agent has removed nothing from the host. After that, the remove cannot be cancelled. */
 async function giveUp(context: DecommissionContext): Promise<Compensation<DecommissionState>> {
   const task = await currentTask(context.services.db, context.workflowId, UNINSTALL);
   if (task?.state === "succeeded" || context.node.status === "deleted") {
@@ -87,7 +87,10 @@ async function giveUp(context: DecommissionContext): Promise<Compensation<Decomm
   };
 }
 
-/** `retired -> removing -> deleted` (lifecycle 5.4): the agent uninstalls itself, then its identity is void for ever. */
+/**
+ * Moves the node `retired -> removing -> deleted` (lifecycle 5.4). The agent uninstalls itself, and then the hub revokes the node's certificates for
+ * good.
+ */
 export const removeGpuaasNodeRecord: DecommissionStageOf<"remove_gpuaas_node_record"> = {
   name: "remove_gpuaas_node_record",
   title: "Have the agent uninstall itself, revoke its certificates and delete the node",

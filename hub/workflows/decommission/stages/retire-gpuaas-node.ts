@@ -2,7 +2,7 @@ import { retire } from "../../../node/lifecycle.ts";
 import { StageFailure } from "../../stage-failure.ts";
 import { type DecommissionStageOf, RECORD_RETRY, recordTimeout, stateConflict } from "../decommission-context.ts";
 
-/** The node is out of service, its identity kept: it may be activated again, or removed. */
+/** Takes the node out of service. The node keeps its identity, so an operator can activate it again or remove it. */
 export const retireGpuaasNode: DecommissionStageOf<"retire_gpuaas_node"> = {
   name: "retire_gpuaas_node",
   title: "Mark the node as retired",
