@@ -220,11 +220,12 @@ describe("one look at a site", () => {
   it("stores nothing of a sweep or a read when another hub took the site meanwhile", async () => {
     region.machines = [machine("aaa")];
     region.feed = [event(500, "aaa")];
+    const other = randomUUID();
     const takenOver = async (): Promise<void> => {
       await releaseWatch(database.database.db, siteId, HUB);
-      await holdSite(database, siteId, randomUUID());
+      await holdSite(database, siteId, other);
     };
-    const givenBack = () => releaseWatch(database.database.db, siteId, "00000000-0000-4000-8000-000000000002");
+    const givenBack = () => releaseWatch(database.database.db, siteId, other);
     region.meanwhile = takenOver;
     await look();
     expect([await observed("aaa"), (await watchRow())?.eventCursor]).toEqual([null, null]);
