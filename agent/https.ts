@@ -86,7 +86,7 @@ export function isOtherCa(error: unknown): boolean {
   return false;
 }
 
-/** Sends a request. With `tls` null the server is not trusted, and the request has no body. */
+/** Sends a request. With `tls` null the agent does not verify the server's certificate. */
 function exchange(hub: URL, tls: TlsIdentity | null, ask: HubRequest): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const body = ask.body === undefined ? null : JSON.stringify(ask.body);

@@ -155,7 +155,7 @@ describe("runner", () => {
     await first.runner.offer(order(DRAIN));
     await first.runner.offer(order(DRAIN));
     await started(1);
-    // As after kill -9: the first runner is not stopped.
+    // The test does not stop the first runner, as after kill -9 of the agent.
     const second = await runner();
     second.runner.resend();
     expect(errors().sort()).toEqual(["interrupted", "not_started"]);

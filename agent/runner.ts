@@ -72,7 +72,7 @@ export class Runner {
     this.#options = options;
   }
 
-  /** Called once, before the first hello. A task that was never started can be offered again without harm, whatever its type. */
+  /** The agent calls `recover` once, before the first hello. A task that was never started can be offered again without harm, whatever its type. */
   async recover(): Promise<void> {
     const { journal } = this.#options;
     for (const entry of [...journal.withState("received"), ...journal.withState("started")]) {
@@ -81,7 +81,7 @@ export class Runner {
     }
   }
 
-  /** Repeats replies that the hub has not acknowledged. Called after each welcome and with each heartbeat. */
+  /** Repeats replies that the hub has not acknowledged. The agent calls `resend` after each welcome and with each heartbeat. */
   resend(): void {
     for (const { task_id, epoch, reply } of [...this.#options.journal.unreported(), ...this.#unjournalled.values()])
       if (reply !== undefined) this.#options.send({ type: "task.result", task_id, epoch, reply });

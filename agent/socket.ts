@@ -11,7 +11,7 @@ import type { Log } from "./log.ts";
 const CONNECT_TIMEOUT_MS = 20_000;
 const WELCOME_TIMEOUT_MS = 20_000;
 const CLOSE_WITHIN_MS = 2_000;
-/** With more unsent bytes than this the hub counts as lost. Unacknowledged frames are repeated on the next connection. */
+/** The agent counts the hub as lost when more bytes than this wait to be sent. Unacknowledged frames are repeated on the next connection. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 const CLOSED_FOR = {

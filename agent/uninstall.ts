@@ -74,7 +74,7 @@ async function purgePackage(system: System): Promise<void> {
   if (exitCode !== 0) throw new Error(`systemd-run ended with status ${exitCode}: ${stderr.slice(-500)}`);
 }
 
-/** Writes the marker to disk before anything is removed. From then on the removal always continues. */
+/** Writes the marker to disk before anything is removed. With the marker on disk the removal always continues. */
 export async function markUninstalling(system: System, taskId: TaskId): Promise<void> {
   await system.write(MARKER, `${JSON.stringify({ task_id: taskId })}\n`, 0o600);
 }
@@ -83,8 +83,8 @@ export const isUninstalling = async (system: System): Promise<boolean> => (await
 
 /**
  * Removes Muster from the host. A removal that is interrupted continues at the agent's next start: the marker is removed last, and the agent's
- * unit just before the marker. For a packaged agent the purge removes both, and each boot requests the purge until it succeeds. A file that
- * cannot be removed is logged and skipped.
+ * unit just before the marker. For a packaged agent the purge removes marker and unit. Each boot requests the purge until it succeeds. A file
+ * that cannot be removed is logged and skipped.
  */
 export async function removeFootprint(system: System, log: Log): Promise<void> {
   const attempt = async (what: string, act: () => Promise<unknown>): Promise<void> => {

@@ -90,7 +90,7 @@ export const UserDataInput = z.strictObject({
   siteBootstrap: SiteBootstrap.optional(),
   hardwareSync: z.strictObject({
     enabled: z.boolean(),
-    /** Used only where the host has no MAAS address of its own. */
+    /** MAAS's address for hosts that have no MAAS address of their own. */
     maasUrl: lineUrl(/^https?$/).optional(),
     intervalSeconds: z.int().min(60).max(86_400),
   }),

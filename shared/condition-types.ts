@@ -3,8 +3,8 @@ export const CONDITION_SOURCES = ["agent", "hub", "cloud-init", "external"] as c
 export type ConditionSource = (typeof CONDITION_SOURCES)[number];
 
 /**
- * Which value of a condition keeps new work off its node. A stale condition is Unknown, which is neither True nor False. `missing` means
- * that no source has reported the condition in the node's present generation.
+ * The value of a condition that keeps new work off its node. A stale condition is Unknown, which is neither True nor False. `missing` means that
+ * no source has reported the condition in the node's present generation.
  */
 export type Bars = "missing_or_not_true" | "not_true" | "never";
 
@@ -13,7 +13,7 @@ export interface ConditionRule {
   /** After this many seconds without a report the condition is stale. With null, the condition holds until another report replaces it. */
   readonly lifeSeconds: number | null;
   readonly bars: Bars;
-  /** With this reason the condition bars nothing, whatever its status. */
+  /** With this reason the condition keeps no work off the node, whatever its status. */
   readonly tolerates?: string;
 }
 
@@ -23,8 +23,8 @@ export const AGENT_REPEATS_WITHIN_SECONDS = 150;
 const FOUR_REPEATS_SECONDS = 4 * AGENT_REPEATS_WITHIN_SECONDS;
 
 /**
- * The condition types of Muster: which sources may report each type, how long a report holds, and which value bars scheduling. Hub and
- * agent can write only the types of this list. External systems may use other names in addition (`ruleOf`).
+ * The condition types of Muster: the sources that may report each type, how long a report holds, and the value that keeps new work off the node.
+ * Hub and agent can write only the types of this list. External systems may use other names in addition (`ruleOf`).
  */
 export const CONDITION_TYPES = {
   /** The hub itself writes this condition when the agent's channel opens, closes or times out. */

@@ -51,7 +51,7 @@ export interface Trust {
 }
 export type VerifyText = (orderKey: string, text: string, signature: string) => boolean;
 
-/** The trust after a statement. For an invalid statement, the reason as text: the host must then trust nothing in it. */
+/** The trust after a statement. For an invalid statement the result is the reason as text, and the host must trust nothing in the statement. */
 function trustAfter(trust: Trust, statement: TrustStatement, verify: VerifyText): Trust | string {
   const { sequence, kind, generation, ca_pem, order_key, signature } = statement;
   const { current, next } = trust;

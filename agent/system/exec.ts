@@ -28,7 +28,7 @@ export function toolsOf(root: string): RunTool {
     throw new ToolError(`There is no ${tool} below ${root}.`);
   };
   return async (tool, args, timeoutMs) => {
-    // Loaded with the first tool: an idle agent runs no tool and needs less memory.
+    // The library is loaded with the first tool: an idle agent runs no tool and needs less memory.
     const { execa } = await import("execa");
     const result = await execa(await resolve(tool), [...args], {
       reject: false,

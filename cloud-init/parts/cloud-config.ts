@@ -6,7 +6,7 @@ import type { Part } from "./part.ts";
  */
 type CloudConfig = { readonly hostname: string; readonly preserve_hostname: boolean };
 
-/** Written as JSON, which is also YAML, so that no value can become a key or a tag. */
+/** The part is written as JSON, which is also YAML, so that no value can become a key or a tag. */
 export const cloudConfig: Part = {
   name: "00-cloud-config.yaml",
   contentType: "text/cloud-config",

@@ -1,6 +1,9 @@
 import { partFile, shellPart } from "./part.ts";
 
-/** Destructive: makes /shareN of every free disk. Rendered only when the profile enables it (lifecycle 4.3). */
+/**
+ * The part that makes /shareN of every free disk, which destroys data. The part is rendered only when the profile enables extra disks (lifecycle
+ * 4.3).
+ */
 export const extraDisks = shellPart({
   name: "40-extra-disks.sh",
   owner: "muster",

@@ -196,7 +196,7 @@ const profileFields = {
     .nullable()
     .describe("Script that the first boot downloads and runs: https://...#sha256=<64 hex digits>")
     .default(null),
-  /** Destructive (lifecycle 4.3). Only an explicit flag enables the erasing of extra disks. */
+  /** Extra disks are formatted only with this explicit flag, because formatting destroys data (lifecycle 4.3). */
   initialize_extra_disks: z
     .boolean()
     .describe("DESTROYS DATA: the first boot partitions and formats every free disk except the root disk")

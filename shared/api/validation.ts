@@ -6,10 +6,10 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** How much of what is wrong with a request its answer repeats. */
+/** Limits for the faults of a request that the answer repeats. */
 interface Limits {
   readonly errors: number;
-  /** Of each pointer and each message: both may repeat a text of the request. */
+  /** The maximum length of each pointer and each message, because both may repeat a text of the request. */
   readonly characters?: number;
 }
 
@@ -28,7 +28,7 @@ export const fieldErrors = (error: z.ZodError): FieldError[] =>
       : [{ pointer: pointerTo(issue.path), message: issue.message }],
   );
 
-/** `what`: the part of the request that is not valid, e.g. "body". */
+/** The error for an invalid request. `what` names the invalid part of the request, for example "body". */
 export function validationFailed(what: string, faults: readonly FieldError[], limits: Limits): ApiError {
   const errors = faults.slice(0, limits.errors).map(({ pointer, message }) => ({
     pointer: pointer.slice(0, limits.characters),

@@ -45,7 +45,7 @@ export const WebhookRotate = z.strictObject({
 
 export const Webhook = z.strictObject({
   id: z.uuid(),
-  /** For users with read access only, without path and query, which often contain a secret of the receiver. */
+  /** A viewer sees the URL without path and query, which often contain a secret of the receiver. */
   url: z.string(),
   types: z.array(z.string()),
   description: z.string(),

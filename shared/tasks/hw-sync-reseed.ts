@@ -12,7 +12,10 @@ export const hwSyncReseed = defineTask({
   destructive: false,
   input: z.strictObject({
     system_id: z.string().min(1).max(41),
-    /** The base URL of the rack or region with the metadata, for example `http://rack:5248/MAAS`. Used only when the host has no URL of its own. */
+    /**
+     * The base URL of the rack or region with the metadata, for example `http://rack:5248/MAAS`. The agent uses this URL only when the host has
+     * no URL of its own.
+     */
     maas_url: z.url(),
     interval_seconds: z.int().min(60).max(86_400),
     /** The hub inserts the token from MAAS when it offers the task. In the database the token is null. */

@@ -13,7 +13,7 @@ import type { ContainerHost } from "./container-host.ts";
 import { ContainerHosts, type Prepare } from "./container-hosts.ts";
 import { editUserData } from "./edit-user-data.ts";
 
-/** Failures of the first boot. The hub tells each apart, and each is repaired without a new deploy. */
+/** Failures of the first boot. The hub reports a different error for each failure, and each failure is repaired without a new deploy. */
 let world: BootWorld;
 let files: Server;
 let filesUrl: string;

@@ -6,7 +6,7 @@ export interface Lane {
   readonly listen: string;
   /** The address by which hosts reach the address `listen`. */
   readonly reach: string;
-  /** Takes over the machines' power. */
+  /** From this call on, the power calls of the region switch the real hosts on and off. */
   attach(region: Region, maasUrl: string): void;
   /** Aborted with the reason when a machine could not be switched on or off. */
   readonly failed: AbortSignal;

@@ -1,4 +1,7 @@
-/** The citations in a text, and the headings to which citations must lead. Pure functions: `repository.ts` reads the texts. */
+/**
+ * The citations in a text, and the headings to which citations must lead. The module has pure functions only, and `repository.ts` reads the
+ * texts.
+ */
 
 export interface Text {
   /** Relative to the root of the repository, with slashes. */
@@ -102,10 +105,10 @@ function citedIn(source: Text, word: string, item: string): { readonly cited: st
   );
 }
 
-/** An id of a decision that stands by itself; one in quotes, in a link, in a path or in a heading is no citation. */
+/** Matches an id of a decision without the word "decision". An id in quotes, in a link, in a path or in a heading is no citation. */
 const BARE = /(?<![\w./"'`[-]|# )[A-Z]\d{1,2}(?![\w"'`\]-])/g;
 
-/** Ids of decisions without the word that says what they are: of a page that is here, or in brackets of their own. */
+/** Decisions that are cited by their id alone: ids of existing decisions, and ids in brackets of their own. */
 function bareIn(source: Text, decisions: ReadonlySet<string>): Offence[] {
   const letters = new Set([...decisions].map((id) => id[0]));
   const cited = [...source.text.matchAll(listed("[Dd]ecisions?", ID))].map(

@@ -171,7 +171,7 @@ describe("the launcher", () => {
     const first = await start({ stateDir });
     expect((await readdir(home)).filter((entry) => entry.startsWith("new-"))).toEqual([]);
     await first.stop();
-    // As after a container's restart: the pid in the file belongs to another live process (this one).
+    // The pid in the file belongs to another live process, as after a container's restart.
     const stale = join(dataOf(stateDir), "postmaster.pid");
     await writeFile(stale, `${process.pid}\n${dataOf(stateDir)}\n0\n1\n\n127.0.0.1\n\nready\n`);
     const { uid, gid } = await stat(dataOf(stateDir));

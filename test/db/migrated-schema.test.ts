@@ -1,4 +1,7 @@
-/** Migrations are edited by hand where rows exist, so what they make is compared with what `hub/db/schema` describes. */
+/**
+ * Compares the tables that the migrations make with the schema in `hub/db/schema`. A person edits migrations of tables with rows, so both could
+ * differ.
+ */
 import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as schema from "../../hub/db/schema/index.ts";

@@ -54,7 +54,7 @@ describe("two hubs on a database that loses connections", () => {
         ...database,
         hubId: randomUUID(),
         workflows: [workflow],
-        // As in a hub: a database error does not count as an error of the stage.
+        // A database error does not count as an error of the stage, as in a hub.
         classifyError: () => null,
         log: quietLog,
         databaseUrl: proxy.url,

@@ -194,7 +194,7 @@ describe("every secret of a site, its hosts and its hub", () => {
     vault.seal();
     await asked();
     vault.unseal();
-    // As a proxy in front of Vault that repeats the request.
+    // Vault answers as a proxy that repeats the request in its error.
     vault.failing = new VaultFault(500, [`x-vault-token: ${token}`, power.pass]);
     await asked();
     vault.failing = null;

@@ -284,7 +284,7 @@ export class GatewayRig {
       headers?: Record<string, string>;
       as?: Pick<Identity, "certPem" | "keyPem">;
       port?: number;
-      /** For several requests over one connection. */
+      /** An HTTPS agent that sends several requests over one connection. */
       agent?: Agent;
     } = {},
   ): Promise<Answer> {

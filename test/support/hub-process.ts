@@ -11,12 +11,12 @@ interface HubProcess {
   readonly databaseUrl: string;
   readonly stateDir: string;
   readonly ports: HubPorts;
-  /** More settings, or others than those that follow from the rest. */
+  /** Additional environment variables. They override the variables that `startHubProcess` sets. */
   readonly env?: Readonly<Record<string, string>>;
   readonly logFile: string;
 }
 
-/** A hub as a process of its own, which only this machine can reach. */
+/** Starts a hub in its own process. Only this machine can reach the hub. */
 export const startHubProcess = ({ databaseUrl, stateDir, ports, env, logFile }: HubProcess): Child =>
   startChild({
     name: "hub",

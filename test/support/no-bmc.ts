@@ -1,6 +1,6 @@
 import type { OpenBmc } from "../../hub/bmc/port.ts";
 
-/** For services in tests without a BMC. Every call fails with an error, and no packet leaves the machine. */
+/** A BMC client for tests without a BMC. Every call fails with an error, and no packet leaves the machine. */
 const refused = (): Promise<never> => Promise.reject(new Error("nobody asks a BMC here"));
 export const NO_BMC: OpenBmc = () => ({
   power: refused,

@@ -14,7 +14,7 @@ interface Looked {
 }
 type Options = Partial<Omit<LookDependencies, "db" | "inTx">> & { readonly maas?: MaasPort };
 
-/** The hub that every test of a file stands for. */
+/** The id of the hub that the tests of a file play. */
 export const HUB = randomUUID();
 
 export async function holdSite({ database }: TestDatabase, siteId: SiteId, hubId = HUB): Promise<HeldWatch> {
@@ -23,7 +23,7 @@ export async function holdSite({ database }: TestDatabase, siteId: SiteId, hubId
   return watch;
 }
 
-/** One poll of the site, by a hub that holds it; `region.asked` is what that poll asked. */
+/** Polls the site once, as the hub that holds the site's lease. `region.asked` contains the requests of that poll only. */
 export async function lookOnce(
   test: TestDatabase,
   { siteId, region, memory }: Looked,

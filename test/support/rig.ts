@@ -138,7 +138,7 @@ const startMaas = (options: RigOptions, ports: Ports): Child =>
     logFile: join(options.stateDir, "maas.log"),
   });
 
-/** Starts a hub. With an outside database each hub has its own state folder. The first hub's folder holds the shared files. */
+/** Starts a hub. With an outside database each hub of the rig has its own state folder. The first hub's folder holds the shared files. */
 function runHub(options: RigOptions, index: number, ports: Ports, agentUrl: string): RigHub & { process: Supervised } {
   const name = index === 0 ? "hub" : `hub-${index + 1}`;
   const shared = join(options.stateDir, "hub");

@@ -1,4 +1,4 @@
-/** For each route that writes, one request that it carries out. `test/integration/api/every-write.test.ts` sends them. */
+/** One accepted request for each writing route. `test/integration/api/every-write.test.ts` sends these requests. */
 import { randomUUID } from "node:crypto";
 import type { Route } from "../../hub/http/route.ts";
 import { VERBS } from "../../hub/workflows/engine/recovery.ts";
@@ -9,7 +9,7 @@ import { DEPLOY_PASSWORD } from "./deploy-password.ts";
 import { newSecret } from "./webhook-receiver.ts";
 import { ADMIN, type WriteWorld } from "./write-world.ts";
 
-/** A PATCH is sent with the version that a GET of the same path gives. */
+/** A PATCH is sent with the version from a GET of the same path. */
 export interface WriteCase {
   readonly params?: Readonly<Record<string, string>>;
   readonly body?: object;
@@ -66,7 +66,7 @@ const SITES: Readonly<Record<string, Prepare>> = {
   deletePowerCredentialOverride: async (world) => ({ params: await world.override() }),
 };
 
-/** `restart_clean` as the routes' operation ids have it. */
+/** Turns a verb such as `restart_clean` into the form of the routes' operation ids, `restartClean`. */
 const camelCase = (verb: string): string => verb.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 const verbsOf = (what: string, failed: (world: WriteWorld) => Promise<string>): Readonly<Record<string, Prepare>> =>
   Object.fromEntries(

@@ -19,8 +19,8 @@ interface Host {
 }
 
 /**
- * Makes what a request to a writing route needs: a site, a node, a workflow. Each call makes a new one, so no case depends on another. `region` is the
- * simulated MAAS of the only site that has one.
+ * Creates the objects that a request to a writing route needs: a site, a node, a workflow. Each call creates a new object, so no case depends on
+ * another. `region` is the simulated MAAS. Only one site belongs to a region.
  */
 export class WriteWorld {
   readonly api: ApiHarness;
@@ -46,7 +46,7 @@ export class WriteWorld {
     return { hostname: `h${n}`, ipmi_ip: `10.9.${n >> 8}.${n & 255}` };
   }
 
-  /** Asks the API for what a case needs, and returns the body of the answer. */
+  /** Creates an object through the API, and returns the body of the answer. */
   async make(path: string, body?: object): Promise<ApiAnswerBody> {
     const answer = await this.api.ask("POST", `${ADMIN}${path}`, body);
     if (answer.status >= 300) throw new Error(`POST ${path} prepares nothing: ${JSON.stringify(answer.problem)}`);
@@ -93,7 +93,7 @@ export class WriteWorld {
     return { id: siteId, override_id: id };
   }
 
-  /** Whom and where an onboarding is about. */
+  /** The site, profile and SKU of an onboarding. */
   async onboardingSelectors(): Promise<object> {
     const { siteId, profileId, skuId } = await this.site();
     return { site_id: siteId, profile_id: profileId, sku_id: skuId };
@@ -120,7 +120,7 @@ export class WriteWorld {
     return batchId;
   }
 
-  /** An active node, the machine of which is deployed; `drift`: what the reconciler knows of it. */
+  /** An active node with a deployed machine. `drift` is the reconciler's knowledge of the machine. */
   async node(drift: Parameters<typeof addMachine>[2] = { status: MAAS_STATUS.deployed }): Promise<NodeId> {
     const siteId = SiteId.parse((await this.site()).siteId);
     const { hostname } = this.host();
@@ -137,7 +137,7 @@ export class WriteWorld {
     return id;
   }
 
-  /** A retired node that an onboarding brought in, so its site has a profile for its machine. */
+  /** A retired node with an earlier onboarding, so that the site has a profile for the node's machine. */
   async onboardedRetiredNode(): Promise<NodeId> {
     const id = await this.retiredNode();
     const onboarding = randomUUID();
@@ -178,7 +178,7 @@ export class WriteWorld {
     return created.body.id;
   }
 
-  /** Ends a rotation of the hub's keys that is under way, or begins one. */
+  /** Begins a rotation of the hub's keys, or aborts the present rotation. */
   async rotation(underWay: boolean): Promise<void> {
     const { next } = (await this.api.ask("GET", `${ADMIN}/authority`)).body;
     if ((next !== null) === underWay) return;

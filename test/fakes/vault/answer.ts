@@ -18,9 +18,9 @@ export class VaultFault extends Error {
   }
 }
 
-/** For a token that does not exist or has ended. */
+/** The error for a token that does not exist or has ended. */
 export const permissionDenied = (): VaultFault => new VaultFault(403, ["permission denied"]);
-/** For a token whose policies do not allow the path. */
+/** The error for a token whose policies do not allow the path. */
 export const forbidden = (): VaultFault => new VaultFault(403, ["1 error occurred:\n\t* permission denied\n\n"]);
 export const noToken = (status: 400 | 500 = 400): VaultFault => new VaultFault(status, ["missing client token"]);
 export const notFound = (): VaultFault => new VaultFault(404, []);

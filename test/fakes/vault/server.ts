@@ -12,7 +12,7 @@ export interface VaultServer {
   silent: boolean;
   /** Called before a request is answered, with the request's method and path. The server answers only after `arriving` has resolved. */
   arriving: (call: string) => Promise<void>;
-  /** Redirects requests to another server, as a standby does that does not forward. */
+  /** Redirects requests to another server, as a standby of Vault does without request forwarding. */
   redirect(to: string): void;
   close(): Promise<void>;
 }

@@ -27,11 +27,11 @@ export const DEFAULT_TIMINGS = {
 
 export type Timings = { [Name in keyof typeof DEFAULT_TIMINGS]: number };
 
-/** Called when a machine starts or stops, to start or stop its simulated host. */
+/** Functions that start or stop a machine's simulated host when the machine starts or stops. */
 export interface HostHooks {
   /** The installed system starts. The hook is null when no host is simulated: the region then ends the deployment at once. */
   boot: ((machine: Machine) => void) | null;
-  /** The machine loses power or is released. `wipe` is true when the machine's disk is going to be installed anew. */
+  /** Called when the machine loses power or is released. `wipe` is true when the machine's disk is going to be installed anew. */
   halt: (machine: Machine, wipe: boolean) => void;
   /** The machine is powered on again with its installed system. */
   resume: (machine: Machine) => void;
@@ -79,7 +79,7 @@ export class Region {
     return Date.now();
   }
 
-  /** The time by which the region judges and dates what it sends to clients. */
+  /** The time in the region's answers, by which the region also judges signatures. */
   toldTime(): number {
     return this.now() + this.clockAheadMs;
   }
@@ -153,7 +153,7 @@ export class Region {
     this.forceStatus(machine, to);
   }
 
-  /** Sets a status without checking the rules for transitions. For the control API and for seeding. */
+  /** Sets a status without checking the rules for transitions. The control API and the seeding of a region use `forceStatus`. */
   forceStatus(machine: Machine, to: Status): void {
     if (machine.status === to) return;
     this.event(
