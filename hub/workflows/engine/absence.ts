@@ -2,16 +2,16 @@ import type { Failure } from "../../../shared/failures.ts";
 import { deadlineAfter } from "./timeout.ts";
 
 /**
- * MAAS or the secret store is unavailable. The row keeps this from the first run that could not reach it until the first that could. The stage waits until its own
- * deadline. When the service is back, the stage gets the time of the absence back, because it could not use it. Compensation gets no time
- * back: it has its own deadline, and then waits for a person.
+ * Records that MAAS, its rack controllers or the secret store is unavailable. The record lasts from the first run without an answer until the first
+ * run with one. Meanwhile the stage waits until its own deadline. When the service answers again, the deadline moves by the time of the absence. The
+ * deadline of a compensation does not move, and after it a person must act.
  */
 export interface Absence {
   /** The code of the last error. */
   readonly code: string;
-  /** ISO 8601. */
+  /** When the absence began, as an ISO 8601 time. */
   readonly since: string;
-  /** How many runs in a row could not reach it. */
+  /** The number of consecutive runs without an answer. */
   readonly looks: number;
 }
 
@@ -39,7 +39,10 @@ const inWords = (at: Date): string => `${at.toISOString().slice(0, 19).replace("
 export const absenceReason = (failure: Failure, absence: Absence, nextTry: Date): string =>
   `${whatOf(failure)} to answer again (${failure.code}): away since ${inWords(new Date(absence.since))}, next try at ${inWords(nextTry)}`;
 
-/** The absence lasted until the deadline: the failure is the absence, and not what the stage waited for. */
+/**
+ * The failure of a stage whose service stayed unavailable until the deadline. The failure names the service, and not the event for which the stage
+ * waited.
+ */
 export function outlasted(failure: Failure, absence: Absence, now: Date): Failure {
   const seconds = Math.round(secondsAway(absence, now));
   const message = `The stage's time is up, and ${whatOf(failure)} could not be asked since ${inWords(new Date(absence.since))} (${seconds} s): ${failure.message}`;

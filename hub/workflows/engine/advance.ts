@@ -8,7 +8,7 @@ import type { Compensation, Outcome, RetryPolicy, StageOverrides } from "./stage
 import { isPast, wakeAfterWait } from "./timeout.ts";
 import { engineFacts, type Facts, stateOf, withAbsence } from "./workflow.ts";
 
-/** The inputs of the decisions: workflow, stage and a random number. All of it is plain data, so that every case can be a test. */
+/** The inputs of a decision about a row, beside the row. They are plain data, so that a test can cover every case. */
 export interface Rules {
   readonly stageNames: readonly string[];
   readonly compensable: readonly string[];
@@ -18,11 +18,14 @@ export interface Rules {
     readonly overrides?: StageOverrides | undefined;
     readonly deadline: Date;
   };
-  /** In [0, 1): jitter. */
+  /** A random number in [0, 1) for the jitter of the backoff. */
   readonly random: number;
 }
 
-/** A failure as the engine receives it. `retryAfterSeconds` is from the upstream's answer. `final` skips the retry rule: a time-out does. */
+/**
+ * A failure as the engine receives it. `retryAfterSeconds` comes from the upstream's answer. `final` forbids a retry; the engine sets it for a
+ * timeout.
+ */
 export interface FailureMet {
   readonly failure: Failure;
   readonly retryAfterSeconds?: number | null;
@@ -30,7 +33,7 @@ export interface FailureMet {
   readonly patch?: Facts | undefined;
 }
 
-/** The fields that a move keeps unless a decision sets them. */
+/** A move to the same stage, attempt and deadline, without a wait or an absence. Each decision overrides the fields that it changes. */
 function unmoved(row: ClaimedWorkflow, stage: string, patch: Facts | undefined): WorkflowMove {
   return {
     status: row.status,
@@ -48,11 +51,17 @@ function unmoved(row: ClaimedWorkflow, stage: string, patch: Facts | undefined):
   };
 }
 
-/** The deadline for this run of the row. During an absence it includes the time that the stage gets back if the service answers. */
+/**
+ * The deadline for this run of the row. While a service is unavailable, the time of the absence is added, because the stage gets it back when the
+ * service answers.
+ */
 export const deadlineForLook = (row: ClaimedWorkflow): Date | null =>
   row.stageDeadline === null ? null : deadlineIfBack(row.stageDeadline, engineFacts(row.state).absence, row.now);
 
-/** The service that the stage needs is unavailable: the row waits, and its reason says for what and since when. The deadline stays. Each new sign of an absence is one event, not each run. */
+/**
+ * The move of a row that waits for an unavailable service. The wait reason names the service and says since when it is unavailable. The stored
+ * deadline does not change. The engine records one event for each new error code, and not one for each run.
+ */
 function waitUntilBack(
   row: ClaimedWorkflow,
   base: WorkflowMove,
@@ -172,8 +181,8 @@ const detailsOf = (failure: Failure): Facts => ({
 });
 
 /**
- * All stages that can be undone, last first, whatever stage the row is at: a row that was rerun or went back is before stages that an earlier run
- * carried out. Each compensation checks for itself whether there is anything to undo.
+ * All stages that have a compensation, last stage first. The list does not depend on the row's stage: after a rerun, the row may be at an earlier
+ * stage than those that the previous run carried out. Each compensation checks whether there is anything to undo.
  */
 export const stagesToUndo = (rules: Pick<Rules, "compensable">): string[] => [...rules.compensable].reverse();
 
@@ -183,14 +192,14 @@ export const planOf = (
   endsAs: WorkflowStatus,
 ): CompensationPlan => ({ cause, stages, endsAs, attempt: 1, startedAt: null });
 
-/** The move that returns the row unchanged: no stage was run. */
+/** The move of a run that carries out no stage. It leaves the row as it was. */
 export const atRest = (row: ClaimedWorkflow, stage: string): WorkflowMove => ({
   ...unmoved(row, stage, undefined),
   failure: failureOf(row),
   compensation: row.compensation as CompensationPlan | null,
 });
 
-/** The move that follows from compensating the first stage of the plan. `verdict` is null if there is nothing left to run. */
+/** The move that follows from the compensation of the plan's first stage. `verdict` is null if there was no compensation to run. */
 export function compensate(
   row: ClaimedWorkflow,
   plan: CompensationPlan,
@@ -292,7 +301,7 @@ function concluded(base: WorkflowMove, plan: CompensationPlan, events: readonly 
   return { ...base, ...left, status: plan.endsAs, failure, compensation: null, wakeInSeconds: null, events };
 }
 
-/** A compensation failed for good: a person must look, whatever status the row was to get. */
+/** A compensation failed for good. The row ends as `failed_manual_intervention`, whatever end the plan named. */
 function stuck(
   base: WorkflowMove,
   plan: CompensationPlan,

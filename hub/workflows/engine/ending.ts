@@ -1,7 +1,7 @@
 import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import type { WorkflowEnd } from "./workflow.ts";
 
-/** The data that every event of an ending has, whatever kind of workflow ended. */
+/** The data that the end event of every workflow kind contains. */
 export const ending = (row: WorkflowRow, { status, failure, leaves }: WorkflowEnd) => ({
   status,
   stage: row.stage,

@@ -12,22 +12,22 @@ import { isPast } from "./timeout.ts";
 import type { BoundStage, Facts, Workflow } from "./workflow.ts";
 
 /**
- * Maps any error that a stage threw to a failure of the taxonomy. Null if the error says nothing about the stage, e.g. the hub's own database was unavailable:
- * then the run does not count and the row is run again.
+ * Maps any error that a stage threw to a failure with a class. Null if the error says nothing about the stage, e.g. because the hub's own database
+ * was unavailable. Such a run does not count, and the engine runs the row again.
  */
 export type ClassifyError = (
   error: unknown,
 ) => { readonly failure: Failure; readonly retryAfterSeconds: number | null } | null;
 
-/** What is to be committed of one run; null if the run does not count. */
+/** The result of one run, which the engine commits. */
 export interface Step {
   readonly move: WorkflowMove;
   readonly commit?: ((tx: Tx) => Promise<void>) | undefined;
-  /** The move to make instead if `commit` throws; null if such an error does not count either. */
+  /** Returns the move to commit if `commit` throws; null if that error does not count as a failure of the stage. */
   commitFailed?(error: unknown): WorkflowMove | null;
 }
 
-/** Compensation is retried more often than a stage: what it leaves behind needs a person. */
+/** A compensation gets more attempts than a stage, because a person must finish a compensation that fails. */
 const UNDO_RETRY: RetryPolicy = { maxAttempts: 20, baseSeconds: 2, maxSeconds: 60 };
 
 interface Run {
@@ -37,12 +37,15 @@ interface Run {
   readonly classifyError: ClassifyError;
 }
 
-/** Runs one claimed row once: observes, acts at most once, and returns what to commit. No transaction is open meanwhile. */
+/**
+ * Runs one claimed row once: observes, acts at most once, and returns the result to commit. Null if the run does not count. No transaction is open
+ * during the run.
+ */
 export async function execute(run: Run): Promise<Step | null> {
   const { workflow, row } = run;
   const stage = workflow.nameToday(row.stage);
   if (stage === null) throw new Error(`claimed a row at the unknown stage ${row.stage}`);
-  // A verb that the previous hub did not live to carry out: no stage is run, and the commit carries the verb out.
+  // An earlier hub recorded a stop verb and did not carry it out. This run executes no stage, and its commit carries out the verb.
   if (stopRequestOf(row) !== null) return { move: atRest(row, stage) };
   if (row.status === "compensating") return undo(run);
   return forward(run, stage);
@@ -85,7 +88,7 @@ async function witnessed(stage: BoundStage, failure: Failure): Promise<Failure> 
   return { ...failure, evidence: { ...(await stage.observedEvidence()), ...failure.evidence } } as Failure;
 }
 
-/** A late success is adopted, so a stage whose deadline has passed still observes; but it no longer acts. */
+/** After its deadline a stage still observes, so that a late success counts. The stage no longer acts. */
 async function look(stage: BoundStage, late: boolean): Promise<Outcome<Facts>> {
   if (stage.observe !== null) {
     const seen = await stage.observe();
@@ -95,7 +98,7 @@ async function look(stage: BoundStage, late: boolean): Promise<Outcome<Facts>> {
   return stage.run();
 }
 
-/** Whether the stage is over by this verdict. One that would go on after its deadline fails instead. */
+/** True if the verdict ends the stage. After the deadline, every other verdict becomes a timeout. */
 const isResult = ({ kind }: Outcome<Facts>): boolean => kind === "done" || kind === "skipped" || kind === "failed";
 
 const rulesOf = (workflow: Workflow, stage: Rules["stage"]): Rules => ({
@@ -105,7 +108,7 @@ const rulesOf = (workflow: Workflow, stage: Rules["stage"]): Rules => ({
   random: Math.random(),
 });
 
-/** For a stage whose context could not be read: few attempts, and no deadline except one that the row already has. */
+/** Rules for a stage whose context could not be read: five attempts, and the row's stored deadline, or else one hour. */
 const unbound = (name: string, row: ClaimedWorkflow): Rules["stage"] => ({
   name,
   retry: { maxAttempts: 5, baseSeconds: 1, maxSeconds: 30 },

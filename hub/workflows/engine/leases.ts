@@ -6,7 +6,7 @@ import { within } from "../../timing/pause.ts";
 
 interface Held {
   readonly fence: number;
-  /** By `performance.now()`: no other hub takes the row before this, because the database counts the lease from a later moment. */
+  /** A time of `performance.now()`. No other hub takes over the row before this time, because the database counts the lease from a later moment. */
   until: number;
   readonly abort: AbortController;
   readonly ended: Promise<void>;
@@ -16,9 +16,9 @@ interface Held {
 const CHECKS_PER_LEASE = 12;
 
 /**
- * The rows that this hub runs right now, and their leases. One statement renews all leases, three times a lease. If a lease
- * could not be renewed, e.g. because the database is unavailable, the run is aborted before another hub may take its row. Only a process that was paused
- * can overlap with the next owner, and then the fence drops its result.
+ * The rows that this hub runs now, and their leases. One statement renews all leases, three times in each lease period. If a renewal fails, e.g.
+ * because the database is unavailable, this hub aborts the run before another hub may take over the row. Only a paused hub process can still run a
+ * row that another hub owns. The fence then rejects the paused hub's result.
  */
 export class Leases {
   readonly #held = new Map<WorkflowId, Held>();
@@ -52,14 +52,14 @@ export class Leases {
     this.#held.set(row.id, { fence: row.fence, until, abort, ended });
   }
 
-  /** Lets runs end by themselves for `drainMs`, then aborts them, and returns every lease. */
+  /** Waits up to `drainMs` for the runs to end, then aborts them, and releases every lease. */
   async close(drainMs: number): Promise<void> {
     await this.#endedWithin(drainMs);
     this.#abortAll("the hub stops");
     await this.#endedWithin(drainMs);
     for (const timer of this.#timers) clearInterval(timer);
     const { db, hubId, log } = this.#options;
-    // If they are not returned, they expire.
+    // A lease that is not released expires.
     await releaseAllLeases(db, hubId).catch((error: unknown) => log.warn("leases were not given back", { error }));
   }
 

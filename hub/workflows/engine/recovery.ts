@@ -13,8 +13,8 @@ export const VERBS = [
 export type Verb = (typeof VERBS)[number];
 
 /**
- * What a verb does in a status. `already`: the row is already as the verb would make it, so a repeated request gets the same answer and changes
- * nothing. `refused`: 409.
+ * What a verb does to a row in a certain status. `already`: the row is already as the verb would leave it, so a repeated request changes nothing and
+ * gets the same answer. `refused`: the API answers 409.
  */
 export type Effect =
   | "already"
@@ -28,17 +28,19 @@ export type Effect =
   /** Undoes everything, forgets the facts and begins again. */
   | "undo_and_restart"
   | "cancel_now"
-  /** A hub works on the row: the verb takes effect when that run ends, so that nothing outside is undone while it may still be done. */
+  /** A hub is running the row, so the verb takes effect when that run ends. Until then a call of the run may still take effect outside the hub. */
   | "at_commit"
   | "undo_and_cancel"
-  /** A compensation under way ends as cancelled. */
+  /** The compensation under way continues, and the row then ends as `cancelled`. */
   | "end_as_cancelled"
   /** The current stage observes again and adopts what it finds; the workflow ends as `reconciled`. */
   | "adopt_observed"
-  /** From now on only a person's verb moves the row; a row that is already frozen stays as it is. */
+  /** Only an operator's verb continues the row after this. A row that is already frozen does not change. */
   | "freeze";
 
-/** The row's status for the table. A pending row that has run before is separate: it may have acted outside, unlike one that never ran. */
+/**
+ * The statuses that the table of verbs distinguishes. `pending_again` is a pending row that has run before, and so may have acted outside the hub.
+ */
 export const STANDINGS = [...WORKFLOW_STATUSES, "pending_again"] as const;
 export type Standing = (typeof STANDINGS)[number];
 
@@ -86,7 +88,7 @@ export const RECOVERY = {
   mark_manual_intervention: live({ running: "freeze", compensating: "freeze", failed: "freeze" }),
 } as const satisfies Record<Verb, Row>;
 
-/** The status with which the workflow is to end after the verb: the audit calls this the expected target (lifecycle 4.12). */
+/** The status that the workflow should reach after the verb. The audit log calls it the expected target (lifecycle 4.12). */
 export const ENDS_AS = {
   retry: "completed",
   resume: "completed",
@@ -97,27 +99,27 @@ export const ENDS_AS = {
   mark_manual_intervention: "failed_manual_intervention",
 } as const satisfies Record<Verb, WorkflowStatus>;
 
-/** What the table needs to know of a row, beside its status, to recognize a repeated request. */
+/** The facts about a row that decide the effect of a verb, including whether a request repeats an earlier one. */
 export interface VerbTarget {
   readonly status: WorkflowStatus;
-  /** The row was run at least once, so it may have left effects outside. */
+  /** The row was run at least once, so it may have left effects outside the hub. */
   readonly ran: boolean;
-  /** The row already adopts what it finds. */
+  /** An earlier `adopt` is in progress: the row already adopts the state that it finds. */
   readonly adopting: boolean;
-  /** A person has said that only a person may move the row. */
+  /** An operator has frozen the row, so that only an operator's verb continues it. */
   readonly frozen: boolean;
   /** Why the row is being compensated; null if it is not. */
   readonly undoing: "failure" | "cancel" | "restart" | null;
-  /** A hub works on the row at this moment. */
+  /** A hub is running the row at this moment. */
   readonly leased: boolean;
-  /** The verb that waits for that run to end. */
+  /** The stop verb that waits for the present run to end; null if there is none. */
   readonly requested: StopVerb | null;
 }
 
 const standingOf = (row: Pick<VerbTarget, "status" | "ran">): Standing =>
   row.status === "pending" && row.ran ? "pending_again" : row.status;
 
-/** The row's status, as far as the table needs it, after the verb that it waits for. */
+/** How each stop verb leaves a row, in the facts that the table of verbs uses. */
 const AFTER_STOP = {
   cancel: { status: "compensating", undoing: "cancel" },
   restart_clean: { status: "compensating", undoing: "restart" },
@@ -127,8 +129,8 @@ const AFTER_STOP = {
 const isStop = (verb: Verb): verb is StopVerb => (STOP_VERBS as readonly Verb[]).includes(verb);
 
 /**
- * The effect from the table; `already` also if the row is carrying out the same verb at this moment. A row that waits for a stop is judged as if it were
- * stopped already, so the later of two stops holds if the table allows it.
+ * The effect of a verb on a row. `already` also if the row is carrying out the same verb at this moment. A row that waits for a stop verb counts as
+ * already stopped, so a second stop verb replaces the first if the table allows it.
  */
 export function effectOf(verb: Verb, row: VerbTarget): Effect {
   const effect = ofTable(verb, row.requested === null ? row : { ...row, ...AFTER_STOP[row.requested] });
@@ -137,9 +139,9 @@ export function effectOf(verb: Verb, row: VerbTarget): Effect {
   return isStop(verb) ? "at_commit" : "refused";
 }
 
-/** What a verb that waited for a run does to the row after the run; `already` if it came too late or is under way. */
+/** The effect of a stop verb after the run that it waited for. `already`: the verb came too late, or the row is carrying it out. */
 export function effectAtCommit(verb: StopVerb, left: VerbTarget): Effect {
-  // This run began a compensation after a failure: that is no reason to refuse the verb, which was accepted before.
+  // The run has begun a compensation after a failure. The hub accepted `restart_clean` before that, so the verb still applies.
   if (verb === "restart_clean" && left.undoing === "failure") return "undo_and_restart";
   const effect = ofTable(verb, left);
   return effect === "refused" ? "already" : effect;

@@ -7,12 +7,12 @@ export type RetryDecision =
   | { readonly retry: "when_back"; readonly inSeconds: number }
   | { readonly retry: "no" };
 
-/** Backoff for an unavailable service. Every workflow of the site asks it, so the pause must grow beyond two seconds. */
+/** Backoff for an unavailable service. All workflows of a site call the same service, so the pause must grow beyond two seconds. */
 const AWAY_RETRY: Omit<RetryPolicy, "maxAttempts"> = { baseSeconds: 2, maxSeconds: 60 };
 
 /**
- * Exponential backoff with equal jitter: at least half of the step. So after a fault of the whole site the workflows do not all retry at
- * the same moment, and none retries at once. An upstream's own Retry-After is a lower bound. `random` is in [0, 1).
+ * Exponential backoff with equal jitter: each pause is at least half of its step. The jitter keeps the workflows of a site from retrying at the same
+ * moment after a fault of the whole site. An upstream's Retry-After is a lower bound. `random` is in [0, 1).
  */
 export function backoffSeconds(
   policy: Omit<RetryPolicy, "maxAttempts">,
@@ -24,13 +24,16 @@ export function backoffSeconds(
   return Math.max(step / 2 + (step / 2) * random, retryAfterSeconds ?? 0);
 }
 
-/** How often the stage has failed, including this time: refused requests, and consecutive runs without an answer. */
+/**
+ * How often the stage has failed, this failure included. `attempt` counts refused requests, and `looks` counts consecutive runs in which a service
+ * did not answer.
+ */
 export interface Tries {
   readonly attempt: number;
   readonly looks: number;
 }
 
-/** A stage may tighten the rule of the failure's class, but never loosen `never`. */
+/** A stage may restrict the retries of a failure class, but cannot permit them if the class forbids retries. */
 export function decideRetry(
   stage: { readonly retry: RetryPolicy; readonly overrides?: StageOverrides | undefined },
   failed: Failure,
@@ -48,7 +51,7 @@ export function decideRetry(
   return { retry: "attempt", inSeconds: backoffSeconds(stage.retry, tries.attempt, random, retryAfterSeconds) };
 }
 
-/** Whether a final failure of this stage undoes what the workflow did (decision W2). */
+/** True if a final failure of this stage starts the workflow's compensation (decision W2). */
 export function compensates(stage: { readonly overrides?: StageOverrides | undefined }, failed: Failure): boolean {
   return stage.overrides?.[failed.class]?.compensate ?? ruleOf(failed).compensate;
 }

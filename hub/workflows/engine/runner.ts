@@ -27,7 +27,7 @@ export interface RunnerOptions {
   readonly log: Log;
   /** If given, the runner listens for wake-ups; otherwise only polling and `poke` find due rows. */
   readonly databaseUrl?: string;
-  /** How many rows run at once. */
+  /** How many rows this hub runs at once. */
   readonly concurrency?: number;
   readonly pollMs?: number;
   /** How long a hub may be silent before another hub takes over its rows. */
@@ -39,13 +39,13 @@ export interface RunnerOptions {
 export interface WorkflowRunner {
   /** Polls for due rows now. */
   poke(): void;
-  /** Ends or aborts the runs under way and returns every lease. Safe to call twice. */
+  /** Waits for the runs under way or aborts them, and releases every lease. A second call has no further effect. */
   close(): Promise<void>;
 }
 
 /** How long a row waits after a run that did not count, e.g. because the database was unavailable. */
 const UNCOUNTED_PAUSE_SECONDS = 1;
-/** Admission is polled this often, beside the pokes, because another hub may have freed a place. */
+/** The runner calls admission this often even without a notification, because another hub may have freed a place. */
 const ADMIT_EVERY_MS = 500;
 
 export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
@@ -135,7 +135,7 @@ interface OneRun extends RunnerOptions {
   readonly signal: AbortSignal;
 }
 
-/** Never rejects. True if the row ended, so that a place may be free for another row. */
+/** Returns true if the row ended, because a place may now be free for another row. Never rejects. */
 async function runOnce(run: OneRun): Promise<boolean> {
   const { workflow, row, log } = run;
   const about = { workflow_id: row.id, stage: row.stage, fence: row.fence };
@@ -154,7 +154,7 @@ async function runOnce(run: OneRun): Promise<boolean> {
     if (moved === null) log.warn("stage result dropped", { ...about, reason: "the fence was lost" });
     return moved !== null && isEnded(moved.status);
   } catch (error) {
-    // The lease expires and the row is run again; if the outcome of the commit is unknown, that run finds it out.
+    // The engine runs the row again after the lease. If the commit's outcome is unknown, the next run finds the outcome out.
     const level = error instanceof CommitOutcomeUnknownError ? "info" : "warn";
     log[level]("stage result was not committed", { ...about, error });
     await releaseLease(run.db, row.id, row.fence, UNCOUNTED_PAUSE_SECONDS).catch(() => undefined);
@@ -162,7 +162,7 @@ async function runOnce(run: OneRun): Promise<boolean> {
   }
 }
 
-/** The move that was made; null if the fence was lost. If a stage's own `commit` refuses, that is a failure of the stage. */
+/** Returns the committed move, or null if the fence was lost. An error in the stage's own `commit` becomes a failure of the stage. */
 async function commitOrFail(
   inTx: InTx,
   workflow: Workflow,
@@ -179,8 +179,8 @@ async function commitOrFail(
 }
 
 /**
- * Commits the state, the stage events, the stage's own writes, a verb that waited for the run, and the consequences of an ending: all or nothing
- * (architecture 1). Returns the row's new state; null if the fence was lost.
+ * Commits in one transaction: the state, the stage events, the stage's own writes, a recorded stop verb, and the hooks of an end (architecture 1).
+ * Returns the move, or null if the fence was lost.
  */
 export async function commitStep(
   tx: Tx,

@@ -4,8 +4,8 @@ import type { Leftover } from "../../../shared/leftover.ts";
 import type { Tx } from "../../db/tx.ts";
 
 /**
- * A stage is a small function of (record, observation) that returns a verdict. It never sleeps, loops or retries: the engine runs it
- * again whenever its row is due. `patch` is merged into the workflow's state. `commit` runs in the same transaction as the
+ * A stage is a small function of the workflow's record and an observation, and returns a verdict. A stage never sleeps, loops or retries, because the
+ * engine runs it again whenever its row is due. The engine merges `patch` into the workflow's state. `commit` runs in the transaction that stores the
  * verdict, so a stage's writes and its verdict cannot disagree (architecture 1). `commit` must make no network call.
  */
 interface Verdict<State> {
@@ -15,16 +15,16 @@ interface Verdict<State> {
 }
 export type Done<State> = Verdict<State> & { readonly kind: "done"; readonly message: string };
 export type Skipped<State> = Verdict<State> & { readonly kind: "skipped"; readonly message: string };
-/** `seconds` is the latest time of the next run; a notification of the key `on` ends the wait early. */
+/** The stage runs again after `seconds`, or earlier after a notification of the key `on`. */
 export type Wait<State> = Verdict<State> & {
   readonly kind: "wait";
   readonly reason: string;
   readonly seconds: number;
   readonly on?: string;
 };
-/** Goes back to an earlier stage of the same workflow. The stage itself limits how often, by a counter in the state. */
+/** Returns the workflow to an earlier stage. A counter in the state limits how often the stage does that. */
 export type Back<State> = Verdict<State> & { readonly kind: "back"; readonly to: string; readonly message: string };
-/** Enters the same stage anew: the engine commits `patch`, and the stage's attempts and its deadline begin again. */
+/** Enters the same stage again: the engine commits `patch`, and the stage gets new attempts and a new deadline. */
 export type EnterAgain<State> = Verdict<State> & { readonly kind: "enter_again"; readonly message: string };
 export type Failed<State> = Verdict<State> & { readonly kind: "failed"; readonly failure: Failure };
 export type Outcome<State> =
@@ -35,7 +35,7 @@ export type Outcome<State> =
   | EnterAgain<State>
   | Failed<State>;
 
-/** The result of `observe`. After `not_started` the engine calls `run`; every other result is the verdict. */
+/** The result of `observe`. After `not_started` the engine calls `run`; every other result is the stage's verdict. */
 export type Observation<State> =
   | { readonly kind: "not_started" }
   | Done<State>
@@ -43,39 +43,39 @@ export type Observation<State> =
   | Wait<State>
   | Failed<State>;
 
-/** The input of every stage, beside the services that the workflow adds. Times are the database's. */
+/** The input of every stage, apart from the services that the workflow adds. All times come from the database's clock. */
 export interface StageRun<Input, State> {
   readonly workflowId: WorkflowId;
-  /** The fence of this claim. A transaction that a stage opens itself checks it first, so that a run that lost its lease writes nothing. */
+  /** The fence number of this claim. Each transaction that a stage opens checks the number first, so that a run without its lease writes nothing. */
   readonly fence: number;
   readonly stage: string;
-  /** 1 for the first try, +1 for each retry of the engine. */
+  /** 1 for the first attempt; each retry of the engine adds 1. */
   readonly attempt: number;
-  /** True when an earlier run of this stage entry may have acted outside already. */
+  /** True if an earlier run since the stage was entered may already have acted outside the hub. */
   readonly reentered: boolean;
   readonly enteredAt: Date;
   readonly deadline: Date;
   readonly now: Date;
   readonly input: Input;
   readonly state: Readonly<Partial<State>>;
-  /** Aborted when the lease is lost or the hub stops: the result of the run will not be stored. */
+  /** Aborted when the run loses its lease or the hub stops. The engine does not store the result of an aborted run. */
   readonly signal: AbortSignal;
 }
 
 export interface RetryPolicy {
-  /** Attempts in all, first one included. */
+  /** The number of attempts, including the first. */
   readonly maxAttempts: number;
   readonly baseSeconds: number;
   readonly maxSeconds: number;
 }
 
-/** `restart`: everything is undone, even after a success, because the workflow begins again. */
+/** `restart`: the compensation undoes even a successful effect, because the workflow begins again from its first stage. */
 export type CompensationCause = "failure" | "cancel" | "restart";
-/** `done` also when there was nothing to undo: compensation must be safe when `run` never began. */
+/** The result of a compensation. A compensation must be safe even if `run` never began, and then returns `done` or `skipped`. */
 export type Compensation<State> = Undone<State> | Wait<State> | Failed<State> | TooLate<State>;
-/** `leaves`: effects outside that compensation did not undo, for the readers of a cancelled workflow. */
+/** `leaves` lists the effects outside the hub that the compensation did not undo. Operators see the list on a cancelled workflow. */
 export type Undone<State> = (Done<State> | Skipped<State>) & { readonly leaves?: Leftover };
-/** The stage's effect can no longer be undone, and that is no fault: the failure says how the workflow continues. */
+/** The stage's effect can no longer be undone, which is not a fault. The failure says how an operator continues the workflow. */
 export type TooLate<State> = Verdict<State> & { readonly kind: "too_late"; readonly failure: Failure };
 
 export type StageOverrides = Partial<
@@ -85,23 +85,23 @@ export type StageOverrides = Partial<
       readonly retry?: "never" | "bounded";
       readonly compensate?: boolean;
       readonly maxAttempts?: number;
-      /** A stage may only change the final status to the one that needs a person. */
+      /** A stage can change the final status only to the one that asks for a person. */
       readonly endsAs?: "failed_manual_intervention";
     }
   >
 >;
 
 /**
- * `Name` is the stage's own name, so that the compiler compares a workflow's list of stages with its list of names. The functions are properties and not
- * methods: the compiler then refuses a stage in a workflow whose context lacks what the stage reads.
+ * `Name` is the stage's own name, with which the compiler compares a workflow's list of stages with its list of names. The functions are properties
+ * and not methods. Only then does the compiler refuse a stage in a workflow whose context lacks a field that the stage reads.
  */
 export interface Stage<Context extends StageRun<unknown, State>, State, Name extends string = string> {
   readonly name: Name;
-  /** One line for operators: what this stage does. */
+  /** One line for operators that says what the stage does. */
   readonly title: string;
   /**
-   * `from_top`: running again from the start is harmless. `observe_first`: the engine calls `observe` before every run, so a stage that
-   * must observe first cannot be written without `observe` (lifecycle 4.10).
+   * `from_top`: the engine may simply run the stage again. `observe_first`: the engine calls `observe` before every run, so such a stage cannot be
+   * written without `observe` (lifecycle 4.10).
    */
   readonly reentry:
     | { readonly rule: "from_top" }
@@ -111,15 +111,15 @@ export interface Stage<Context extends StageRun<unknown, State>, State, Name ext
     readonly failure: (context: Context) => Failure | Promise<Failure>;
   };
   readonly retry: RetryPolicy;
-  /** Tightens the taxonomy for this stage, e.g. never compensate after the deploy. */
+  /** Rules of failure classes that this stage changes, e.g. no compensation after a deploy. */
   readonly overrides?: StageOverrides;
   readonly run: (context: Context) => Promise<Outcome<State>>;
   readonly compensate?: (context: Context, cause: CompensationCause) => Promise<Compensation<State>>;
 }
 
 /**
- * The stages of a list of names: one stage for each name, in the same order. A name without its stage, a stage too many, one twice or
- * two in the wrong order do not compile.
+ * The stages of a list of names: one stage for each name, in the same order. The compiler refuses a missing, extra or repeated stage and a wrong
+ * order.
  */
 export type StagesOf<Names extends readonly string[], Context extends StageRun<unknown, State>, State> = {
   readonly [I in keyof Names]: Stage<Context, State, Names[I]>;

@@ -1,13 +1,16 @@
-/** A wait never sleeps past its stage's deadline, so a timeout fires when it is due and not a poll later. */
+/** A waiting row becomes due at the latest this long after its stage's deadline, so that a timeout takes effect at once. */
 const PAST_DEADLINE_SECONDS = 0.01;
-/** How soon a stage runs again after it began to wait on a key: a change between its observation and its commit woke nobody. */
+/**
+ * How soon a stage runs again after it began to wait on a key. A change between the stage's observation and its commit sends no notification to this
+ * row.
+ */
 const FIRST_LOOK_SECONDS = 1;
 
 export const isPast = (deadline: Date, now: Date): boolean => now.getTime() >= deadline.getTime();
 
 export const deadlineAfter = (enteredAt: Date, seconds: number): Date => new Date(enteredAt.getTime() + seconds * 1000);
 
-/** When a waiting row is due again: after its own wait, or earlier because of the deadline or the first check. */
+/** Seconds until a waiting row is due again: its own wait, shortened by the deadline or by the first check. */
 export function wakeAfterWait(
   wait: { readonly seconds: number; readonly on?: string | undefined },
   row: { readonly waitOn: string | null; readonly now: Date; readonly deadline: Date },

@@ -18,14 +18,14 @@ import { deadlineAfter } from "./timeout.ts";
 
 export type Facts = Readonly<Record<string, unknown>>;
 
-/** How a row ended, as far as events and hooks need it. */
+/** The part of a row's end that events and hooks need. */
 export type WorkflowEnd = Pick<WorkflowMove, "status" | "failure" | "leaves">;
 
-/** Each hook is called in the transaction that makes its event true. */
+/** The engine calls each hook in the transaction that records the start or the end. */
 export interface WorkflowHooks {
-  /** The first time that the row is admitted. */
+  /** Called when a row is admitted for the first time. */
   onStarted?(tx: Tx, row: WorkflowRow): Promise<void>;
-  /** The row completed, failed or was cancelled. */
+  /** Called when a row completes, fails or is cancelled. */
   onEnded?(tx: Tx, row: WorkflowRow, end: WorkflowEnd): Promise<void>;
 }
 
@@ -33,29 +33,32 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   readonly kind: string;
   readonly stages: readonly Stage<Context, State>[];
   readonly input: z.ZodType<Input>;
-  /** All facts optional; JSON in the row. A fact that a newer version dropped must still parse (decision W3). */
+  /**
+   * The schema of the state, which the row stores as JSON. All facts are optional. A row with a fact that a newer version dropped must still parse
+   * (decision W3).
+   */
   readonly state: z.ZodType<Partial<State>>;
-  /** Old name of a stage -> the stage that replaced it (decision W3). */
+  /** Maps a stage's old name to the stage that replaced it (decision W3). */
   readonly renamed: Readonly<Record<string, string>>;
-  /** Reads what the stages need, for each run. The result is a plain object that carries `run`. */
+  /** Called for each run to read the data that the stages need. The result is a plain object that contains the fields of `run`. */
   buildContext(run: StageRun<Input, State>): Promise<Context>;
   readonly hooks: WorkflowHooks;
-  /** The last observation of the subject, as evidence of a failure (lifecycle 4.12); the stage's own evidence takes precedence. */
+  /** Returns the workflow's last observation as evidence of a failure (lifecycle 4.12). Evidence from the stage takes precedence. */
   observedEvidence?(context: Context): Promise<Evidence>;
-  /** The stage at which `retry` and `resume` begin again; by default the stage itself. */
+  /** Returns the stage at which `retry` and `resume` begin again. By default that is the failed stage. */
   restartPoint?(verb: "retry" | "resume", stage: string): string;
-  /** Counters of bounded recoveries. They restart when an operator continues the row, because the operator has corrected the cause. */
+  /** Counters of bounded recoveries. An operator who continues the row has corrected the cause, so the engine deletes these facts. */
   readonly forgottenOnRecovery?: readonly (keyof State & string)[];
   /** Facts that `rerun` also deletes. */
   readonly forgottenOnRerun?: readonly (keyof State & string)[];
   /**
-   * Admission: makes pending rows running as far as limits allow, and returns them as they were before (lifecycle 4.4); by default all. Every hub
-   * does this.
+   * Admission: starts pending rows as far as limits allow, and returns those rows as they were before (lifecycle 4.4). By default it starts all
+   * pending rows. Every hub calls `admit`.
    */
   admit?(tx: Tx): Promise<WorkflowRow[]>;
 }
 
-/** A stage with its context filled in: what the engine runs. */
+/** A stage together with its context, ready for the engine to run. */
 export interface BoundStage {
   readonly name: string;
   readonly retry: RetryPolicy;
@@ -63,32 +66,32 @@ export interface BoundStage {
   readonly deadline: Date;
   timeoutFailure(): Failure | Promise<Failure>;
   observedEvidence(): Promise<Evidence>;
-  /** Null for a stage that runs again from the top. */
+  /** Null for a stage whose reentry rule is `from_top`. */
   readonly observe: (() => Promise<Observation<Facts>>) | null;
   run(): Promise<Outcome<Facts>>;
   readonly compensate: ((cause: CompensationCause) => Promise<Compensation<Facts>>) | null;
 }
 
-/** What the engine knows of a workflow kind; the types of its input, state and context are hidden. */
+/** A workflow kind as the engine uses it, without the types of its input, state and context. */
 export interface Workflow {
   readonly kind: string;
   readonly stageNames: readonly string[];
   readonly titles: Readonly<Record<string, string>>;
-  /** Stages that can be undone, in order. */
+  /** Names of the stages that have a compensation, in stage order. */
   readonly compensable: readonly string[];
   readonly hooks: WorkflowHooks;
   readonly forgottenOnRecovery: readonly string[];
   readonly forgottenOnRerun: readonly string[];
   admit(tx: Tx): Promise<WorkflowRow[]>;
-  /** Stage names that a row of this kind may hold, including renamed ones. */
+  /** All stage names that a row of this kind may hold, including renamed ones. */
   readonly knownNames: readonly string[];
-  /** The stage's present name; null for a name that was never known. */
+  /** The present name of a stage; null for a name that this version does not know. */
   nameToday(stored: string): string | null;
   restartPoint(verb: "retry" | "resume", stage: string): string;
   bind(row: ClaimedWorkflow, stageName: string, entry: StageEntry, signal: AbortSignal): Promise<BoundStage>;
 }
 
-/** When the stage (or its compensation) was entered, and its stored deadline if there is one. */
+/** When the engine entered the stage or its compensation, and the stored deadline if there is one. */
 export interface StageEntry {
   readonly enteredAt: Date;
   readonly deadline: Date | null;
@@ -127,7 +130,7 @@ export function engineFacts(state: unknown): EngineFacts {
   };
 }
 
-/** The state with a new absence, or without one. */
+/** Returns the state with the given absence, or without any absence. */
 export function withAbsence(state: Facts, absence: Absence | undefined): Facts {
   const { [ENGINE_FACTS]: _engine, ...facts } = state;
   const { absence: _past, ...kept } = engineFacts(state);

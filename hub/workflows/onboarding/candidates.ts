@@ -2,14 +2,14 @@ import { type Failure, failure } from "../../../shared/failures.ts";
 import type { MaasPort } from "../../maas/port.ts";
 import { sameAddress } from "../../maas/power-address.ts";
 
-/** The host of the request, by the data that identifies a machine of MAAS. */
+/** The requested host, by the data that identify a machine in MAAS. */
 interface Host {
   readonly hostname: string;
   readonly ipmiIp: string;
   readonly pxeMac: string | null;
 }
 
-/** System id -> BMC address, "" where MAAS knows none. */
+/** Maps each system id to the machine's BMC address, or to "" if MAAS knows none. */
 export type Powers = ReadonlyMap<string, string>;
 
 /** A machine that may be the host. */
@@ -31,7 +31,7 @@ export async function findCandidates(maas: MaasPort, host: Host, powers: Powers)
   return [...found].map(([systemId, by]) => ({ systemId, by, bmc: powers.get(systemId) ?? "" }));
 }
 
-/** The machines with what is known of each, for the person who decides. */
+/** The possible machines with the known facts about each, for the person who decides. */
 export type Told = readonly (readonly [systemId: string, known: readonly string[]])[];
 export type Choice =
   | { readonly kind: "none" }
@@ -39,9 +39,9 @@ export type Choice =
   | { readonly kind: "ambiguous"; readonly told: Told };
 
 /**
- * Chooses one machine that nothing contradicts, or none (lifecycle 4.16). A machine with the host's name or MAC address that MAAS reaches by another
- * BMC may be another host: claiming it would write this host's BMC over the other's, and power-cycle that other host. The name or MAC address decides only if MAAS knows
- * no BMC.
+ * Chooses the one machine that is certainly the requested host, or none (lifecycle 4.16). A machine with the host's name or MAC address but another
+ * BMC may be another host. To use it would write this host's BMC over the other's, and power-cycle that other host. The name or MAC address decides
+ * only if MAAS knows no BMC.
  */
 export function choose(candidates: readonly Candidate[]): Choice {
   const [one, ...others] = candidates;

@@ -4,14 +4,14 @@ import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { OnboardState } from "./onboard-state.ts";
 
-/** What the end of an onboarding says of the BMC login that it chose (lifecycle 12, question 4). */
+/** What the end of an onboarding proves about the BMC login that the onboarding used (lifecycle 12, question 4). */
 export type LoginOutcome =
   | { readonly kind: "worked"; readonly path: string; readonly at: Date }
   | { readonly kind: "failed"; readonly path: string };
 
 /**
- * A power action that failed is held against the login, even where MAAS names no refused password, since drivers differ in what they tell; so is a
- * secret that cannot be read. A deploy that got through is word that MAAS logged in. Everything else says nothing of it.
+ * A failed power action or an unreadable secret counts as a failure of the login. A power action counts even if MAAS reports no refused password,
+ * because BMC drivers report differently. A successful deploy proves that MAAS could log in. Any other end proves nothing.
  */
 export function loginOutcome(state: Partial<OnboardState>, failure: Failure | null): LoginOutcome | null {
   const { power_credentials_path: path, deployed_at: deployedAt } = state;
@@ -27,7 +27,7 @@ export function loginOutcome(state: Partial<OnboardState>, failure: Failure | nu
 export async function recordPowerLogin(tx: Tx, row: WorkflowRow, failure: Failure | null): Promise<void> {
   const state = OnboardState.partial().safeParse(row.state);
   const outcome = state.success ? loginOutcome(state.data, failure) : null;
-  // The secrets of one host, as its user-data, are no login of the site.
+  // A secret of a single host, such as its user-data, is not a login of the site.
   if (outcome === null || row.siteId === null || !outcome.path.includes(row.siteId)) return;
   const place = { siteId: row.siteId, path: outcome.path };
   if (outcome.kind === "worked") await recordCredentialWorked(tx, place, outcome.at);

@@ -22,8 +22,8 @@ export interface CredentialWarning {
 }
 
 /**
- * What an operator should know of a secret; null where nothing is wrong. It fails while the newest word on it is bad. Only an override can be
- * unused: a site needs its token and its default login whether or not a host is onboarded.
+ * The warning about a secret; null if nothing is wrong. A secret is `failing` while its last recorded use failed. Only a per-host login can be
+ * `unused`, because a site needs its token and its default login even without onboardings.
  */
 export function warningOf(secret: CredentialRecord): CredentialWarning | null {
   const { lastFailedAt, lastWorkedAt, now } = secret;
@@ -47,7 +47,10 @@ function failing({ kind, selector, lastFailureCode, lastFailureMessage }: Creden
   return `The last onboarding with ${login} failed: ${lastFailureMessage} Check the BMC; if the login is wrong, write it again.`;
 }
 
-/** Tells operators once of each secret that is unused or failing, over all hubs; what is mended may be told of again. Returns how many. */
+/**
+ * Records one event for each secret that has become unused or failing, across all hubs. After a correction, a new fault causes a new event. Returns
+ * the number of events.
+ */
 export function warnOfCredentials(inTx: InTx): Promise<number> {
   return inTx(async (tx) => {
     let warned = 0;
@@ -73,7 +76,7 @@ export function warnOfCredentials(inTx: InTx): Promise<number> {
   });
 }
 
-/** Looks once at the start, then each hour; several hubs share the work by what was told already. */
+/** Checks at the start and then each hour. Several hubs do not repeat an event, because the database stores the last warning. */
 export const startCredentialWarnings = ({ inTx, log }: { readonly inTx: InTx; readonly log: Log }) =>
   periodically({
     everyMs: EVERY_MS,

@@ -2,26 +2,29 @@ import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import type { MaasErrorCode } from "../../maas/port.ts";
 import { isAddress } from "../../maas/power-address.ts";
 
-/** What a create that gave no machine says of going on, as a function of values. */
+/** A create request that returned no machine, with the facts that decide the next step. */
 export interface CreateFault {
   readonly code: MaasErrorCode;
-  /** Null where MAAS took the request and what it answered is no machine. */
+  /** Null if MAAS accepted the request but its answer contained no machine. */
   readonly httpStatus: number | null;
   readonly fields: readonly string[];
-  /** How often MAAS has refused the name, and how often it took a create without giving a machine, before this time. */
+  /** Earlier attempts of this onboarding: how often MAAS refused the name, and how often it accepted a create without returning a machine. */
   readonly nameRefusals: number;
   readonly unusable: number;
 }
 export type AfterCreate = "look_again" | "discover" | "give_up";
 
-/** Another client creates the same machine, or the answer says nothing: a search will find the machine, but the stage does not search for ever. */
+/**
+ * How often the stage searches again after a create without a machine. Another client may have created the same machine, or MAAS may have created it
+ * without saying so.
+ */
 const MOST_LOOKS = 3;
-/** Data that a machine reports itself when it boots from the network: its interfaces, and after them any power type. */
+/** Data that MAAS learns from the machine itself when it boots from the network: its interfaces, and its BMC. */
 const BROUGHT_BY_DISCOVERY = /^(mac_addresses|power_type|power_parameters)/;
 
 /**
- * Only an answer of MAAS that leaves no machine leads to a discovery: MAAS refuses data that a discovery provides, or it accepts the create and no machine
- * appears. If MAAS is unavailable, has an error or has no rack, the stage waits. A request that a discovery would not correct fails.
+ * A discovery begins only after one of two answers. Either MAAS refuses data that a discovery would provide, or MAAS accepts the create and no
+ * machine appears. If MAAS is unavailable, has an error or has no rack controller, the engine waits or retries. Any other refused request fails.
  */
 export function afterCreate({ code, httpStatus, fields, nameRefusals, unusable }: CreateFault): AfterCreate {
   if (code === "rejected_input") {
@@ -32,12 +35,12 @@ export function afterCreate({ code, httpStatus, fields, nameRefusals, unusable }
   return "give_up";
 }
 
-/** A machine that was not in MAAS before the host was off for its network boot, and that no other onboarding holds. */
+/** A machine that appeared in MAAS after the host was powered off for its network boot, and that no other onboarding holds. */
 export interface Newcomer {
   readonly systemId: string;
-  /** Null where MAAS's answer cannot be read. */
+  /** Null if Muster cannot read MAAS's answer for this machine. */
   readonly status: number | null;
-  /** The BMC by MAAS, "" if it knows none. */
+  /** The BMC address in MAAS, or "" if MAAS knows none. */
   readonly bmc: string;
   readonly seenSeconds: number;
 }
@@ -53,9 +56,10 @@ export type DiscoveryVerdict =
 export const SETTLE_SECONDS = 120;
 
 /**
- * Rule 4 of lifecycle 4.16, for a host that neither name, BMC nor MAC address has found: exactly one new machine is claimed. One that MAAS knows by
- * another BMC is another host; a BMC that it knows by a name may be either. While another onboarding of the site looks for its host as well, one new
- * machine may be that one's (`rivals`), so nobody takes it: both wait until MAAS knows the BMC, or a person says.
+ * Rule 4 of lifecycle 4.16, for a host that neither name, BMC nor MAC address has identified: the onboarding takes the machine if exactly one new
+ * machine appeared. A machine with another BMC address is another host. A machine whose BMC is a name and not an address may be either. `rivals`
+ * counts the other onboardings of the site that also look for their host. With rivals nobody takes the machine, until MAAS knows its BMC or a person
+ * decides.
  */
 export function judgeNewcomers(newcomers: readonly Newcomer[], rivals: number): DiscoveryVerdict {
   const fit = newcomers.filter(
@@ -72,17 +76,18 @@ export function judgeNewcomers(newcomers: readonly Newcomer[], rivals: number): 
   return rivals > 0 ? { kind: "shared", systemId: sole.systemId } : { kind: "claim", systemId: sole.systemId };
 }
 
-/** What is known of the host's power, between the first look and the boot. */
+/** The host's power during a discovery, between the first observation and the boot. */
 export interface PowerCycle {
-  /** Seen off since the onboarding was taken up: from then on nothing switches it off again. */
+  /** True once the hub has seen the host off since the onboarding was last continued. After that, the hub does not switch it off again. */
   readonly offSeen: boolean;
   readonly power: "on" | "off" | "changing";
 }
 export type PowerStep = "wait" | "switch_off" | "note_off" | "boot" | "booted";
 
 /**
- * One step of a power-cycle, each after a look. Off is asked for only while the host is on and was not seen off; on only while it is off and that is
- * on record. So a hub that dies between any two steps, or an answer that nobody heard, never cycles the host twice.
+ * One step of a power cycle; each step follows an observation. The hub switches off only a host that is on and was not yet seen off. It switches on
+ * only a host that is off and was recorded as off. If a hub dies between two steps, or an answer is lost, the host is therefore never power-cycled
+ * twice.
  */
 export function nextPowerStep({ offSeen, power }: PowerCycle): PowerStep {
   if (power === "changing") return "wait";

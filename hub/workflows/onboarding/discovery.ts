@@ -12,13 +12,13 @@ import { judgeNewcomers, type Newcomer, nextPowerStep } from "./discovery-rules.
 import type { Discovery, OnboardState } from "./onboard-state.ts";
 import { powerOf } from "./power-login.ts";
 
-/** MAAS takes minutes to make a machine of a host that boots, and each look asks it for all power addresses. */
+/** MAAS needs minutes to create a machine for a host that boots, and each poll requests the power addresses of all machines. */
 const POLL_SECONDS = 60;
 const POWER_SECONDS = 5;
 
 /**
- * Begins a discovery that the hub triggers itself (lifecycle 4.3, 4.16): the BMC boots the host from the network, and the onboarding claims the machine
- * that MAAS then creates. The decision is committed before the BMC gets any command. The stage is entered anew, so that its timeout is the discovery's.
+ * Begins a discovery (lifecycle 4.3, 4.16): the BMC boots the host from the network, and the onboarding takes the machine that MAAS then creates. The
+ * hub commits the decision before the BMC gets any command. The stage is entered again, so that it gets the timeout of a discovery.
  */
 export function beginDiscovery(
   { onboarding, now }: OnboardContext,
@@ -36,7 +36,10 @@ export function beginDiscovery(
 
 type Step = { readonly kind: "claim"; readonly systemId: string } | Wait<OnboardState> | Failed<OnboardState>;
 
-/** One look after the discovery has begun; nothing fits the host by name, BMC or MAC address. With `act` false it only looks. */
+/**
+ * One observation during a discovery, for a host that neither name, BMC nor MAC address has identified. With `act` false the function sends no
+ * command to the BMC.
+ */
 export async function discover(
   maas: MaasPort,
   context: OnboardContext,
@@ -44,7 +47,7 @@ export async function discover(
 ): Promise<Step> {
   const { discovery } = context.state;
   if (discovery === null || discovery === undefined) throw new Error("no discovery has begun");
-  // Before its own boot whatever is new is another host.
+  // A machine that appeared before the host's own boot is another host.
   if (!hasBooted(discovery)) return bootFirst(context, discovery, { powers, act });
   const newcomers = await newcomersOf(maas, context, { powers, discovery });
   const rivals = newcomers.length === 0 ? [] : await rivalsOf(context, discovery);
@@ -79,10 +82,15 @@ export async function discover(
 }
 
 const hasBooted = ({ booted_at: bootedAt }: Discovery): boolean => bootedAt !== null && bootedAt !== undefined;
-/** Since the onboarding was last taken up: a person's resume boots the host again where nothing is new. */
+/**
+ * True if the host has booted since the onboarding was last continued. After an operator's resume, the hub boots the host again if no new machine
+ * exists.
+ */
 const isBootedNow = ({ state }: OnboardContext): boolean => (state.discovery_power?.booted_at ?? null) !== null;
 
-/** What MAAS has until the host is off was not made by its boot: e.g. another host that came while a person mended this one's BMC. */
+/**
+ * Powers the host off and on. Machines that appear in MAAS before the host is off come from other hosts, e.g. while a person repairs this host's BMC.
+ */
 async function bootFirst(
   context: OnboardContext,
   discovery: Discovery,
@@ -93,7 +101,7 @@ async function bootFirst(
   return stepOf(wasOff ? discovery : { ...discovery, known: [...powers.keys()] }, await powerStep(context));
 }
 
-/** What a step of the power-cycle makes of the discovery: when the host was off, and when it was on after that, outlast a resume. */
+/** The wait and the facts after a step of the power cycle. The times when the host was off, and when it was on again, survive a resume. */
 function stepOf(discovery: Discovery, { reason, seconds, power }: PowerWait): Wait<OnboardState> {
   if (power === undefined) return { kind: "wait", reason, seconds, patch: { discovery } };
   const lasting = {
@@ -104,7 +112,7 @@ function stepOf(discovery: Discovery, { reason, seconds, power }: PowerWait): Wa
   return { kind: "wait", reason, seconds, patch: { discovery: { ...discovery, ...lasting }, discovery_power } };
 }
 
-/** Machines that MAAS did not have before the host was off, but those that other onboardings hold. */
+/** Machines that appeared in MAAS after the host was off, without those that other onboardings hold. */
 async function newcomersOf(
   maas: MaasPort,
   { services: { db }, workflowId, site, now }: OnboardContext,
@@ -134,7 +142,7 @@ const seenIn = (newcomers: readonly Newcomer[], now: Date): Discovery["seen"] =>
     ]),
   );
 
-/** One that began before this one may have its host come late, for as long as a discovery may take. */
+/** Other onboardings of the site whose discovery may still find a machine. That includes earlier ones, for as long as a discovery may take. */
 function rivalsOf({ services, workflowId, site, profile }: OnboardContext, { triggered_at }: Discovery) {
   const since = new Date(Date.parse(triggered_at) - profile.discoveryTimeoutSeconds * 1000);
   return otherDiscoveries(services.db, { id: workflowId, siteId: site.id, since });
@@ -143,7 +151,7 @@ function rivalsOf({ services, workflowId, site, profile }: OnboardContext, { tri
 interface PowerWait {
   readonly reason: string;
   readonly seconds: number;
-  /** What was seen of the host, and when: that it was off, or is on after that. */
+  /** What the hub saw of the host's power, and when: that the host was off, or that it was on after that. */
   readonly power?: { readonly at: string; readonly booted_at: string | null };
 }
 
@@ -183,8 +191,8 @@ async function boot(bmc: BmcPort): Promise<void> {
 }
 
 /**
- * No machine of the site's MAAS has this BMC: the same run has looked. A node of another site, or one whose machine MAAS has lost, may, and is never
- * switched off.
+ * Throws if another node uses this BMC. The same run has checked that no machine of the site's MAAS uses it. A node of another site, or a node
+ * without a machine in MAAS, may still use the BMC, and the hub must never switch that node off.
  */
 async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<void> {
   const { nodeId, ipmiIp, hostname } = onboarding;
@@ -195,7 +203,10 @@ async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<
   throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, evidence));
 }
 
-/** What a machine that was found or made is for is the onboarding's other stages' to undo; a host that was switched off or booted for nothing is told. */
+/**
+ * Tells the operator about a host that a discovery switched off or booted without result. Other stages undo their own effects on a machine that was
+ * found or created.
+ */
 export function leaveDiscovered({ state, onboarding }: OnboardContext): Undone<OnboardState> {
   const { discovery } = state;
   if (discovery === null || discovery === undefined || !discovery.off_at)
@@ -214,7 +225,7 @@ export function leaveDiscovered({ state, onboarding }: OnboardContext): Undone<O
   };
 }
 
-/** Time is up: what was done, and what it came to. */
+/** The failure after the timeout: what the stage did, and with what result. */
 export function discoveryTimeout(context: OnboardContext): Failure {
   const { profile, state, onboarding } = context;
   const { discovery } = state;

@@ -9,8 +9,8 @@ import type { OnboardContext } from "./context.ts";
 import type { OnboardState } from "./onboard-state.ts";
 
 /**
- * The failure if the machine was a node that was removed and not released since. The onboarding does not hold such a machine, so that `release-node` can
- * hold it. Null: the machine is free of such a node.
+ * The failure if the machine is still deployed for a node that was removed without a release. The onboarding does not hold such a machine, so that
+ * `release-node` can hold it. Null: no removed node left the machine deployed.
  */
 export async function leftByRemovedNode(
   maas: MaasPort,

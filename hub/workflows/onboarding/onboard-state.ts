@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { fact, ProvisionState } from "../provisioning/provision-state.ts";
 
-/** Written before the hub sends the BMC any command. Once it is written, the host may boot from the network. */
+/** The hub writes this record before it sends the BMC any command. After that, the host may boot from the network. */
 export const Discovery = z.object({
   why: z.string(),
   triggered_at: z.iso.datetime(),
@@ -9,14 +9,17 @@ export const Discovery = z.object({
   known: z.array(z.string()),
   /** When the hub first saw the host powered off for this discovery. `known` does not change after that. */
   off_at: fact(z.iso.datetime()),
-  /** When the hub first saw the host powered on again. No new machine is taken for the host before that. */
+  /** When the hub first saw the host powered on again. The hub takes no new machine for the host before that. */
   booted_at: fact(z.iso.datetime()),
-  /** For each machine that appeared in MAAS since then: when it was first seen. */
+  /** For each machine that appeared in MAAS after the host was off: when the hub first saw the machine. */
   seen: z.record(z.string(), z.iso.datetime()),
 });
 export type Discovery = z.output<typeof Discovery>;
 
-/** The facts of an onboarding (lifecycle 4.5): those of provisioning, and those of finding the machine. Paths of secrets, never secrets. */
+/**
+ * The facts of an onboarding (lifecycle 4.5): those of provisioning, and those of finding the machine. The state holds paths of secrets, and never
+ * secrets.
+ */
 export const OnboardState = ProvisionState.extend({
   maas_version: fact(z.string()),
   power_credentials_path: fact(z.string()),

@@ -30,14 +30,14 @@ const ONBOARD_STAGES: OnboardStages<typeof ONBOARDING_STAGES> = [
   ...PROVISION_STAGES,
 ];
 
-/** The stage at which an operator's `retry` or `resume` begins again, where that is not the failed stage itself. */
+/** The stage at which an operator's `retry` or `resume` begins again, if that is not the failed stage itself. */
 const RESTART: Readonly<Record<"retry" | "resume", Readonly<Partial<Record<OnboardingStage, OnboardingStage>>>>> = {
   retry: {
-    // Commissioning or tests that failed fail again until `commission_node` starts them anew.
+    // Failed commissioning or failed tests stay failed until `commission_node` starts them again.
     wait_for_ready: "commission_node",
     ...PROVISION_RESTART.retry,
   },
-  // The last point from which every later stage observes before it acts (lifecycle 4.9).
+  // For `resume`: the last stage after which every later stage observes before it acts (lifecycle 4.9).
   resume: {
     resolve_power_credentials: "load_site_config",
     create_or_find_in_maas: "resolve_power_credentials",
@@ -85,7 +85,7 @@ export function onboardWorkflow(services: WorkflowServices): Workflow {
     },
     restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
     forgottenOnRerun: ["deploy_failure"],
-    // `discovery` stays: the host may have become a machine since.
+    // `discovery` is kept, because MAAS may have created a machine for the host since.
     forgottenOnRecovery: [...PROVISION_COUNTERS, "create_rejections", "create_unusable", "discovery_power"],
     admit: (tx) => admitOnboardings(tx, ONBOARD),
   });

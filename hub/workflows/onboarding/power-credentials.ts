@@ -1,6 +1,6 @@
 import { sameAddress } from "../../maas/power-address.ts";
 
-/** A row of per-node BMC logins, as far as the choice depends on it. */
+/** The part of a BMC login for a single host on which the choice depends. */
 export interface PowerOverride {
   readonly selectorType: "hostname" | "ipmi_ip" | "pxe_mac";
   readonly selectorValue: string;
@@ -8,7 +8,7 @@ export interface PowerOverride {
   readonly status: "active" | "disabled";
 }
 
-/** Order of lifecycle 3.2.1: what names the host most precisely comes first. */
+/** The order of lifecycle 3.2.1: the most precise selector comes first. */
 const ORDER = ["pxe_mac", "ipmi_ip", "hostname"] as const;
 
 export interface ChosenCredentials {
@@ -16,7 +16,7 @@ export interface ChosenCredentials {
   readonly path: string;
 }
 
-/** Null when no override matches and the site has no default. Only the path is chosen; the secret is read when it is used. */
+/** Chooses the path of a host's BMC login. Null if no override matches and the site has no default. The secret itself is read when it is used. */
 export function choosePowerCredentials(
   overrides: readonly PowerOverride[],
   host: { readonly pxeMac: string | null; readonly ipmiIp: string; readonly hostname: string },

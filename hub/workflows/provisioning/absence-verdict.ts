@@ -1,18 +1,18 @@
 import { type Evidence, type Failure, failure } from "../../../shared/failures.ts";
 import type { AttemptKind, ConnectionAttempt, NodeConditionRow } from "../../db/schema/index.ts";
 
-/** What the hub knows about an agent that did not come in time: from its own listener, from the agent while it was connected, and from MAAS. */
+/** The hub's knowledge about an agent that did not connect in time. Its sources are the hub's own listener, the agent's last session, and MAAS. */
 export interface Absence {
   readonly hostname: string;
-  /** The host's addresses by MAAS. */
+  /** The host's addresses as MAAS lists them. */
   readonly addresses: readonly string[];
   readonly connected: boolean;
   /** The agent's last report of `agent.healthy`. */
   readonly health: Pick<NodeConditionRow, "status" | "reason" | "message"> | null;
   readonly enrolledAt: Date | null;
-  /** Attempts from the host's addresses or with its token; the newest first. */
+  /** Connection attempts from the host's addresses or with its token, newest first. */
   readonly attempts: readonly Pick<ConnectionAttempt, "address" | "kind" | "detail" | "count" | "lastAt">[];
-  /** What MAAS was told about a failed first boot. */
+  /** The host's own report to MAAS that its first boot failed; null if there is none. */
   readonly maasSaw: string | null;
 }
 
@@ -30,7 +30,7 @@ type Cause =
   | "silent";
 
 const MOST_LINES = 8;
-/** What was written at the same time: a refusal is an answer, too, and says more. */
+/** Order of attempts with the same time. A refusal comes first, because it says more than that the hub answered. */
 const SAYS_MORE = [
   "enrollment_refused",
   "certificate_untrusted",
@@ -45,7 +45,7 @@ const CAUSE_OF = {
   handshake_failed: "broken_off",
 } as const;
 
-/** Only the newest attempt decides: an earlier fault may have been corrected, and the host fails by another one now. */
+/** Only the newest attempt counts, because somebody may have corrected the fault of an earlier one. */
 function causeOf({ connected, health, enrolledAt, attempts }: Absence): Cause {
   if (connected) {
     if (health?.status !== "False") return "connected";
@@ -69,7 +69,7 @@ const SAYS: Readonly<Record<AttemptKind, (address: string, times: string, detail
   handshake_failed: (address, times, detail) => `${address} broke the TLS handshake off ${times} (${detail})`,
 };
 
-/** One line for each attempt of the host that the listener saw. */
+/** One line for each attempt of the host that the listener recorded. */
 const linesOf = ({ attempts }: Pick<Absence, "attempts">): string[] =>
   attempts
     .slice(0, MOST_LINES)
@@ -77,7 +77,7 @@ const linesOf = ({ attempts }: Pick<Absence, "attempts">): string[] =>
       SAYS[kind](address, `${count === 1 ? "once" : `${count} times`}, last at ${lastAt.toISOString()}`, detail),
     );
 
-/** For the reason of a wait: only causes that a person can already act on, in words that do not change while they last. */
+/** The addition to a wait reason, only for causes on which a person can already act. The words stay the same while a cause lasts. */
 export function hintOf(absence: Absence): string | null {
   const hints: Partial<Record<Cause, string>> = {
     clock_wrong: `its clock is wrong: ${absence.health?.message}`,
@@ -88,7 +88,7 @@ export function hintOf(absence: Absence): string | null {
   return hints[causeOf(absence)] ?? null;
 }
 
-/** The failure of a stage that waited for the agent; `otherwise` if no known cause has a code of its own. */
+/** The failure of a stage that waited for the agent. `otherwise` builds the failure for a cause without a code of its own. */
 export function absenceFailure(
   absence: Absence,
   stage: { readonly evidence: Evidence; otherwise(message: string, evidence: Evidence): Failure },

@@ -9,16 +9,16 @@ import { SecretError } from "../../secrets/port.ts";
 import { type Absence, absenceFailure, hintOf } from "./absence-verdict.ts";
 import { maasOf, type ProvisionContext, provisioningOf } from "./context.ts";
 
-/** How many of a machine's newest events are read: a failed first boot is among them. */
+/** How many of a machine's newest events the hub reads to find a failed first boot. */
 const EVENTS = 50;
 const MOST_OF_EVENT = 200;
 
-/** An addition to the reason of a wait: the known cause why the agent does not come; null: none that a person could act on. */
+/** The known cause of the agent's absence, for the wait reason. Null if the hub knows no cause on which a person could act. */
 export async function absenceHint(context: ProvisionContext): Promise<string | null> {
   return hintOf(await readAbsence(context, null));
 }
 
-/** The failure of a stage that waited for the agent without success, with a cause as far as the hub knows it (lifecycle 4.7). */
+/** The failure of a stage that waited for the agent without success. It names the cause if the hub knows one (lifecycle 4.7). */
 export async function agentAbsent(
   context: ProvisionContext,
   stage: { readonly evidence: Evidence; otherwise(message: string, evidence: Evidence): Failure },
@@ -40,7 +40,8 @@ async function readAbsence(context: ProvisionContext, maasSaw: string | null): P
     connected: (await readOpenSession(db, nodeId, generation)) !== null,
     health: told.find((one) => one.type === "agent.healthy") ?? null,
     enrolledAt: await readEnrolledAt(db, nodeId, generation),
-    // The cause of attempts from before the operator continued the workflow may be corrected. A waiting host tries again within seconds.
+    // Attempts from before the stage was entered do not count, because an operator may have corrected their cause. A waiting host tries again within
+    // seconds.
     attempts: await listConnectionAttempts(db, { addresses, nodeId, since: enteredAt }),
     maasSaw,
   };
@@ -58,7 +59,7 @@ async function firstBootInMaas(context: ProvisionContext): Promise<string | null
   }
 }
 
-/** `events` are newest first; those before the last `Deploying` are of an earlier system. */
+/** `events` are newest first. Events from before the last `Deploying` belong to an earlier system. */
 function failedBoot(events: readonly MaasEvent[]): string | null {
   const start = events.findIndex((event) => event.type === "Deploying");
   const ours = start === -1 ? events : events.slice(0, start);

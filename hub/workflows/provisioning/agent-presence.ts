@@ -8,19 +8,19 @@ import { absenceHint } from "./agent-absence.ts";
 import { type ProvisionContext, provisioningOf } from "./context.ts";
 import type { ProvisionState } from "./provision-state.ts";
 
-/** Lifecycle 4.6: how often the life of an expired token is extended at most. */
+/** How often the hub extends the life of an expired token (lifecycle 4.6). */
 const MOST_TOKEN_REFRESHES = 2;
 const LOOK_AGAIN_SECONDS = 15;
 
-/** The agent's open session of this provisioning attempt; a session of an earlier attempt does not count. */
+/** The agent's open session of this provisioning attempt. Sessions of earlier attempts do not count. */
 export function agentSession(context: ProvisionContext): Promise<AgentSession | null> {
   const { nodeId, generation } = provisioningOf(context);
   return readOpenSession(context.services.db, nodeId, generation);
 }
 
 /**
- * Waits for the agent, and extends the life of its token meanwhile. The host has had the token since its first boot and cannot get a
- * new one, so a refresh extends the same token, twice at most. A token that is revoked or used cannot be refreshed.
+ * Waits for the agent, and meanwhile extends the life of its enrollment token. The host got the token at its first boot and cannot get a new one, so
+ * the hub extends the same token, twice at most. The hub does not extend a token that is revoked or used.
  */
 export async function waitForAgent(context: ProvisionContext): Promise<Wait<ProvisionState>> {
   const { nodeId, generation } = provisioningOf(context);

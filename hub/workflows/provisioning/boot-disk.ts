@@ -5,12 +5,12 @@ export type BootDiskSearch =
   | { readonly kind: "found"; readonly disk: MaasBlockDevice }
   | { readonly kind: "missing" }
   | { readonly kind: "ambiguous"; readonly disks: readonly MaasBlockDevice[] }
-  /** The pattern takes more time than any honest one, e.g. `(a+)+$`: it tries every way to read a text. */
+  /** The pattern takes far too long to match, e.g. `(a+)+$`, which backtracks through every way to split a text. */
   | { readonly kind: "endless" };
 
 /**
- * The BOSS card among the disks (lifecycle 4.3): the one physical disk whose model, name or id_path matches the profile's pattern.
- * Two matches are no answer: the wrong one would be erased.
+ * Finds the BOSS card among the disks: the one physical disk whose model, name or id_path matches the profile's pattern (lifecycle 4.3). Two matches
+ * are an error, because the deploy would erase the wrong disk.
  */
 export function findBootDisk(disks: readonly MaasBlockDevice[], pattern: string): BootDiskSearch {
   const physical = disks.filter((disk) => disk.type === "physical");

@@ -9,7 +9,7 @@ import { inFencedTx, type WorkflowServices } from "../services.ts";
 import { StageFailure } from "../stage-failure.ts";
 import type { ProvisionState } from "./provision-state.ts";
 
-/** The host that is provisioned, and the node that it is to become. */
+/** The host that the workflow provisions, and the node that the host becomes. */
 export interface ProvisionedHost {
   readonly nodeId: NodeId;
   readonly hostname: string;
@@ -17,8 +17,8 @@ export interface ProvisionedHost {
 }
 
 /**
- * What a provisioning stage works with. The subject is a host with its site, profile and SKU; which workflow provisions the host is not said here, so each
- * workflow that deploys a machine can list these stages. The workflow fills the context from its own rows.
+ * The input of the provisioning stages: a host with its site, profile and SKU. The context does not name a workflow kind, so each workflow that
+ * deploys a machine can list these stages. The workflow fills the context from its own rows.
  */
 export interface ProvisionContext<Input = unknown, State extends ProvisionState = ProvisionState>
   extends StageRun<Input, State> {
@@ -44,7 +44,7 @@ export type ProvisionStages<Names extends readonly ProvisioningStage[]> = Stages
 export const maasOf = (context: Pick<ProvisionContext, "services" | "site">): Promise<MaasPort> =>
   context.services.maas(context.site.id);
 
-/** The machine that earlier stages found. Throws if the row does not name it, e.g. because somebody edited the state. */
+/** The system id of the machine that an earlier stage found. Throws if the state does not hold it, e.g. because somebody edited the state. */
 export function systemIdOf(context: Pick<ProvisionContext, "state" | "operation">): string {
   const systemId = context.state.maas_system_id;
   if (systemId !== null && systemId !== undefined) return systemId;
@@ -68,12 +68,12 @@ function missing({ operation }: Pick<ProvisionContext, "operation">, what: strin
 }
 
 /**
- * The last check before a call that cannot be undone: a process that was paused for longer than its lease must not act on an old observation. Only the time
- * between this check and the call remains.
+ * The last check before a call that cannot be undone. A process that was paused for longer than its lease must not act on an old observation. Only a
+ * pause between this check and the call can still cause that.
  */
 export const mustStillHold = (context: ProvisionContext): Promise<void> => inFencedTx(context, async () => undefined);
 
-/** The deadline of a stage, from the profile (lifecycle 4.14, decision M7). */
+/** A stage's timeout as the profile sets it (lifecycle 4.14, decision M7). */
 export function profileTimeout<C extends FailureClass>(
   knob: TimeoutKnob,
   cls: C,

@@ -1,17 +1,23 @@
 import { createContext, Script } from "node:vm";
 
-/** Nothing else of the hub runs meanwhile. An ordinary pattern takes microseconds; the rest is for a machine that is busy. */
+/**
+ * The time limit of a match, because a match blocks the whole hub process. An ordinary pattern takes microseconds; the limit leaves room for a busy
+ * machine.
+ */
 const SEARCH_WITHIN_MS = 1_000;
 const CONTEXT = createContext({ texts: [] as readonly (readonly string[])[], expression: /x/ });
 const SEARCH = new Script("texts.map((of) => of.map((text) => expression.test(text)).includes(true))");
 
-/** Which of the lists have a text that holds the pattern; one that is no regular expression is taken literally. Null: it took too long. */
+/**
+ * Tells for each list of texts whether a text matches the pattern. A pattern that is not a regular expression is searched as literal text. Null if
+ * the match took too long.
+ */
 export function holdPattern(texts: readonly (readonly string[])[], pattern: string): boolean[] | null {
   const expression = asExpression(pattern);
   if (expression === null)
     return texts.map((of) => of.some((text) => text.toLowerCase().includes(pattern.toLowerCase())));
   try {
-    // Only a script of its own can be ended in the middle of a match.
+    // Node can end a running match only if the match is a script in a VM context.
     Object.assign(CONTEXT, { texts, expression });
     return [...SEARCH.runInContext(CONTEXT, { timeout: SEARCH_WITHIN_MS })];
   } catch (error) {
@@ -28,14 +34,14 @@ function asExpression(pattern: string): RegExp | null {
   }
 }
 
-/** Longer than the models and paths that disks have: what is done with these in time is done with those. */
+/** Longer than the models and paths of disks: a pattern that matches texts of this length in time also matches those in time. */
 const WORST_LENGTH = 128;
-/** What classes such as `.`, `\\w`, `\\d` and `\\s` take, and the pattern need not name. */
+/** Characters that match classes such as `.`, `\w`, `\d` and `\s`, which a pattern need not contain literally. */
 const OF_CLASSES = ["a", "0", " ", "_", "-", "a0", "a ", "0 "];
-/** No end that a pattern asks for, so that it tries every other way to read what stands before it. */
+/** Ends that no pattern matches, so that the match must backtrack through all alternatives. */
 const WRONG_ENDS = ["\u0001", "!"];
 
-/** Texts that make a pattern try all its ways, if it has many: what it repeats, again and again, and then something that it does not take. */
+/** Texts that cause the most backtracking: a piece that the pattern may repeat, many times over, and then an end that does not match. */
 export function worstTexts(pattern: string): string[] {
   const named = pattern.match(/[a-z0-9 _-]+/gi) ?? [];
   const pieces = new Set([...OF_CLASSES, ...named, ...named.flatMap((run) => [...run])]);
@@ -47,7 +53,10 @@ export function worstTexts(pattern: string): string[] {
   });
 }
 
-/** Each group that is repeated, with its repetition and an end that no disk has: so it is tried by itself, whatever must stand before it. */
+/**
+ * Each repeated group of the pattern, with its repetition and an end that no disk has. Each group is so tested without the parts of the pattern
+ * before it.
+ */
 export function repeatedGroups(pattern: string): string[] {
   const found: string[] = [];
   const open: number[] = [];
@@ -69,8 +78,9 @@ export function repeatedGroups(pattern: string): string[] {
 }
 
 /**
- * Whether the pattern repeats within a repetition, e.g. `(a+)+$` or `(a|a)*b`, so that one text takes longer than the universe has. Found by trying it and its
- * repeated groups: what that misses ends in the stage that uses the pattern, by the same bound.
+ * True if the pattern has a repetition within a repetition, e.g. `(a+)+$` or `(a|a)*b`, for which a match may take practically for ever. The function
+ * tries the pattern and its repeated groups on the worst texts. The stage that uses the pattern has the same time limit, for patterns that this test
+ * misses.
  */
 export const isEndless = (pattern: string): boolean =>
   [pattern, ...repeatedGroups(pattern)].some((one) => holdPattern([worstTexts(one)], one) === null);

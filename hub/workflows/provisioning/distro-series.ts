@@ -1,6 +1,6 @@
 /**
- * What MAAS's deploy takes as `distro_series`. It matches bare names by release, alias or prefix, so the `os/series` form is always
- * sent (maas 2.8); our own uploaded images live in MAAS's custom namespace (lifecycle 3.6).
+ * The `distro_series` of MAAS's deploy call. MAAS matches a bare name by release, alias or prefix, so Muster always sends the form `os/series` (maas
+ * 2.8). Muster's own uploaded images are in MAAS's `custom` namespace (lifecycle 3.6).
  */
 export function deployedSeries(name: string): string {
   if (name.includes("/")) return name;

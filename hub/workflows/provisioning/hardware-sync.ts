@@ -1,16 +1,16 @@
-/** What MAAS says of a machine's hardware sync; the same of a fresh look and of the watcher's. */
+/** MAAS's data about a machine's hardware sync. A direct read and the watcher's observation have the same fields. */
 export interface SyncFacts {
   readonly enableHwSync: boolean | null;
   readonly lastSync: Date | null;
   readonly syncIntervalSeconds: number | null;
 }
 
-/** MAAS's own rule: late by half an interval is unhealthy (decision M3). */
+/** MAAS's own rule: a sync that is late by half an interval is unhealthy (decision M3). */
 const TOLERANCE = 1.5;
 
 /**
- * MAAS sets `last_sync` when the deploy ends, before any sync ran; only an advance past `baseline` is a sync. A version of MAAS that does
- * not show `enable_hw_sync` or the interval is believed by the advance alone.
+ * MAAS sets `last_sync` when the deploy ends, before any sync ran. Only a `last_sync` later than `baseline` proves a sync. For a version of MAAS that
+ * does not show `enable_hw_sync` or the interval, that proof is enough.
  */
 export function hardwareSyncIsHealthy(facts: SyncFacts, baseline: Date | null, now: Date): boolean {
   const { enableHwSync, lastSync, syncIntervalSeconds } = facts;

@@ -1,7 +1,10 @@
 /** The address part of `a.b.c.d/n`. */
 export const addressOf = (cidr: string): string => cidr.split("/")[0] ?? cidr;
 
-/** The network that an address lies in, e.g. 172.30.9.61/31 -> 172.30.9.60/31: MAAS stores what it is given (maas 2.11). */
+/**
+ * The network of an address, e.g. 172.30.9.61/31 -> 172.30.9.60/31. MAAS stores the CIDR of a subnet unchanged, so Muster must send the network (maas
+ * 2.11).
+ */
 export function networkOf(cidr: string): string {
   const [address = "", length = "32"] = cidr.split("/");
   const bits = Number(length);

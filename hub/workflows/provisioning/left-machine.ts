@@ -3,7 +3,9 @@ import type { MaasMachine } from "../../maas/port.ts";
 import { machineEvidence } from "../machine/verdict-table.ts";
 import type { ProvisionContext } from "./context.ts";
 
-/** What a cancelled workflow leaves in MAAS. The status `cancelled` alone would say that it left nothing (lifecycle 4.9). */
+/**
+ * The machine that a cancelled workflow leaves in MAAS. The status `cancelled` alone would suggest that the workflow left nothing (lifecycle 4.9).
+ */
 const left = (context: ProvisionContext, machine: MaasMachine, whose: string, nextAction: string): Leftover => ({
   message: `Machine ${context.host.hostname} (${machine.systemId}) is still '${machine.statusName}' in MAAS and ${whose}; it was left as it is.`,
   nextAction,

@@ -9,7 +9,7 @@ import { StageFailure } from "../stage-failure.ts";
 import { maasOf, type ProvisionContext, systemIdOf } from "./context.ts";
 import type { ProvisionState } from "./provision-state.ts";
 
-/** Reads the one machine from MAAS. Throws `machine_vanished` when it is gone (lifecycle 4.11). */
+/** Reads the workflow's machine from MAAS. Throws `machine_vanished` if MAAS no longer has the machine (lifecycle 4.11). */
 export async function freshMachine(context: ProvisionContext): Promise<MaasMachine> {
   const systemId = systemIdOf(context);
   const machine = await (await maasOf(context)).readMachine(systemId);
@@ -21,7 +21,10 @@ export async function freshMachine(context: ProvisionContext): Promise<MaasMachi
 const meantToDeploy = ({ state }: ProvisionContext): boolean =>
   state.deploy_intent !== null && state.deploy_intent !== undefined;
 
-/** Compares the owner with the name that our MAAS user had when the deploy was requested and, if it is given, with the name that the user has now. */
+/**
+ * Compares the machine's owner with the name that Muster's MAAS user had when the deploy was requested. If `now` is given, the function also compares
+ * the owner with the user's present name.
+ */
 const isOursAs = (context: ProvisionContext, { owner }: Pick<MaasMachine, "owner">, now: string | null): boolean => {
   const name = context.state.maas_username;
   if (!meantToDeploy(context) || owner === null || typeof name !== "string") return false;
@@ -29,8 +32,8 @@ const isOursAs = (context: ProvisionContext, { owner }: Pick<MaasMachine, "owner
 };
 
 /**
- * Whether this workflow meant to deploy the machine and our MAAS user owns it. Only then is a deployed machine the workflow's own work. A user that was
- * renamed in MAAS still counts, under the name that the token's user has now.
+ * True if this workflow meant to deploy the machine and Muster's MAAS user owns the machine. Only then is a deployed machine this workflow's own
+ * work. A user who was renamed in MAAS counts under the present name.
  */
 export async function isOurs(context: ProvisionContext, machine: Pick<MaasMachine, "owner">): Promise<boolean> {
   if (isOursAs(context, machine, null)) return true;
@@ -38,7 +41,7 @@ export async function isOurs(context: ProvisionContext, machine: Pick<MaasMachin
   return isOursAs(context, machine, (await (await maasOf(context)).whoami()).username);
 }
 
-/** Asks MAAS for our user's present name only if the verdict depends on it. */
+/** Judges the machine. The function asks MAAS for the present name of Muster's user only if the verdict depends on it. */
 export async function judgeMachine(at: Judging, context: ProvisionContext, machine: JudgedMachine): Promise<Judgement> {
   const [ours, others] = [judge(at, machine, true), judge(at, machine, false)];
   return sameVerdict(ours, others) || (await isOurs(context, machine)) ? ours : others;
@@ -47,11 +50,11 @@ export async function judgeMachine(at: Judging, context: ProvisionContext, machi
 const sameVerdict = (one: Judgement, other: Judgement): boolean =>
   one.kind === "failed" && other.kind === "failed" ? one.failure.code === other.failure.code : one.kind === other.kind;
 
-/** Judges the watcher's last observation. It may be old, so it only decides whether the stage reads the machine from MAAS. */
+/** Judges the watcher's last observation, which may be old. The result only decides whether the stage reads the machine from MAAS. */
 export const judgeSeen = (at: Judging, context: ProvisionContext, machine: JudgedMachine): Judgement =>
   judge(at, machine, isOursAs(context, machine, null));
 
-/** The machine as MAAS has it now, if there was a reason to read it (`watchMachine`). Null: nothing new. */
+/** The machine as MAAS has it now, if the stage had a reason to read it (`watchMachine`). Null: there was no reason. */
 export const watchedMachine = (
   context: ProvisionContext,
   concludes: (row: MaasMachineRow) => boolean,
@@ -70,8 +73,8 @@ export const watchedMachine = (
   );
 
 /**
- * For stages that wait for the host and not for MAAS. If somebody released, broke, took or deleted the machine, the wait ends at once (decision M2) and not
- * only at its deadline. Null: the machine is still deployed by this workflow. Throws `machine_vanished`.
+ * For stages that wait for the host and not for MAAS. If somebody released, broke, took or deleted the machine, the wait fails at once and not at its
+ * deadline (decision M2). Null: the machine is still deployed by this workflow. Throws `machine_vanished`.
  */
 export async function machineTaken(
   stage: "ensure_hardware_sync_configured" | "wait_for_hardware_sync_healthy" | "wait_for_agent_enrollment",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { NodeId, TaskId } from "../../../shared/ids.ts";
 
-/** A stage clears a fact by writing null, because JSON keeps null and drops `undefined`. */
+/** A stage clears a fact by writing null. JSON keeps null and drops `undefined`. */
 export const fact = <T extends z.ZodType>(schema: T) => schema.nullable().optional();
 
 const DeployFailure = z.object({
@@ -15,11 +15,11 @@ const DeployFailure = z.object({
 export type DeployFailure = z.output<typeof DeployFailure>;
 
 /**
- * The facts that the provisioning stages read and write (lifecycle 4.5). The state of each workflow that has these stages extends this one. The
- * parser drops facts of earlier versions. Each fact is optional, because a newer hub continues rows that an older hub wrote (decision W3).
+ * The facts that the provisioning stages read and write (lifecycle 4.5). Each workflow with these stages extends this schema. The parser drops facts
+ * of earlier versions. Each fact is optional, because a newer hub continues rows that an older hub wrote (decision W3).
  */
 export const ProvisionState = z.object({
-  /** Our MAAS user's name. A machine that this user owns, and that the workflow meant to deploy, is the workflow's own. */
+  /** The name of Muster's MAAS user. A machine that this user owns, and that the workflow meant to deploy, is the workflow's own. */
   maas_username: fact(z.string()),
   maas_system_id: fact(z.string()),
   boss_disk_id: fact(z.number()),
@@ -30,18 +30,18 @@ export const ProvisionState = z.object({
   roce_foreign: fact(z.array(z.string())),
   pxe_interface: fact(z.string()),
   node_id: fact(NodeId),
-  /** The provisioning attempt that the newest token and user-data belong to. */
+  /** The provisioning attempt to which the newest token and user-data belong. */
   generation: fact(z.number()),
   user_data_sha256: fact(z.string()),
-  /** The generation for which the workflow was about to call deploy. Once it is written, a deploying machine of our user is the workflow's own. */
+  /** The generation for which the workflow was about to call deploy. After that, a deploying machine of Muster's MAAS user is the workflow's own. */
   deploy_intent: fact(z.number()),
   awaits_deploy_place: fact(z.boolean()),
-  /** The generation whose deploy MAAS was seen to have started. */
+  /** The generation for which the workflow has seen that MAAS started the deploy. */
   deploy_started: fact(z.number()),
   deployed_at: fact(z.string()),
   deploy_ip_addresses: fact(z.array(z.string())),
   deploy_failure: fact(DeployFailure),
-  /** How often MAAS was asked for the events of the failed deploy and did not give them. */
+  /** How often MAAS did not return the events of the failed deploy. */
   events_unread: fact(z.number()),
   datasource_retries: fact(z.number()),
   abort_requested_at: fact(z.string()),

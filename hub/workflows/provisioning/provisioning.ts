@@ -13,7 +13,9 @@ import { waitForAgentEnrollment } from "./stages/wait-for-agent-enrollment.ts";
 import { waitForDeployed } from "./stages/wait-for-deployed.ts";
 import { waitForHardwareSyncHealthy } from "./stages/wait-for-hardware-sync-healthy.ts";
 
-/** From a Ready machine to an active node: one stage for each name, in the order of the names. A workflow lists them as its last stages. */
+/**
+ * The stages from a Ready machine to an active node: one stage for each name, in the order of the names. A workflow lists them as its last stages.
+ */
 export const PROVISION_STAGES: ProvisionStages<typeof PROVISIONING_STAGES> = [
   configureStorage,
   applyRocePhase2,
@@ -31,11 +33,11 @@ export const PROVISION_STAGES: ProvisionStages<typeof PROVISIONING_STAGES> = [
 type Restart = Readonly<Partial<Record<ProvisioningStage, ProvisioningStage>>>;
 
 /**
- * The stage at which an operator's `retry` or `resume` begins again, where that is not the failed stage itself. The stages before `render_cloud_init` are not
- * in the list for `resume`: how far back a workflow goes for them is the workflow's own decision (lifecycle 4.9).
+ * The stage at which an operator's `retry` or `resume` begins again, if that is not the failed stage itself. For `resume`, stages up to
+ * `render_cloud_init` are missing here, because each workflow decides how far back it goes for them (lifecycle 4.9).
  */
 export const PROVISION_RESTART: Readonly<Record<"retry" | "resume", Restart>> = {
-  // The machine of a failed deploy was released to Ready, so waiting for `Deployed` again would never end.
+  // The hub has released the machine of a failed deploy to Ready. A second wait for `Deployed` would never end.
   retry: {
     deploy_via_maas: "render_cloud_init",
     wait_for_deployed: "render_cloud_init",
@@ -52,7 +54,7 @@ export const PROVISION_RESTART: Readonly<Record<"retry" | "resume", Restart>> = 
   },
 };
 
-/** Counters of bounded recoveries, which begin again when an operator continues the workflow. */
+/** Counters of bounded recoveries. The engine deletes them when an operator continues the workflow. */
 export const PROVISION_COUNTERS = [
   "datasource_retries",
   "events_unread",

@@ -4,14 +4,14 @@ import { maasOf, type ProvisionContext, systemIdOf } from "./context.ts";
 import { freshMachine, judgeMachine, waitForMachine } from "./machine.ts";
 import type { ProvisionState } from "./provision-state.ts";
 
-/** MAAS shows an abort in the status only after it has powered the machine off (maas 2.6). Until then the step does not abort again. */
+/** MAAS changes the status after an abort only when it has powered the machine off (maas 2.6). Within this time the hub does not abort again. */
 const ABORT_SHOWS_WITHIN_SECONDS = 120;
 
 export type ReleaseStep = { readonly kind: "ready" } | Wait<ProvisionState> | Failed<ProvisionState>;
 
 /**
- * One step that brings the machine of a failed deploy back to Ready: it reads the machine, then aborts, releases or waits (lifecycle 4.3). The caller
- * repeats it until it returns `ready`. A machine that this workflow did not deploy is never released.
+ * One step that brings the machine of a failed deploy back to Ready: the step reads the machine, then aborts, releases or waits (lifecycle 4.3). The
+ * caller repeats the step until it returns `ready`. The hub never releases a machine that this workflow did not deploy.
  */
 export async function stepBackToReady(
   at: "recover_for_datasource_retry" | "compensation",
@@ -50,7 +50,10 @@ function abortIsUnderWay({ state, now }: ProvisionContext): boolean {
   return typeof at === "string" && now.getTime() - Date.parse(at) < ABORT_SHOWS_WITHIN_SECONDS * 1000;
 }
 
-/** The machine's status changed between observation and call. The next step reads it again. The engine retries all other errors. */
+/**
+ * A conflict means that the machine's status changed between the observation and the call, so the next step reads the machine again. The engine
+ * retries all other errors.
+ */
 async function acceptConflict(call: () => Promise<unknown>): Promise<void> {
   try {
     await call();

@@ -3,12 +3,12 @@ import { enqueueTask } from "../../db/queries/tasks.ts";
 import { inFencedTx } from "../services.ts";
 import { type ProvisionContext, provisioningOf, systemIdOf } from "./context.ts";
 
-/** How long the agent has for one reseed before the task is given up. */
+/** The deadline of one reseed task, after which the hub gives it up. */
 const RESEED_DEADLINE_SECONDS = 600;
 
 /**
- * Queues the agent's task that writes MAAS's hardware-sync files and starts one sync (decision M3). The same `occasion` is the same task,
- * so running the stage again queues nothing twice. The token is read at dispatch and never lies in the row.
+ * Queues an agent task that writes MAAS's hardware-sync files and starts one sync (decision M3). A second call with the same `occasion` queues
+ * nothing new. The hub reads the machine's token when it dispatches the task, and never stores the token in the task's row.
  */
 export async function enqueueReseed(context: ProvisionContext, occasion: string): Promise<TaskId> {
   const { nodeId, generation } = provisioningOf(context);

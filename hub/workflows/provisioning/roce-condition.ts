@@ -4,7 +4,7 @@ import { removeConditions, writeOwnCondition } from "../../db/queries/node-condi
 import type { Tx } from "../../db/tx.ts";
 import type { ProvisionContext } from "./context.ts";
 
-/** Rows that are named in words; the rest is a number. */
+/** How many rows a message lists by name. For the others it gives only their number. */
 const NAMED = 16;
 
 const list = (all: readonly string[]): string =>
@@ -13,7 +13,7 @@ const list = (all: readonly string[]): string =>
 type RoceWord = { readonly status: "True" | "False"; readonly reason: string; readonly message: string };
 const MISSING_BUT_ALLOWED = CONDITION_TYPES["network.roce"].tolerates;
 
-/** What the node's `network.roce` says; null where the host has no RoCE rows. */
+/** The status, reason and message of the node's condition `network.roce`. Null if the host has no RoCE rows. */
 function roceWord(state: ProvisionContext["state"], required: boolean): RoceWord | null {
   const { roce_assigned: assigned, roce_applied: applied, roce_warnings: warnings, roce_foreign: foreign } = state;
   if (assigned === null || assigned === undefined || assigned === 0) return null;
@@ -27,7 +27,7 @@ function roceWord(state: ProvisionContext["state"], required: boolean): RoceWord
   };
 }
 
-/** Writes the condition for the node's new provisioning attempt. The condition of the previous attempt is no longer true. */
+/** Writes the condition for the node's new provisioning attempt, because the condition of the previous attempt no longer applies. */
 export async function tellRoce(
   tx: Tx,
   { state, profile, host, workflowId }: ProvisionContext,

@@ -8,16 +8,19 @@ export interface StaticLink extends RoceLink {
 }
 
 export interface LinkPlan {
-  /** Of our making, and no row names them any more. */
+  /** Links that Muster made and that no RoCE row names any more. Muster removes them. */
   readonly stale: readonly StaticLink[];
-  /** On an interface that rows name, and neither a row's nor of our making: they are told, and stay. */
+  /** Links on an interface of a RoCE row that no row names and that Muster did not make. Muster reports them and does not change them. */
   readonly foreign: readonly StaticLink[];
 }
 
 export const sameLink = (a: RoceLink, b: RoceLink): boolean =>
   a.interface === b.interface && a.ipAddress === b.ipAddress;
 
-/** What of a machine's STATIC links goes, and what is somebody else's. `wanted`: what the host's rows name; `ours`: what a row has named before. */
+/**
+ * Decides which STATIC links of a machine are removed, and which belong to somebody else. `wanted`: the links of the host's RoCE rows. `ours`: links
+ * that a RoCE row named before.
+ */
 export function planLinks(
   interfaces: readonly MaasInterface[],
   wanted: readonly RoceLink[],

@@ -10,7 +10,7 @@ type Taker = Pick<ProvisionContext, "workflowId" | "host"> & {
   readonly site: Pick<ProvisionContext["site"], "id" | "name">;
 };
 
-/** A machine as MAAS has it; `bmc` is "" where MAAS knows no address. */
+/** A machine in MAAS. `bmc` is "" if MAAS knows no BMC address. */
 export interface FoundMachine {
   readonly systemId: string;
   readonly bmc: string;
@@ -22,15 +22,15 @@ const bmcsOf = ({ host }: Taker, { bmc }: FoundMachine): string[] => [
 ];
 
 /**
- * Reserves the machine for this workflow until the workflow is over. Throws `conflicting_candidates` if the machine is another node or another
- * workflow holds it. A machine of another site counts as the same machine if system id and BMC are the same, because two sites may be one region by mistake.
- * A system id alone proves nothing across sites, because two regions may use the same one, unless MAAS has no BMC address to compare.
+ * Reserves the machine for this workflow until the workflow ends. Throws `conflicting_candidates` if the machine belongs to another node or another
+ * workflow holds it. Two sites may be the same MAAS region by mistake, so a machine of another site counts as the same if its system id and BMC are
+ * the same. A system id alone proves nothing across sites, because two regions may use the same id, unless MAAS has no BMC address to compare.
  */
 export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): Promise<void> {
   const { systemId } = machine;
   const { workflowId, site, host } = taker;
   const holder = await holdMachine(tx, workflowId, { siteId: site.id, systemId, bmcs: bmcsOf(taker, machine) });
-  // The hold comes first: a workflow that releases its hold has already bound the machine to its node, which the next check then finds.
+  // The workflow takes its hold first. A workflow that releases its hold has already bound the machine to its node, which the next check then finds.
   if (holder === null) return mustBeNoOtherNode(tx, taker, machine);
   const todo =
     holder.kind === "onboarding"
@@ -40,7 +40,7 @@ export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): 
   throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, { candidates: [systemId] }));
 }
 
-/** Throws `conflicting_candidates` if the machine is bound to another node, because a host in use under another name must not be touched. */
+/** Throws `conflicting_candidates` if the machine is bound to another node. A host that is in use under another name must not be changed. */
 export async function mustBeNoOtherNode(tx: Tx, taker: Taker, machine: FoundMachine): Promise<void> {
   const { systemId } = machine;
   const { host, site } = taker;

@@ -9,9 +9,9 @@ import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
 
 /**
- * Commissions directly from New: MAAS's `accept` would start the same run with options of its own (maas 2.4). Looks first, so that a
- * run whose answer was lost is adopted. A machine that has failed its tests is commissioned and tested again: that is noted before MAAS is told to forget
- * the failure, so that nobody takes the Ready in between for a person's word.
+ * Commissions a New machine directly, because MAAS's `accept` would start the same run with options of its own (maas 2.4). The stage observes first,
+ * so that it adopts a run whose answer was lost. A machine that failed its hardware tests is commissioned and tested again. The stage records that
+ * before it tells MAAS to ignore the failure. Otherwise a later run could take the Ready in between for an operator's decision.
  */
 export const commissionNode: OnboardStage<"commission_node"> = {
   name: "commission_node",
@@ -34,10 +34,11 @@ export const commissionNode: OnboardStage<"commission_node"> = {
     const named = await maas.updateMachine(systemId, { hostname: context.onboarding.hostname, power });
     if (named.status === MAAS_STATUS.ready && context.state.commission_again !== true)
       return { kind: "skipped", message: "The machine is Ready already; its name was set" };
-    // MAAS commissions a Ready machine again as readily as a New one: only the fence keeps a late run from doing so.
+    // MAAS would commission a Ready machine again. Only the fence keeps a late run from doing that.
     await mustStillHold(context);
     try {
-      // MAAS commissions no machine that has failed its tests; what it then finds is what counts (maas 2.5).
+      // MAAS does not commission a machine whose last tests failed, so the stage first overrides the result. The results of the new run count (maas
+      // 2.5).
       if (named.status === MAAS_STATUS.failed_testing) await maas.overrideFailedTesting(systemId);
       const machine = await maas.commission(systemId, {
         commissioning: context.profile.commissioningScripts,
@@ -50,7 +51,7 @@ export const commissionNode: OnboardStage<"commission_node"> = {
         patch: AGAIN_DONE,
       };
     } catch (error) {
-      // Its status moved between look and call, e.g. by a run whose answer was lost; the status says whether that is well.
+      // The machine's status changed between the observation and the call, e.g. by a run whose answer was lost. A new observation decides.
       if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
       const now = await observe(context);
       if (now.kind === "not_started") throw error;

@@ -15,8 +15,8 @@ import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
 
 /**
- * Lookup first, so that running it again adopts what an earlier run created, or booted, without having heard the answer (lifecycle 4.10, 4.16). Out of
- * time it looks once more, and does nothing.
+ * Searches first, so that a second run adopts a machine that an earlier run created, or a host that it booted, without an answer (lifecycle 4.10,
+ * 4.16). After its deadline the stage searches once more and does not act.
  */
 export const createOrFindInMaas: OnboardStage<"create_or_find_in_maas"> = {
   name: "create_or_find_in_maas",
@@ -96,9 +96,9 @@ function adopt(
 }
 
 /**
- * Only where the site's profile allows it: a machine that MAAS discovered by itself and nobody asked for (lifecycle 4.16, rule 6). One that MAAS
- * knows by another BMC address is another host: claiming it would write this host's BMC over the other's. A BMC that MAAS knows by a name,
- * not an address, may be either, so nobody chooses.
+ * Takes a New machine that MAAS discovered by itself and that no onboarding requested, if the site's profile allows that (lifecycle 4.16, rule 6). A
+ * machine with another BMC address is another host, and taking it would write this host's BMC over the other's. A machine whose BMC is a name and not
+ * an address may be either, so a person must choose.
  */
 async function claimSoleNew(
   maas: MaasPort,
@@ -128,7 +128,7 @@ async function claimSoleNew(
   return { kind: "failed", failure: conflicting(context.onboarding, told) };
 }
 
-/** With an architecture and without commissioning: what MAAS does otherwise loses options (maas 2.2). */
+/** Creates the machine with an architecture and without commissioning. Any other create request would lose options (maas 2.2). */
 async function create(maas: MaasPort, context: OnboardContext, powers: Powers): Promise<Outcome<OnboardState>> {
   try {
     const machine = await maas.createMachine({

@@ -10,7 +10,7 @@ import type { OnboardState } from "../onboard-state.ts";
 
 type Refusal = Failed<OnboardState>;
 
-/** The cheap preflight of lifecycle 4.14: everything that can be known to be missing before a machine is touched. */
+/** The preflight of lifecycle 4.14: checks with little effort what the site lacks, before the onboarding changes a machine. */
 export const loadSiteConfig: OnboardStage<"load_site_config"> = {
   name: "load_site_config",
   title: "Check the site, its profile, its secrets and its MAAS account",
@@ -21,7 +21,7 @@ export const loadSiteConfig: OnboardStage<"load_site_config"> = {
     const refusal = disabled(context) ?? incomplete(context);
     if (refusal !== null) return refusal;
     const maas = await maasOf(context);
-    // whoami, because `version` answers anybody (decision M1).
+    // The stage calls `whoami`, because MAAS answers `version` without a valid token (decision M1).
     const { username, isSuperuser } = await maas.whoami();
     if (!isSuperuser) return notAdmin(context, username);
     const { version } = await maas.version();
@@ -69,7 +69,7 @@ function noImage({ site, profile }: OnboardContext, series: string): Refusal {
   return { kind: "failed", failure: failure("site_capability_missing", "image_missing", message, { image: series }) };
 }
 
-/** Most profiles name none, and cost MAAS no question. */
+/** Most profiles name no scripts, and then the stage does not ask MAAS for its scripts. */
 async function scriptsMissing({ profile }: OnboardContext, maas: MaasPort): Promise<string[]> {
   const wanted = { commissioning: profile.commissioningScripts, testing: profile.testingScripts };
   if (wanted.commissioning.length + wanted.testing.length === 0) return [];

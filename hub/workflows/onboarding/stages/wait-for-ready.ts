@@ -11,7 +11,7 @@ type Seen = Done<OnboardState> | Skipped<OnboardState> | Wait<OnboardState> | Fa
 const stillGoing = (status: number): boolean =>
   status in VERDICTS && VERDICTS[status as keyof typeof VERDICTS].ready === "wait";
 
-/** The same words at each look: a new reason is a new event. */
+/** The wait reason is constant, because a new reason would be a new event. */
 const REASON = "MAAS to commission and test the machine";
 
 async function look(context: OnboardContext): Promise<Seen> {
@@ -41,7 +41,7 @@ export const waitForReady: OnboardStage<"wait_for_ready"> = {
     "Commissioning",
   ),
   retry: WAIT_RETRY,
-  // Waiting again would see the same failed commissioning; a person reads its results first (lifecycle 4.6).
+  // A second wait would see the same failed commissioning. A person must read its results first (lifecycle 4.6).
   overrides: { pxe_discovery_failure: { retry: "never" }, bmc_power_failure: { retry: "never" } },
   run: look,
 };

@@ -9,9 +9,9 @@ import { addressOf, networkOf } from "../ipv4.ts";
 import { type LinkPlan, planLinks, sameLink } from "../roce-links.ts";
 
 /**
- * The MAAS half of the RoCE contract (lifecycle 4.3); the host's routing is the other. A row that cannot be applied is a warning: the host
- * comes up without that rail (lifecycle 4.6), and its node's condition `network.roce` says so. Links that were made for rows of before are taken away,
- * for MAAS would configure both addresses.
+ * Sets the RoCE addresses in MAAS (lifecycle 4.3). The routing on the host is not part of this stage. A RoCE row that cannot be applied is a warning:
+ * the host is deployed without that address (lifecycle 4.6), and the node's condition `network.roce` says so. The stage removes the links of earlier
+ * RoCE rows, because MAAS would otherwise configure both addresses.
  */
 export const applyRocePhase2: ProvisionStage<"apply_roce_phase2"> = {
   name: "apply_roce_phase2",
@@ -73,7 +73,7 @@ export const applyRocePhase2: ProvisionStage<"apply_roce_phase2"> = {
 const NO_ROCE = { roce_assigned: 0, roce_applied: 0, roce_warnings: [], roce_foreign: [] };
 const inWords = (link: RoceLink): string => `${link.interface} ${link.ipAddress}`;
 
-/** First of all: another row may want the address by now. Answers the interfaces as they are then. */
+/** Removes stale links before any link is added, because another RoCE row may need the same address. Returns the interfaces after the removal. */
 async function takeAwayStale(
   context: ProvisionContext,
   wanted: readonly RoceLink[],
@@ -126,7 +126,7 @@ async function apply(
     return null;
   } catch (error) {
     if (!(error instanceof MaasError) || isUpstreamFault(error)) throw error;
-    // "In use" may be by the very link that an earlier run made (maas 2.11).
+    // MAAS's "in use" may refer to the same link, which an earlier run made (maas 2.11).
     if (await isLinked(maas, systemId, nic.id, ipAddress)) return null;
     return error.message.slice(0, 200);
   }
@@ -140,12 +140,14 @@ async function isLinked(maas: MaasPort, systemId: string, nicId: number, ipAddre
   return nic !== undefined && hasAddress(nic, ipAddress);
 }
 
-/** On the interface's own VLAN, and unmanaged, or MAAS might hand its addresses out (maas 2.11). */
+/** Creates an unmanaged subnet on the interface's own VLAN. From a managed subnet, MAAS might assign the addresses to others (maas 2.11). */
 async function createSubnet(maas: MaasPort, nic: MaasInterface, cidr: string): Promise<MaasSubnet | null> {
   if (nic.vlanId === null) return null;
   return maas.createSubnet({ cidr, name: cidr, vlanId: nic.vlanId, managed: false });
 }
 
-/** Only what concerns the row itself is a warning; a MAAS that is away, or an account without rights, is the stage's failure. */
+/**
+ * True for errors that make the stage fail, e.g. MAAS is unavailable or the account lacks rights. Errors about the RoCE row itself are only warnings.
+ */
 const isUpstreamFault = (error: MaasError): boolean =>
   !["rejected_input", "not_found", "state_conflict"].includes(error.code);

@@ -11,8 +11,8 @@ const EVENTS = 100;
 const UNREAD_PAUSE_SECONDS = 5;
 
 /**
- * Best effort: a deploy whose events cannot be read counts as generic, which stops automatic retries (lifecycle 4.6); but not before they were asked
- * for as often as any other call to a MAAS that has its moments.
+ * Classifies a failed deploy by its events in MAAS. If the events cannot be read, the failure counts as generic, which stops automatic retries
+ * (lifecycle 4.6). Before that, the stage asks MAAS for the events as often as for any other call.
  */
 export const classifyDeployFailure: ProvisionStage<"classify_deploy_failure"> = {
   name: "classify_deploy_failure",
@@ -25,7 +25,7 @@ export const classifyDeployFailure: ProvisionStage<"classify_deploy_failure"> = 
     "Classifying the failed deploy",
   ),
   retry: UPSTREAM_RETRY,
-  // The deploy has failed already: what comes next is its compensation, not a second look at the same events.
+  // The deploy has already failed, so its compensation follows. A second classification would read the same events.
   overrides: { deploy_cloud_init_failure: { retry: "never" } },
   async run(context) {
     const failed = context.state.deploy_failure;
@@ -42,7 +42,7 @@ export const classifyDeployFailure: ProvisionStage<"classify_deploy_failure"> = 
   },
 };
 
-/** Null: they cannot be read. */
+/** The events of the failed deploy; null if MAAS does not return them. */
 async function recentEvents(context: ProvisionContext): Promise<readonly MaasEvent[] | Wait<ProvisionState> | null> {
   const maas = await maasOf(context);
   try {
@@ -50,7 +50,7 @@ async function recentEvents(context: ProvisionContext): Promise<readonly MaasEve
   } catch (error) {
     if (!(error instanceof MaasError)) throw error;
     if (isFinal(error)) return null;
-    // A MAAS that is away tells nothing at all; one that answers otherwise does not give these out.
+    // If MAAS is unavailable, `whoami` throws too, and the engine waits. If `whoami` succeeds, MAAS only does not return these events.
     if (isAway(error)) await maas.whoami();
     const unread = (context.state.events_unread ?? 0) + 1;
     if (unread >= UPSTREAM_RETRY.maxAttempts) return null;

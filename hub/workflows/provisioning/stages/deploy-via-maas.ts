@@ -25,9 +25,9 @@ import type { ProvisionState } from "../provision-state.ts";
 import { stepBackToReady } from "../release.ts";
 
 /**
- * Never deploys blindly (lifecycle 4.10). The stage commits its intent before it calls MAAS. If the answer is lost, the next run finds a deploying
- * machine and knows by the intent that this workflow started the deploy; without an intent the machine would be somebody else's. The name of the MAAS
- * user is committed before the call for the same reason, because a site's token may be rotated to another user at any time (lifecycle 3.5).
+ * Never deploys without an observation (lifecycle 4.10). The stage commits its intent before it calls MAAS. If the answer is lost, the next run finds
+ * a deploying machine, and the intent shows that this workflow started the deploy. The stage also commits the name of Muster's MAAS user before the
+ * call, because a rotation of the site's token may change the user at any time (lifecycle 3.5).
  */
 export const deployViaMaas: ProvisionStage<"deploy_via_maas"> = {
   name: "deploy_via_maas",
@@ -46,7 +46,7 @@ const DEPLOY_TIMEOUT = profileTimeout(
   "Starting the deploy",
 );
 
-/** A host that waits for its place gets more time, because each host before it may use its whole deploy timeout. */
+/** A host that waits for a deploy slot gets more time, because each host before it may use its whole deploy timeout. */
 function timeoutSeconds(context: ProvisionContext): number {
   const { profile, state } = context;
   const own = DEPLOY_TIMEOUT.seconds(context);
@@ -116,7 +116,7 @@ async function run(context: ProvisionContext): Promise<Outcome<ProvisionState>> 
     await maas.deploy(systemIdOf(context), {
       userDataBase64,
       distroSeries: deployedSeries(context.profile.distroSeries),
-      // MAAS does not keep this setting, so each deploy call sends it.
+      // MAAS does not remember `enable_hw_sync`, so each deploy call sends it.
       enableHwSync: context.profile.requireHwSync,
       comment: `muster ${context.operation} ${context.workflowId}`,
     });
@@ -126,7 +126,9 @@ async function run(context: ProvisionContext): Promise<Outcome<ProvisionState>> 
   return { kind: "done", message: "Deploy started", patch: { deploy_started: generation } };
 }
 
-/** Takes one of the profile's places to deploy and commits the intent. Then the stage is entered anew, so that its timeout begins with its place. */
+/**
+ * Takes one of the profile's deploy slots and commits the intent. The stage is then entered again, so that its timeout starts when it has its slot.
+ */
 async function prepare(context: ProvisionContext, generation: number): Promise<Outcome<ProvisionState>> {
   const { profile, workflowId } = context;
   const placed = await inFencedTx(context, (tx) =>
@@ -144,7 +146,7 @@ async function prepare(context: ProvisionContext, generation: number): Promise<O
   };
 }
 
-/** Null if the stored user-data is not the one that the record names, e.g. because a run that had lost its lease wrote it. */
+/** Null if the stored user-data does not match the hash in the workflow's record, e.g. because a run without its lease wrote the user-data. */
 async function readUserData(context: ProvisionContext): Promise<Secret | null> {
   const { nodeId } = provisioningOf(context);
   const { user_data: base64 } = await context.services.secrets.read(SECRET_PATHS.userData(nodeId));
@@ -154,7 +156,7 @@ async function readUserData(context: ProvisionContext): Promise<Secret | null> {
 
 async function afterError(context: ProvisionContext, error: unknown): Promise<Outcome<ProvisionState>> {
   if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
-  // The machine's status changed between observation and call. If this workflow's own deploy changed it, the stage goes on.
+  // The machine's status changed between the observation and the call. If this workflow's own deploy changed it, the stage continues.
   const seen = await observe(context);
   if (seen.kind !== "not_started") return seen;
   const message = `MAAS refused the deploy of ${context.host.hostname}: ${error.message}`;
@@ -164,14 +166,14 @@ async function afterError(context: ProvisionContext, error: unknown): Promise<Ou
   };
 }
 
-/** Frees the place to deploy once the compensation is over. */
+/** Frees the deploy slot once the compensation has ended. */
 async function compensate(context: ProvisionContext, cause: CompensationCause): Promise<Compensation<ProvisionState>> {
   const undone = await undo(context, cause);
   if (undone.kind !== "done" && undone.kind !== "skipped") return undone;
   return { ...undone, commit: (tx) => releaseDeploySlot(tx, context.workflowId) };
 }
 
-/** Releases the machine of a failed deploy back to Ready. A deployed host is left alone unless the workflow restarts clean (decision W2). */
+/** Releases the machine of a failed deploy back to Ready. A deployed host is not released unless the workflow restarts clean (decision W2). */
 async function undo(context: ProvisionContext, cause: CompensationCause): Promise<Compensation<ProvisionState>> {
   const { deploy_intent: intent, maas_system_id: systemId, deployed_at: deployedAt } = context.state;
   if (intent === null || intent === undefined || typeof systemId !== "string") {
@@ -199,7 +201,7 @@ async function undo(context: ProvisionContext, cause: CompensationCause): Promis
     cause === "failure" ? "the deploy failed" : `${cause} by an operator`,
   );
   if (step.kind === "failed") return step;
-  // The machine had to be stopped, so MAAS did receive the deploy call.
+  // Because MAAS must abort or release the machine, it has received the deploy call.
   if (step.kind === "wait") return { ...step, patch: { ...step.patch, deploy_started: intent } };
   const unheard = context.state.deploy_started !== intent;
   if (unheard && context.now.getTime() - context.enteredAt.getTime() < UNHEARD_CALL_SECONDS * 1000) {

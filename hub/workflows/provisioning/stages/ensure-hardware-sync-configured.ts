@@ -16,8 +16,8 @@ const TOKEN_LOOK_SECONDS = 10;
 const TASK_LOOK_SECONDS = 15;
 
 /**
- * Hardware sync is an invariant of a managed node (lifecycle 9.1). The agent seeds it once it has enrolled: the machine token exists only
- * since the deploy, so it could not travel in the user-data (decision M3).
+ * Every managed node must have working hardware sync (lifecycle 9.1). The agent configures it after it has enrolled. MAAS issues the machine's token
+ * only at the deploy, so the user-data cannot contain the token (decision M3).
  */
 export const ensureHardwareSyncConfigured: ProvisionStage<"ensure_hardware_sync_configured"> = {
   name: "ensure_hardware_sync_configured",
@@ -36,14 +36,14 @@ export const ensureHardwareSyncConfigured: ProvisionStage<"ensure_hardware_sync_
     }
     const clock = await wrongClock(context);
     if (clock !== null) return clock;
-    // The host has its first boot behind it, so the copy with its token has served.
+    // The host's first boot is over, so the stored user-data with its token is no longer needed.
     await context.services.secrets.remove(SECRET_PATHS.userData(provisioningOf(context).nodeId));
     const waiting = await assertMaasSide(context);
     return waiting ?? seed(context);
   },
 };
 
-/** MAAS takes no request that is signed by a clock five minutes off, so a host whose clock is wrong could not sync. */
+/** MAAS refuses a request whose signature is five minutes off, so a host with a wrong clock could not sync. */
 async function wrongClock(context: ProvisionContext): Promise<Wait<ProvisionState> | null> {
   const hint = await absenceHint(context);
   if (hint === null) return null;
@@ -56,7 +56,7 @@ async function wrongClock(context: ProvisionContext): Promise<Wait<ProvisionStat
   };
 }
 
-/** MAAS must say that the machine syncs, and have a token for it. Null: both are so. */
+/** Makes sure that hardware sync is enabled for the machine in MAAS, and that MAAS has issued the machine's token. Null: both are true. */
 async function assertMaasSide(context: ProvisionContext): Promise<Outcome<ProvisionState> | null> {
   const machine = await freshMachine(context);
   const verdict = await judgeMachine("ensure_hardware_sync_configured", context, machine);
@@ -74,7 +74,7 @@ const done = (taskId: TaskId): Done<ProvisionState> => ({
   patch: { reseed_task_id: taskId },
 });
 
-/** A seed that the agent has finished since the stage was entered counts, also when the time is up meanwhile; an earlier one does not. */
+/** A reseed task that succeeded since the stage was entered counts, even after the deadline. An earlier task does not count. */
 async function seeded(context: ProvisionContext): Promise<Observation<ProvisionState>> {
   const { reseed_task_id: taskId } = context.state;
   const task = typeof taskId === "string" ? await readTask(context.services.db, taskId) : null;
@@ -82,7 +82,7 @@ async function seeded(context: ProvisionContext): Promise<Observation<ProvisionS
   return task !== null && fresh ? done(task.id) : { kind: "not_started" };
 }
 
-/** Each entry of the stage queues a new task, so a task that failed before an operator continued the workflow does not count. */
+/** Each entry of the stage queues a new task. A task that failed before an operator continued the workflow therefore does not count. */
 async function seed(context: ProvisionContext): Promise<Outcome<ProvisionState>> {
   const taskId = await enqueueReseed(context, `seed/${context.enteredAt.getTime()}/${context.attempt}`);
   const task = await readTask(context.services.db, taskId);
@@ -107,7 +107,7 @@ async function seed(context: ProvisionContext): Promise<Outcome<ProvisionState>>
   }
 }
 
-/** The host is left deployed for investigation, whatever is missing (lifecycle 4.6). */
+/** After the timeout the host stays deployed for an investigation, whatever is missing (lifecycle 4.6). */
 function timeoutFailure(context: ProvisionContext): Failure | Promise<Failure> {
   const { state, host, profile } = context;
   const evidence = {

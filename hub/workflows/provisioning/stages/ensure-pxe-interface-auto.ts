@@ -5,7 +5,9 @@ import { maasOf, type ProvisionContext, type ProvisionStage, profileTimeout, sys
 import { notEditable } from "../editable.ts";
 import type { ProvisionState } from "../provision-state.ts";
 
-/** MAAS refuses a deploy without a link that has a subnet (maas 2.8); this stage finds that out before the deploy does. */
+/**
+ * MAAS refuses to deploy a machine without a link to a subnet (maas 2.8). This stage creates the link before the deploy, or reports why it cannot.
+ */
 export const ensurePxeInterfaceAuto: ProvisionStage<"ensure_pxe_interface_auto"> = {
   name: "ensure_pxe_interface_auto",
   title: "Make sure that the PXE interface gets an address from MAAS",
@@ -36,7 +38,7 @@ export const ensurePxeInterfaceAuto: ProvisionStage<"ensure_pxe_interface_auto">
 const isAutomatic = (link: MaasInterface["links"][number]): boolean =>
   ["auto", "dhcp"].includes(link.mode) && link.subnetId !== null;
 
-/** The subnet that it was linked to, else the one subnet family of its VLAN. */
+/** The subnet to which the interface was linked, or else a subnet of the interface's VLAN. */
 function subnetFor(nic: MaasInterface, subnets: readonly MaasSubnet[]): MaasSubnet | null {
   const linked = nic.links.map((link) => link.subnetId);
   return (
@@ -46,7 +48,7 @@ function subnetFor(nic: MaasInterface, subnets: readonly MaasSubnet[]): MaasSubn
   );
 }
 
-/** Without the strict preflight a host whose wiring looks wrong is tried nevertheless (lifecycle 4.6). */
+/** Without `strictPxePreflight`, a host whose wiring looks wrong is deployed nevertheless (lifecycle 4.6). */
 function unwired(context: ProvisionContext, refusal: Failed<ProvisionState>): Outcome<ProvisionState> {
   if (context.profile.strictPxePreflight) return refusal;
   const message = `Not strict, going on although: ${refusal.failure.message}`;

@@ -5,7 +5,10 @@ import { type ProvisionContext, type ProvisionStage, profileTimeout } from "../c
 import type { ProvisionState } from "../provision-state.ts";
 import { stepBackToReady } from "../release.ts";
 
-/** The bounded redeploy of lifecycle 4.3: back to Ready, then once more from the rendering, with a token and user-data of their own. */
+/**
+ * The limited redeploy of lifecycle 4.3: the stage releases the machine to Ready and goes back to the rendering, which makes a new token and new
+ * user-data.
+ */
 export const recoverForDatasourceRetry: ProvisionStage<"recover_for_datasource_retry"> = {
   name: "recover_for_datasource_retry",
   title: "Release the machine after a datasource failure and deploy it once more",
@@ -19,7 +22,7 @@ export const recoverForDatasourceRetry: ProvisionStage<"recover_for_datasource_r
   retry: { maxAttempts: 2, baseSeconds: 5, maxSeconds: 60 },
   overrides: {
     deploy_cloud_init_failure: { retry: "never" },
-    // Lifecycle 4.6: when the recovery itself fails, a person looks.
+    // If the recovery itself fails, a person must act (lifecycle 4.6).
     upstream_transient: { endsAs: "failed_manual_intervention" },
   },
   async run(context) {

@@ -19,9 +19,9 @@ import { tellRoce } from "../roce-condition.ts";
 import { mustBeNoOtherNode } from "../take-machine.ts";
 
 /**
- * Creates node, token and user-data of one provisioning attempt. The token is in the database and the user-data in the secret store, so they cannot be
- * written in one transaction. Therefore each run makes both anew: it revokes the token of an interrupted run, and `deploy_via_maas` compares the
- * user-data's hash with the record before it sends the user-data to MAAS.
+ * Creates the node, token and user-data of one provisioning attempt. The token is in the database and the user-data in the secret store, so one
+ * transaction cannot write both. Therefore each run makes both again and revokes the token of an interrupted run. `deploy_via_maas` compares the
+ * user-data's hash with the workflow's record before it sends the user-data to MAAS.
  */
 export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
   name: "render_cloud_init",
@@ -32,7 +32,7 @@ export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
       const machine = await freshMachine(context);
       const verdict = await judgeMachine("render_cloud_init", context, machine);
       switch (verdict.kind) {
-        // Rendering again would revoke the token that the deployed host carries.
+        // A second rendering would revoke the token that the deployed host has.
         case "adopt":
           return {
             kind: "skipped",
@@ -56,7 +56,8 @@ export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
   retry: UPSTREAM_RETRY,
   async run(context) {
     const machine = await freshMachine(context);
-    // A failed deploy that was not released, e.g. because MAAS was away. It is released before a new attempt deletes the intent that shows whose it is.
+    // The machine of a failed deploy may still be unreleased, e.g. because MAAS was unavailable. The stage releases it before a new attempt deletes
+    // the deploy intent, which shows that the machine is this workflow's own.
     if ((await judgeMachine("render_cloud_init", context, machine)).kind === "deploy_failed") {
       const step = await stepBackToReady("compensation", context, "the deploy failed");
       if (step.kind !== "ready") return step;
@@ -118,7 +119,7 @@ async function openAttempt(tx: Tx, context: ProvisionContext, macs: readonly str
   return { generation, token };
 }
 
-/** Another writer moved the node out of `enrolling`. It gets no new token, because only a person may end the status that it has now. */
+/** Another writer moved the node out of `enrolling`. The node gets no new token, because only a person may end its present status. */
 function notEnrolling({ host, operation }: ProvisionContext, actual: string | null): StageFailure {
   const message = `Node ${host.hostname} is ${actual ?? "gone"} instead of enrolling, so its host is not deployed. Cancel the ${operation}; once the node is removed, start a new one.`;
   const evidence = { node_id: host.nodeId, node_status: actual };
@@ -126,9 +127,9 @@ function notEnrolling({ host, operation }: ProvisionContext, actual: string | nu
 }
 
 /**
- * After a failed deploy the token is revoked and the node stays for the next attempt. A cancel or a clean restart ends the attempt for good: the hub
- * accepts neither token nor certificate of the host any more. A node that never enrolled is deleted. A node that enrolled keeps its record for the
- * host's next onboarding; if MAAS still has the host deployed, the node is quarantined, so that a person decides (lifecycle 4.6).
+ * After a failed deploy the hub revokes the token and keeps the node for the next attempt. After a cancel or a clean restart, the hub also revokes
+ * the host's certificates. A node that never enrolled is deleted. A node that enrolled keeps its record for the host's next onboarding. If MAAS still
+ * has the host deployed, the node is quarantined, so that a person decides (lifecycle 4.6).
  */
 async function undo(context: ProvisionContext, cause: CompensationCause) {
   const { nodeId } = context.host;
@@ -151,7 +152,8 @@ async function undo(context: ProvisionContext, cause: CompensationCause) {
 
 async function endIdentity(tx: Tx, { host, operation }: ProvisionContext, staysDeployed: boolean): Promise<void> {
   const { nodeId } = host;
-  // Locks node and token in the order in which an enrollment locks them: the agent has enrolled before this, or it cannot any more.
+  // This transaction locks node and token in the same order as an enrollment does. The agent has therefore enrolled before this, or cannot enroll any
+  // more.
   await lockNode(tx, nodeId);
   await revokeEnrollmentTokens(tx, nodeId);
   if (await deleteNodeThatNeverEnrolled(tx, nodeId)) return;

@@ -39,7 +39,10 @@ const OWNERS = [
   { type: "bootstrap.muster", code: "host_bootstrap_failed", whose: "A part of Muster's bootstrap" },
 ] as const;
 
-/** What the agent says of the first boot's parts, each owner's apart (lifecycle 9). A host whose image brought the agent may have none. */
+/**
+ * The agent's report about the parts of the first boot, separately for the site's and for Muster's parts (lifecycle 9). A host whose image contained
+ * the agent may have no parts.
+ */
 async function firstBootUnfinished(
   context: ProvisionContext,
 ): Promise<Wait<ProvisionState> | Failed<ProvisionState> | null> {
@@ -54,7 +57,8 @@ async function firstBootUnfinished(
   for (const { type, code, whose } of OWNERS) {
     const condition = told.find((one) => one.type === type);
     if (condition?.status !== "False") continue;
-    // Somebody may have mended it since, and said so by resuming; the agent repeats what it finds every two minutes.
+    // A report from before the stage was entered may be out of date, because an operator may have corrected the fault and resumed. The agent repeats
+    // its report every two minutes.
     if (condition.observedAt < context.enteredAt)
       return wait(`The agent to look again at the first boot; before it said: ${condition.message}`.slice(0, 300));
     const message = `${whose} failed on ${context.host.hostname}: ${condition.message}. Remove the cause, run "systemctl restart muster-bootstrap" on the host, then resume.`;
@@ -65,11 +69,11 @@ async function firstBootUnfinished(
   return unfinished === undefined ? null : wait(`The first boot's parts to end; ${unfinished.message}`.slice(0, 300));
 }
 
-/** The one move that makes a host schedulable; it is committed together with the stage's verdict. */
+/** Moves the node to `active`, the only status in which it gets work. The move is committed together with the stage's verdict. */
 async function enlist(context: ProvisionContext): Promise<Done<ProvisionState>> {
   const { nodeId, generation } = provisioningOf(context);
   const host = context.state.deploy_ip_addresses?.[0];
-  // Without hardware sync no earlier stage has removed it.
+  // If the profile requires no hardware sync, no earlier stage has removed the user-data.
   await context.services.secrets.remove(SECRET_PATHS.userData(nodeId));
   return {
     kind: "done",

@@ -22,7 +22,7 @@ async function look(context: ProvisionContext): Promise<Exclude<Observation<Prov
     case "deploy_failed":
       return failed(machine, "failed", `The deploy ended as '${machine.statusName}'`);
     default:
-      // The next stages decide what becomes of a deploy that does not end.
+      // The next two stages decide what happens after a deploy that does not end.
       return late
         ? failed(machine, "timeout", "The deploy took longer than the profile allows")
         : waitForDeploy(context);
@@ -41,7 +41,7 @@ async function deployed(context: ProvisionContext, machine: MaasMachine): Promis
       deployed_at: context.state.deployed_at ?? context.now.toISOString(),
       deploy_failure: null,
       deploy_ip_addresses: addresses,
-      // MAAS sets it when the deploy ends, before any sync ran; only an advance after it is a sync (decision M3).
+      // MAAS sets `last_sync` when the deploy ends, before any sync ran. Only a later `last_sync` proves a sync (decision M3).
       last_sync_at_deploy: context.state.last_sync_at_deploy ?? (machine.lastSync ?? context.now).toISOString(),
     },
     details: { ip_addresses: addresses.slice(0, 16) },
@@ -49,7 +49,10 @@ async function deployed(context: ProvisionContext, machine: MaasMachine): Promis
   };
 }
 
-/** The host's own address comes first (lifecycle 4.3), by the rule that the reconciler follows too; what was seen before that was kept is read once more. */
+/**
+ * The host's own address comes first (lifecycle 4.3), by the same rule as in the reconciler. If the observation has no addresses by interface, the
+ * stage reads the machine again.
+ */
 async function addressesOf(context: ProvisionContext, machine: MaasMachine): Promise<string[]> {
   const { ipAddresses, interfaceAddresses } =
     machine.interfaceAddresses.length > 0 ? machine : await freshMachine(context);
