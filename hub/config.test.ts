@@ -2,24 +2,24 @@ import { describe, expect, it } from "vitest";
 import { ConfigError, loadConfig } from "./config.ts";
 
 describe("loadConfig", () => {
-  it("has a default for everything, so that `npm run hub` needs no setting", () => {
+  it("has a default for every setting, so that `npm run hub` needs none", () => {
     const config = loadConfig({});
     expect(config.databaseUrl).toBeNull();
     expect(config.http).toEqual({ host: "127.0.0.1", port: 8480, tls: null });
   });
 
-  it("takes an empty variable as not set, as env files write it", () => {
+  it("treats an empty variable as not set, as env files write it", () => {
     expect(loadConfig({ DATABASE_URL: "", MUSTER_HTTP_PORT: "" }).http.port).toBe(8480);
   });
 
-  it("names every fault at once and never a value", () => {
+  it("names all invalid settings at once and never a value", () => {
     const load = () => loadConfig({ DATABASE_URL: "mysql://root:hunter2@db/x", MUSTER_HTTP_PORT: "99999" });
     expect(load).toThrow(ConfigError);
     expect(load).toThrow(/DATABASE_URL.*MUSTER_HTTP_PORT/);
     expect(load).not.toThrow(/hunter2/);
   });
 
-  it("takes the address that hosts are told as an origin alone, since agents ask below its root", () => {
+  it("accepts the address for hosts only as an origin, because agents request paths below its root", () => {
     const urlOf = (text: string) => loadConfig({ MUSTER_AGENT_URL: text }).agent.url;
     for (const good of ["https://hub.example", "https://hub.example:8481/", "https://[2001:db8::1]:8481"])
       expect(urlOf(good)).toBe(good);
@@ -31,7 +31,7 @@ describe("loadConfig", () => {
   });
 
   const tls = { MUSTER_HTTP_TLS_CERT: "/c", MUSTER_HTTP_TLS_KEY: "/k" };
-  it("serves operators off loopback by TLS, or by a proxy's", () => {
+  it("serves operators off loopback by TLS, its own or a proxy's", () => {
     const paths = { certFile: "/c", keyFile: "/k" };
     expect(loadConfig({ MUSTER_HTTP_HOST: "0.0.0.0", ...tls }).http.tls).toEqual(paths);
     expect(loadConfig({ MUSTER_HTTP_HOST: "::1", ...tls }).http.tls).toEqual(paths);
@@ -55,7 +55,7 @@ describe("loadConfig", () => {
     expect(config.databaseUrl?.reveal()).toContain("hunter2");
   });
 
-  it("shows the settings in force, by their own names, and of a secret only that it is set", () => {
+  it("shows the settings in effect by name, and of a secret only that it is set", () => {
     const given = {
       DATABASE_URL: "postgres://muster:hunter2@db/muster",
       VAULT_ROLE_ID: "hunter3",
@@ -77,7 +77,7 @@ describe("loadConfig", () => {
   });
 
   const vault = { MUSTER_SECRETS: "vault", VAULT_ADDR: "https://vault.example:8200/" };
-  it("keeps secrets in files unless it is told otherwise, whatever Vault's own variables say", () => {
+  it("keeps secrets in files by default, whatever Vault's own variables say", () => {
     expect(loadConfig({ VAULT_ADDR: "https://vault.example:8200", VAULT_TOKEN: "x" }).secrets.kind).toBe("sealed_file");
     const byToken = loadConfig({ ...vault, VAULT_TOKEN_FILE: "/t" }).secrets;
     expect(byToken).toMatchObject({

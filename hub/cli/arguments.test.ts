@@ -6,13 +6,16 @@ import { flagOf, type Operation, operationsOf } from "./description.ts";
 const OPERATIONS = operationsOf(document);
 
 describe("the flags of every command", () => {
-  it.each(OPERATIONS.map((operation) => [operation.command, operation] as const))("are no field's of %s", (_, one) => {
-    const flags = [...one.query, ...(one.body ?? [])].map(flagOf);
-    expect(flags.filter((flag) => flag in COMMON_FLAGS)).toEqual([]);
-    expect(new Set(flags).size, "two fields with one flag").toBe(flags.length);
-  });
+  it.each(OPERATIONS.map((operation) => [operation.command, operation] as const))(
+    "belong to no field of %s",
+    (_, one) => {
+      const flags = [...one.query, ...(one.body ?? [])].map(flagOf);
+      expect(flags.filter((flag) => flag in COMMON_FLAGS)).toEqual([]);
+      expect(new Set(flags).size, "two fields with one flag").toBe(flags.length);
+    },
+  );
 
-  it("are taken for no field where a hub of another version has one of their names", () => {
+  it("are not taken for a field if a hub of another version has a field of that name", () => {
     const [some] = OPERATIONS.filter(({ command }) => command === "update-webhook");
     const field = { name: "hub", required: false, schema: { type: "string" } };
     const operation = { ...some, body: [...(some?.body ?? []), field] } as Operation;

@@ -32,8 +32,8 @@ function outcomeOf(source: Held, target: Held, needed: boolean): Outcome {
   return target === source ? "there_already" : "differs";
 }
 
-describe("whatever the two stores hold", () => {
-  it("each path is told as what became of it, and only what was not there is written", async () => {
+describe("copying secrets, whatever the two stores hold", () => {
+  it("reports the result of each path, and writes only values that were missing", async () => {
     const folders = [newFolder(), newFolder()] as const;
     const [source, target] = [await sealed(folders[0]), await sealed(folders[1])];
     const put = async (store: SecretStore, directory: string, path: string, held: Held): Promise<void> => {
@@ -66,7 +66,7 @@ describe("whatever the two stores hold", () => {
     expect(await outcomes(wanted, source, target)).toEqual(again);
   });
 
-  it("another run finishes what broke off before or after any call", async () => {
+  it("is finished by another run after a stop before or after any call", async () => {
     const [source, target] = [await sealed(), await sealed()];
     const calls = 2 * 3;
     for (let call = 0; call < calls; call += 1)
@@ -100,7 +100,7 @@ function brokenAt(store: SecretStore, at: number, effect: boolean): SecretStore 
 
 it.skip.each(SKIPPED)("%s", () => undefined);
 describe.each(Object.entries(VAULTS))("secrets that are copied into and out of %s", (_name, start) => {
-  it("are there as they were, once each, and nothing that differs is overwritten", async () => {
+  it("exist in the target unchanged, once each, and no different value is overwritten", async () => {
     const vault = await start({ casRequired: true });
     await vault.setPolicy("hub", hubPolicy(vault.mount));
     const tokenFile = join(folder, `token-${folders}`);
@@ -141,7 +141,7 @@ describe.each(Object.entries(VAULTS))("secrets that are copied into and out of %
   });
 });
 
-describe("secrets that are copied while somebody else writes", () => {
+describe("secrets that are copied while another process writes", () => {
   const elsewhere = (store: SecretStore, write: () => Promise<void>): SecretStore => ({
     ...store,
     write: async (...args) => {
@@ -150,7 +150,7 @@ describe("secrets that are copied while somebody else writes", () => {
     },
   });
 
-  it("are compared with what was there first", async () => {
+  it("are compared with the value that the other process wrote first", async () => {
     const [source, target] = [await sealed(), await sealed()];
     await source.write("kv/a", { v: "1" });
     const same = elsewhere(target, () => target.write("kv/a", { v: "1" }));
@@ -161,7 +161,7 @@ describe("secrets that are copied while somebody else writes", () => {
     expect(await target.read("kv/a")).toEqual({ v: "2" });
   });
 
-  it("do not count where the target keeps something else than it was given", async () => {
+  it("do not count as copied if the target stores a different value", async () => {
     const [source, target] = [await sealed(), await sealed()];
     await source.write("kv/a", { v: "1" });
     const lossy: SecretStore = { ...target, write: (path) => target.write(path, { v: "" }) };

@@ -3,7 +3,7 @@ import { PgTable } from "drizzle-orm/pg-core";
 import { expect, it } from "vitest";
 import * as schema from "../db/schema/index.ts";
 
-it("every column that tells where a secret lies is known", () => {
+it("every column that holds a secret's path is known", () => {
   const columns = Object.values(schema)
     .filter((one) => is(one, PgTable))
     .flatMap((table) => Object.values(getTableColumns(table)).map(({ name }) => `${getTableName(table)}.${name}`));

@@ -26,19 +26,22 @@ const everyCounts: readonly Counts[] = Array.from(
   (_none, bits) => Object.fromEntries(OUTCOMES.map((outcome, n) => [outcome, (bits >> n) & 1])) as Counts,
 );
 
-describe("what is said of a copy", () => {
-  it.each(WAYS)("is advice exactly where something hinders it, with both stores by name, and no login", (from, to) => {
-    for (const counts of everyCounts) {
-      const advice = adviceOn(counts, from, to);
-      expect(advice.length > 0).toBe(OUTCOMES.some((outcome) => HINDERS.has(outcome) && counts[outcome] > 0));
-      const told = [...advice, ...doneBy(from, to), totalOf(counts)].join(" ");
-      expect(told).toMatch(/\/srv\/muster\/secrets/);
-      expect(told).toMatch(/https:\/\/vault[.]example:8200, mount muster-kv, namespace team/);
-      expect(told).not.toMatch(/the-role-id/);
-    }
-  });
+describe("the texts about a copy", () => {
+  it.each(WAYS)(
+    "give advice exactly if something prevents the use of the new store, name both stores, and contain no login",
+    (from, to) => {
+      for (const counts of everyCounts) {
+        const advice = adviceOn(counts, from, to);
+        expect(advice.length > 0).toBe(OUTCOMES.some((outcome) => HINDERS.has(outcome) && counts[outcome] > 0));
+        const told = [...advice, ...doneBy(from, to), totalOf(counts)].join(" ");
+        expect(told).toMatch(/\/srv\/muster\/secrets/);
+        expect(told).toMatch(/https:\/\/vault[.]example:8200, mount muster-kv, namespace team/);
+        expect(told).not.toMatch(/the-role-id/);
+      }
+    },
+  );
 
-  it("has a line for each path but those that need not be there and are not", () => {
+  it("have a line for each path except optional secrets that do not exist", () => {
     const lines = OUTCOMES.map((outcome) => lineOf({ path: "kv/a", outcome }));
     expect(lines).toEqual([
       "copied         kv/a",

@@ -7,7 +7,7 @@ describe("toDate", () => {
     ["2026-01-02 03:04:05.123456+00", "2026-01-02T03:04:05.123Z"],
     ["2026-01-02 03:04:05.1+05:30", "2026-01-01T21:34:05.100Z"],
     ["2026-01-02 03:04:05-08", "2026-01-02T11:04:05.000Z"],
-  ])("reads %s", (text, iso) => {
+  ])("converts %s", (text, iso) => {
     expect(toDate(text).toISOString()).toBe(iso);
   });
 
@@ -15,7 +15,7 @@ describe("toDate", () => {
     expect(() => toDate(value)).toThrow(TypeError);
   });
 
-  it("passes a Date and, when asked, null through", () => {
+  it("returns a Date unchanged and, with toDateOrNull, null", () => {
     const now = new Date();
     expect(toDate(now)).toBe(now);
     expect(toDateOrNull(null)).toBeNull();

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { createKeptLog, LogRing } from "./log-ring.ts";
 
-describe("the log that is kept", () => {
-  it("keeps the last thousand lines, and says how many came before", () => {
+describe("the ring of log lines", () => {
+  it("keeps the last thousand lines, and counts the dropped ones", () => {
     const ring = new LogRing();
     for (let n = 0; n < 2_500; n += 1) ring.keep(JSON.stringify({ n }));
     const { lines, dropped } = ring.read();
@@ -21,7 +21,7 @@ describe("the log that is kept", () => {
     expect(lines.length + dropped).toBe(500);
   });
 
-  it("keeps of a line that is too long when it was, how grave, and how it begins", () => {
+  it("keeps time, level and the beginning of the message of a line that is too long", () => {
     const { log, ring } = createKeptLog("info", () => undefined);
     log.error("a long one", { text: "x".repeat(20_000) });
     log.info("a short one");

@@ -6,8 +6,8 @@ const answered = (status: number, retryAfterSeconds: number | null = null) =>
   ({ answered: true, status, retryAfterSeconds }) as const;
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 
-describe("what becomes of a delivery", () => {
-  it("property: every 2xx delivers, 410 ends it, and anything else is tried again until the last attempt", () => {
+describe("the verdict on a delivery attempt", () => {
+  it("property: delivers on every 2xx, ends on 410, and retries otherwise until the last attempt", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 100, max: 599 }),
@@ -22,7 +22,7 @@ describe("what becomes of a delivery", () => {
     );
   });
 
-  it("property: waits longer each time, within a fifth, and at least as long as the receiver asks for, up to a day", () => {
+  it("property: waits longer each time, with a fifth of jitter, and at least as long as the receiver requests, up to a day", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: MOST_ATTEMPTS - 1 }),
@@ -41,7 +41,7 @@ describe("what becomes of a delivery", () => {
     );
   });
 
-  it("reads Retry-After as seconds and as an HTTP date", () => {
+  it("accepts Retry-After as seconds and as an HTTP date", () => {
     const now = new Date("2026-01-01T00:00:00Z");
     const asked = (header: string | undefined) => retryAfterSeconds(header, now);
     expect(asked("120")).toBe(120);
@@ -50,7 +50,7 @@ describe("what becomes of a delivery", () => {
     for (const unreadable of [undefined, "", "soon", "1e9", "-5", "GMT"]) expect(asked(unreadable)).toBeNull();
   });
 
-  it("says why an attempt failed", () => {
+  it("gives the reason of a failed attempt", () => {
     expect(reasonOf(answered(502))).toBe("The receiver answered 502");
     expect(reasonOf({ answered: false, reason: "no route" })).toBe("no route");
   });

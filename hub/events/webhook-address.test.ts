@@ -29,4 +29,4 @@ it.each([
   "http://10.0.0.5/",
   "http://[::ffff:10.0.0.5]/",
   "http://[fd12::5]/",
-])("takes %s", (url) => expect(addressFault(new URL(url))).toBeNull());
+])("accepts %s", (url) => expect(addressFault(new URL(url))).toBeNull());

@@ -24,7 +24,7 @@ describe("a request to a receiver", () => {
   });
   afterAll(() => server.close());
 
-  it("tells the status and how long to wait", async () => {
+  it("returns the status and how long to wait", async () => {
     const name = new WebhookClient(standingFor({ address: "127.0.0.1", family: 4 }));
     for (const client of [new WebhookClient(), name])
       expect(await ask(client === name ? "receiver.example" : "127.0.0.1", client)).toEqual({
@@ -34,7 +34,7 @@ describe("a request to a receiver", () => {
       });
   });
 
-  it("is not made where the name stands for a link-local address, among others too", async () => {
+  it("is not sent if the name resolves to a link-local address, also among others", async () => {
     const mixed = standingFor({ address: "127.0.0.1", family: 4 }, { address: "169.254.169.254", family: 4 });
     for (const resolve of [mixed, standingFor({ address: "fe80::1", family: 6 })])
       expect(await ask("receiver.example", new WebhookClient(resolve))).toEqual({
@@ -44,7 +44,7 @@ describe("a request to a receiver", () => {
     expect(await ask("169.254.169.254")).toMatchObject({ reason: expect.stringContaining("link-local") });
   });
 
-  it("is not made to the hub itself, by its address or by a name that stands for it", async () => {
+  it("is not sent to the hub itself, by its address or by a name that resolves to it", async () => {
     const leave = ownPlaces.add("127.0.0.1", port);
     const named = () => new WebhookClient(standingFor({ address: "127.0.0.1", family: 4 }));
     const mapped = () => new WebhookClient(standingFor({ address: "::ffff:127.0.0.1", family: 6 }));
@@ -59,7 +59,7 @@ describe("a request to a receiver", () => {
     expect(await ask("receiver.example", named())).toMatchObject({ answered: true });
   });
 
-  it("says why it failed by a code, without the address that was tried", async () => {
+  it("gives the reason of a failure as a code, without the address", async () => {
     const refused = await new WebhookClient().post(
       "http://127.0.0.1:1/",
       { headers: {}, body: "" },

@@ -7,13 +7,13 @@ const NOW = new Date("2026-01-01T00:00:00Z");
 const later = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
 const keys = (data: Readonly<Record<string, string>>, at: Date) => signingKeys(data, at).map((key) => key.reveal());
 
-it("signs with both secrets for the overlap, and then with the new one", () => {
+it("signs with both secrets during the overlap, and later with the new one only", () => {
   const kept = rotated({ secret: "a" }, new Secret("b"), 60, NOW);
   expect(keys(kept, later(59))).toEqual(["b", "a"]);
   expect(keys(kept, later(60))).toEqual(["b"]);
 });
 
-it("property: the same rotation again never makes a secret its own predecessor, and never lengthens the overlap", () => {
+it("property: a repeated rotation never makes a secret its own predecessor, and never lengthens the overlap", () => {
   const seconds = fc.integer({ min: 0, max: 604_800 });
   fc.assert(
     fc.property(seconds, seconds, (first, again) => {

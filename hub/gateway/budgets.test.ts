@@ -10,7 +10,7 @@ const rates = fc.record({ burst: fc.integer({ min: 1, max: 100 }), perMinute: fc
 const pauses = fc.array(fc.integer({ min: 0, max: 20_000 }), { minLength: 1, maxLength: 200 });
 
 describe("a budget", () => {
-  it("gives no more than its burst and what has come since, however it is asked", () => {
+  it("allows no more than its burst and its rate, in whatever pattern requests come", () => {
     fc.assert(
       fc.property(rates, pauses, (rate: Rate, waits) => {
         let bucket: Bucket | undefined;
@@ -26,7 +26,7 @@ describe("a budget", () => {
     );
   });
 
-  it("says when the next one is there, to the millisecond", () => {
+  it("tells the time of the next allowed request to the millisecond", () => {
     fc.assert(
       fc.property(rates, fc.integer({ min: 0, max: 150 }), fc.nat(), (rate, times, some) => {
         let bucket: Bucket | undefined;
@@ -46,7 +46,7 @@ describe("a budget", () => {
     );
   });
 
-  it("takes what has come, and is kept to by who waits as long as it says", () => {
+  it("always accepts a frame, and a sender that waits as told keeps to the budget", () => {
     fc.assert(
       fc.property(rates, fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 1 }), (rate, costs) => {
         let bucket: Bucket | undefined;
@@ -62,7 +62,7 @@ describe("a budget", () => {
     );
   });
 
-  it("makes nobody wait for more than a burst, whatever was taken", () => {
+  it("never requires a wait longer than a burst takes, whatever was sent", () => {
     fc.assert(
       fc.property(rates, fc.array(fc.integer({ min: 1, max: 1_000_000 }), { minLength: 1 }), (rate, costs) => {
         let bucket: Bucket | undefined;
@@ -82,7 +82,7 @@ describe("a node's budgets", () => {
     return { time, budgets: new NodeBudgets(undefined, () => time.now) };
   };
 
-  it("are counted for each node and each kind of message", () => {
+  it("are counted separately for each node and each kind of message", () => {
     const { budgets } = clock();
     for (let n = 0; n < NODE_RATES.renewal.burst; n += 1) expect(budgets.ask(NODE, "renewal")).toBe(0);
     expect(budgets.ask(NODE, "renewal")).toBeGreaterThan(0);
@@ -90,7 +90,7 @@ describe("a node's budgets", () => {
     expect(budgets.ask(`${NODE.slice(0, -1)}2` as NodeId, "renewal")).toBe(0);
   });
 
-  it("call it noisy only when it is over one of them for long, and say so once; calm when it has kept to them for longer", () => {
+  it("call a node noisy once, after a long time over one of them, and calm after a longer time within them", () => {
     const { time, budgets } = clock();
     const flood = (forMs: number) => {
       for (const end = time.now + forMs; time.now < end; ) time.now += Math.max(1, budgets.charge(NODE, "readiness"));
@@ -109,7 +109,7 @@ describe("a node's budgets", () => {
     expect([budgets.sweep(), budgets.size]).toEqual([[], 0]);
   });
 
-  it("do not call it noisy that is refused now and then, for however long", () => {
+  it("do not call a node noisy that is refused now and then, for however long", () => {
     const { time, budgets } = clock();
     for (let n = 0; n < 1_000; n += 1) {
       budgets.ask(NODE, "renewal");
@@ -122,7 +122,7 @@ describe("a node's budgets", () => {
    * The most that `agent/agent.ts` sends: the shortest heartbeat interval, connections that break at once, and a first boot that an onboarding waits
    * for.
    */
-  it("are never met by an agent: one that reconnects all the time, and one that says all it has for an hour", () => {
+  it("are never reached by an agent, neither one that reconnects all the time nor one that sends everything for an hour", () => {
     const { time, budgets } = clock();
     const spend = (kind: keyof typeof NODE_RATES, cost = 1) => expect(budgets.charge(NODE, kind, cost)).toBe(0);
     for (let second = 0; second < 3_600; second += 1, time.now += 1_000) {
@@ -155,7 +155,7 @@ describe("an address's budgets", () => {
     expect(addressKey(address)).toBe(key);
   });
 
-  it("let a thousand hosts behind it come at once, and are forgotten when they say nothing any more", () => {
+  it("let a thousand hosts behind one address connect at once, and forget addresses that are silent", () => {
     const time = { now: 0 };
     const budgets = new AddressBudgets(undefined, () => time.now);
     for (let n = 0; n < 4_000; n += 1) expect(budgets.ask("10.0.0.1", "connection")).toBe(0);
@@ -167,7 +167,7 @@ describe("an address's budgets", () => {
     expect(budgets.size).toBe(0);
   });
 
-  it("do not grow with the addresses", () => {
+  it("do not use more memory for more addresses", () => {
     const budgets = new AddressBudgets(undefined, () => 0);
     for (let n = 0; n < 30_000; n += 1) budgets.ask(`10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`, "refusal");
     expect(budgets.size).toBe(20_000);

@@ -6,7 +6,7 @@ import { openCertificateAuthority } from "./certificate-authority.ts";
 import { openTaskSigner } from "./task-signer.ts";
 
 describe("the certificate authority", () => {
-  it("is made once and opened again: a restarted hub is the same authority", async () => {
+  it("is created once and opened again, so a restarted hub has the same authority", async () => {
     const secrets = new MemorySecrets();
     const [first, again] = [await openCertificateAuthority(secrets), await openCertificateAuthority(secrets)];
     expect(again.caPem).toBe(first.caPem);
@@ -16,14 +16,14 @@ describe("the certificate authority", () => {
     expect(stranger.issued(new X509Certificate(certificatePem))).toBe(false);
   });
 
-  it("lives ten years and signs no further authorities", async () => {
+  it("is valid for ten years and signs no further authorities", async () => {
     const ca = new X509Certificate((await openCertificateAuthority(new MemorySecrets())).caPem);
     expect(ca.ca).toBe(true);
     const years = (ca.validToDate.getTime() - ca.validFromDate.getTime()) / (365 * 24 * 3_600_000);
     expect(years).toBeCloseTo(10, 1);
   });
 
-  it("issues the listener's certificate for 30 days, for names and addresses of both families", async () => {
+  it("issues the listener's certificate for 30 days, for names, IPv4 and IPv6 addresses", async () => {
     const ca = await openCertificateAuthority(new MemorySecrets());
     const issued = await ca.issueServer(["hub.example", "10.0.0.1", "fd00::1"]);
     const certificate = new X509Certificate(issued.certificatePem);
@@ -45,7 +45,7 @@ describe("the certificate authority", () => {
     for (const { serialNumber } of serials) expect(serialNumber.length).toBeGreaterThan(28);
   });
 
-  it("and the order key are not made anew over a half that is left: that would disown every host", async () => {
+  it("is not created again if an incomplete secret is left, and neither is the order key", async () => {
     const secrets = new MemorySecrets();
     await secrets.write(SECRET_PATHS.certificateAuthority, { certificate_pem: "x" });
     await secrets.write(SECRET_PATHS.taskSigningKey, {});
@@ -55,7 +55,7 @@ describe("the certificate authority", () => {
 });
 
 describe("the order key", () => {
-  it("is made once; agents get its raw 32 bytes", async () => {
+  it("is created once, and agents get its raw 32 bytes", async () => {
     const secrets = new MemorySecrets();
     const { publicKey } = await openTaskSigner(secrets);
     expect((await openTaskSigner(secrets)).publicKey).toBe(publicKey);

@@ -38,7 +38,7 @@ async function listening(withinMs = 60_000) {
   return { queue, begun, cut, come };
 }
 
-describe("the first record", () => {
+describe("the first TLS record", () => {
   it.each([
     ["nothing", Buffer.alloc(0), false],
     ["half of its head", RECORD.subarray(0, 3), false],
@@ -47,11 +47,11 @@ describe("the first record", () => {
     ["more than it", Buffer.concat([RECORD, RECORD]), true],
     ["no TLS at all", Buffer.from("GET /"), true],
     ["a record that is too large", Buffer.from([22, 3, 1, 255, 255]), true],
-  ])("is there or not: %s", (_what, bytes, whole) => expect(isWhole(bytes)).toBe(whole));
+  ])("is complete or not: %s", (_what, bytes, whole) => expect(isWhole(bytes)).toBe(whole));
 });
 
-describe("handshakes that come at once", () => {
-  it("wait behind others of their address and not behind those of another one, and each begins with all its bytes", async () => {
+describe("handshakes that arrive at once", () => {
+  it("wait behind others of their address and not behind those of another address, and each begins with all its bytes", async () => {
     const { queue, begun, come } = await listening();
     for (let n = 0; n < 400; n += 1) come().write(RECORD);
     await until("some are begun", () => (begun.length > 0 ? true : undefined), { everyMs: 1 });
@@ -66,7 +66,7 @@ describe("handshakes that come at once", () => {
     expect(queue.size).toBe(0);
   });
 
-  it("are not held up by connections that say nothing, or half of it, or that end", async () => {
+  it("are not delayed by connections that are silent, incomplete or ended", async () => {
     const { queue, begun, cut, come } = await listening();
     for (let n = 0; n < 20; n += 1) come();
     const half = come();
@@ -83,7 +83,7 @@ describe("handshakes that come at once", () => {
     await until("the silent ones are gone with the queue", () => (queue.size === 0 ? true : undefined));
   });
 
-  it("that never begin are ended", async () => {
+  it("are ended if they never begin", async () => {
     const { queue, come } = await listening(50);
     const silent = come();
     await until("it is ended", () => (silent.closed ? true : undefined));

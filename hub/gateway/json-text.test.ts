@@ -7,7 +7,7 @@ import { parseJson } from "./json-text.ts";
 const dataOf = (text: string): unknown => parseJson(Json, text).data;
 
 describe("a host's JSON", () => {
-  it("is what JSON.parse gives, where the database can store that", () => {
+  it("equals the result of JSON.parse if the database can store it", () => {
     const value = fc.json().filter((text) => JSON.stringify(dataOf(text)).isWellFormed());
     fc.assert(
       fc.property(value, (text) => {
@@ -18,16 +18,16 @@ describe("a host's JSON", () => {
     );
   });
 
-  it("holds no NUL and no half surrogate, in values or names, however deep", () => {
+  it("contains no NUL and no half surrogate, in values or names, at any depth", () => {
     const text = '{"a\\u0000":["x\\uD800y",{"\\udfff":"\\u0000"}],"ok":"\\ud83d\\ude00 \\\\u0000"}';
     expect(dataOf(text)).toEqual({ "a\ufffd": ["x\ufffdy", { "\ufffd": "\ufffd" }], ok: "\u{1f600} \\u0000" });
   });
 
-  it("that is none throws a SyntaxError", () => {
+  it("throws a SyntaxError if it is not JSON", () => {
     expect(() => parseJson(Json, '{"\\u0000"')).toThrow(SyntaxError);
   });
 
-  it("is repaired only where its schema took it, and not while it is parsed", () => {
+  it("is repaired only where its schema accepted it, and not while it is parsed", () => {
     const parsing = vi.spyOn(JSON, "parse");
     const repairing = vi.spyOn(String.prototype, "toWellFormed");
     try {
@@ -59,11 +59,11 @@ describe("JSON without a shape", () => {
     ["what is no JSON", { a: undefined }, false],
     ["a number that JSON cannot say", [Number.NaN], false],
     ["nothing", null, true],
-  ])("is taken or refused by its size: %s", (_what, value, taken) => {
+  ])("is accepted or refused by its size: %s", (_what, value, taken) => {
     expect(schema.safeParse(value).success).toBe(taken);
   });
 
-  it("is exactly what its bounds say, for any JSON", () => {
+  it("is accepted exactly within its bounds, for any JSON", () => {
     const count = (value: unknown): { depth: number; values: number; characters: number } => {
       if (typeof value === "string") return { depth: 0, values: 1, characters: value.length };
       if (value === null || typeof value !== "object") return { depth: 0, values: 1, characters: 0 };

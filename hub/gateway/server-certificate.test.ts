@@ -33,7 +33,7 @@ async function open() {
 }
 
 describe("the listener's certificate", () => {
-  it("is left alone until a third of its life is left, then replaced without cutting anybody off", async () => {
+  it("stays until a third of its life is left, and is then replaced without closing connections", async () => {
     expect(await certificate.renewWhenDue(server, inDays(19))).toBe(false);
     const before = await open();
     const { serialNumber } = before.getPeerCertificate();
@@ -46,7 +46,7 @@ describe("the listener's certificate", () => {
     after.destroy();
   });
 
-  it("is counted from its renewal", async () => {
+  it("counts its life from its renewal", async () => {
     expect(await certificate.renewWhenDue(server, inDays(19))).toBe(false);
   });
 });

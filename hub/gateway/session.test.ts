@@ -31,7 +31,7 @@ const session = (epoch: number, more: Partial<Session> = {}): Session & { channe
 });
 
 describe("the sessions of a hub", () => {
-  it("hold the newest of each node, in whichever order they come", () => {
+  it("hold the newest session of each node, in whatever order sessions are added", () => {
     const sessions = new Sessions();
     const [first, second] = [session(1), session(2)];
     sessions.add(first);
@@ -42,7 +42,7 @@ describe("the sessions of a hub", () => {
     expect(sessions.size).toBe(1);
   });
 
-  it("never let an older one replace a newer", () => {
+  it("never let an older session replace a newer one", () => {
     const sessions = new Sessions();
     const [late, newest] = [session(1), session(2)];
     sessions.add(newest);
@@ -52,7 +52,7 @@ describe("the sessions of a hub", () => {
     expect(newest.channel.ends).toEqual([]);
   });
 
-  it("drop one that was silent for two times to live and the allowance, not before", () => {
+  it("drop a session that was silent for two heartbeat intervals and the allowance, and not earlier", () => {
     const sessions = new Sessions();
     const silent = session(1);
     sessions.add(silent);
@@ -61,7 +61,7 @@ describe("the sessions of a hub", () => {
     expect(silent.channel.ends).toEqual(["dropped"]);
   });
 
-  it("give each contact once, and none of a session that is over", () => {
+  it("return each contact once, and none of an ended session", () => {
     const sessions = new Sessions();
     const [first, second] = [session(1), session(2)];
     sessions.add(first);

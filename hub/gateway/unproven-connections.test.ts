@@ -31,7 +31,7 @@ async function listening(unproven: UnprovenConnections) {
   return { server, come };
 }
 
-it("cuts the oldest of an address's, and none that has proven itself or is another's", async () => {
+it("closes the oldest connection of an address, and none that is proven or has another address", async () => {
   const unproven = new UnprovenConnections({ perAddress: 3, inAll: 100 });
   const { server, come } = await listening(unproven);
   const good = await come();
@@ -49,7 +49,7 @@ it("cuts the oldest of an address's, and none that has proven itself or is anoth
   server.close();
 });
 
-it("cuts the oldest of all when there are too many from many addresses", async () => {
+it("closes the oldest connection of all if too many come from many addresses", async () => {
   const unproven = new UnprovenConnections({ perAddress: 3, inAll: 4 });
   const { server, come } = await listening(unproven);
   const come1 = await come("127.0.0.3");

@@ -9,7 +9,7 @@ const clock = () => {
 };
 
 describe("a token's budget", () => {
-  it("is met neither by ten consoles, nor by a list of a fleet, nor by a script that onboards it", () => {
+  it("is not reached by ten consoles, a list of a fleet, and a script that onboards the fleet", () => {
     const { time, budgets } = clock();
     budgets.chargeNew("t", "admin", ["request"]);
     for (let second = 0; second < 1_800; second += 1, time.now += 1_000) {
@@ -20,7 +20,7 @@ describe("a token's budget", () => {
     for (let n = 0; n < 400; n += 1) budgets.chargeKnown("t", ["request", "write"]);
   });
 
-  it("is each token's own, told with when the next request is taken, and counted for changes apart", () => {
+  it("belongs to one token, tells when the next request is allowed, and counts changes separately", () => {
     const { time, budgets } = clock();
     budgets.chargeNew("one", "script", ["request"]);
     budgets.chargeNew("other", "console", ["request"]);
@@ -43,7 +43,7 @@ describe("a token's budget", () => {
     expect(budgets.chargeKnown("one", ["request", "write"])).toBe(true);
   });
 
-  it("is kept for good tokens alone, and not for ever", () => {
+  it("is kept only for valid tokens, and is forgotten when it is full", () => {
     const { time, budgets } = clock();
     expect([budgets.chargeKnown("unknown", ["request"]), budgets.size]).toEqual([false, 0]);
     for (let n = 0; n < 1_000; n += 1) budgets.chargeNew(`t${n}`, "t", ["request"]);

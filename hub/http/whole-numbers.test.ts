@@ -31,7 +31,7 @@ const inputs: [string, z.ZodType][] = [
   ["renew", RenewRequest],
 ];
 
-it("takes no whole number from anybody that PostgreSQL's integer does not hold", () => {
+it("accepts no whole number that does not fit into PostgreSQL's integer", () => {
   const found = inputs.flatMap(([name, schema]) =>
     wholeNumbers(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }), name),
   );

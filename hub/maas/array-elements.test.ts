@@ -48,7 +48,7 @@ const damaged = fc.tuple(anyArray, fc.nat(), fc.constantFrom("cut", "drop", "twi
 });
 
 describe("the elements of an array", () => {
-  it("property: are those of JSON.parse, however the text is cut", () => {
+  it("property: equal those of JSON.parse, however the text is cut", () => {
     fc.assert(
       fc.property(anyArray, lengths, (text, cuts) => {
         expect(elementsOf(text, cuts)).toEqual(JSON.parse(text.toString("utf8")));
@@ -56,7 +56,7 @@ describe("the elements of an array", () => {
     );
   });
 
-  it("property: are taken from exactly the texts that JSON.parse takes for an array", () => {
+  it("property: are accepted from exactly the texts that JSON.parse accepts as an array", () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -73,7 +73,7 @@ describe("the elements of an array", () => {
     );
   });
 
-  it("are passed over one by one where they are too large, and none is lost behind it", () => {
+  it("are skipped one by one if they are too large, and no later element is lost", () => {
     const text = Buffer.from(`[1,${JSON.stringify({ long: ["x".repeat(500), "]"] })},2]`);
     expect(elementsOf(text, [7], 100)).toEqual([1, undefined, 2]);
   });

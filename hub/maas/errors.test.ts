@@ -90,7 +90,7 @@ const CASES: readonly (readonly [string, BadAnswer, MaasErrorCode])[] = [
   ["any other exception", answer(500, "KeyError"), "server_error"],
 ];
 
-describe("what an answer of MAAS means", () => {
+describe("the error for an answer of MAAS", () => {
   it.each(CASES)("%s", (_, given, code) => {
     expect(errorOf(given)).toMatchObject({ code, httpStatus: given.status, operation: given.operation });
   });
@@ -105,12 +105,12 @@ describe("what an answer of MAAS means", () => {
       }
   });
 
-  it("knows the outcome of a read, and of whatever MAAS refused before it acted", () => {
+  it("has a known outcome for a read, and for everything that MAAS refused before it acted", () => {
     expect(errorOf(answer(500, "x", { method: "GET" })).outcomeUnknown).toBe(false);
     expect(errorOf(answer(409)).outcomeUnknown).toBe(false);
   });
 
-  it("knows a service that is no region by the one thing that every region tells anybody", () => {
+  it("recognizes a service that is not a MAAS region by the version request, which every region answers", () => {
     const version = { operation: "GET version/", method: "GET" };
     const advice = /No MAAS region answers at the site's api_base_url: correct it$/;
     expect(errorOf(answer(404, "nothing here", version)).message).toMatch(advice);
@@ -120,7 +120,7 @@ describe("what an answer of MAAS means", () => {
     expect(errorOf(answer(500, "x")).outcomeUnknown).toBe(true);
   });
 
-  it("reads Retry-After, and bounds it", () => {
+  it("contains the limited Retry-After", () => {
     const seconds = (header: string | null): number | null =>
       errorOf(answer(503, "", { retryAfter: header })).retryAfterSeconds;
     expect([
@@ -132,7 +132,7 @@ describe("what an answer of MAAS means", () => {
     ]).toEqual([10, null, null, null, 3600]);
   });
 
-  it("keeps field errors, in bounds", () => {
+  it("contains field errors, limited in number and length", () => {
     expect(errorOf(answer(400, fields({ hostname: ["taken", "odd"], pool: "none" }))).fieldErrors).toEqual({
       hostname: ["taken", "odd"],
       pool: ["none"],
@@ -143,17 +143,17 @@ describe("what an answer of MAAS means", () => {
   });
 });
 
-describe("an error's texts", () => {
+describe("the texts of an error", () => {
   const told = (error: Error): string => `${error.message} ${error.stack} ${JSON.stringify(error)}`;
 
-  it("drop a 401 body entirely", () => {
+  it("contain nothing of a 401 body", () => {
     const body = "Authorization Error: 'Invalid signature. Expected signature base string: &TheRealSecret'";
     const error = errorOf(answer(401, body));
     expect(error).toMatchObject({ snippet: "", fieldErrors: {} });
     expect(told(error)).not.toMatch(/TheRealSecret|base string/);
   });
 
-  it("never hold what was sent along, wherever the answer repeats it", () => {
+  it("never contain secrets that were sent, wherever the answer repeats them", () => {
     const secrets = [new Secret("tok3nSecret"), new Secret("bmc pass")];
     const bodies = [
       fields({ power_parameters: ["tok3nSecret and bmc pass"], "bmc pass": ["x"] }),
@@ -163,7 +163,7 @@ describe("an error's texts", () => {
       for (const body of bodies) expect(told(errorOf(answer(status, body, { secrets })))).not.toMatch(/tok3nS|bmc p/);
   });
 
-  it("hide what looks like a credential", () => {
+  it("hide text that looks like a credential", () => {
     const { snippet } = errorOf(
       answer(500, `power_pass=hunter2, "token_secret": "abc" password: xyz base string: &real ok`),
     );
@@ -172,7 +172,7 @@ describe("an error's texts", () => {
     );
   });
 
-  it("are short, on one line, and fit into any database", () => {
+  it("are short, on one line, and can be stored in any database", () => {
     expect(errorOf(answer(500, `a\n\n b\u0000c\u0007${"x".repeat(1_000_000)}`)).snippet).toMatch(/^a b c x{294}$/);
     expect(errorOf(answer(500, `${"x".repeat(299)}😀`)).snippet.isWellFormed()).toBe(true);
     expect(errorOf(answer(500, page)).snippet).toBe("an HTML page");

@@ -6,18 +6,18 @@ const roce = on("enp25s0np0", "172.30.0.1");
 const boot = on("eno8303", "10.81.0.5", true);
 
 describe("the address by which a host is reached", () => {
-  it("is that of the site's preferred interface, wherever MAAS lists it", () => {
+  it("belongs to the site's preferred interface, wherever MAAS lists that", () => {
     expect(hostAddresses([roce, boot], "eno8303")).toEqual(["10.81.0.5"]);
     expect(hostAddresses([boot, on("ens19", "10.1.0.1"), on("ens19", "10.1.0.2")], "ens19")).toEqual([
       "10.1.0.1",
       "10.1.0.2",
     ]);
   });
-  it("is that of the interface that boots where the preferred one has none, and never a RoCE link's", () => {
+  it("belongs to the boot interface if the preferred one has none, and never to a RoCE link", () => {
     expect(hostAddresses([roce, boot], "ens19")).toEqual(["10.81.0.5"]);
     expect(hostAddresses([roce], "ens19")).toEqual([]);
   });
-  it("is unknown where nothing is known of the interfaces", () => {
+  it("is unknown if the interfaces are unknown", () => {
     expect(hostAddresses([], "eno8303")).toEqual([]);
   });
 });

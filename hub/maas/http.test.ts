@@ -40,7 +40,7 @@ const POWER = { method: "POST", path: "machines/abc123/", op: "power_on", form: 
 const SHORT = { quickMs: 200, slowMs: 200 };
 
 describe("a request to MAAS", () => {
-  it("carries the token to no metadata service, by address or by a name that stands for one today", async () => {
+  it("carries the token to no metadata service, neither by address nor by a name that resolves to one", async () => {
     const heard: string[] = [];
     const url = await region((request, response) => {
       heard.push(request.url ?? "");
@@ -59,7 +59,7 @@ describe("a request to MAAS", () => {
     expect(heard).toEqual([]);
   });
 
-  it("is a form with a header of its own, and is reported under a name without ids", async () => {
+  it("is a form with its own authorization header, and is reported under a name without ids", async () => {
     const seen: { url: string | undefined; nonce: string | undefined; body: string; type: string | undefined }[] = [];
     const url = await region(async (request, response) => {
       const { authorization, "content-type": type } = request.headers;
@@ -85,7 +85,7 @@ describe("a request to MAAS", () => {
     ]);
   });
 
-  it("never follows a redirect, so that the token does not travel further", async () => {
+  it("follows no redirect, so that the token goes to no other address", async () => {
     let followed = 0;
     const elsewhere = await region((_, response) => {
       followed += 1;
@@ -99,7 +99,7 @@ describe("a request to MAAS", () => {
     expect(followed).toBe(0);
   });
 
-  it("needs a key of three parts, and asks nobody without one", async () => {
+  it("needs a token of three parts, and sends nothing without one", async () => {
     let asked = 0;
     const url = await region((_, response) => {
       asked += 1;
@@ -109,7 +109,7 @@ describe("a request to MAAS", () => {
     expect([error.code, asked]).toEqual(["unauthorized", 0]);
   });
 
-  it("takes a page, half a document and a wrong shape for a bad answer, and reports it so", async () => {
+  it("treats a page, a truncated document and a wrong shape as bad_answer, and reports that", async () => {
     const bodies = ["<html>", '[{"a":', '{"state":7}'];
     const url = await region((_, response) => void response.end(bodies.shift()));
     const outcomes: string[] = [];
@@ -124,20 +124,20 @@ describe("a request to MAAS", () => {
 });
 
 describe("a request without an answer", () => {
-  it("times out, and its outcome is unknown where it would change something", async () => {
+  it("times out, and has an unknown outcome if it would change something", async () => {
     const url = await region(() => undefined);
     const http = transport(url, { timeouts: SHORT });
     expect(await failed(http.text(POWER))).toMatchObject({ code: "timeout", outcomeUnknown: true });
     expect(await failed(http.text(READ))).toMatchObject({ code: "timeout", outcomeUnknown: false });
   });
 
-  it("times out as well when the answer begins and never ends", async () => {
+  it("also times out if the answer begins and never ends", async () => {
     const url = await region((_, response) => void response.write("{"));
     const error = await failed(transport(url, { timeouts: SHORT }).text(POWER));
     expect(error).toMatchObject({ code: "timeout", outcomeUnknown: true });
   });
 
-  it("has changed nothing when the connection was refused", async () => {
+  it("has changed nothing if the connection was refused", async () => {
     const probe = createTcpServer();
     await new Promise<void>((done) => probe.listen(0, "127.0.0.1", done));
     const { port } = probe.address() as AddressInfo;
@@ -147,20 +147,20 @@ describe("a request without an answer", () => {
     expect(error.message).toContain("ECONNREFUSED");
   });
 
-  it("has changed nothing when the name cannot be resolved or TLS cannot be agreed on", async () => {
+  it("has changed nothing if the name cannot be resolved or TLS fails", async () => {
     const plain = (await region((_, response) => void response.end("{}"))).replace("http:", "https:");
     for (const url of ["http://no-such-host.invalid", plain])
       expect(await failed(transport(url).text(POWER))).toMatchObject({ code: "unreachable", outcomeUnknown: false });
   });
 
-  it("may have changed something when the connection broke after the request", async () => {
+  it("may have changed something if the connection broke after the request", async () => {
     const before = await region((request) => request.socket.destroy());
     const within = await region((request, response) => response.write("{", () => request.socket.destroy()));
     for (const url of [before, within])
       expect(await failed(transport(url).text(POWER))).toMatchObject({ code: "unreachable", outcomeUnknown: true });
   });
 
-  it("is a MaasError also when the caller gives up, under way or in line", async () => {
+  it("throws a MaasError if the caller cancels it, running or waiting", async () => {
     const stop = new AbortController();
     const limiter = new RequestLimiter({ total: 1, slow: 1 });
     const url = await region(() => stop.abort());
@@ -172,7 +172,7 @@ describe("a request without an answer", () => {
 });
 
 describe("secrets", () => {
-  it("come back in no error, field or log line, whatever MAAS echoes", async () => {
+  it("appear in no error, field or log line, whatever MAAS repeats", async () => {
     let status = 400;
     const url = await region(async (request, response) => {
       const echo = `${request.headers.authorization} ${decodeURIComponent(await bodyOf(request))} base string: &s3cretOfToken`;

@@ -21,7 +21,7 @@ function bench(limiter: RequestLimiter) {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe("the request limiter of a site", () => {
-  it("runs 8 at once, 4 of them slow, and lets quick ones pass slow ones that wait", async () => {
+  it("runs 8 requests at once, 4 of them slow, and lets quick requests pass slow ones that wait", async () => {
     const { start, end, running } = bench(new RequestLimiter());
     for (let i = 1; i <= 6; i += 1) void start(`slow${i}`, true);
     for (let i = 1; i <= 6; i += 1) void start(`quick${i}`, false);
@@ -40,7 +40,7 @@ describe("the request limiter of a site", () => {
     expect(await limiter.run(false, undefined, async () => 1)).toBe(1);
   });
 
-  it("drops out of the line whoever gives up, without taking a place", async () => {
+  it("removes a cancelled request from the line without running it", async () => {
     const { start, end, running } = bench(new RequestLimiter({ total: 1, slow: 1 }));
     const stop = new AbortController();
     void start("first", false);

@@ -9,13 +9,13 @@ function keyOf(text: string): ApiKey {
 }
 
 describe("OAuth PLAINTEXT", () => {
-  it("signs with the empty consumer secret and the token's, encoded once as a header value", () => {
+  it("signs with the empty consumer secret and the token's secret, encoded once as a header value", () => {
     expect(authorization(keyOf("CK:TK:TS"), new Date(1_764_850_000_999), "n1").reveal()).toBe(
       'OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="CK", oauth_token="TK", oauth_signature="%26TS", oauth_timestamp="1764850000", oauth_nonce="n1"',
     );
   });
 
-  it("takes a nonce of 128 random bits for each header", () => {
+  it("uses a nonce of 128 random bits for each header", () => {
     const nonces = Array.from({ length: 100 }, () =>
       /oauth_nonce="([0-9a-f]{32})"$/.exec(authorization(keyOf("a:b:c"), new Date()).reveal())?.at(1),
     );
@@ -23,7 +23,7 @@ describe("OAuth PLAINTEXT", () => {
     expect(new Set(nonces).size).toBe(100);
   });
 
-  it("prints neither header nor secret", () => {
+  it("prints neither the header nor the secret", () => {
     const key = keyOf("CK:TK:hushhush");
     expect(`${authorization(key, new Date())} ${JSON.stringify(key)}`).not.toContain("hushhush");
   });
@@ -32,7 +32,7 @@ describe("OAuth PLAINTEXT", () => {
     expect(parseApiKey(new Secret(text))).toBeNull();
   });
 
-  it("takes a key with the newline that a file ends with", () => {
+  it("accepts a key with the newline at the end of a file", () => {
     expect(keyOf(" a:b:c\n").tokenSecret.reveal()).toBe("c");
   });
 });

@@ -3,7 +3,7 @@ import { hasBootImage, missingScripts } from "./boot-images.ts";
 import { dnsCheck } from "./probe.ts";
 import { durationOf, secondsOf } from "./sync-interval.ts";
 
-describe("a duration as MAAS keeps it", () => {
+describe("a duration in MAAS's notation", () => {
   it.each([
     ["15m", 900],
     ["1h", 3600],
@@ -11,10 +11,11 @@ describe("a duration as MAAS keeps it", () => {
     ["2d4h5s", 187_205],
     ["90s", 90],
   ])("%s is %i seconds", (text, seconds) => expect(secondsOf(text)).toBe(seconds));
-  it.each([60, 90, 900, 3_600, 5_400, 86_400])("%i s can be written so that they are read again", (seconds) =>
-    expect(secondsOf(durationOf(seconds))).toBe(seconds),
+  it.each([60, 90, 900, 3_600, 5_400, 86_400])(
+    "%i s are written in a form that is read as the same duration",
+    (seconds) => expect(secondsOf(durationOf(seconds))).toBe(seconds),
   );
-  it.each(["", "15", "m", "15 minutes", "-5m"])("'%s' is none", (text) => expect(secondsOf(text)).toBeNull());
+  it.each(["", "15", "m", "15 minutes", "-5m"])("'%s' is not a duration", (text) => expect(secondsOf(text)).toBeNull());
 });
 
 describe("a boot image", () => {
@@ -30,13 +31,13 @@ describe("a boot image", () => {
   ])("%s for %s", (series, architecture, there) => expect(hasBootImage(images, { series, architecture })).toBe(there));
 });
 
-it("misses a script by name or tag, and `none` only among commissioning scripts", () => {
+it("finds a script by name or tag, and accepts `none` only among testing scripts", () => {
   const known = { commissioning: new Set(["lldpd", "net"]), testing: new Set(["smartctl"]) };
   expect(missingScripts(known, { commissioning: ["net", "none"], testing: ["none"] })).toEqual(["none"]);
   expect(missingScripts(known, { commissioning: [], testing: ["smartctl", "fio"] })).toEqual(["fio"]);
 });
 
-describe("the servers to which MAAS's DNS hands names on", () => {
+describe("the servers to which MAAS's DNS forwards names", () => {
   it.each([
     ["1.1.1.1 8.8.8.8", ["8.8.8.8", "1.1.1.1"]],
     [" 9.9.9.9  1.1.1.1 ", ["1.1.1.1"]],

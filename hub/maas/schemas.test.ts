@@ -5,7 +5,7 @@ import { Events, Interface, Machine, MachineTokenAnswer, PowerAddresses } from "
 const least = { system_id: "abc123", status: 4 };
 
 describe("a machine", () => {
-  it("may lack every field but its id and status", () => {
+  it("may lack every field except its id and status", () => {
     expect(Machine.parse(least)).toEqual({
       systemId: "abc123",
       hostname: "",
@@ -29,11 +29,11 @@ describe("a machine", () => {
     });
   });
 
-  it("keeps a status that nobody knows as a number", () => {
+  it("keeps an unknown status as a number", () => {
     expect(Machine.parse({ ...least, status: 99 })).toMatchObject({ status: 99 });
   });
 
-  it("has the addresses of its links where its version lists none", () => {
+  it("has the addresses of its links if its MAAS version lists none", () => {
     const interface_set = [
       { mac_address: "AA:BB:CC:00:11:22", links: [{ ip_address: "10.0.0.5" }, { mode: "link_up" }] },
       { mac_address: null, links: null },
@@ -56,7 +56,7 @@ describe("a machine", () => {
     expect(addresses({ boot_interface: null })).toEqual([roce, { ...boot, boots: false }]);
   });
 
-  it("reads times with and without a zone, and refuses what is no time", () => {
+  it("accepts times with and without a zone, and refuses other texts", () => {
     const sync = (last_sync: unknown): Date | null => Machine.parse({ ...least, last_sync }).lastSync;
     expect(sync("2026-08-21T21:37:09.123Z")).toEqual(new Date("2026-08-21T21:37:09.123Z"));
     expect(sync("2026-08-21T21:37:09.123")).toEqual(new Date("2026-08-21T21:37:09.123Z"));
@@ -65,7 +65,7 @@ describe("a machine", () => {
     expect(Machine.safeParse({ ...least, last_sync: "soon" }).success).toBe(false);
   });
 
-  it("has no text that the database would refuse", () => {
+  it("contains no text that the database would refuse", () => {
     const odd = { hostname: "a\u0000b", owner: "\ud83d", error_description: `${"x".repeat(299)}\ud83d\ude00` };
     expect(Machine.parse({ ...least, ...odd })).toMatchObject({
       hostname: "ab",
@@ -83,7 +83,7 @@ describe("a machine", () => {
     { ...least, locked: "no" },
     null,
     "<html>",
-  ])("is not %j", (value) => expect(Machine.safeParse(value).success).toBe(false));
+  ])("cannot be %j", (value) => expect(Machine.safeParse(value).success).toBe(false));
 });
 
 describe("other answers", () => {
@@ -92,16 +92,16 @@ describe("other answers", () => {
     expect(parsed).toEqual({ abc123: { power_address: "10.0.0.1" }, def456: {} });
   });
 
-  it("take no machine token for an answer", () => {
+  it("accept null for a machine token that does not exist yet", () => {
     expect(MachineTokenAnswer.parse(null)).toBeNull();
   });
 
-  it("read an interface without VLAN and links", () => {
+  it("accept an interface without VLAN and links", () => {
     const nic = Interface.parse({ id: 1, name: "eth0", mac_address: "AA:00:00:00:00:01", vlan: null });
     expect(nic).toMatchObject({ macAddress: "aa:00:00:00:00:01", vlanId: null, links: [] });
   });
 
-  it("keep an event's odd time as the text that it is", () => {
+  it("keep an event's unusual time as text", () => {
     const event = { id: 7, node: "abc123", created: "Fri, 20 Nov. 2026 20:35:49" };
     expect(Events.parse({ count: 1, events: [event] })[0]).toMatchObject({ ...event, level: "", type: "" });
   });

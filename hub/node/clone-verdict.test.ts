@@ -11,7 +11,7 @@ import {
 const ASKS = ["channel", "successor_of_known_key", "successor_of_new_key"] as const;
 const SEEN = [null, 0, GHOST_MS - 1, GHOST_MS, 10 * GHOST_MS] as const;
 
-describe("what a certificate is worth, by all facts that there are", () => {
+describe("the verdict on a certificate, for every combination of facts", () => {
   const all: CertificateFacts[] = [true, false].flatMap((revoked) =>
     [true, false].flatMap((replaced) =>
       SEEN.flatMap((seenForMs) => ASKS.map((asks) => ({ revoked, replaced, seenForMs, asks }))),
@@ -25,7 +25,7 @@ describe("what a certificate is worth, by all facts that there are", () => {
     expect(certificateVerdict(facts)).toBe(revoked ? "revoked" : replaced ? ofReplaced : "accepted");
   });
 
-  it("never bars the holder of one that counts, nor for a request that was on its way when it was replaced", () => {
+  it("bars neither the holder of a valid certificate nor a request that was under way when its certificate was replaced", () => {
     fc.assert(
       fc.property(fc.constantFrom(...all), (facts) => {
         if (!facts.replaced) expect(["accepted", "revoked"]).toContain(certificateVerdict(facts));
@@ -36,7 +36,7 @@ describe("what a certificate is worth, by all facts that there are", () => {
   });
 });
 
-describe("what two sessions that lived at once show", () => {
+describe("the verdict on two sessions that were alive at once", () => {
   const all: SessionFacts[] = (["same", "other"] as const).flatMap((boot) =>
     (["same", "other"] as const).flatMap((address) =>
       [true, false].map((displacedBefore) => ({ boot, address, displacedBefore })),

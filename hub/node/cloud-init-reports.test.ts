@@ -36,13 +36,13 @@ describe("an event of cloud-init's reporting webhook", () => {
     ["a result of a later version", { ...FINISH, result: "SKIPPED" }],
     ["no object", ["modules-final"]],
     ["nothing", null],
-  ])("says nothing of the node if it is %s", (_, event) => {
+  ])("sets no condition of the node if it is %s", (_, event) => {
     expect(eventCondition(event)).toBeNull();
   });
 });
 
 describe("a report's signal", () => {
-  it("is one that the hub takes, whatever a host writes into it", () => {
+  it("is accepted by the hub, whatever text a host sends", () => {
     const text = fc.string({ unit: "binary", maxLength: 2_000 });
     fc.assert(
       fc.property(text, text, (one, other) => {
@@ -63,7 +63,7 @@ describe("a report's signal", () => {
     );
   });
 
-  it("has the id of its content and of its token: the same when it is sent again, another for all else", () => {
+  it("has an id made of its content and its token: a repeated report has the same id, any other has another", () => {
     const home = phoneHomeCondition(new URLSearchParams("hostname=a"));
     const done = eventCondition(FINISH) ?? home;
     const ids = [

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { heartbeatTtlMs } from "./heartbeat.ts";
 
-describe("the heartbeat's time to live", () => {
+describe("the heartbeat interval", () => {
   it.each([
     [1, 10_000, 0, 10_000],
     [500, 10_000, 0, 10_000],

@@ -22,12 +22,12 @@ const withHealthy = (more: Partial<ConditionFacts>) => [
 ];
 
 describe("a node is schedulable", () => {
-  it("when it is active, not cordoned, and every required condition holds now", () => {
+  it("is schedulable if it is active, not cordoned, and every required condition holds now", () => {
     expect(schedulability(NODE, GOOD)).toEqual({ schedulable: true, reasons: [] });
     expect(reasons({}, [...GOOD, condition("site.extra", { status: "False" })])).toEqual([]);
   });
 
-  it.each(NODE_STATUSES.filter((status) => status !== "active"))("never while it is %s", (status) => {
+  it.each(NODE_STATUSES.filter((status) => status !== "active"))("is not schedulable while it is %s", (status) => {
     expect(reasons({ status })).toEqual([`the node is ${status}`]);
   });
 
@@ -49,12 +49,12 @@ describe("a node is schedulable", () => {
     ["of unknown health", {}, withHealthy({ status: "Unknown" }), "agent.healthy is Unknown: Fine"],
     ["stale", {}, withHealthy({ stale: true }), "agent.healthy is stale"],
     ["of an earlier provisioning", {}, withHealthy({ generation: 1 }), "agent.healthy is of an earlier provisioning"],
-  ])("never while it is %s", (_what, node, conditions, reason) => {
+  ])("is not schedulable while it is %s", (_what, node, conditions, reason) => {
     expect(schedulability({ ...NODE, ...node }, conditions)).toEqual({ schedulable: false, reasons: [reason] });
   });
 });
 
-describe("a condition of a type that bars", () => {
+describe("a condition that may bar work", () => {
   const STATUSES = ["True", "False", "Unknown"] as const;
   const CASES = [
     undefined,
@@ -65,7 +65,7 @@ describe("a condition of a type that bars", () => {
     one === undefined ? "missing" : one.generation !== 2 ? "old" : one.stale ? `stale ${one.status}` : one.status;
   const letThrough = (bars: Bars) => CASES.filter((one) => barredBy("t", bars, one, 2) === null).map(told);
 
-  it("lets through what its rule says and nothing else: stale is unknown, and unknown bars", () => {
+  it("bars work except in the statuses that its rule allows; stale counts as Unknown, and Unknown bars", () => {
     expect(letThrough("missing_or_not_true")).toEqual(["True"]);
     expect(letThrough("not_true")).toEqual(["missing", "old", "True"]);
     expect(letThrough("never")).toEqual(CASES.map(told));

@@ -52,7 +52,7 @@ describe("the table of node states", () => {
     expect(ownersOf(from, to)).toBe(EXPECTED[from][to]);
   });
 
-  it("has a way out of every state but deleted, and none out of that", () => {
+  it("leads out of every state except deleted", () => {
     for (const status of NODE_STATUSES)
       expect(Object.keys(NODE_TRANSITIONS[status]).length > 0).toBe(status !== "deleted");
   });
@@ -71,7 +71,7 @@ describe("the table of node states", () => {
     expect(moves).toHaveLength(5);
   });
 
-  it("is the diagram in docs/node-states.md", () => {
+  it("equals the diagram in docs/node-states.md", () => {
     expect(readFileSync(new URL("../../docs/node-states.md", import.meta.url), "utf8")).toContain(transitionsDiagram());
   });
 });

@@ -9,8 +9,8 @@ afterEach(() => {
 });
 const isOwn = (url: string) => ownPlaces.isOwnUrl(new URL(url));
 
-describe("the hub's own places", () => {
-  it("are the address that it listens at, however it is written, and with that port alone", () => {
+describe("the hub's own addresses", () => {
+  it("are the address at which it listens, in any spelling, with that port only", () => {
     listen("127.0.0.1", 18_480);
     for (const host of ["127.0.0.1", "localhost", "api.localhost", "[::ffff:127.0.0.1]", "2130706433"])
       expect(isOwn(`http://${host}:18480/`), host).toBe(true);
@@ -18,7 +18,7 @@ describe("the hub's own places", () => {
       expect(isOwn(`http://${place}/`), place).toBe(false);
   });
 
-  it("are all addresses of the machine where it listens at any", () => {
+  it("are all addresses of the machine if it listens at the unspecified address", () => {
     listen("0.0.0.0", 18_481);
     listen("::", 18_482);
     const [first] = Object.values(networkInterfaces()).flatMap((all) => all ?? []);
@@ -29,7 +29,7 @@ describe("the hub's own places", () => {
     }
   });
 
-  it("are the name that hosts are told, with the port of its scheme, until it is given up", () => {
+  it("include the name that hosts use, with its scheme's port, until the name is removed", () => {
     listen("hub.example", 443);
     expect([
       isOwn("https://HUB.example/hook"),

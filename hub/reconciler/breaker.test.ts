@@ -5,7 +5,7 @@ describe("the breaker", () => {
   it("lets five nodes of a small site be moved, and a fifth of a large one", () => {
     expect([0, 8, 25, 29, 30, 1_000].map(moveLimit)).toEqual([5, 5, 5, 5, 6, 200]);
   });
-  it("trips above the limit, whether at once or within the window", () => {
+  it("trips above the limit, for moves at once or within the window", () => {
     expect(breakerTrips({ wouldMove: 5, moved: 0, inService: 8 })).toBe(false);
     expect(breakerTrips({ wouldMove: 6, moved: 0, inService: 8 })).toBe(true);
     expect(breakerTrips({ wouldMove: 1, moved: 5, inService: 8 })).toBe(true);

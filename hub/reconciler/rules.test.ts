@@ -80,7 +80,7 @@ describe("the nine rules of lifecycle 6.4", () => {
   ] as const)("%s", (_name, n, m, expected) => {
     expect(said(n, m)).toEqual(expected);
   });
-  it("a machine that is no node's is nobody's to judge: only bound nodes are rows", () => {
+  it("a machine without a node is not judged, because only bound nodes are rows", () => {
     expect(said({}, null)).toBe("its machine was not seen yet");
   });
 });
@@ -100,7 +100,7 @@ describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
     expect(said({ agentSeenAt: ago(60) }, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
     expect(text(silent, { owner: null })).toContain("is deployed by nobody in MAAS instead of muster: it was released");
   });
-  it("somebody renames a user in MAAS: the agent of the same installation tells", () => {
+  it("somebody renames a user in MAAS: the same agent's report shows it", () => {
     expect(said({}, { owner: "bob" })).toEqual([]);
     const renamed = [{ owner: "new" }, { maasUser: { name: "new", formerNames: [] } }] as const;
     expect(said({}, ...renamed)).toEqual([]);
@@ -115,7 +115,7 @@ describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
       "redeployed_outside critical quarantine",
     ]);
   });
-  it("somebody renames our own user: his token tells, and nothing has happened to any machine", () => {
+  it("somebody renames the hub's user: the token shows it, and no machine has changed", () => {
     const us = { maasUser: { name: "new", formerNames: ["muster"] } };
     const silent = { agentSeenAt: ago(61), agentConnected: false };
     expect(said(silent, { owner: "new" }, us)).toEqual([]);
@@ -132,11 +132,11 @@ describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
     expect(said({ agentSeenAt: ago(70) }, { powerState: "off" })).toEqual(off);
     expect(said({ status: "offline", agentConnected: false }, { powerState: "off" })).toEqual(off);
   });
-  it("MAAS has not learnt yet that the machine is on again, but its agent was heard of since", () => {
+  it("MAAS does not know yet that the machine is on again, but its agent has reported", () => {
     expect(said({}, { powerState: "off" })).toEqual([]);
     expect(said({}, { powerState: "unknown" })).toEqual([]);
   });
-  it("MAAS knows an address where the node has none, or none where the node has one", () => {
+  it("MAAS knows an address and the node has none, or the other way round", () => {
     const judgement = judge({ host: null });
     expect(judgement).toMatchObject({ findings: [{ rule: "host_changed", expected: "none" }] });
     expect(text({ host: null })).toContain("has the address 10.0.0.5 in MAAS instead of none");
@@ -147,21 +147,21 @@ describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
 });
 
 describe("hardware sync", () => {
-  it("is seeded again once it is later than MAAS allows, or switched off", () => {
+  it("is reseeded if it is later than MAAS allows, or switched off", () => {
     expect(said({}, { lastSync: ago(1_350) })).toEqual([]);
     expect(said({}, { lastSync: ago(1_351) })).toEqual(["hardware_sync_stopped warning reseed_hardware_sync"]);
     expect(said({}, { enableHwSync: false })).toEqual(["hardware_sync_stopped warning reseed_hardware_sync"]);
   });
-  it("is judged as of when the machine was read", () => {
+  it("is judged at the time when the machine was read", () => {
     expect(said({}, { lastSync: ago(10_000), readAt: ago(9_000) })).toEqual([]);
   });
-  it("is not where the agent is away, and not asked for where the profile does not require it", () => {
+  it("is not reseeded without a connected agent, and not if the profile does not require it", () => {
     expect(said({ agentConnected: false }, { enableHwSync: false })).toEqual(["hardware_sync_stopped warning none"]);
     expect(text({ agentConnected: false }, { enableHwSync: false })).toContain("its agent is away");
     expect(text({}, { enableHwSync: false })).toContain("Its agent seeds the sync again");
     expect(said({}, { enableHwSync: false }, { requireHwSync: false })).toEqual([]);
   });
-  it("the host syncs at another interval than its profile says: the agent sets it, and MAAS's word of the deploy counts no more", () => {
+  it("is set by the agent if the host's interval differs from the profile, whatever interval MAAS stored at the deploy", () => {
     const often = { syncIntervalSeconds: 300 };
     expect(said({}, {}, often)).toEqual(["hardware_sync_interval info reseed_hardware_sync"]);
     expect(said({ agentConnected: false }, {}, often)).toEqual(["hardware_sync_interval info none"]);
@@ -178,7 +178,7 @@ describe("hardware sync", () => {
       "hardware_sync_stopped warning reseed_hardware_sync",
     ]);
   });
-  it("of a MAAS that does not tell is believed", () => {
+  it("counts as working if MAAS does not report it", () => {
     expect(said({}, { enableHwSync: null, lastSync: null, syncIntervalSeconds: null })).toEqual([]);
     expect(said({}, { lastSync: ago(100_000), syncIntervalSeconds: null })).toEqual([]);
     expect(said({}, { lastSync: null })).toEqual([]);
@@ -191,7 +191,7 @@ describe("a quarantine", () => {
     const judgement = judge(...facts);
     return judgement.kind === "judged" && judgement.heal;
   };
-  it("of the reconciler's own ends when the machine is deployed, and the agent was heard of since", () => {
+  it("by the reconciler ends when the machine is deployed and the agent has reported since", () => {
     expect(healed(quarantined)).toBe(true);
     expect(healed({ ...quarantined, agentSeenAt: ago(61) })).toBe(false);
     expect(healed({ ...quarantined, agentConnected: false })).toBe(false);
@@ -199,7 +199,7 @@ describe("a quarantine", () => {
     expect(healed({ ...quarantined, agentSeenAt: ago(61) }, { owner: "bob" })).toBe(false);
     expect(healed({ ...quarantined, machineOwner: null })).toBe(false);
   });
-  it("of anybody else is not lifted", () => {
+  it("by anybody else is not lifted", () => {
     const judgement = judge({ ...quarantined, quarantinedAt: null });
     expect(judgement).toEqual({ kind: "judged", findings: [], heal: false });
   });
@@ -211,7 +211,7 @@ describe("a quarantine", () => {
 
 describe("a retired node's machine", () => {
   const retired = { status: "retired", retiredForSeconds: 7_200 } as const;
-  it("is released only when it is surely ours, unlocked, and the time has come", () => {
+  it("is released only if it surely is the node's, is unlocked, and its time has come", () => {
     expect(said(retired)).toEqual(["retired_but_deployed info release_machine"]);
     for (const stays of [
       said({ ...retired, retiredForSeconds: 3_599 }),
@@ -281,7 +281,7 @@ describe("the table", () => {
     retiredReleaseAfterSeconds: fc.option(fc.constantFrom(0, 3_600)),
     maasUser: fc.option(fc.constantFrom(US, { name: "muster", formerNames: ["old"] })),
   });
-  it("property: moves only nodes in service, releases only retired ones, heals only its own, and never one that is held", () => {
+  it("property: moves only nodes in service, releases only retired ones, lifts only its own quarantine, and never acts on a held node", () => {
     fc.assert(
       fc.property(anyNode, anyMachine, anyPolicy, (n, m, p) => {
         const judgement = judgeDrift(n, m, p);
@@ -316,7 +316,7 @@ describe("the table", () => {
   /** Each advice, as it begins a sentence or a part of one. */
   const NEXT =
     /[.;:,?] (and )?(activate|bring|drain|find out|look at|nothing is to be done|read|release|remove|unlock|wait) ?/i;
-  it("property: each finding says what to do next, in a sentence", () => {
+  it("property: each finding says in a sentence what to do next", () => {
     fc.assert(
       fc.property(anyNode, anyMachine, anyPolicy, (n, m, p) => {
         const judgement = judgeDrift(n, m, p);

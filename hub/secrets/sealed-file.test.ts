@@ -31,7 +31,7 @@ describe("the sealed file store", () => {
     );
   const sealedFiles = () => readdirSync(directory).filter((name) => name.endsWith(".sealed"));
 
-  it("keeps neither the secret nor its path readable, and everything to the owner", async () => {
+  it("keeps neither the secret nor its path readable, and gives access only to the owner", async () => {
     const store = await openSealedFileStore({ directory });
     await store.write("kv/maas/token", { token: "canary-value" });
     for (const name of readdirSync(directory)) {
@@ -40,7 +40,7 @@ describe("the sealed file store", () => {
     }
   });
 
-  it("refuses a damaged file, a swapped file, another key, and an open key", async () => {
+  it("refuses a damaged file, a swapped file, another key, and a key that others can read", async () => {
     const store = await openSealedFileStore({ directory });
     await store.write("kv/a", { v: "1" });
     const [a = ""] = sealedFiles();
@@ -59,14 +59,14 @@ describe("the sealed file store", () => {
     expect(await codeOf(openSealedFileStore({ directory }))).toBe("secret_store_unavailable");
   });
 
-  it("makes one key when several open it at once", async () => {
+  it("creates one key if several open the store at once", async () => {
     const stores = await Promise.all(Array.from({ length: 8 }, () => openSealedFileStore({ directory })));
     await stores[0]?.write("kv/a", { v: "1" });
     for (const store of stores) expect(await store.read("kv/a")).toEqual({ v: "1" });
     expect(readdirSync(directory).filter((name) => name.startsWith("key"))).toEqual(["key"]);
   });
 
-  it("leaves nothing over when several write at once, check and set or not", async () => {
+  it("leaves no temporary file when several write at once, with check-and-set or without", async () => {
     const [one, two] = [await openSealedFileStore({ directory }), await openSealedFileStore({ directory })];
     await one.write("kv/a", { v: "0" });
     const { version } = await one.readVersion("kv/a");
@@ -75,7 +75,7 @@ describe("the sealed file store", () => {
     expect(readdirSync(directory).sort()).toEqual([sealedFiles()[0], "key"].sort());
   });
 
-  it("goes on after a writer that died in the midst of a check-and-set", async () => {
+  it("continues after a writer that died during a check-and-set", async () => {
     const store = await openSealedFileStore({ directory });
     await store.write("kv/a", { v: "1" });
     const { version } = await store.readVersion("kv/a");
@@ -88,7 +88,7 @@ describe("the sealed file store", () => {
     expect(await store.read("kv/a")).toEqual({ v: "2" });
   });
 
-  it("says that the store is unavailable when the disk takes nothing more, keeps the old value and nothing else", async () => {
+  it("reports the store as unavailable if the disk is full, and keeps only the old value", async () => {
     const store = await openSealedFileStore({ directory });
     await store.write("kv/a", { v: "old" });
     const script = `
@@ -109,7 +109,7 @@ describe("the sealed file store", () => {
     expect(readdirSync(`${directory}-other`)).toEqual([]);
   });
 
-  it("says what is wrong with a folder that is none, a key of another length, and a folder that is gone", async () => {
+  it("reports a path that is not a folder, a key of wrong length, and a missing folder", async () => {
     const file = `${directory}-file`;
     writeFileSync(file, "");
     expect(await codeOf(openSealedFileStore({ directory: file }))).toBe("secret_store_unavailable");
@@ -124,7 +124,7 @@ describe("the sealed file store", () => {
     expect(await codeOf(store.remove("kv/a"))).toBe("no error");
   });
 
-  it("puts neither value nor file into an error", async () => {
+  it("puts neither value nor file content into an error", async () => {
     const store = await openSealedFileStore({ directory });
     await store.write("kv/a", { v: "canary-value" });
     const [name = ""] = sealedFiles();

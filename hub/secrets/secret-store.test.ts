@@ -86,7 +86,7 @@ function holdsTheContract(open: () => Promise<Opened>): void {
     expect(await codeOf(store.check())).toBe("no error");
   });
 
-  it("gives back what was written, also to another process, and forgets what was removed", async () => {
+  it("returns what was written, also to another process, and forgets what was removed", async () => {
     const at = path();
     const data = { user: "root", pass: "p$'\"\n\u2028ß", empty: "" };
     await store.write(at, data);
@@ -100,7 +100,7 @@ function holdsTheContract(open: () => Promise<Opened>): void {
     expect(await store.read(at)).toEqual({ back: "again" });
   });
 
-  it("says of a path that was never written that it is missing, and names it", async () => {
+  it("reports a path that was never written as missing, and names it", async () => {
     await expect(store.read(`${root}/never`)).rejects.toMatchObject({
       code: "secret_missing",
       path: `${root}/never`,
@@ -108,7 +108,7 @@ function holdsTheContract(open: () => Promise<Opened>): void {
     });
   });
 
-  it("keeps one whole value of those that several write at once, and says which did not come through", async () => {
+  it("keeps one complete value of several simultaneous writes, and reports the writes that failed", async () => {
     const at = path();
     const other = await opened.again();
     const values = Array.from({ length: 12 }, (_, index) => ({ user: `u${index}`, pass: `p${index}`.repeat(500) }));
@@ -119,7 +119,7 @@ function holdsTheContract(open: () => Promise<Opened>): void {
     expect(values.filter((_, index) => ended[index] === "no error")).toContainEqual(await store.read(at));
   });
 
-  it("writes over the version that was read, and never over a later one", async () => {
+  it("replaces the version that was read, and never a later one", async () => {
     const at = path();
     await store.write(at, { v: "1" });
     const read = await store.readVersion(at);
@@ -133,7 +133,7 @@ function holdsTheContract(open: () => Promise<Opened>): void {
     expect(await codeOf(store.read(at))).toBe("secret_missing");
   });
 
-  it("lets one of several change a version at once", async () => {
+  it("lets only one of several writers replace a version", async () => {
     const at = path();
     await store.write(at, { v: "old" });
     const { version } = await store.readVersion(at);
@@ -148,7 +148,7 @@ function holdsTheContract(open: () => Promise<Opened>): void {
     expect(new Set(ended)).toEqual(new Set(["no error", "secret_conflict"]));
   });
 
-  it("makes what is not there yet once, among several that start at once", async () => {
+  it("creates a missing secret once, of several that start at once", async () => {
     const at = path();
     const stores = [store, await opened.again(), await opened.again()];
     const got = await Promise.all(

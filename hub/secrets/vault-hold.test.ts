@@ -3,7 +3,7 @@ import { loginHoldMs } from "./vault-hold.ts";
 
 describe("loginHoldMs", () => {
   const MINUTE_MS = 60_000;
-  it("is nothing before the first refusal, never gets shorter, and has an end", () => {
+  it("is zero before the first refusal, never decreases, and has a maximum", () => {
     const holds = Array.from({ length: 2_000 }, (_, refusals) => loginHoldMs(refusals));
     expect(holds.slice(0, 5)).toEqual([0, 1, 4, 16, 16].map((minutes) => minutes * MINUTE_MS));
     for (const [index, hold] of holds.entries()) expect(hold).toBeGreaterThanOrEqual(holds[index - 1] ?? 0);
@@ -12,7 +12,7 @@ describe("loginHoldMs", () => {
     expect(loginHoldMs(-1)).toBe(0);
   });
 
-  it("makes no five bad logins of which each lies less than a quarter of an hour after the one before", () => {
+  it("allows no five failed logins with less than a quarter of an hour between each two", () => {
     let inARow = 1;
     for (let refusals = 1; refusals < 100; refusals += 1) {
       inARow = loginHoldMs(refusals) < 15 * MINUTE_MS ? inARow + 1 : 1;

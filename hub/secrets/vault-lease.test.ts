@@ -3,7 +3,7 @@ import { nextStep, retryMs } from "./vault-lease.ts";
 
 describe("nextStep", () => {
   const lease = (seconds: number, renewable: boolean) => ({ seconds, renewable });
-  it("is between two and three fifths of the lease, and never at once", () => {
+  it("comes between two and three fifths of the lease, and never at once", () => {
     for (const random of [0, 0.5, 0.999]) {
       const step = nextStep(lease(100, true), lease(100, true), true, random);
       expect(step?.how).toBe("renew");
@@ -26,7 +26,7 @@ describe("nextStep", () => {
 });
 
 describe("a step that failed", () => {
-  it("is tried again twenty times a lease at most, and never at once", () => {
+  it("is repeated at most twenty times in a lease, and never at once", () => {
     for (const seconds of [0, 1, 20, 60, 3600, 32 * 86_400])
       expect(retryMs({ seconds, renewable: true })).toBe(Math.max(1_000, seconds * 50));
   });

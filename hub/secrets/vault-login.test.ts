@@ -28,7 +28,7 @@ const errorOf = (promise: Promise<unknown>): Promise<SecretError> =>
   );
 const codeOf = async (promise: Promise<unknown>): Promise<string> => (await errorOf(promise)).code;
 
-describe("the token", () => {
+describe("the Vault token", () => {
   let server: VaultServer;
   let lines: string[];
   beforeEach(async () => {
@@ -69,7 +69,7 @@ describe("the token", () => {
 
   const asked = (path: string) => server.vault.calls.filter((call) => call.endsWith(path)).length;
 
-  it("is renewed at about half of its lease for as long as Vault lets it, and then got anew by AppRole", async () => {
+  it("is renewed at about half of its lease while Vault allows that, and then replaced by an AppRole login", async () => {
     const { credentials } = byRole({ ttl: 60, maxTtl: 130 });
     const store = open(credentials);
     const { tokens, clock } = server.vault;
@@ -91,7 +91,7 @@ describe("the token", () => {
     expect([tokens.renewals > 2, tokens.logins > 2]).toEqual([true, true]);
   });
 
-  it("is got anew when it is gone, and the call that met it goes through", async () => {
+  it("is replaced when it has ended, and the call that found this succeeds", async () => {
     const { credentials } = byRole();
     const store = open(credentials);
     await store.write("kv/a", { v: "1" });
@@ -104,7 +104,7 @@ describe("the token", () => {
     expect(server.vault.tokens.logins).toBe(3);
   });
 
-  it("that cannot be renewed is left alone, and AppRole logs in again before it ends", async () => {
+  it("is left alone if it cannot be renewed, and AppRole logs in again before it ends", async () => {
     const { credentials } = byRole({ renewable: false });
     const store = open(credentials);
     await store.check();
@@ -116,7 +116,7 @@ describe("the token", () => {
     expect(server.vault.calls.filter((call) => call.includes("renew-self"))).toEqual([]);
   });
 
-  it("of a file is taken from there again when it is gone, without a restart", async () => {
+  it("is read from its file again when it has ended, without a restart", async () => {
     byToken({ ttl: 60 });
     const store = open();
     await store.write("kv/a", { v: "1" });
@@ -126,7 +126,7 @@ describe("the token", () => {
     expect(await store.read("kv/a")).toEqual({ v: "1" });
   });
 
-  it("is not asked for again by a login that Vault refuses", async () => {
+  it("is not requested again with a login that Vault refused", async () => {
     const role = byRole();
     const used = { ...role.credentials, secretIdFile: join(folder, "used") };
     writeFileSync(used.secretIdFile, role.newSecretId({ uses: 1 }));
@@ -139,7 +139,7 @@ describe("the token", () => {
     expect(await store.read("kv/a")).toEqual({ v: "1" });
   });
 
-  it("outlives a Vault that is away when it is to be renewed", async () => {
+  it("survives an outage of Vault at the time of its renewal", async () => {
     byToken({ ttl: 60 });
     const store = open();
     await store.write("kv/a", { v: "1" });
@@ -154,7 +154,7 @@ describe("the token", () => {
     expect(await store.read("kv/a")).toEqual({ v: "1" });
   });
 
-  it("stands in no log line, and neither does what is read with it", async () => {
+  it("appears in no log line, and neither does a secret that is read with it", async () => {
     const { credentials } = byRole({ ttl: 60 });
     const store = open(credentials);
     await store.write("kv/a", { v: "canary-value" });
@@ -165,7 +165,7 @@ describe("the token", () => {
     expect(lines.join("\n")).not.toMatch(/hvs[.]|canary-value/);
   });
 
-  it("is got anew for a call that is forbidden, since its role may have been given a policy, and no more than once a minute", async () => {
+  it("is replaced for a forbidden call, because its role may have a new policy, at most once a minute", async () => {
     const { credentials, change } = byRole({ policies: [] });
     const store = open(credentials);
     const { tokens, clock } = server.vault;
@@ -181,7 +181,7 @@ describe("the token", () => {
     await until("one token is left", () => (tokens.living === 1 ? true : undefined));
   });
 
-  it("of a file is taken from there again for a call that is forbidden, and the call made no second time where the same one is there", async () => {
+  it("is read from its file again for a forbidden call, which is not repeated if the token is the same", async () => {
     byToken({ policies: [] });
     const store = open();
     for (let again = 0; again < 3; again += 1) expect(await codeOf(store.read("kv/a"))).toBe("secret_store_forbidden");
@@ -192,7 +192,7 @@ describe("the token", () => {
     expect(server.vault.calls.filter((call) => call.includes("revoke-self"))).toEqual([]);
   });
 
-  it("that lives is kept where a new one is refused, and a forbidden call stays forbidden", async () => {
+  it("is kept if it is valid and a new login is refused, and the forbidden call stays forbidden", async () => {
     const { credentials, newSecretId } = byRole();
     const { clock, tokens } = server.vault;
     writeFileSync(secretFile, newSecretId({ uses: 1 }));
@@ -206,7 +206,7 @@ describe("the token", () => {
     expect(tokens.logins).toBe(1);
   });
 
-  it("that ends within a minute of a call that is forbidden does not make others forbidden too", async () => {
+  it("does not make other calls forbidden if it ends within a minute of a forbidden call", async () => {
     const { credentials } = byRole();
     const store = open(credentials);
     await store.write("kv/a", { v: "1" });
@@ -220,7 +220,7 @@ describe("the token", () => {
     expect(tokens.logins).toBe(3);
   });
 
-  it("that is given back while a second call is under way with it is not taken for one that is forbidden", async () => {
+  it("does not count as forbidden if it was revoked while a second call used it", async () => {
     const { credentials } = byRole({ renewable: false });
     const store = open(credentials);
     await store.write("kv/a", { v: "1" });
@@ -240,7 +240,7 @@ describe("the token", () => {
     expect([reads, tokens.logins]).toEqual([3, 3]);
   });
 
-  it("keeps the plan of its own lease when the renewal of the one before fails late", async () => {
+  it("keeps the schedule of its own lease when the renewal of the previous token fails late", async () => {
     const { credentials } = byRole({ ttl: 60 });
     const store = open(credentials);
     await store.write("kv/a", { v: "1" });
@@ -260,7 +260,7 @@ describe("the token", () => {
     expect(clock.now() - before).toBeGreaterThanOrEqual(0.4 * 60_000);
   });
 
-  it("that may not even look itself up does its work", async () => {
+  it("works even if it may not look itself up", async () => {
     const { credentials } = byRole({ defaultPolicy: false });
     const store = open(credentials);
     await store.write("kv/a", { v: "1" });
@@ -273,7 +273,7 @@ describe("the token", () => {
     expect(server.vault.tokens.logins).toBe(4);
   });
 
-  it("is asked for with a refused secret ID after 1, 4 and 16 minutes alone, whoever needs it, and at once with another", async () => {
+  it("is requested with a refused secret ID only after 1, 4 and 16 minutes, and at once with another secret ID", async () => {
     const { credentials, newSecretId } = byRole();
     const { clock } = server.vault;
     writeFileSync(secretFile, "wrong");
@@ -299,7 +299,7 @@ describe("the token", () => {
     expect(asked("approle/login")).toBe(8);
   });
 
-  it("is asked for at once when Vault was only away", async () => {
+  it("is requested at once after an outage of Vault", async () => {
     const { credentials } = byRole();
     const store = open(credentials);
     server.vault.seal();
@@ -309,7 +309,7 @@ describe("the token", () => {
     expect(asked("approle/login")).toBe(4);
   });
 
-  it("is not asked for every second while the rest of a long lease has no login that works", async () => {
+  it("is not requested every second during the rest of a long lease without a working login", async () => {
     const { credentials } = byRole({ ttl: 3600, renewable: false });
     const store = open(credentials);
     await store.write("kv/a", { v: "1" });
@@ -333,7 +333,7 @@ describe("the token", () => {
 
 it.skip.each(SKIPPED)("%s", () => undefined);
 describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
-  it("is logged in to anew by a role whose token was revoked, or that was given a policy, for as long as its secret ID is good", async () => {
+  it("is obtained again after its token was revoked or its role got a policy, while the secret ID is valid", async () => {
     const vault = await start();
     const { address, mount, roleMount } = vault;
     await vault.setPolicy("hub", hubPolicy(mount));

@@ -59,7 +59,7 @@ const errorOf = (promise: Promise<unknown>): Promise<SecretError> =>
     (error: unknown) => (error instanceof SecretError ? error : Promise.reject(error)),
   );
 
-describe("what Vault refuses, or cannot", () => {
+describe("a Vault that refuses or fails", () => {
   const CASES: readonly [string, string, RegExp, () => void][] = [
     ["a sealed one", "secret_store_sealed", /Unseal it/, () => server.vault.seal()],
     ["one that fails", "secret_store_unavailable", /status 500/, () => fails(500, "internal error")],
@@ -86,7 +86,7 @@ describe("what Vault refuses, or cannot", () => {
     }
   });
 
-  it("gives up at its deadline, and finds nobody where nothing listens", async () => {
+  it("gives up at its deadline, and reports an address where nothing listens", async () => {
     byToken();
     server.silent = true;
     const late = await errorOf(open({ deadlineMs: 100 }).read("kv/a"));
@@ -98,7 +98,7 @@ describe("what Vault refuses, or cannot", () => {
     expect(away.message).toMatch(/ECONNREFUSED/);
   });
 
-  it("is told at the start what is wrong with the mount", async () => {
+  it("reports at the start what is wrong with the mount", async () => {
     byToken();
     server.vault.mountVersion1("old");
     server.vault.tokens.policies.set("muster", { ...POLICY, "old/*": ["read"], "gone/*": ["read"] });
@@ -119,7 +119,7 @@ describe("what Vault refuses, or cannot", () => {
     expect((await errorOf(open({ mount: "gone" }).read("kv/a"))).code).toBe("secret_store_misconfigured");
   });
 
-  it("finds out that the mount is of version 1, which would take a write and keep no version of it", async () => {
+  it("detects a mount of version 1, which would accept a write and keep no version of it", async () => {
     byToken();
     server.vault.mountVersion1("old");
     server.vault.tokens.policies.set("muster", { "old/*": ["create", "read", "update"] });
@@ -132,7 +132,7 @@ describe("what Vault refuses, or cannot", () => {
       expect((await errorOf(call())).code).toBe("secret_store_misconfigured");
   });
 
-  it("calls nothing missing that only a proxy does not know", async () => {
+  it("does not report a secret as missing if only a proxy answers 404", async () => {
     byToken();
     const proxy = createServer((request, response) =>
       request.url?.endsWith("/lookup-self") === true
@@ -146,7 +146,7 @@ describe("what Vault refuses, or cannot", () => {
     proxy.close();
   });
 
-  it("says of a request that is too large that it is", async () => {
+  it("reports that a request is too large", async () => {
     byToken();
     // On a busy machine the call needs this long.
     const patient = open({ deadlineMs: 120_000 });
@@ -155,7 +155,7 @@ describe("what Vault refuses, or cannot", () => {
     expect(error.message.length).toBeLessThan(300);
   });
 
-  it("calls no Vault what answers without JSON", async () => {
+  it("recognizes that an answer without JSON is not from Vault", async () => {
     byToken();
     const page = createServer((_request, response) => response.end("<p>Welcome</p>"));
     await new Promise<void>((resolve) => page.listen(0, "127.0.0.1", resolve));
@@ -164,7 +164,7 @@ describe("what Vault refuses, or cannot", () => {
     expect([error.code, error.message]).toEqual(["secret_store_unavailable", expect.stringMatching(/not JSON/)]);
   });
 
-  it("refuses a secret with a field that is no text, and does not quote it", async () => {
+  it("refuses a secret with a field that is not text, and does not quote it", async () => {
     const token = byToken();
     const url = `${server.url}/v1/kv/data/a`;
     const body = JSON.stringify({ data: { pin: 31337 } });
@@ -175,7 +175,7 @@ describe("what Vault refuses, or cannot", () => {
   });
 });
 
-describe("what is read", () => {
+describe("a secret that is read", () => {
   it("is not printed by the library, nor is the token, although DEBUG asks for that", async () => {
     byToken();
     const script = `
@@ -196,8 +196,8 @@ describe("what is read", () => {
   });
 });
 
-describe("where Vault is", () => {
-  it("takes nothing from the environment that its settings do not say", async () => {
+describe("the address of Vault", () => {
+  it("takes nothing from the environment that the hub's settings do not contain", async () => {
     byToken();
     vi.stubEnv("VAULT_TOKEN", "hvs.of-somebody-else");
     vi.stubEnv("VAULT_NAMESPACE", "elsewhere");
@@ -209,7 +209,7 @@ describe("where Vault is", () => {
     expect(await store.read("kv/a")).toEqual({ v: "1" });
   });
 
-  it("may be a namespace, and a mount of more than one name", async () => {
+  it("may include a namespace, and a mount path with several parts", async () => {
     server.vault.addNamespace("team");
     const kv = server.vault.mount("gpu/secrets", "team");
     server.vault.tokens.policies.set("team", { "gpu/secrets/data/*": ["create", "read", "update"] });
@@ -221,7 +221,7 @@ describe("where Vault is", () => {
     expect((await errorOf(open({ mount: "gpu/secrets" }).check())).isRefusal).toBe(true);
   });
 
-  it("is believed by its certificate alone, whatever VAULT_SKIP_VERIFY says", async () => {
+  it("is trusted only by its certificate, whatever VAULT_SKIP_VERIFY says", async () => {
     const ca = await openCertificateAuthority(new MemorySecrets());
     const { certificatePem, privateKeyPem } = await ca.issueServer(["127.0.0.1"]);
     const tls = { key: privateKeyPem.reveal(), cert: certificatePem };
@@ -243,7 +243,7 @@ describe("where Vault is", () => {
     await secure.close();
   });
 
-  it("needs a CA file that holds one", async () => {
+  it("needs a CA file with a certificate", async () => {
     const file = join(folder, "ca.pem");
     writeFileSync(file, "no certificate");
     const credentials = { kind: "token", tokenFile: secretFile } as const;

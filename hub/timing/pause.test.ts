@@ -6,13 +6,13 @@ import { WakeSignal } from "./wake-signal.ts";
 const A_DAY_MS = 86_400_000;
 
 describe("a pause", () => {
-  it("ends when its time has passed, and leaves nothing at the signal", async () => {
+  it("ends when its time is over, and leaves no listener at the signal", async () => {
     const { signal } = new AbortController();
     await pause(1, signal);
     expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
-  it("ends without an error once the signal is aborted, also when that was before it began", async () => {
+  it("ends without an error when the signal is aborted, also before it began", async () => {
     const stop = new AbortController();
     const resting = pause(A_DAY_MS, stop.signal);
     stop.abort(new Error("the hub stops"));
@@ -21,13 +21,13 @@ describe("a pause", () => {
   });
 });
 
-describe("work within a time", () => {
-  it("gives what it gives", async () => {
+describe("work with a time limit", () => {
+  it("returns the result of the work", async () => {
     expect(await within(A_DAY_MS, Promise.resolve("done"))).toBe("done");
     await expect(within(A_DAY_MS, Promise.reject(new Error("failed")))).rejects.toThrow("failed");
   });
 
-  it("gives null when it takes longer", async () => {
+  it("returns null if the work takes longer", async () => {
     const work = Promise.withResolvers<string>();
     expect(await within(1, work.promise)).toBeNull();
     work.resolve("late");
@@ -35,7 +35,7 @@ describe("work within a time", () => {
 });
 
 describe("a wake signal", () => {
-  it("ends a wait that is under way, the next one when nobody waits, and each but once", async () => {
+  it("ends the present wait or the next one, and each raise ends only one", async () => {
     const wake = new WakeSignal();
     const waiting = wake.wait(A_DAY_MS);
     wake.raise();

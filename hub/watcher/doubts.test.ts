@@ -31,7 +31,7 @@ function reads(doubts: Doubts, seen: MaasMachine, from = 0): number[] {
 }
 
 describe("a machine whose last reading is in doubt", () => {
-  it("is read again after a power action, at growing intervals, until it is as it was meant to be", () => {
+  it("is read again after a power action, at growing intervals, until it reaches the intended power state", () => {
     const doubts = new Doubts();
     look(doubts, is("on"), 0, ...[event(DOWN)]);
     expect(doubts.due(5_000)).toEqual(["abc123"]);
@@ -41,7 +41,7 @@ describe("a machine whose last reading is in doubt", () => {
     look(doubts, is("off"), 10_000);
     expect(doubts.due(7_200_000)).toEqual([]);
   });
-  it("is read a dozen times, in half an hour, where that never comes", () => {
+  it("is read a dozen times in half an hour if it never reaches that state", () => {
     const doubts = new Doubts();
     look(doubts, is("off"), 0, ...[event(UP)]);
     const at = reads(doubts, is("off"));
@@ -49,7 +49,7 @@ describe("a machine whose last reading is in doubt", () => {
     expect(at.length).toBeLessThan(15);
     expect((at.at(-1) ?? 0) * 1000).toBeLessThanOrEqual(DOUBT_MS + 240_000);
   });
-  it("is meant to be what the last power action says", () => {
+  it("is intended to reach the state of the last power action", () => {
     const doubts = new Doubts();
     look(doubts, is("off"), 0, ...[event(DOWN, 1), event(UP, 2)]);
     look(doubts, is("off"), 5_000);
@@ -57,12 +57,12 @@ describe("a machine whose last reading is in doubt", () => {
     look(doubts, is("on"), 10_000);
     expect(doubts.due(1_000_000)).toEqual([]);
   });
-  it("takes no other event for a power action", () => {
+  it("treats no other event as a power action", () => {
     const doubts = new Doubts();
     look(doubts, is("on"), 0, ...[event("Node changed status")]);
     expect(doubts.due(5_000)).toEqual([]);
   });
-  it("is read at once for what is recorded, anew for another reason, and no more without one", () => {
+  it("is read at once for its stored state, again for a new reason, and no more without a reason", () => {
     const doubts = new Doubts();
     const gone = { systemId: "abc123", key: "gone at 1" };
     doubts.record([gone]);
@@ -76,13 +76,13 @@ describe("a machine whose last reading is in doubt", () => {
     doubts.record([]);
     expect(doubts.due(7_300_000)).toEqual([]);
   });
-  it("is still to be read where the look that meant to could not", () => {
+  it("is still due if the poll that requested it could not read it", () => {
     const doubts = new Doubts();
     doubts.record([{ systemId: "abc123", key: "gone" }]);
     look(doubts, is("on", "other"), 0);
     expect(doubts.due(1)).toEqual(["abc123"]);
   });
-  it("is not asked for with every look where MAAS does not say anything of it", () => {
+  it("is not requested with every poll if MAAS does not return it", () => {
     const doubts = new Doubts();
     doubts.record([{ systemId: "abc123", key: "gone" }]);
     doubts.looked([], { asked: ["abc123"], machines: [] }, 0);

@@ -15,7 +15,7 @@ describe("the watcher's plan", () => {
     expect(queryFrom(3)).toBe(0);
   });
 
-  it("acts on an event that was committed late, below the cursor, and only once", () => {
+  it("processes an event that was committed late, below the cursor, and only once", () => {
     const late = event(998, "abc123");
     const known = event(1000, "def456");
     const place = { cursor: 1000, mark: wordOf(known) };
@@ -24,7 +24,7 @@ describe("the watcher's plan", () => {
     expect(readFeed(place, [late, known], seen(late, known), known).changed).toEqual([]);
   });
 
-  it("notices that the ids went back, and follows them", () => {
+  it("detects that the ids went back, and follows them", () => {
     const newest = event(12, "abc123");
     const behind = { cursor: 12, mark: wordOf(newest), reset: true, changed: [] };
     for (const mark of ["another word", null])
@@ -33,7 +33,7 @@ describe("the watcher's plan", () => {
     expect(readFeed({ cursor: 1000, mark: "a word" }, [], new Map(), null)).toEqual(none);
   });
 
-  it("notices that the ids went back by what they say, though they have come as far again", () => {
+  it("detects by the events' content that the ids went back, even if they have passed the cursor again", () => {
     const before = event(1000, "abc123");
     const after = { ...event(1000, "abc123"), created: "Sun, 22 Nov. 2026 08:00:00" };
     const newest = event(1001, "def456");
@@ -47,23 +47,23 @@ describe("the watcher's plan", () => {
     expect(readFeed({ ...place, mark: null }, [after, newest], new Map(), newest)).toMatchObject({ reset: false });
   });
 
-  it("reads each machine once, whether it changed or is waited on", () => {
+  it("reads each machine once, whether it changed or a stage waits on it", () => {
     expect(toRead(["b", "a"], ["c", "a"])).toEqual(["a", "b", "c"]);
   });
 
-  it("pauses longer with each failure, a minute at most beyond the interval", () => {
+  it("pauses longer after each failure, at most a minute beyond the interval", () => {
     expect(failurePauseMs(1, 1000, 0)).toBe(1000);
     expect(failurePauseMs(3, 1000, 0.999)).toBeLessThan(9_000);
     expect(failurePauseMs(500, 1000, 0.999)).toBeLessThanOrEqual(61_000);
   });
 
-  it("sweeps first, then after the interval", () => {
+  it("begins with a sweep, and sweeps again after the interval", () => {
     expect(sweepIsDue(null, 5_000)).toBe(true);
     expect(sweepIsDue(4_000, 5_000)).toBe(false);
     expect(sweepIsDue(5_000, 5_000)).toBe(true);
   });
 
-  it("lets a slow region breathe", () => {
+  it("pauses after a slow read, so that a slow region is not busy all the time", () => {
     expect([breatherMs(0), breatherMs(3_000)]).toEqual([0, 12_000]);
   });
 });

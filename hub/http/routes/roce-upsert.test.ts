@@ -15,7 +15,7 @@ const outcomesOf = (...given: Parameters<typeof planRoceUpsert>) =>
   planRoceUpsert(...given).outcomes.map(({ outcome }) => outcome);
 
 describe("an upsert of RoCE rows", () => {
-  it("answers each row in its place, and writes what changes", () => {
+  it("answers each row in its order, and writes only rows that change", () => {
     const { outcomes, changes } = planRoceUpsert(
       [row("a", "x", "10.0.0.1"), { fault: "hostname is odd" }, row("b", "x", "10.0.0.9"), row("c", "x", "10.0.0.5")],
       [kept("a", "x", "10.0.0.1"), kept("b", "x", "10.0.0.3")],
@@ -32,12 +32,12 @@ describe("an upsert of RoCE rows", () => {
     ]);
   });
 
-  it("counts the first of two rows for one place or with one address", () => {
+  it("accepts the first of two rows for one interface or with one address", () => {
     const rows = [row("a", "x", "10.0.0.1"), row("a", "x", "10.0.0.3"), row("b", "x", "10.0.0.1")];
     expect(outcomesOf(rows, [])).toEqual(["created", "failed", "failed"]);
   });
 
-  it("refuses an address that another interface keeps, whatever its prefix", () => {
+  it("refuses an address that another interface keeps, with any prefix length", () => {
     const wide = { row: { hostname: "b", interface: "x", ipv4_cidr: "10.0.0.1/24" } };
     expect(outcomesOf([wide], [kept("a", "x", "10.0.0.1")])).toEqual(["failed"]);
     expect(outcomesOf([wide, row("a", "x", "10.0.0.1")], [kept("a", "x", "10.0.0.1")])).toEqual([
@@ -46,13 +46,13 @@ describe("an upsert of RoCE rows", () => {
     ]);
   });
 
-  it("lets rows exchange addresses, and pass them on in a ring", () => {
+  it("lets rows exchange addresses, also in a ring", () => {
     const before = ["1", "3", "5"].map((end, n) => kept(`h${n}`, "x", `10.0.0.${end}`));
     const ring = [row("h0", "x", "10.0.0.3"), row("h1", "x", "10.0.0.5"), row("h2", "x", "10.0.0.1")];
     expect(outcomesOf(ring, before)).toEqual(["updated", "updated", "updated"]);
   });
 
-  it("refuses those too that wanted the address of a refused one, to the end of the chain", () => {
+  it("also refuses rows that wanted the address of a refused row, to the end of the chain", () => {
     const before = ["1", "3", "5", "7"].map((end, n) => kept(`h${n}`, "x", `10.0.0.${end}`));
     // h2 wants the address that h3 keeps, h1 the one that h2 then keeps, and h0 the one that h1 then keeps.
     const chain = [row("h0", "x", "10.0.0.3"), row("h1", "x", "10.0.0.5"), row("h2", "x", "10.0.0.7")];
@@ -60,7 +60,7 @@ describe("an upsert of RoCE rows", () => {
     expect(outcomesOf([...chain, row("h3", "x", "10.0.0.9")], before)).toEqual(Array(4).fill("updated"));
   });
 
-  it("never writes one address twice, over every small request and table", () => {
+  it("never writes one address twice, for every small request and table", () => {
     const places = ["a", "b", "c"];
     const choices = [null, "10.0.0.1", "10.0.0.3", "10.0.0.5"];
     const tables = places.reduce<(string | null)[][]>(
