@@ -36,9 +36,9 @@ const Env = z.object({
   /** An existing user that runs the embedded server if the hub is root. By default a user for this purpose, which the hub creates. */
   MUSTER_POSTGRES_USER: z.string().min(1).optional(),
   MUSTER_DATABASE_POOL_SIZE: z.coerce.number().int().min(3).max(200).default(12),
-  /** The folder of the embedded database. It also holds the sealed secrets and the admin token unless MUSTER_SHARED_DIR is set. */
+  /** The folder of the embedded database. The same folder holds the sealed secrets and the admin token unless MUSTER_SHARED_DIR is set. */
   MUSTER_STATE_DIR: z.string().min(1).default(".muster/hub"),
-  /** The folder of the sealed secrets and the admin token. All hubs of one database share it; by default it is the state folder. */
+  /** The folder of the sealed secrets and the admin token. All hubs of one database share this folder; by default it is the state folder. */
   MUSTER_SHARED_DIR: z.string().min(1).optional(),
   /** Where the secrets are. VAULT_ADDR alone never selects Vault, because other programs also set it. */
   MUSTER_SECRETS: z.enum(["sealed_file", "vault"]).default("sealed_file"),
@@ -63,15 +63,15 @@ const Env = z.object({
   /** The address of the admin API and page. Without TLS only loopback is allowed, unless a proxy does TLS. */
   MUSTER_HTTP_HOST: z.string().min(1).default("127.0.0.1"),
   MUSTER_HTTP_PORT: port(8480),
-  /** The certificate and key of that listener, in PEM. They are read again when they change. */
+  /** The certificate and key of that listener, in PEM. The hub reads both files again when they change. */
   MUSTER_HTTP_TLS_CERT: z.string().min(1).optional(),
   MUSTER_HTTP_TLS_KEY: z.string().min(1).optional(),
   /** Set this if only a proxy that does TLS can reach the listener. The listener may then use clear text off loopback. */
   MUSTER_HTTP_TLS_BY_PROXY: z.enum(["true", "false"]).default("false"),
-  /** The listener for agents. It uses TLS with the hub's own CA, and client certificates after enrollment. */
+  /** The listener for agents. The listener uses TLS with the hub's own CA, and client certificates after enrollment. */
   MUSTER_AGENT_HOST: z.string().min(1).default("0.0.0.0"),
   MUSTER_AGENT_PORT: port(8481),
-  /** The URL at which hosts reach that listener. Its host name becomes part of the hub's server certificate. */
+  /** The URL at which hosts reach that listener. The URL's host name becomes part of the hub's server certificate. */
   MUSTER_AGENT_URL: z
     .url({ protocol: /^https$/ })
     .refine(
@@ -118,7 +118,7 @@ export interface Config {
   readonly inForce: readonly Setting[];
 }
 
-/** Names all invalid settings at once. It never contains a value, because a value may be a password. */
+/** Names all invalid settings at once. The message never contains a value, because a value may be a password. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }

@@ -1,6 +1,7 @@
 /**
- * The hub's composition root. It starts settings, database, secrets, clients, engine and listeners in this order, and stops them in reverse order.
- * Exit status: 0 after SIGTERM or SIGINT, 78 for invalid settings, 1 for a failed start. With arguments it runs a command in place of the hub.
+ * The hub's composition root. The hub starts settings, database, secrets, clients, engine and listeners in this order, and stops them in reverse
+ * order. Exit status: 0 after SIGTERM or SIGINT, 78 for invalid settings, 1 for a failed start. With arguments the program runs a command in place of
+ * the hub.
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";

@@ -5,7 +5,7 @@ import type { Operation } from "./description.ts";
 import { plain } from "./output.ts";
 import { call, DEADLINE_MS, flagText, Refused, targetOf } from "./request.ts";
 
-/** The parts of the document that the command reads for its summary. The rest goes into the file unchanged. */
+/** The parts of the document that the command reads for its summary. The rest of the document goes into the file unchanged. */
 const Section = z.looseObject({
   error: z.looseObject({ code: z.string(), detail: z.string() }).optional(),
   left_out: z.array(z.looseObject({ list: z.string(), shown: z.number(), of: z.number() })).optional(),
@@ -38,7 +38,7 @@ export async function writeDiagnostics(argv: readonly string[], operations: read
   process.stdout.write(plain(reportOf(file, Buffer.byteLength(content), document)));
 }
 
-/** Creates a file that only its owner can read. It never overwrites a file or follows a link. */
+/** Creates a file that only its owner can read. The function never overwrites a file or follows a link. */
 function create(file: string, content: string): void {
   try {
     writeFileSync(file, content, { mode: 0o600, flag: "wx" });

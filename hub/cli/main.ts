@@ -1,5 +1,5 @@
 /**
- * The command line for operators. Its commands are the operations of the API, read from the hub's own description. Exit status: 0 done, 1 the hub
+ * The command line for operators. The commands are the operations of the API, read from the hub's own description. Exit status: 0 done, 1 the hub
  * refused the request or a part of it, 2 the command was not understood, 3 the hub could not be reached.
  */
 import { parseArgs } from "node:util";
@@ -106,7 +106,7 @@ async function describe(url: string): Promise<Operation[]> {
 }
 
 /**
- * The error for an unknown command. It suggests commands that contain all words of the given one, e.g. `create-maas-site-profile` for
+ * The error for an unknown command. The error suggests commands that contain all words of the given command, e.g. `create-maas-site-profile` for
  * `create-profile`.
  */
 function unknownCommand(name: string | undefined, operations: readonly Operation[]): string {

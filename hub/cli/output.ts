@@ -40,7 +40,7 @@ const EVENT_COLUMNS = [
   ["status", "to_status", "subject"],
   ["message", "data"],
 ] as const;
-/** These columns come last and are never cut off. */
+/** The columns of long texts, which come last and are never cut off. */
 const WHOLE: readonly string[] = COLUMNS.at(-1) ?? [];
 const WIDEST = 60;
 
@@ -109,7 +109,7 @@ export function forPeople(answer: unknown): string {
   return `${[lines.join("\n"), ...lists.map(([name, rows]) => `\n${name}\n${tableOf(rows as Row[]).trimEnd()}`)].join("\n")}\n`;
 }
 
-/** A problem of the API (RFC 9457) as text. Its detail says what happened, to what, and what to do next. */
+/** A problem of the API (RFC 9457) as text. The problem's detail says what happened, to what, and what to do next. */
 export function problemText(status: number, problem: unknown): string {
   if (!isRow(problem)) return `The hub answered ${status} and no problem document.\n`;
   const errors = isRows(problem["errors"]) ? problem["errors"] : [];

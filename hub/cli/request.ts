@@ -94,8 +94,8 @@ function secondsToWait(response: Response): number {
 }
 
 /**
- * Sends a request. It is sent a second time only if the hub says that it did nothing and when to try again. Both attempts carry the same idempotency
- * key; a new command gets a new key. After any other failure the operator decides whether to repeat the command.
+ * Sends a request. A request is sent a second time only if the hub says that it did nothing and when to try again. Both attempts carry the same
+ * idempotency key; a new command gets a new key. After any other failure the operator decides whether to repeat the command.
  */
 export async function call(
   target: Target,

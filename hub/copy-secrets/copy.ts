@@ -34,7 +34,7 @@ export async function copyOne(path: string, data: SecretData, target: SecretStor
   try {
     await target.write(path, data, "nothing");
   } catch (error) {
-    // Another process wrote the path first. Its value is compared like any other.
+    // Another process wrote the path first. The value of that process is compared like any other.
     if (!(error instanceof SecretError) || error.code !== "secret_conflict") throw error;
   }
   return isDeepStrictEqual(await valueAt(target, path), data) ? "copied" : "differs";

@@ -12,7 +12,10 @@ import type { Tx } from "./tx.ts";
  * each other.
  */
 export const LOCK_CLASSES = {
-  /** The names of nodes that are installed by hand, by hostname. Such nodes have no site, and without a site no index prevents a duplicate name. */
+  /**
+   * The names of nodes that are installed by hand, by hostname. Nodes installed by hand may have no site, and without a site no index prevents a
+   * duplicate name.
+   */
   manual_node_name: 74_103,
   /** A profile's places for simultaneous deploys, by profile. */
   deploy_slots: 74_104,

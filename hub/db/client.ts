@@ -1,5 +1,5 @@
 /**
- * The hub's one connection pool. It works with the embedded server and with any PostgreSQL >= 15; only the URL differs. Drizzle gets no schema
+ * The hub's one connection pool. The pool works with the embedded server and with any PostgreSQL >= 15; only the URL differs. Drizzle gets no schema
  * object, because queries name their tables themselves and use no relational queries.
  */
 import { Pool } from "pg";
@@ -12,7 +12,7 @@ export type DatabaseOptions = {
   url: string;
   /** The maximum number of connections. */
   poolSize: number;
-  /** Shown in pg_stat_activity. It names the hub and its instance. */
+  /** The connection's name in pg_stat_activity, which tells the hub and its instance. */
   applicationName: string;
   log: Log;
   timeouts?: Partial<DatabaseTimeouts>;

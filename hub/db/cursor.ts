@@ -1,4 +1,4 @@
-/** A page's end as opaque text for the client. It holds the sort keys of the page's last row. */
+/** A page's end as opaque text for the client. The text holds the sort keys of the page's last row. */
 export const writeCursor = (keys: readonly string[]): string => Buffer.from(JSON.stringify(keys)).toString("base64url");
 
 /** The unvalidated content of a cursor. Undefined if the text is not a cursor. */

@@ -11,7 +11,7 @@ export const KEPT_OF_A_NODE = {
   hostEvents: {
     enrolled: 50,
     certificate_renewed: 100,
-    /** These events hold the known boot ids, by which a boot that returns is recognized. */
+    /** Events of this type hold the known boot ids, so the hub recognizes a boot that returns. */
     session_opened: 500,
     duplicate_identity: 20,
     agent_noisy: 50,

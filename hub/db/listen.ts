@@ -89,7 +89,7 @@ async function listenOnce(signal: AbortSignal, options: ListenOptions, onListeni
   } finally {
     clearInterval(probe);
     signal.removeEventListener("abort", onAbort);
-    // A broken connection may fail to close, too. Its error has already been returned.
+    // A broken connection may fail to close, too. The connection's error has already been returned.
     await client.end().catch(() => undefined);
   }
 }

@@ -12,7 +12,7 @@ import { type NodePgDatabase, sql } from "./orm.ts";
 export type Db = Omit<NodePgDatabase, "transaction">;
 
 declare const open: unique symbol;
-/** Runs statements inside the transaction that `inTx` opened. It is valid only until the function of `inTx` returns. */
+/** Runs statements inside the transaction that `inTx` opened. A `Tx` is valid only until the function of `inTx` returns. */
 export type Tx = Db & { readonly [open]: true };
 
 export type TxOptions = {
@@ -41,7 +41,7 @@ export class CommitOutcomeUnknownError extends Error {
   }
 }
 
-/** There was no connection, or it broke before the transaction began. Nothing was written. */
+/** The database could not be reached, or the connection broke before the transaction began, so nothing was written. */
 export class DatabaseUnavailableError extends Error {
   override readonly name = "DatabaseUnavailableError";
   readonly code = "database_unavailable";
@@ -50,7 +50,7 @@ export class DatabaseUnavailableError extends Error {
   }
 }
 
-/** `fn` ignored a failed statement, so PostgreSQL answered COMMIT with ROLLBACK. Nothing was written. */
+/** `fn` ignored a failed statement, so PostgreSQL answered COMMIT with ROLLBACK and wrote nothing. */
 export class TransactionRolledBackError extends Error {
   override readonly name = "TransactionRolledBackError";
   readonly code = "transaction_rolled_back";

@@ -9,7 +9,7 @@ const LONGEST_MESSAGE = 1_000;
 
 type Line = { readonly [key: string]: Json };
 
-/** The last lines of this process's log, in memory. They show how a problem came about. */
+/** The last lines of this process's log, in memory. The lines show how a problem came about. */
 export class LogRing {
   readonly #lines: string[] = [];
   #bytes = 0;

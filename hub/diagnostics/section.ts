@@ -24,7 +24,7 @@ interface HubSection<S extends z.ZodType> extends About<S> {
   read(facts: HubFacts): Reading<z.input<S>> | Promise<Reading<z.input<S>>>;
 }
 
-/** A section that is read in one read-only transaction. Its numbers of statements and rows do not grow with the fleet. */
+/** A section that is read in one read-only transaction. The section's numbers of statements and rows do not grow with the fleet. */
 interface DatabaseSection<S extends z.ZodType> extends About<S> {
   read(tx: Tx): Promise<Reading<z.input<S>>>;
 }

@@ -41,8 +41,8 @@ export const nodeDeleted = (): ApiError =>
 
 /**
  * Identifies the client. TLS has proven that the client holds the certificate's key. This function checks that the hub's CA issued the certificate
- * and that it names this node and its present generation. It also checks that the certificate is neither expired nor revoked nor replaced. The
- * certificate's first use replaces the earlier ones.
+ * and that it names this node and its present generation. The function also checks that the certificate is neither expired nor revoked nor replaced.
+ * The certificate's first use replaces the earlier ones.
  */
 export async function authenticate(
   deps: IdentityDependencies,

@@ -8,8 +8,8 @@ import type { Guard } from "./guard.ts";
 export const BOOTSTRAP_SCRIPT_PATH = "/internal/v1/bootstrap-script";
 
 /**
- * One line for a root shell. It contains the hub's CA, so that an attacker on the network cannot replace the script. The token is passed through pipes
- * that the shell's own `printf` fills, because every user of the host can see the arguments of a process.
+ * One line for a root shell. The line contains the hub's CA, so that an attacker on the network cannot replace the script. The token is passed
+ * through pipes that the shell's own `printf` fills, because every user of the host can see the arguments of a process.
  */
 export function bootstrapCommand(agentUrl: string, caBundlePem: string, token: Secret): string {
   const file = "/root/muster-bootstrap.sh";

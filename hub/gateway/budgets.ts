@@ -1,9 +1,9 @@
 import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 
 /**
- * All limits on the cost that one host, one address or one operator's token may cause at a hub. A healthy agent stays far below each limit. That
- * holds behind one NAT with a thousand other agents, on a network that cuts connections, and while an onboarding waits for the first boot. Each hub
- * counts for itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
+ * All limits on the cost that one host, one address or one operator's token may cause at a hub. A healthy agent stays far below each limit. An agent
+ * stays below its limits behind one NAT with a thousand others, on a network that cuts connections, and during a first boot. Each hub counts for
+ * itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
  */
 
 /**
@@ -55,7 +55,7 @@ export const NODE_RATES = {
 } as const satisfies Record<string, Rate>;
 export type NodeKind = keyof typeof NODE_RATES;
 
-/** The budgets of one address: an IPv4 address, or the /64 of an IPv6 address. A thousand hosts may share it. */
+/** The budgets of one address: an IPv4 address, or the /64 of an IPv6 address. A thousand hosts may share one address. */
 export const ADDRESS_RATES = {
   /** Connections, before TLS. */
   connection: { burst: 5_000, perMinute: 6_000 },
@@ -73,7 +73,7 @@ export type AddressKind = keyof typeof ADDRESS_RATES;
  */
 export const TOKEN_RATES = {
   request: { burst: 1_000, perMinute: 9_000 },
-  /** A change is a transaction with an audit row. It also counts as a request. */
+  /** A change is a transaction with an audit row. A change also counts as a request. */
   write: { burst: 500, perMinute: 3_000 },
 } as const satisfies Record<string, Rate>;
 export type TokenKind = keyof typeof TOKEN_RATES;

@@ -11,8 +11,8 @@ import { KEY_ALGORITHM, SIGNING_ALGORITHM, serialOf, x509 } from "./x509.ts";
 const HOUR = 3_600_000;
 const AUTHORITY_LIFE_MS = 3650 * 24 * HOUR;
 /**
- * At its first boot a host's clock may be wrong, e.g. by hours if the real-time clock holds local time. Such a host must still accept the hub's
- * certificates and enroll, so that its agent can report the wrong clock.
+ * At its first boot a host's clock may be wrong, e.g. by hours if the real-time clock holds local time. A host with a wrong clock must still accept
+ * the hub's certificates and enroll, so that its agent can report the wrong clock.
  */
 const HUB_BACKDATE_MS = 24 * HOUR;
 /** Only hubs check a host's certificate, so a small backdate is enough. */
@@ -42,7 +42,7 @@ export interface CertificateAuthority {
   checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequest>;
   signNode(nodeId: NodeId, request: CheckedRequest): Promise<SignedNodeCertificate>;
   issueServer(names: readonly string[]): Promise<{ certificatePem: string; privateKeyPem: Secret; notAfter: Date }>;
-  /** True if this CA signed the certificate. Its dates are not checked. */
+  /** True if this CA signed the certificate, whatever the certificate's dates. */
   issued(certificate: X509Certificate): boolean;
 }
 

@@ -21,8 +21,8 @@ export const REPORTING_PATH = "/internal/v1/cloud-init";
 const SOURCE = "cloud-init";
 
 /**
- * The routes to which cloud-init's `phone_home` and `reporting` post. Neither can send a header, so the report token is in the path. It is valid for its node in the
- * generation for which it was issued.
+ * The routes to which cloud-init's `phone_home` and `reporting` post. Neither module can send a header, so the report token is in the path. The token
+ * is valid for its node in the generation for which it was issued.
  */
 export function cloudInitRoutes(deps: CloudInitDependencies): Hono {
   const app = new Hono();

@@ -12,8 +12,8 @@ const MOST_NOTED = 1_000;
 const MOST_DETAIL = 80;
 
 /**
- * Connection attempts of clients without a certificate on this listener, until they are written. They are evidence for an onboarding whose host does
- * not connect.
+ * Connection attempts of clients without a certificate on this listener, until they are written. The attempts are evidence for an onboarding whose
+ * host does not connect.
  */
 export class ConnectionAttempts {
   #noted = new Map<string, NotedAttempt>();

@@ -67,7 +67,7 @@ export class Dispatcher {
       return moved;
     });
     session.settled = true;
-    // These tasks were cancelled while the agent was away. Without this message the agent would work on them until their deadlines.
+    // Without this message the agent would work until their deadlines on tasks that were cancelled while it was away.
     for (const { taskId, epoch } of await cancelledDeliveries(this.#deps.db, nodeId, journal))
       session.channel.send({ type: "task.cancel", task_id: taskId, epoch });
     for (const { id, type, state, epoch } of settled)

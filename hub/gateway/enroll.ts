@@ -55,7 +55,8 @@ export async function enroll(deps: EnrollDependencies, request: EnrollRequest): 
   // The same key may ask again, and each answer is a certificate.
   deps.guard.asks(tokenOf, "enrollment");
   const checked = await deps.ca.checkRequest(request.csr_pem, request.node_id);
-  // The certificate is signed before the transaction, so that no cryptography runs while the token is locked. It is discarded if the token is refused.
+  // The certificate is signed before the transaction, so that no cryptography runs while the token is locked. The certificate is discarded if the
+  // token is refused.
   const signed = await deps.ca.signNode(request.node_id, checked);
   const { generation, given } = await deps.inTx(async (tx) => {
     const { token, node } = await usableToken(tx, request, checked);

@@ -107,7 +107,7 @@ export class HandshakeQueue {
     this.#work();
   }
 
-  /** Starts one connection of each address in turn, up to the limit of a turn. The rest waits for the next turn. */
+  /** Starts one connection of each address in turn, up to the limit of a turn. The remaining connections wait for the next turn. */
   #work(): void {
     for (let some = true; some && this.#begunInAll < this.#limits.inAll; ) {
       some = false;

@@ -50,9 +50,9 @@ export class HubAuthority {
   readonly #settleMs: number;
   readonly #first: Pair;
   #now: InForce;
-  /** When the last read began. Its result may have changed since then. */
+  /** When the last read of the chain began. The chain may have changed since then. */
   #askedAt: number;
-  /** When the last read ended. The ages in its result are not newer than this time. */
+  /** When the last read of the chain ended. The statements' ages in the result are not newer than this time. */
   #answeredAt = performance.now();
 
   private constructor(
@@ -165,7 +165,7 @@ export class HubAuthority {
     return { sequence: chain.length, keys: trust.next };
   }
 
-  /** The announced keys, which are about to become valid. They must be in the secret store; otherwise no hub could sign afterwards. */
+  /** The announced keys, which are about to become valid. The announced keys must be in the secret store; otherwise no hub could sign afterwards. */
   async haveNext(): Promise<NextKeys> {
     const next = await this.lookAtNext();
     if (next.keys !== null) await openNamed(this.#secrets, next.keys);
@@ -173,8 +173,8 @@ export class HubAuthority {
   }
 
   /**
-   * Adds the statement in the caller's transaction, signed with the present key. It names only the keys that the caller has looked up; if they have
-   * changed, it is refused.
+   * Adds the statement in the caller's transaction, signed with the present key. The statement names only the keys that the caller has looked up. If
+   * the keys have changed, the statement is refused.
    */
   async state(tx: Tx, kind: TrustKind, { sequence, keys }: NextKeys): Promise<TrustStatement> {
     const kept = await lockStatements(tx);

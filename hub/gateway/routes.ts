@@ -107,7 +107,7 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   return app;
 }
 
-/** Records a refused token with its node. It is evidence for an onboarding that waits for that node's agent. */
+/** Records a refused token with its node. The record is evidence for an onboarding that waits for that node's agent. */
 async function noted(
   { attempts, guard }: AgentRouteDependencies,
   c: Context<Env>,

@@ -13,7 +13,7 @@ import type { Channel, Session } from "./session.ts";
 
 const HELLO_WITHIN_MS = 10_000;
 const CLOSE_WITHIN_MS = 2_000;
-/** An agent that leaves this many bytes unread is disconnected. It will reconnect, and its tasks wait in the database. */
+/** An agent that leaves this many bytes unread is disconnected. The agent will reconnect, and its tasks wait in the database. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
 /** One agent's WebSocket, from the upgrade to the close. Frames are processed one after the other. */

@@ -47,7 +47,7 @@ export function problemResponse(c: Context, problem: Problem, retryAfterSeconds?
 }
 
 /**
- * False for text that PostgreSQL would not store unchanged. It refuses U+0000, and half a surrogate pair becomes U+FFFD, which would change a
+ * False for text that PostgreSQL would not store unchanged. PostgreSQL refuses U+0000, and half a surrogate pair becomes U+FFFD, which would change a
  * password.
  */
 export const isStorable = (text: string): boolean => !text.includes("\u0000") && text.isWellFormed();

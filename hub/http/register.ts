@@ -197,7 +197,7 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
     // If the outcome is unknown, the rows may exist, and what they refer to must stay.
     if (!(error instanceof CommitOutcomeUnknownError)) await tidy(route, call, route.abandon?.(call, prepared));
     if (!(error instanceof KeyTaken) || key === null) throw error;
-    // Two requests used the same key at once. The other one was first, and its answer is also the answer to this one.
+    // Two requests used the same key at once. The other request was first, and its answer is also the answer to this request.
     const first = await replay(c, call, key, requestSha256);
     if (first === null) throw error;
     return first;

@@ -65,7 +65,7 @@ interface ReadRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
 interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType, X>
   extends RouteBase<P, Q, B, R> {
   readonly permission: "write";
-  /** True if the answer holds a secret. Such an answer is never stored, so the route refuses an Idempotency-Key. */
+  /** True if the answer holds a secret. An answer with a secret is never stored, so the route refuses an Idempotency-Key. */
   readonly answersSecret?: true;
   /** Work that must happen outside a transaction, e.g. a call to MAAS or writing a secret. */
   before?(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<X>;

@@ -10,7 +10,7 @@ export interface BadAnswer {
   readonly status: number;
   readonly retryAfter: string | null;
   readonly body: string;
-  /** Secrets that were sent with the request. They are removed from messages in case the answer repeats them. */
+  /** Secrets that were sent with the request. The hub removes these secrets from messages in case the answer repeats them. */
   readonly secrets: readonly Secret[];
 }
 
@@ -85,7 +85,7 @@ function codeOf403(answer: BadAnswer): MaasErrorCode {
   return /\bIP address\b|\brange\b/i.test(answer.body) ? "rejected_input" : "forbidden";
 }
 
-/** MAAS answers 404 with "already in use" (maas 2.11). That is about the address, not about a missing machine. */
+/** MAAS answers 404 with "already in use" (maas 2.11). The error is about the address, not about a missing machine. */
 function codeOf404(answer: BadAnswer): MaasErrorCode {
   if (/already in use/i.test(answer.body)) return "state_conflict";
   return isHtml(answer) || /Unknown API endpoint/.test(answer.body) ? "bad_answer" : "not_found";

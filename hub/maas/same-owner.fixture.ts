@@ -1,6 +1,6 @@
 import type { MaasUser } from "./same-owner.ts";
 
-/** The hub's user in MAAS. His name is muster now and was hub and admin before. */
+/** The hub's user in MAAS. The user's name is muster now and was hub and admin before. */
 const muster: MaasUser = { name: "muster", formerNames: ["hub", "admin"] };
 
 /** The machine's owner before and now, the user of the hub's token, and whether both owners are the same user. */

@@ -13,7 +13,7 @@ const storable = (value: string): string => value.replaceAll("\0", "").toWellFor
 const word = z.string().transform(storable);
 /** System ids become parts of paths and keys, so their characters are restricted. */
 const systemId = z.string().regex(/^[\w-]{1,64}$/);
-/** The length limit of free text from racks, installers and scripts. Such text may repeat credentials. */
+/** The length limit of free text from racks, installers and scripts. Text from these sources may repeat credentials. */
 const TOLD = 300;
 const told = text.transform((value) =>
   withoutCredentials(value.slice(0, 10 * TOLD))

@@ -5,7 +5,8 @@ import type { ConditionOf, ForeignReadinessSignal } from "../../shared/readiness
 type Said = Pick<ConditionOf<"cloud-init">, "type" | "status" | "reason" | "message">;
 
 /**
- * cloud-init's module `phone_home` posts this form in its last stage. It proves that the operating system is up, whatever the earlier scripts did.
+ * cloud-init's module `phone_home` posts this form in its last stage. The form proves that the operating system is up, whatever the earlier scripts
+ * did.
  */
 export const phoneHomeCondition = (form: URLSearchParams): Said => ({
   type: "os.booted",
@@ -38,8 +39,8 @@ export function eventCondition(event: unknown): Said | null {
 }
 
 /**
- * The signal for a report. Its id is derived from the token's hash and the report as it was sent: cloud-init may repeat a report, and only the owner
- * of the token can produce its id. The host's clock may be wrong this early, so the time is that of receipt.
+ * The signal for a report. The signal's id is derived from the token's hash and the report's text. A repeated report thus has the same id, and only
+ * the owner of the token can produce the id. The host's clock may be wrong this early, so the time is that of receipt.
  */
 export function reportedSignal(
   token: { sha256: string; generation: number },

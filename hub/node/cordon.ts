@@ -16,8 +16,8 @@ export const cordonForOperation = (tx: Tx, nodeId: NodeId, operationId: string, 
   write(tx, nodeId, { owner: `operation:${operationId}`, reason }, isNull(nodes.cordonReason));
 
 /**
- * Sets a person's cordon. It replaces an operation's cordon, and does not end with that operation. It also replaces another person's cordon. The same
- * request again changes nothing.
+ * Sets a person's cordon. A person's cordon replaces an operation's cordon, and does not end with that operation. A person's cordon also replaces
+ * another person's. The same request again changes nothing.
  */
 export const cordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: string): Promise<void> => {
   const owner = `operator:${name}` as const;

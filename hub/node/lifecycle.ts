@@ -112,8 +112,8 @@ export async function leaveRemoving(tx: Tx, nodeId: NodeId, operationId: string,
 }
 
 /**
- * Ends a node: its certificates and tokens become invalid, its sessions are closed, and its id is never used again (state model 3.3). Its machine is
- * free and may be onboarded as another node.
+ * Ends a node: its certificates and tokens become invalid, its sessions are closed, and its id is never used again (state model 3.3). The node's
+ * machine is free and may be onboarded as another node.
  */
 export async function deleteNode(tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<Step> {
   const entered = await enterRemoving(tx, nodeId, operationId, reason);

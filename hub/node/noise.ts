@@ -8,7 +8,7 @@ const NOISY = "agent.noisy";
 /** The event is not repeated within this time, even if the host becomes noisy again. */
 const EVENT_EVERY_MINUTES = 10;
 
-/** Records that a node's host sends more than its budget, or no longer does. It writes a condition, and an event at the beginning. */
+/** Records that a node's host sends more than its budget, or no longer does. The record is a condition, and an event when the noise begins. */
 export async function writeNoise(
   tx: Tx,
   { nodeId, noisy, kind }: { readonly nodeId: NodeId; readonly noisy: boolean; readonly kind: string },

@@ -114,7 +114,7 @@ export function startOfflineSweep(options: OfflineSweepOptions): { close(): Prom
     const now = performance.now();
     if (now - sweptAt > 3 * everyMs) upSince = now;
     const upForMs = now - upSince;
-    // During the grace period the sweep only shows that it can run. Its uptime counts as zero, so no node counts as silent.
+    // During the grace period the sweep only shows that it can run. The hub's uptime then counts as zero, so no node counts as silent.
     const { offline } = await sweepOffline({
       ...options,
       upForMs: upForMs < options.graceMs ? 0 : upForMs,

@@ -13,7 +13,7 @@ export interface ConditionFacts {
   readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
   readonly generation: number;
-  /** True if the condition was not repeated before it expired. Its status is then unknown, whatever the last report said. */
+  /** True if the condition was not repeated before it expired. A stale condition has the status Unknown, whatever the last report said. */
   readonly stale: boolean;
 }
 

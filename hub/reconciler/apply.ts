@@ -84,7 +84,7 @@ async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptio
     case "update_host": {
       const [address] = hostAddresses(row.machine?.interfaceAddresses ?? [], row.hostInterface);
       if (address !== undefined) await setNodeHost(tx, node.id, address);
-      // The update settles this drift. If the node has another drift, that one stays visible.
+      // The update settles this drift. If the node has another drift, the other drift stays visible.
       if (judged.judgement.findings[0] === finding) await resolve(tx, judged, null, null);
       return [];
     }

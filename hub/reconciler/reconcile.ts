@@ -32,7 +32,7 @@ export interface ReconcilerServices {
   readonly inTx: InTx;
   readonly log: Log;
 }
-/** A finished poll or sweep of a site. It belongs to this hub while the fence is valid. */
+/** A finished poll or sweep of a site. The poll belongs to this hub while the fence is valid. */
 export interface SiteLook {
   readonly siteId: SiteId;
   readonly fence: number;
@@ -50,12 +50,12 @@ const JUDGE_ALL_EVERY_MS = 300_000;
 const SYNCS_PER_PASS = 20;
 
 /**
- * Compares the nodes of a site with their machines and acts on the differences (lifecycle 6.4). All its input is stored in the database. It may
- * therefore run at any time, and again after a kill: nodes that it did not finish are still due, or the next sweep finds them.
+ * Compares the nodes of a site with their machines and acts on the differences (lifecycle 6.4). All input of the reconciler is stored in the
+ * database. The reconciler may therefore run at any time, and again after a kill: unfinished nodes are still due, or the next sweep finds them.
  */
 export class Reconciler {
   readonly #services: ReconcilerServices;
-  /** The user of each site's token. It is read again whenever all nodes are judged, and when a machine's owner has changed. */
+  /** The user of each site's token. The user is read again whenever all nodes are judged, and when a machine's owner has changed. */
   readonly #users = new Map<SiteId, MaasUser>();
   readonly #allJudgedAt = new Map<SiteId, number>();
   readonly #settingAssertedAt = new Map<SiteId, number>();
@@ -120,7 +120,9 @@ export class Reconciler {
     return user;
   }
 
-  /** Sets the sync interval that a site's MAAS gives to hosts at a deploy (lifecycle 9.1). It is checked as often as all nodes are judged. */
+  /**
+   * Sets the sync interval that a site's MAAS gives to hosts at a deploy (lifecycle 9.1). The interval is checked as often as all nodes are judged.
+   */
   async #assertSetting({ siteId, maas }: SiteLook): Promise<void> {
     const { db, log } = this.#services;
     if (performance.now() - (this.#settingAssertedAt.get(siteId) ?? Number.NEGATIVE_INFINITY) <= JUDGE_ALL_EVERY_MS)
@@ -157,7 +159,7 @@ export class Reconciler {
         windowSeconds: BREAKER_WINDOW_SECONDS,
         besides,
       });
-      // Confirming that machines are gone takes several polls. The unconfirmed ones count too, so that one mass disappearance counts as a whole.
+      // Confirming that machines are gone takes several polls. Unconfirmed machines count too, so that one mass disappearance counts as a whole.
       const unconfirmed = await countUnconfirmed(tx, look.siteId, look.unconfirmed);
       const counts = { wouldMove: moves.length + unconfirmed, moved, inService };
       if (!breakerTrips(counts)) return state;

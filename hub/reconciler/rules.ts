@@ -66,7 +66,7 @@ export interface NodeFacts {
   readonly status: NodeStatus;
   readonly hostname: string;
   readonly host: string | null;
-  /** The owner of its machine in MAAS when the node came into service. Null if not known yet. */
+  /** The owner of the node's machine in MAAS when the node came into service. Null while the owner is not known. */
   readonly machineOwner: string | null;
   /** True if an unfinished operation holds the node. */
   readonly held: boolean;
@@ -97,7 +97,7 @@ export interface MachineFacts {
   readonly syncIntervalSeconds: number | null;
   /** When the watcher last saw a change of the machine. */
   readonly changedAt: Date;
-  /** When the watcher last read the machine. Its data is as old as that. */
+  /** When the watcher last read the machine. The machine's data is as old as that reading. */
   readonly readAt: Date;
 }
 export interface PolicyFacts {

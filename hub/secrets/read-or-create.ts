@@ -21,7 +21,10 @@ export async function readOrCreate(
   }
 }
 
-/** Reads a secret that exists according to the database. It is never created again, because hosts would not know the new key. */
+/**
+ * Reads a secret that exists according to the database. A missing secret of this kind is never created again, because hosts would not know the new
+ * key.
+ */
 export async function readMade(secrets: SecretStore, path: string): Promise<SecretData> {
   try {
     return await secrets.read(path);

@@ -14,7 +14,7 @@ export interface VaultAddress {
   readonly deadlineMs: number;
 }
 
-/** Vault's answer. `errors` are used only for comparisons. They may quote what was sent, so they appear in no message. */
+/** Vault's answer. `errors` are used only for comparisons. Vault's error texts may quote what was sent, so they appear in no message. */
 export type VaultAnswer =
   | { readonly ok: true; readonly body: unknown }
   | { readonly ok: false; readonly status: number; readonly errors: readonly string[]; readonly body: unknown };
@@ -37,10 +37,10 @@ const TLS_FAULT =
   /^(ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|EPROTO)/;
 
 /**
- * Makes one call to Vault through node-vault, with one attempt, a deadline, and a closed set of errors. It throws if Vault is unreachable, sealed or
- * not trusted, and returns any other answer. node-vault would take its address, namespace, token, path prefix and TLS check from the environment, and
- * would log requests when DEBUG is set. All of these are therefore set explicitly. Its own transport follows redirects with the token, so the hub's
- * transport replaces it.
+ * Makes one call to Vault through node-vault, with one attempt, a deadline, and a closed set of errors. The call throws if Vault is unreachable,
+ * sealed or not trusted, and returns any other answer. node-vault would take its address, namespace, token, path prefix and TLS check from the
+ * environment, and would log requests when DEBUG is set. All of these settings are therefore made explicitly. The library's own transport follows
+ * redirects with the token, so the hub's transport replaces it.
  */
 export function createVaultApi(address: VaultAddress): VaultApi {
   const client = nodeVault({

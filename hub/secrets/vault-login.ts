@@ -234,8 +234,8 @@ export class VaultLogin {
       const done = step.how === "renew" ? this.#renew(granted) : this.#logIn();
       done.catch((error: unknown) => {
         this.#log.warn("the lease of the Vault token could not be renewed", { error });
-        // The token is valid for the rest of its lease. After that, the first 403 gets another token. If another token has replaced it, that one has
-        // its own schedule.
+        // The token is valid for the rest of its lease. After that, the first 403 gets another token. If another token has replaced this token, the
+        // new token has its own schedule.
         if (session !== null && this.#session === session)
           this.#schedule({ ...step, afterMs: retryMs(granted) }, granted);
       });

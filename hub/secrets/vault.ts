@@ -8,7 +8,7 @@ import { type LeaseClock, systemClock, type VaultCredentials, VaultLogin } from 
 export interface VaultOptions {
   readonly address: VaultAddress;
   readonly credentials: VaultCredentials;
-  /** The mount path of KV version 2. It replaces `kv` at the beginning of a secret's path. */
+  /** The mount path of KV version 2. The mount path replaces `kv` at the beginning of a secret's path. */
   readonly mount: string;
   readonly log: Log;
   /** The clock; by default the system's. */
@@ -149,8 +149,8 @@ class KvStore {
   }
 
   /**
-   * A refused call had no effect, so it may be repeated. It is repeated with another token, and a third time if that token was revoked before the
-   * call arrived.
+   * A refused call had no effect, so it may be repeated. The call is repeated with another token, and a third time if that token was revoked before
+   * the call arrived.
    */
   async #ask(method: "GET" | "POST" | "DELETE", place: string, body?: unknown): Promise<VaultAnswer> {
     const call = (token: Secret): Promise<VaultAnswer> => this.#api({ method, path: place, token, body });

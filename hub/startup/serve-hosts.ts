@@ -26,7 +26,7 @@ interface HostServerOptions {
   readonly identity: HubIdentity;
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
   readonly log: Log;
-  /** Ends the hub if the listener cannot start. That may happen after the hub has started. */
+  /** Ends the hub if the listener cannot start. The listener may fail after the hub has started. */
   readonly fail: (error: unknown) => void;
 }
 
@@ -37,8 +37,8 @@ interface HostServer {
 }
 
 /**
- * The parts of a hub that hosts use: the agent listener, and the facts for the first boot. They need the hub's keys, so they start when the secret
- * store has returned them. Until then agents retry.
+ * The parts of a hub that hosts use: the agent listener, and the facts for the first boot. These parts need the hub's keys, so they start when the
+ * secret store has returned the keys. Agents retry until the listener starts.
  */
 export async function serveHosts(options: HostServerOptions): Promise<HostServer> {
   const { agentUrl, identity, log, fail } = options;

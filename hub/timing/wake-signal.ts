@@ -1,6 +1,6 @@
 import { pause } from "./pause.ts";
 
-/** A wake-up signal that may be raised before anything waits for it. It serves one waiter at a time. */
+/** A wake-up signal that may be raised before anything waits for it. A signal serves one waiter at a time. */
 export class WakeSignal {
   #raised = false;
   #asleep: AbortController | null = null;

@@ -1,5 +1,5 @@
-// The operators' page in the browser. It reads everything from the public API every two seconds, and inserts it as text, never as markup. The token
-// is kept only for the tab.
+// The operators' page in the browser. The page reads everything from the public API every two seconds, and inserts the data as text, never as markup.
+// The token is kept only for the tab.
 const EVERY_MS = 2000;
 const DEADLINE_MS = 30_000;
 let token = sessionStorage.getItem("muster-token") ?? "";

@@ -16,8 +16,8 @@ export interface Confirmed {
 const NOTHING: Confirmed = { gone: [], present: [], left: [] };
 
 /**
- * A machine that is missing in a list is not proven to be gone, because a permission may have changed. It is gone if a direct read answers 404 while
- * the hub's user is an administrator (decision M14). Machines that are known to be gone, or were never seen, are not read.
+ * A machine that is missing in a list is not proven to be gone, because a permission may have changed. A machine is gone if a direct read answers 404
+ * while the hub's user is an administrator (decision M14). Machines that are known to be gone, or were never seen, are not read.
  */
 export async function confirmGone(
   db: Db,

@@ -26,7 +26,7 @@ export interface LookDependencies {
   readonly onSweepEnded?: () => void;
 }
 
-/** What one hub remembers about a site between polls. It only saves work: without it a poll reads more than necessary. */
+/** What one hub remembers about a site between polls. This memory only saves work: without it a poll reads more than necessary. */
 export interface LookMemory {
   /** The content of already processed events in the overlap, by event id. */
   readonly seen: Map<number, string>;
@@ -207,7 +207,7 @@ interface LookFindings {
   readonly memory: LookMemory;
 }
 
-/** Stores the readings in one transaction. Its last step checks that this hub still watches the site; false if it does not. */
+/** Stores the readings in one transaction. The last step checks that this hub still watches the site; the result is false if another hub does. */
 async function keep(
   deps: LookDependencies,
   siteId: SiteId,

@@ -31,8 +31,8 @@ export interface Seen {
 }
 
 /**
- * Stores readings and wakes the workflows that wait on a changed machine. It runs in one transaction with a fixed number of statements. It locks
- * machines, then nodes' bindings, then workflows. Each machine must be in at most one reading.
+ * Stores readings and wakes the workflows that wait on a changed machine. One transaction does this with a fixed number of statements. The
+ * transaction locks machines, then nodes' bindings, then workflows. Each machine must be in at most one reading.
  */
 export async function keepObserved(
   tx: Tx,

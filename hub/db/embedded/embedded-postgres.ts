@@ -16,7 +16,7 @@ import { isAnothers, takeOver } from "./take-over.ts";
 const DATABASE = "muster";
 
 export type EmbeddedPostgresOptions = {
-  /** Created if missing. It contains all files of the database, unless `<stateDir>/postgres/home` names another place. */
+  /** The state folder, created if missing. It contains all files of the database unless `<stateDir>/postgres/home` names another folder. */
   stateDir: string;
   log: Log;
   /** The folder with `postgres` and `initdb`. If it is set, no other folder is searched. */
@@ -29,7 +29,7 @@ export type EmbeddedPostgresOptions = {
   runAs?: string | undefined;
   /** If false, `stop` leaves the server running for the next start. */
   stopOnClose?: boolean | undefined;
-  /** Settings for a server that is started here, such as `shared_buffers`. They are visible in the process list. */
+  /** Settings for a server that is started here, such as `shared_buffers`. Such settings are visible in the process list. */
   settings?: Readonly<Record<string, string>> | undefined;
 };
 

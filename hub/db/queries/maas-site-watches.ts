@@ -42,9 +42,9 @@ const keptAmong = (sites: SQL, hubId: string, leaseSeconds: number): SQL => sql`
   kept as (select site_id from held union all select site_id from added)`;
 
 /**
- * The sites to watch, in one statement for any number of sites. It renews this hub's leases and takes free and expired ones. Every hub calls it about
- * once a second, so it only reads a row that another hub holds. A lease of this hub that could not be renewed stays with it until another hub takes
- * it. A disabled site is watched until its unfinished workflows have ended (lifecycle 3.5).
+ * The sites to watch, in one statement for any number of sites. The statement renews this hub's leases and takes free and expired leases. Every hub
+ * runs the statement about once a second, so it only reads a row that another hub holds. A lease of this hub that could not be renewed stays with it
+ * until another hub takes it. A disabled site is watched until its unfinished workflows have ended (lifecycle 3.5).
  */
 export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): Promise<SiteWatch[]> {
   const sites = sql`

@@ -52,8 +52,8 @@ export async function readUnused(
 }
 
 /**
- * Stores a certificate that is not used yet. It replaces the node's other unused certificate, and the oldest replaced certificates are deleted. The
- * caller has locked the node.
+ * Stores a certificate that is not used yet. The new certificate replaces the node's other unused one, and the oldest replaced certificates are
+ * deleted. The caller has locked the node.
  */
 export async function keepCertificate(tx: Tx, certificate: NewCertificate): Promise<void> {
   await tx
@@ -68,7 +68,7 @@ export async function keepCertificate(tx: Tx, certificate: NewCertificate): Prom
 }
 
 /**
- * Records the first use of a certificate. That use replaces all certificates issued earlier and ends their sessions on every hub. False if the
+ * Records the first use of a certificate. The first use replaces all certificates issued earlier and ends their sessions on every hub. False if the
  * certificate itself is no longer valid.
  */
 export async function beginUse(tx: Tx, nodeId: NodeId, generation: number, serial: string): Promise<boolean> {
@@ -154,9 +154,9 @@ export async function readCertificate(
 }
 
 /**
- * Revokes certificates of the node: all of them, or those below a generation. Sessions that were opened with one are closed on every hub. The
- * function locks the node, so a simultaneous renewal is either revoked too or sees the revocation. Returns how many certificates were not revoked
- * before.
+ * Revokes certificates of the node: all of them, or those below a generation. Sessions that were opened with a revoked certificate are closed on
+ * every hub. The function locks the node, so a simultaneous renewal is either revoked too or sees the revocation. Returns how many certificates were
+ * not revoked before.
  */
 export async function revokeCertificates(
   tx: Tx,

@@ -21,10 +21,12 @@ function asOfNow(row: ConditionNow): ConditionNow {
   return { ...row, status: "Unknown", reason: "Stale", message };
 }
 
-/** Matches the condition types that Muster itself uses. Their number for each node is fixed, whatever other types are reported. */
+/**
+ * Matches the condition types that Muster itself uses. A node has at most one condition of each of these types, whatever other types are reported.
+ */
 const isKnownType = inArray(nodeConditions.type, Object.keys(CONDITION_TYPES));
 
-/** The conditions that decide about these nodes, in one statement. It leaves out the messages to keep long lists small. */
+/** The conditions that decide about these nodes, in one statement. The statement leaves out the messages to keep long lists small. */
 export async function readConditionFacts(db: Db, nodeIds: readonly NodeId[]): Promise<Omit<ConditionNow, "message">[]> {
   if (nodeIds.length === 0) return [];
   const rows = await db
@@ -140,7 +142,7 @@ function expiryOf(type: string) {
   return life === null ? null : sql`now() + make_interval(secs => ${life})`;
 }
 
-/** Writes a condition that the hub itself observed. Its time is the database's, and it replaces any earlier value. */
+/** Writes a condition that the hub itself observed. The time of this condition is the database's, and the new value replaces any earlier one. */
 export async function writeOwnCondition(
   tx: Tx,
   node: { id: NodeId; generation: number },

@@ -36,8 +36,8 @@ export async function lockRoceRows(tx: Tx, siteId: SiteId, rows: readonly RoceRo
 }
 
 /**
- * Writes all changes in two statements. It deletes all changed rows and inserts them again with their ids. If rows were updated one after the other,
- * two rows that exchange addresses would violate the unique constraint.
+ * Writes all changes in two statements. The first statement deletes all changed rows, and the second one inserts them again with their ids. If rows
+ * were updated one after the other, two rows that exchange addresses would violate the unique constraint.
  */
 export async function writeRoceRows(tx: Tx, siteId: SiteId, changes: readonly RoceChange[]): Promise<void> {
   if (changes.length === 0) return;

@@ -1,7 +1,10 @@
 import { type PgTable, type SQL, sql } from "../orm.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** PostgreSQL's own version of a row (`xmin`). It is exact, while two changes may have the same time. Null if there is no such row. */
+/**
+ * PostgreSQL's own version of a row (`xmin`). `xmin` differs for any two changes, while two changes may have the same time. Null if there is no such
+ * row.
+ */
 export async function readVersion(db: Db | Tx, table: PgTable, where: SQL): Promise<string | null> {
   const [row] = await db.select({ version: sql<string>`xmin::text` }).from(table).where(where);
   return row?.version ?? null;

@@ -183,7 +183,7 @@ export type TaskEnding =
       readonly errorCode: string;
       readonly errorMessage: string;
       readonly delaySeconds: number;
-      /** If true, the agent never received the delivery. It does not count as an attempt, so only the task's deadline ends the task. */
+      /** If true, the agent never received the delivery. Such a delivery does not count as an attempt, so only the task's deadline ends the task. */
       readonly unoffered?: boolean;
     };
 
@@ -272,10 +272,10 @@ export interface JournalledDelivery {
 }
 
 /**
- * Compares the node's tasks with the journal that its agent sent when it connected, and returns the tasks that changed.
- * A delivery in the journal was received, even if its acknowledgement was lost. A delivery that is missing never arrived, or the host lost its
- * journal. Its task is queued again at once; if nobody had acknowledged it, it does not count as an attempt.
- * A destructive task is never queued again for this reason. If it was acknowledged, it fails with an unknown result. If not, its lease decides,
+ * Compares the node's tasks with the journal that its agent sent when it connected, and returns the tasks that changed. A delivery in the journal was
+ * received, even if its acknowledgement was lost. A delivery that is missing never arrived, or the host lost its journal. The task of a missing
+ * delivery is queued again at once. If the agent had not acknowledged the delivery, it does not count as an attempt. A destructive task is never
+ * queued again for this reason. An acknowledged destructive task fails with an unknown result. One without an acknowledgement waits for its lease,
  * because the agent may be writing the delivery to its journal now.
  */
 export async function reconcileDeliveries(

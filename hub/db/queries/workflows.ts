@@ -129,7 +129,10 @@ export interface CompensationPlan {
   readonly leaves?: Leftover;
 }
 
-/** A verb that was given while a hub worked on the row. It is carried out in the transaction that commits that run. Stored as JSON in the row. */
+/**
+ * A verb that was given while a hub worked on the row. The verb is carried out in the transaction that commits the hub's run. Stored as JSON in the
+ * row.
+ */
 export interface StopRequest {
   readonly verb: StopVerb;
   /** Who gave the verb and why, in words. */
@@ -146,7 +149,7 @@ export interface WorkflowMove {
   readonly status: WorkflowStatus;
   readonly stage: string;
   readonly attempt: number;
-  /** True if a stage is entered anew, which may be the same stage. Its runs, time of entry and deadline then begin again. */
+  /** True if a stage is entered anew, which may be the same stage. The stage's number of runs, time of entry and deadline then begin again. */
   readonly entersStage: boolean;
   readonly deadline: Date | null;
   readonly waitReason: string | null;

@@ -4,8 +4,8 @@ import { at, oneOf } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
 /**
- * The results of using each secret of a site, by the secret's path. They show operators which login is no longer needed and which one does not work
- * (lifecycle 12, question 4). They have a table of their own so that a use does not change the version of a row that operators edit.
+ * The results of using each secret of a site, by the secret's path. The results show operators which login is no longer needed and which one does not
+ * work (lifecycle 12, question 4). This table is separate, so that using a secret does not change the version of a row that operators edit.
  */
 export const maasCredentialUses = pgTable(
   "maas_credential_uses",

@@ -19,7 +19,7 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
   wakeRequestedAt: at("wake_requested_at"),
   /** When somebody asked to read all machines and judge all nodes now. Null if nobody waits for that. */
   sweepRequestedAt: at("sweep_requested_at"),
-  /** How many machines of the last list could not be parsed. They exist in MAAS, but Muster knows nothing about them. */
+  /** How many machines of the last list could not be parsed. Machines that could not be parsed exist in MAAS, but Muster knows nothing about them. */
   unreadableMachines: integer("unreadable_machines").notNull().default(0),
   /** The system ids of the unparsed machines, as far as they could be read. The last list said nothing about these machines. */
   unreadableSystemIds: text("unreadable_system_ids").array().notNull().default(sql`'{}'::text[]`),

@@ -4,7 +4,7 @@ import { at } from "./columns.ts";
 
 /**
  * Every client certificate that the hub's CA signed; the revoked ones are the deny list. In each generation a node has at most one certificate in use
- * and at most one that was issued but not used yet. All others are replaced (decision I1).
+ * and at most one that was issued but not used yet. All other certificates are replaced (decision I1).
  */
 export const nodeCertificates = pgTable(
   "node_certificates",

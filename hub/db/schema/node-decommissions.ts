@@ -5,7 +5,10 @@ import { check, index, integer, pgTable, text, uuid } from "../orm.ts";
 import { at, createdAt, oneOf } from "./columns.ts";
 import { workflows } from "./workflows.ts";
 
-/** The request of a decommission (lifecycle 5.7). Its progress is the `workflows` row of the same id, and its history is the events of that row. */
+/**
+ * The request of a decommission (lifecycle 5.7). The decommission's progress is the `workflows` row of the same id, and its history is the events of
+ * that row.
+ */
 export const nodeDecommissions = pgTable(
   "node_decommissions",
   {

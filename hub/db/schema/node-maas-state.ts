@@ -26,7 +26,7 @@ export const nodeMaasState = pgTable(
     driftDetected: boolean("drift_detected").notNull().default(false),
     driftDetails: jsonb("drift_details").$type<DriftDetails>(),
     driftResolvedAt: at("drift_resolved_at"),
-    /** The drift that a person has acknowledged. It is not reported again while it stays the same. */
+    /** The drift that a person has acknowledged. An acknowledged drift is not reported again while it stays the same. */
     driftAcknowledged: jsonb("drift_acknowledged").$type<DriftAcknowledged>(),
     /** Set while the reconciler's own quarantine lasts. The reconciler may lift only its own quarantine (decision N4). */
     quarantinedAt: at("quarantined_at"),

@@ -3,7 +3,7 @@ import { index, pgTable, sql, text, uuid } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 import { workflows } from "./workflows.ts";
 
-/** The request of an onboarding (lifecycle 4.2.1). Its progress is the `workflows` row of the same id. */
+/** The request of an onboarding (lifecycle 4.2.1). The onboarding's progress is the `workflows` row of the same id. */
 export const nodeOnboardings = pgTable(
   "node_onboardings",
   {

@@ -13,7 +13,7 @@ export const reconcilerBreakers = pgTable(
     trippedAt: at("tripped_at"),
     /** How many nodes waited to be moved when the breaker tripped. */
     wouldMove: integer("would_move").notNull(),
-    /** How many nodes had been moved in the window before the trip. They count towards the limit too. */
+    /** How many nodes had been moved in the window before the trip. Moved nodes count towards the limit too. */
     moved: integer("moved").notNull().default(0),
     moveLimit: integer("move_limit").notNull(),
     inService: integer("in_service").notNull(),

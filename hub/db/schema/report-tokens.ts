@@ -5,7 +5,8 @@ import { nodes } from "./nodes.ts";
 
 /**
  * The token with which a node's cloud-init reports to the hub, one for each node and bound to one generation; only its hash is stored. The token is
- * part of URLs, so it appears in logs and files of the host. It therefore allows nothing but setting the few conditions whose source is cloud-init.
+ * part of URLs, so it appears in logs and files of the host. The token therefore allows nothing but setting the few conditions whose source is
+ * cloud-init.
  */
 export const reportTokens = pgTable("report_tokens", {
   nodeId: uuid("node_id")

@@ -14,9 +14,11 @@ export const workflowEvents = pgTable(
     status: text("status", { enum: STAGE_EVENT_STATUSES }).notNull(),
     message: text("message"),
     details: jsonb("details").notNull().default({}),
-    /** The workflow's fence when the event was written. It proves that no two owners moved the workflow at once. */
+    /** The workflow's fence when the event was written. The fence proves that no two owners moved the workflow at once. */
     fence: integer("fence").notNull(),
-    /** The hub that held the claim, and the time of the claim. Both are null for events outside a claim, e.g. of admissions and verbs. */
+    /**
+     * The hub that held the claim, and the time of the claim. The hub and the time are null for events outside a claim, e.g. of admissions and verbs.
+     */
     hubId: uuid("hub_id"),
     claimedAt: at("claimed_at"),
     occurredAt: at("occurred_at").notNull().default(sql`now()`),

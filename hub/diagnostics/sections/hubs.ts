@@ -5,7 +5,7 @@ import { bounded, iso, OF } from "../rows.ts";
 import { databaseSection } from "../section.ts";
 
 const MOST_HUBS = 100;
-/** The number of latest events of all workflows that are searched. It is enough to find every working hub. */
+/** The number of latest events of all workflows that are searched. This many events are enough to find every working hub. */
 const LATEST_EVENTS = 1_000;
 
 const Hub = z.strictObject({

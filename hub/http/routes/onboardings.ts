@@ -121,7 +121,10 @@ const getOnboarding = readRoute({
   read: ({ params, deps }) => mustFindOnboarding(deps.db, params.id),
 });
 
-/** Each verb is a route of its own (lifecycle 4.9, 4.15). It answers with the resulting onboarding and may be repeated (decision W1). */
+/**
+ * Each verb is a route of its own (lifecycle 4.9, 4.15). The route answers with the resulting onboarding, and a request may be repeated (decision
+ * W1).
+ */
 const verbRoute = (verb: Verb) =>
   writeRoute({
     operationId: `${verb.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())}Onboarding`,

@@ -105,7 +105,10 @@ function credentialsCheck(site: MaasSite): SiteProbe["checks"][number] {
     : { ...about, status: "warning", message: `The site has no ${missing.join("; no ")}. Write its credentials.` };
 }
 
-/** Finds other sites of the same region. They may be older than this rule, or nothing showed the common region when they were created. */
+/**
+ * Finds other sites of the same region. Two sites of one region may be older than the rule against them, or nothing showed their common region when
+ * they were created.
+ */
 async function soleCheck(
   deps: ApiDependencies,
   { site, token }: { readonly site: MaasSite; readonly token: Secret },
