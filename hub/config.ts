@@ -29,7 +29,7 @@ const isOrigin = (text: string): boolean => {
  * `docs/settings.md` explains each setting.
  */
 const Env = z.object({
-  /** The URL of a PostgreSQL 15+ server. Without it the hub starts or adopts its embedded server under the state directory. */
+  /** The URL of a PostgreSQL 15+ server. Without this setting the hub starts or adopts its embedded server under the state directory. */
   DATABASE_URL: secret(z.url({ protocol: /^postgres(ql)?$/ })).optional(),
   /** The folder of the PostgreSQL programs for the embedded server. By default those of the system, else those from npm. */
   MUSTER_POSTGRES_BIN: z.string().min(1).optional(),
@@ -56,7 +56,7 @@ const Env = z.object({
   VAULT_TOKEN_FILE: z.string().min(1).optional(),
   VAULT_ROLE_ID: secret(z.string().min(1)).optional(),
   VAULT_SECRET_ID_FILE: z.string().min(1).optional(),
-  /** The CA of the BMCs' certificates, in PEM. Without it any certificate of a BMC is accepted. */
+  /** The CA of the BMCs' certificates, in PEM. Without this setting any certificate of a BMC is accepted. */
   MUSTER_BMC_CACERT: z.string().min(1).optional(),
   /** The folder with the agent's Debian packages that hosts fetch at their first boot. By default `agent-packages` in the shared folder. */
   MUSTER_AGENT_PACKAGE_DIR: z.string().min(1).optional(),

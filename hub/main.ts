@@ -225,7 +225,7 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
   closers.push(() => runner.close());
 }
 
-/** Closes everything in reverse order. If one part fails to close, the others are still closed. */
+/** Closes everything in reverse order. If one part fails to close, the other parts are still closed. */
 async function closeAll(closers: Closer[], log: Log): Promise<void> {
   for (const close of closers.splice(0).reverse()) {
     try {

@@ -3,7 +3,7 @@ import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { BmcError, type BmcErrorCode, type BmcLogin, type BmcPort, type BmcPower } from "./port.ts";
 
 const TOOL = "ipmitool";
-/** The time limit of one call. ipmitool gives up on a silent BMC after about half of it. */
+/** The time limit of one call of ipmitool, which gives up on a silent BMC after about half of this time. */
 const DEADLINE_MS = 30_000;
 const MAX_OUTPUT = 64 * 1024;
 const TOLD = 200;
@@ -14,8 +14,8 @@ const CIPHERS = { first: "17", else: "3" } as const;
 /**
  * IPMI 2.0 by Debian's ipmitool (`lanplus`). The password is passed in the environment, which only the hub's own user can read, and never as an
  * argument. The privilege level OPERATOR is enough for power and boot device, and MAAS uses it by default. `-v` prints why a session was refused;
- * `-vv` would print keys. If a BMC refuses the better cipher suite, the call is repeated with the other one. The refusal of a cipher suite comes
- * before the login, so it does not count as a login attempt.
+ * `-vv` would print keys. If a BMC refuses the better cipher suite, the call is repeated with the other cipher suite. The refusal of a cipher suite
+ * comes before the login, so it does not count as a login attempt.
  */
 export function ipmiBmc(login: BmcLogin, { port, signal }: { port: number; signal: AbortSignal }): BmcPort {
   const run = async (words: readonly string[], cipher: string = CIPHERS.first): Promise<string> => {

@@ -21,8 +21,8 @@ export interface Invocation extends Pick<Asked, "query" | "body"> {
 }
 
 /**
- * The flags of every command. No operation may have a field with such a name. Otherwise a field's value could be taken for the hub's address, and
- * that address gets the token.
+ * The flags of every command. No operation may have a field with the name of a common flag. A field's value could then be taken for the hub's
+ * address, to which the command sends the token.
  */
 export const COMMON_FLAGS = {
   hub: { type: "string" },

@@ -83,7 +83,7 @@ async function askedFor(place: Place, list: Operation, places: readonly Place[],
     words[field.name] = await idOf(known, places, lists);
   }
   const query = new URLSearchParams({ [place.by.name]: place.text });
-  // Also reads items that have given up their name, so that the error can say why the name is not valid.
+  // Also reads items that have given up their name, so that an error can say why their name is not valid.
   if (place.by.unless?.shown !== undefined) query.set(place.by.unless.shown, "true");
   for (const field of list.query) {
     const known = other(field);

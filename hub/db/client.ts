@@ -77,8 +77,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 /**
- * pg emits 'error' on an idle client whose connection is cut. On a client in use it emits 'error' and also rejects the query. Without a listener
- * either would end the process. The pool replaces idle clients, and `inTx` destroys broken ones.
+ * pg emits 'error' on an idle client whose connection is cut. On a client in use pg emits 'error' and also rejects the query. Without a listener
+ * either would end the process. The pool replaces idle clients, and `inTx` destroys broken clients.
  */
 function surviveLostConnections(pool: Pool, log: Log): void {
   pool.on("error", (error) => log.warn("idle database connection lost", { error: error.message }));

@@ -1,6 +1,6 @@
 /**
  * How many rows one node may have in each of these tables, counted over all hubs. Beyond the limit the oldest rows are deleted in the transaction
- * that adds a newer one. Rows that must not be lost are refused instead, with advice in the error. Retention deletes the others by age.
+ * that adds a newer one. Rows that must not be lost are refused instead, with advice in the error. Retention deletes old rows by age.
  */
 export const KEPT_OF_A_NODE = {
   /** Readiness signals of each source. A healthy agent sends one every two minutes, so 200 cover about seven hours for an operator to read. */

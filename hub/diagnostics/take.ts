@@ -59,7 +59,7 @@ export function diagnosticsOf(facts: HubFacts, inTx: InTx): (patience?: Patience
   };
 }
 
-/** Reads the sections one after another. If a section fails, the others are still read. */
+/** Reads the sections one after another. If a section fails, the other sections are still read. */
 async function take(facts: HubFacts, inTx: InTx, patience: Patience): Promise<Diagnostics> {
   const takenAt = new Date().toISOString();
   const lastMoment = performance.now() + patience.all;
@@ -128,7 +128,7 @@ function errorOf(error: unknown): SectionError {
   return { code: isDatabaseAway(error) ? "database_away" : "section_failed", detail };
 }
 
-/** The value of a field with such a name is a secret, whatever it looks like. */
+/** The value of a field whose name matches is a secret, whatever the value looks like. */
 const SECRET_NAME =
   /(^|[_-])(secret|secret_id|password|passwd|pass|token|authorization|(consumer|access|api|private)_key)$/i;
 

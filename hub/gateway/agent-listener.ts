@@ -49,7 +49,7 @@ export interface AgentListenerOptions {
   readonly heartbeatMinTtlMs: number;
   readonly resolveInput: InputResolvers;
   readonly packages: AgentPackages;
-  /** The time limit for a host's download of an agent package; by default as long as a host waits for it. */
+  /** The time limit for a host's download of an agent package; by default the time that a host waits for its package. */
   readonly packageWithinMs?: number;
   readonly bootstrapScript: RenderBootstrapScript;
   /** The limits; tests may replace those of `budgets.ts`. */
@@ -68,7 +68,7 @@ export interface AgentListener {
  */
 const MAX_CONNECTIONS = 20_000;
 const HANDSHAKE_WITHIN_MS = 10_000;
-/** The same time that the first boot's script allows for its download. */
+/** As long as the script of the first boot allows for the download of the agent package. */
 const PACKAGE_WITHIN_MS = 900_000;
 /** How long a stopping hub waits for its connections to end, and then for their ends to be written. */
 const CLOSE_WITHIN_MS = 3_000;

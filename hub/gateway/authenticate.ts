@@ -42,7 +42,7 @@ export const nodeDeleted = (): ApiError =>
 /**
  * Identifies the client. TLS has proven that the client holds the certificate's key. This function checks that the hub's CA issued the certificate
  * and that it names this node and its present generation. The function also checks that the certificate is neither expired nor revoked nor replaced.
- * The certificate's first use replaces the earlier ones.
+ * The certificate's first use replaces the node's earlier certificates.
  */
 export async function authenticate(
   deps: IdentityDependencies,
@@ -102,8 +102,8 @@ async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generati
 }
 
 /**
- * Judges a replaced certificate. If it proves that two hosts use the identity, both are barred (decision I1). Returns the error that refuses the
- * request.
+ * Judges a replaced certificate. If the certificate proves that two hosts use the identity, both hosts are barred (decision I1). Returns the error
+ * that refuses the request.
  */
 export async function judgeReplaced(
   deps: IdentityDependencies,

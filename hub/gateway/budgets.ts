@@ -7,8 +7,8 @@ import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
  */
 
 /**
- * Largest body of each route of the agent listener, in bytes. A real enrollment has 1.3 KB, or 6.4 KB with 256 NICs; with every field at its limit
- * it has 14.5 KB. A hello with a full journal has 93 KB. Routes that are not listed accept no body.
+ * The largest body that each route of the agent listener accepts, in bytes. A real enrollment has 1.3 KB, or 6.4 KB with 256 NICs; with every field
+ * at its limit it has 14.5 KB. A hello with a full journal has 93 KB. Routes that are not listed accept no body.
  */
 export const BODY_BYTES = {
   enroll: 16 * 1024,
@@ -57,7 +57,7 @@ export type NodeKind = keyof typeof NODE_RATES;
 
 /** The budgets of one address: an IPv4 address, or the /64 of an IPv6 address. A thousand hosts may share one address. */
 export const ADDRESS_RATES = {
-  /** Connections, before TLS. */
+  /** New connections, counted before TLS begins. */
   connection: { burst: 5_000, perMinute: 6_000 },
   /** Requests without a valid token or certificate. A host whose token has expired asks again after six seconds, and later once a minute. */
   refusal: { burst: 5_000, perMinute: 3_000 },
@@ -124,7 +124,7 @@ export function charge(
   return { bucket: { tokens, at: now }, waitMs: tokens >= 0 ? 0 : untilThere(rate, -tokens) };
 }
 
-/** Takes one token if there is one. Otherwise it takes nothing and returns the time until there is one. */
+/** Takes one token if there is one. Without a token, takes nothing and returns the time until there is one. */
 export function ask(rate: Rate, bucket: Bucket | undefined, now: number): { bucket: Bucket; waitMs: number } {
   const tokens = filled(rate, bucket, now);
   return tokens >= 1

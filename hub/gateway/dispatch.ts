@@ -99,7 +99,7 @@ export class Dispatcher {
     const { db } = this.#deps;
     const task = await readTask(db, frame.task_id);
     if (task === null || task.nodeId !== session.nodeId) {
-      // The task never belonged to this node, so its reply is ignored. The agent is told to forget its result.
+      // The task never belonged to this node, so its reply is ignored. The hub tells the agent to forget that result.
       if (frame.type === "task.result")
         session.channel.send({ type: "task.result_ack", task_id: frame.task_id, epoch: frame.epoch });
       return;
@@ -137,7 +137,7 @@ export class Dispatcher {
     await this.offer([session.nodeId]);
   }
 
-  /** The acknowledgement of a result. If the task's effect depends on it, it says whether the hub accepted the result. */
+  /** The acknowledgement of a result. If the task's effect depends on the result, the acknowledgement says whether the hub accepted the result. */
   async #takeResult(task: Task, epoch: number, reply: WireReply): Promise<HubFrame> {
     const ending = endingOf(task.type, task.attempts, reply);
     const ack = { type: "task.result_ack", task_id: task.id, epoch } as const;

@@ -44,8 +44,8 @@ export const unknownToken = (): ApiError =>
 
 /**
  * Exchanges a one-time token for a client certificate. The exchange is atomic, so only one of two simultaneous clients succeeds. The same key may ask
- * again with the same token, because the answer may have been lost; another key may not. A refusal changes nothing. Only an onboarding makes the node
- * active, not its enrollment.
+ * again with the same token, because the answer may have been lost. A different key may not use the token again. A refusal changes nothing. Only an
+ * onboarding makes the node active, not its enrollment.
  */
 export async function enroll(deps: EnrollDependencies, request: EnrollRequest): Promise<EnrollResponse> {
   refuseOldProtocol(request.protocol_version);

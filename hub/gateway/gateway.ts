@@ -145,7 +145,7 @@ export class Gateway {
     }
   }
 
-  /** Frames of an ended session are dropped. The host repeats unacknowledged ones on its newest session. */
+  /** Frames of an ended session are dropped. The host repeats unacknowledged frames on its newest session. */
   async take(session: Session, frame: AgentFrame): Promise<void> {
     const { sessions, inTx, db } = this.#deps;
     if (!sessions.isCurrent(session)) return;
@@ -200,7 +200,7 @@ export class Gateway {
 
   async #recordEnd(session: Session, because: string): Promise<void> {
     const code = Number.parseInt(because, 10);
-    // The agent reconnects at once. If it does not, the sweep for silent agents finds it.
+    // The agent reconnects at once. An agent that does not reconnect is found by the sweep for silent agents.
     if (COMES_BACK.has(code)) return;
     await this.#deps.inTx(async (tx) => {
       if (!(await closeSession(tx, session.nodeId, session.epoch, because))) return;
@@ -256,7 +256,7 @@ export class Gateway {
   async closeVoid(sessions: readonly Session[]): Promise<void> {
     for (const { nodeId, why } of await findVoidSessions(this.#deps.db, sessions)) {
       const session = this.#deps.sessions.get(nodeId);
-      // A session that was opened since then was checked when it was opened.
+      // A session that was opened after the query was checked when it was opened.
       if (session === undefined || !sessions.includes(session)) continue;
       this.#deps.log.info("agent session closed", { node_id: nodeId, reason: why });
       session.channel.close(why);

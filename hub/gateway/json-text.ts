@@ -4,8 +4,8 @@ import type { z } from "zod";
 const SUSPICIOUS = /\\u(0000|d[89a-f])/i;
 
 /**
- * Parses JSON from a host by its schema. Text that PostgreSQL would refuse is repaired here; otherwise the agent would resend such a message for
- * ever. Only text that the schema accepted is repaired, because the schema limits its size. A repair does not change the length of a text. Throws
+ * Parses JSON from a host by its schema. Text that PostgreSQL would refuse is repaired here; without the repair the agent would resend its message
+ * for ever. Only text that the schema accepted is repaired, because the schema limits its size. A repair does not change the length of a text. Throws
  * SyntaxError for text that is not JSON.
  */
 export function parseJson<T>(schema: z.ZodType<T>, text: string): z.ZodSafeParseResult<T> {

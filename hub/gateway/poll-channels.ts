@@ -12,7 +12,9 @@ import type { Channel, Session } from "./session.ts";
 
 const MAX_WAIT_MS = 30_000;
 
-/** The fallback for hosts that cannot open a WebSocket, e.g. behind a proxy. The same frames travel in the answers to requests. */
+/**
+ * The fallback for hosts that cannot open a WebSocket, e.g. behind a proxy. The frames of the WebSocket travel in the answers to long-poll requests.
+ */
 export class PollChannels {
   readonly #gateway: Gateway;
   readonly #open = new Map<NodeId, { session: Session; channel: PollChannel }>();

@@ -1,7 +1,10 @@
 import type { Context } from "hono";
 import { ApiError } from "../../shared/api/errors.ts";
 
-/** The body as text. Throws `body_too_large` before it has read more than `mostBytes`. Routes that authenticate the client do so first. */
+/**
+ * The body as text. Throws `body_too_large` before it has read more than `mostBytes`. Routes that authenticate the client do that before they call
+ * this function.
+ */
 export async function bodyWithin(c: Context, mostBytes: number): Promise<string> {
   const tooLarge = () => new ApiError("body_too_large", `The body is larger than ${mostBytes} bytes.`);
   const declared = c.req.header("content-length");

@@ -41,7 +41,7 @@ export class FailedLogins {
     this.#tellEveryMs = tellEveryMs;
   }
 
-  /** Reports the first attempt at once, and the following ones together. */
+  /** Reports the first failed login at once, and the following failed logins together. */
   note(attempt: Attempt): void {
     const now = this.#now();
     for (const [known, { toldAt }] of this.#accounts)

@@ -130,7 +130,9 @@ function withReferences(value: unknown): unknown {
   );
 }
 
-/** Schemas of requests are described without their defaults, and schemas of answers with them. No named schema is used for both. */
+/**
+ * Schemas of requests are described without their defaults, and schemas of answers with them. No named schema is used for both requests and answers.
+ */
 function components(): Schema {
   const sent = /(Create|Patch|Credentials|Upsert)$/;
   return Object.fromEntries(

@@ -9,7 +9,7 @@ type Deploy = Pick<MaasPort, "commission" | "abort" | "deploy" | "release" | "ov
 const named = (field: string, scripts: readonly string[]): Record<string, string> =>
   scripts.length === 0 ? {} : { [field]: scripts.join(",") };
 
-/** Operations that change a machine's status. Each of them may wait for a BMC. */
+/** Operations that change a machine's status. Each operation may wait for a BMC. */
 export function deploy(http: Transport): Deploy {
   const post = (systemId: string, op: string, form: Readonly<Record<string, string | boolean | number>> = {}) =>
     http.json({ method: "POST", path: machinePath(systemId), op, form, slow: true }, Machine);

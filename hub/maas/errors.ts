@@ -60,7 +60,7 @@ const hintOf = (code: MaasErrorCode, { status, operation }: BadAnswer): string =
     : operation === "GET version/" && OF_NO_REGION.includes(code)
       ? ". No MAAS region answers at the site's api_base_url: correct it"
       : (HINTS[code] ?? "");
-/** Every region tells its version without a token. A service that answers this request with such an error is not a MAAS region. */
+/** Every region tells its version without a token. A service that answers the version request with one of these errors is not a MAAS region. */
 const OF_NO_REGION: readonly MaasErrorCode[] = ["not_found", "bad_answer"];
 
 function codeOf(answer: BadAnswer): MaasErrorCode {

@@ -123,7 +123,7 @@ export interface MaasMachine {
   readonly hardwareUuid: string | null;
 }
 
-/** An answer about many machines. A machine that cannot be parsed does not hide the others. */
+/** An answer about many machines. A machine that cannot be parsed does not hide the other machines. */
 export interface MachineList {
   /** Each machine once. */
   readonly machines: readonly MaasMachine[];
@@ -183,7 +183,7 @@ export interface MaasEvent {
   readonly created: string;
 }
 
-/** The kinds of failure of a MAAS call. Every HTTP answer and every transport error is exactly one of them. */
+/** The kinds of failure of a MAAS call. Every HTTP answer and every transport error is exactly one of these kinds. */
 export const MAAS_ERRORS = [
   "unreachable",
   "timeout",

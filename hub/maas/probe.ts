@@ -34,7 +34,7 @@ const NO_MACHINE = "none";
 
 /**
  * Checks whether this MAAS works with this token. `version/` answers anybody, so the token is proven by whoami and by a read for administrators only
- * (decision M1). After that it checks for problems that would show up later. A refused token or an unreachable region is a failed check with its
+ * (decision M1). The probe then checks for problems that would show up later. A refused token or an unreachable region is a failed check with its
  * reason, not an exception.
  */
 export async function probeMaas(maas: MaasPort, { profiles, upstreamDnsServers }: ProbedSite): Promise<SiteProbe> {

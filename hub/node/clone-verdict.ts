@@ -22,8 +22,9 @@ export interface CertificateFacts {
 export type CertificateVerdict = "accepted" | "revoked" | "replaced" | CloneEvidence;
 
 /**
- * An agent stores its next key and certificate on disk before it uses them, and then forgets the old ones. An agent therefore never uses a replaced
- * certificate, and never requests a second successor with another key. Only a copy of the host, or a host with a restored disk, does so.
+ * An agent stores its next key and certificate on disk before it uses them, and then forgets the old key and certificate. An agent therefore never
+ * uses a replaced certificate, and never requests a second successor with another key. Only a copy of the host, or a host with a restored disk, does
+ * so.
  */
 export function certificateVerdict({ revoked, replaced, seenForMs, asks }: CertificateFacts): CertificateVerdict {
   if (revoked) return "revoked";

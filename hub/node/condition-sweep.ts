@@ -76,7 +76,7 @@ interface ConditionSweepOptions {
   readonly inTx: InTx;
   readonly log: Log;
   readonly graceMs: number;
-  /** Whether hosts can reach this hub. If not, the hub cannot know which hosts are silent. */
+  /** Whether hosts can reach this hub. A hub that hosts cannot reach cannot know which hosts are silent. */
   readonly listens: () => boolean;
 }
 

@@ -10,8 +10,8 @@ import type { Tx } from "../db/tx.ts";
 /**
  * Accepts a readiness signal once per id, and applies its conditions only if the signal is of the node's present generation (architecture 11). A
  * signal of another generation is stored and not applied. A type that this source may not report is not applied either, e.g. a type of a newer agent.
- * An older observation does not replace a newer one, unless the newer one is stale. Otherwise an agent would be ignored after its host's clock was
- * set back.
+ * An older observation does not replace a newer one, unless the newer one is stale. Without that exception an agent would be ignored after its host's
+ * clock was set back.
  */
 export async function applyReadinessSignal(
   tx: Tx,

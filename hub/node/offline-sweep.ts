@@ -65,7 +65,7 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
   for (let at = 0; at < toWrite.length; at += SLICE) {
     offline += await inTx(async (tx) => {
       const still = await lockSilentNodes(tx, toWrite.slice(at, at + SLICE), { silenceMs, upForMs });
-      // A breaker that opened since then also holds nodes back, and these nodes still count.
+      // A breaker that opened after the first check also holds nodes back, and these nodes still count.
       const heldSince = await options.holdBack(tx, still.filter(isActive), false);
       return fallSilent(tx, still, new Set([...held, ...heldSince]));
     });

@@ -15,7 +15,7 @@ export interface Call {
   readonly anyCertificate?: true;
   /** The limit of the answer's body. */
   readonly maxBytes?: number;
-  /** Resolves the host's name. If it is given, a URL with a forbidden address is refused too. */
+  /** Resolves the host's name. If `lookup` is given, a URL with a forbidden address is refused too. */
   readonly lookup?: LookupFunction;
   /** Gets the parts of a successful answer's body as they arrive; the answer then has no body. Errors that the function throws are rethrown. */
   readonly consume?: (part: Buffer) => void;

@@ -187,8 +187,8 @@ export class Reconciler {
       for (const one of some) {
         const { id } = one.row.node;
         const state = states.get(id);
-        // The node was unbound or bound to another machine since, so the judgement no longer fits. A node that an operation holds is judged by that
-        // operation.
+        // The node was unbound or bound to another machine since, so the judgement no longer fits. A node that an operation holds is judged by the
+        // operation itself.
         if (state === undefined || state.maasSystemId !== one.row.state.maasSystemId || held.has(id)) continue;
         asked.push(...(await applyJudgement(tx, one, state, { ...options, budget: own })));
       }

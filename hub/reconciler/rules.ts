@@ -75,7 +75,7 @@ export interface NodeFacts {
   /** When the agent of the present provisioning was last heard; null if never. */
   readonly agentSeenAt: Date | null;
   readonly agentConnected: boolean;
-  /** Seconds since the node was retired. Null if it is not retired, or if the time is unknown. */
+  /** Seconds since the node was retired. Null if the node is not retired, or if the time is unknown. */
   readonly retiredForSeconds: number | null;
   /** True if the node's machine was released before. Whatever is deployed there now belongs to somebody else. */
   readonly machineReleased: boolean;

@@ -157,7 +157,7 @@ async function readOrMakeKey(directory: string): Promise<Buffer> {
   throw unusable("The key of the secret store could not be made");
 }
 
-/** The bytes are on disk when the call returns. If it throws, the file has its old content or does not exist. */
+/** The bytes are on disk when the call returns. If the call throws, the file has its old content or does not exist. */
 async function writeDurably(directory: string, file: string, bytes: Buffer): Promise<void> {
   await withTemporary(file, bytes, (temporary) => rename(temporary, file));
   await syncFolder(directory);

@@ -23,7 +23,7 @@ export interface VaultRequest {
   readonly method: "GET" | "POST" | "DELETE";
   /** The path below `/v1/`. Each segment is encoded here. */
   readonly path: string;
-  /** Null for a login. */
+  /** The token of the call; null for a login, which has none. */
   readonly token: Secret | null;
   readonly body?: unknown;
 }

@@ -79,7 +79,7 @@ export class VaultLogin {
   #session: Session | null = null;
   /** The login under way. All callers that need a token at the same time share it. */
   #pending: Promise<Session> | null = null;
-  /** The last refusal by Vault. While it holds, no caller sends the same credential again. */
+  /** The last refusal by Vault. During the pause after a refusal no caller sends the same credential again. */
   #refusal: Refusal | null = null;
   #fruitlessAt = Number.NEGATIVE_INFINITY;
   #cancel: () => void = () => undefined;
@@ -234,8 +234,8 @@ export class VaultLogin {
       const done = step.how === "renew" ? this.#renew(granted) : this.#logIn();
       done.catch((error: unknown) => {
         this.#log.warn("the lease of the Vault token could not be renewed", { error });
-        // The token is valid for the rest of its lease. After that, the first 403 gets another token. If another token has replaced this token, the
-        // new token has its own schedule.
+        // The token is valid for the rest of its lease. When the lease has ended, the first 403 gets another token. If another token has replaced
+        // this token, the new token has its own schedule.
         if (session !== null && this.#session === session)
           this.#schedule({ ...step, afterMs: retryMs(granted) }, granted);
       });

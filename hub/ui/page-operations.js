@@ -74,7 +74,7 @@ const history = (events) =>
       ),
   );
 
-/** The verbs that can have an effect in this status, the recommended one first. The hub decides and refuses the others. */
+/** The verbs that can have an effect in this status, the recommended one first. The hub decides, and refuses verbs that are not allowed. */
 const verbsOf = (one) => {
   if (ENDED.includes(one.status)) return [];
   if (!one.status.startsWith("failed")) return ["cancel", "mark_manual_intervention"];

@@ -58,7 +58,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
   const closing = new Set<Promise<void>>();
   const drop = (siteId: SiteId, loop: SiteLoop): void => {
     loops.delete(siteId);
-    // The signal ends a poll that hangs. Renewing the other sites' leases does not wait for it.
+    // The signal ends a poll that hangs. Renewing the other sites' leases does not wait for that poll.
     const closed = loop.close().finally(() => closing.delete(closed));
     closing.add(closed);
   };

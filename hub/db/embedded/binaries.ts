@@ -17,7 +17,7 @@ export type BinariesOptions = {
   dataDir: string;
   user: ServerUser;
   log: Log;
-  /** The operator's folder. If it is set, no other folder is searched. */
+  /** The operator's folder. If this folder is set, no other folder is searched. */
   binDir?: string | undefined;
   /** Searches only this kind. */
   source?: "system" | "npm" | undefined;

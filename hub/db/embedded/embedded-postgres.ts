@@ -19,7 +19,7 @@ export type EmbeddedPostgresOptions = {
   /** The state folder, created if missing. It contains all files of the database unless `<stateDir>/postgres/home` names another folder. */
   stateDir: string;
   log: Log;
-  /** The folder with `postgres` and `initdb`. If it is set, no other folder is searched. */
+  /** The folder with `postgres` and `initdb`. If this folder is set, no other folder is searched. */
   binDir?: string | undefined;
   /** Searches only for a system PostgreSQL, or only for the npm package. */
   source?: "system" | "npm" | undefined;

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 export type ServerUser = { name: string; uid: number; gid: number } | undefined;
 
 export type RunResult = {
-  /** Null if the program was killed by a signal or could not be started. In the latter case `output` holds the reason. */
+  /** Null if the program was killed by a signal or could not be started. For a program that could not be started, `output` holds the reason. */
   status: number | null;
   output: string;
 };

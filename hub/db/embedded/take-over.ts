@@ -27,7 +27,7 @@ export async function isAnothers(data: string, user: ServerUser): Promise<boolea
 
 /**
  * The caller holds the launch lock, and no server has the folder open. The folder is closed to the former user first and opened to the new user last.
- * Until then `PG_VERSION` keeps the former owner, so a takeover that was killed can continue.
+ * `PG_VERSION` keeps the former owner until the end, so a takeover that was killed can continue.
  */
 export async function takeOver(data: string, user: ServerUser, log: Log): Promise<void> {
   if (user === undefined || !(await isAnothers(data, user))) return;

@@ -22,7 +22,7 @@ export async function admitOnboardings(tx: Tx, kind: string): Promise<Workflow[]
   return admitWhere(tx, sql`${workflows.id} in (${admissible(kind, sites)})`);
 }
 
-/** Running onboardings are numbered before waiting ones. The number of a waiting onboarding is thus how many would run if it were admitted. */
+/** Running onboardings are numbered before waiting onboardings. The number of a waiting onboarding is thus how many would run if it were admitted. */
 const admissible = (kind: string, sites: SQLWrapper): SQL => sql`
   with at_hand as (
     select w.id, w.site_id, w.requested_at, w.status = 'pending' as waits, o.profile_id, p.batch_max_parallel as most

@@ -13,7 +13,7 @@ export interface RegionInUse {
 
 /**
  * All sites other than this one that are active, or that are disabled but still have nodes or unfinished workflows. Muster still watches, judges and
- * works on the disabled ones.
+ * works on such disabled sites.
  */
 export async function regionsInUse(db: Db | Tx, otherThan: SiteId): Promise<RegionInUse[]> {
   const rows = await db

@@ -196,7 +196,7 @@ export async function hasLiveCertificate(tx: Tx, nodeId: NodeId, generation: num
   return rows.length > 0;
 }
 
-/** True if the node has ever enrolled. Retention keeps a node's newest certificate, so the answer stays right. */
+/** True if the node has ever enrolled. Retention keeps a node's newest certificate, so this check stays right. */
 export async function hasEnrolled(tx: Db | Tx, nodeId: NodeId): Promise<boolean> {
   const rows = await tx
     .select({ serial: nodeCertificates.serial })

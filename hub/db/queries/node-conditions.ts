@@ -92,7 +92,7 @@ export async function removeConditions(tx: Tx, nodeId: NodeId, which: "of_others
 
 /**
  * Writes conditions of the node's present generation and wakes the workflows that wait for the node. A time of observation in the future is set to
- * now, so a host's fast clock cannot make its report outlast later ones.
+ * now, so a report from a host with a fast clock cannot outlast later reports.
  */
 export async function writeConditions(
   tx: Tx,

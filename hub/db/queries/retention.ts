@@ -29,7 +29,7 @@ interface RetentionRule {
 const ofGoneNode = (cutoff: SQL): SQL => sql`not exists (
   select 1 from nodes n where n.id = t.node_id and not (n.status = 'deleted' and n.updated_at < ${cutoff}))`;
 const ofNoNode = sql`not exists (select 1 from nodes n where n.id = t.node_id)`;
-/** Status changes are history, whoever made them. Stale conditions explain them, so they are kept as long. */
+/** Status changes are history, whoever made them. The events of stale conditions explain status changes, so both are kept as long. */
 const HISTORY: readonly HostEvent[] = ["session_opened", "status_changed", "condition_stale"];
 const OLD_WITH_RECORDS = HOST_EVENTS.filter((type) => !HISTORY.includes(type));
 const strings = (values: readonly string[]): SQL => sql`any(${sql.param([...values])}::text[])`;

@@ -5,7 +5,7 @@ import type { Db, Tx } from "../tx.ts";
 
 export const WORKFLOW_CHANNEL = "muster_workflows";
 
-/** Keys that a stage may wait on. Code that makes such a key's condition true calls `wakeWorkflows` with it in the same transaction. */
+/** Keys that a stage may wait on. Code that makes a key's condition true calls `wakeWorkflows` with the key in the same transaction. */
 export const waitKey = {
   machine: (siteId: string, systemId: string) => `maas:${siteId}/${systemId}`,
   node: (nodeId: string) => `node:${nodeId}`,

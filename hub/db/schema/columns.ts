@@ -5,6 +5,9 @@ export const at = (name: string) => timestamp(name, { withTimezone: true, mode: 
 export const createdAt = () => at("created_at").notNull().default(sql`now()`);
 export const updatedAt = () => at("updated_at").notNull().default(sql`now()`);
 
-/** The text of a CHECK constraint for a closed set of values. An ordinary migration changes such a set; a PostgreSQL enum would need ALTER TYPE. */
+/**
+ * The text of a CHECK constraint for a closed set of values. An ordinary migration changes the set of a CHECK constraint; a PostgreSQL enum would
+ * need ALTER TYPE.
+ */
 export const oneOf = (column: string, values: readonly string[]) =>
   sql.raw(`"${column}" in (${values.map((value) => `'${value}'`).join(", ")})`);

@@ -3,8 +3,8 @@ import { index, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * Every client certificate that the hub's CA signed; the revoked ones are the deny list. In each generation a node has at most one certificate in use
- * and at most one that was issued but not used yet. All other certificates are replaced (decision I1).
+ * Every client certificate that the hub's CA signed; the revoked certificates are the deny list. In each generation a node has at most one
+ * certificate in use and at most one that was issued but not used yet. All other certificates are replaced (decision I1).
  */
 export const nodeCertificates = pgTable(
   "node_certificates",

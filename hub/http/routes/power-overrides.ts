@@ -182,7 +182,7 @@ const updatePowerOverride = writeRoute({
   },
 });
 
-/** Deleting an override removes its login. If it were enabled without a login, the host's next onboarding would fail. */
+/** Deleting an override removes its login. If the override were enabled without a login, the host's next onboarding would fail. */
 async function mustHaveLogin(deps: ApiDependencies, vaultPath: string): Promise<void> {
   await deps.secrets.read(vaultPath).catch((error: unknown) => {
     if (!(error instanceof SecretError) || error.code !== "secret_missing") throw error;

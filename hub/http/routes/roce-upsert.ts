@@ -22,8 +22,8 @@ const addressOf = (cidr: string): string => cidr.split("/", 1)[0] ?? "";
 
 /**
  * Plans each row of an upsert (lifecycle 3.3). A row is refused if it is invalid, if an earlier row names the same host and interface, or if another
- * interface has its address. A refused row does not affect the others. Rows may exchange addresses. If one of them is refused it keeps its address,
- * so the row that wanted that address is refused too.
+ * interface has its address. A refused row does not affect the other rows. Rows may exchange addresses. If one row of an exchange is refused, that
+ * row keeps its address, so the row that wanted the address is refused too.
  */
 export function planRoceUpsert<K extends Kept>(items: readonly ParsedRoceRow[], kept: readonly K[]): RocePlan<K> {
   const faults = new Map<number, string>();

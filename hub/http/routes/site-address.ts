@@ -17,9 +17,9 @@ export const isOtherAddress = (site: MaasSite, address: string | undefined): boo
 
 /**
  * Resets the site to a state in which nothing is known about its region. The token was tried at the old address and is sent with each request
- * (lifecycle 3.5). The caller therefore removes it from the row in the same transaction, and the credentials route tries the next token before it is
- * stored. Refused while the site has nodes with machines, or unfinished workflows: in the other region those machines would seem deleted, or be
- * different ones. Use `moveMaasSite` if the same region has a new address. The caller holds the site's lock.
+ * (lifecycle 3.5). The caller therefore removes the token from the row in the same transaction, and the credentials route tries the next token before
+ * it is stored. The change is refused while the site has nodes with machines, or unfinished workflows: in the other region the machines would seem
+ * deleted, or be different machines. Use `moveMaasSite` if the same region has a new address. The caller holds the site's lock.
  */
 export async function leaveRegion(tx: Tx, site: MaasSite): Promise<void> {
   const bound = await countBoundNodes(tx, site.id);

@@ -48,7 +48,7 @@ export async function mustBeSoleInRegion(deps: ApiDependencies, site: MaasSite, 
   throw isOthers(other, "/maas_token", sameAddress(other.apiBaseUrl, site.apiBaseUrl) ? "" : unlessCopy(other));
 }
 
-/** A copy of a region that contains the original's newest event differs from it only in its address. */
+/** A copy of a region that contains the region's newest event differs from the region only in its address. */
 const unlessCopy = ({ name }: RegionInUse["site"]): string =>
   ` If this region is a copy, write the token again after a new event in the region of site ${name}: the copy does not have that event, so the two can be distinguished.`;
 
