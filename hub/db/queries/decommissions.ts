@@ -20,12 +20,12 @@ import { listStageEvents } from "./workflow-events.ts";
 import { isoOrNull, requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 import { wakeRunning } from "./workflow-wakes.ts";
 
-/** What the operation is about; the `workflows` row of the same id is written before. */
+/** Writes the request of a decommission. The caller has already written the `workflows` row of the same id. */
 export async function insertDecommission(tx: Tx, row: typeof nodeDecommissions.$inferInsert): Promise<void> {
   await tx.insert(nodeDecommissions).values(row);
 }
 
-/** Records that MAAS gave up the system that the node's provisioning of this generation had installed. */
+/** Records that MAAS released the system that this generation of the node had installed. */
 export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: number): Promise<void> {
   await tx
     .update(nodeDecommissions)

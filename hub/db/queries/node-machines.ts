@@ -94,9 +94,9 @@ export async function unbindNode(tx: Tx, nodeId: NodeId): Promise<void> {
 }
 
 /**
- * Copies the machines' state to `node_maas_state` of the nodes bound to them (lifecycle 6.5); the reconciler judges it later. `systemIds` are changed
- * machines. `seen` are unchanged ones, whose bindings are written only if they differ. This covers a binding that was made at the same time as the
- * poll that saw the change. Returns the nodes.
+ * Copies the state of machines to `node_maas_state` of their nodes (lifecycle 6.5), which the reconciler judges later. `systemIds` are changed
+ * machines. `seen` are unchanged machines, whose nodes' bindings are written only if they differ. This covers a binding that was made at the same
+ * time as the poll that saw the change. Returns the nodes.
  */
 export async function followBindings(
   tx: Tx,
@@ -124,7 +124,7 @@ export async function followBindings(
   return rows.map((row) => row.node_id);
 }
 
-/** Makes the node due for the reconciler, e.g. because its machine has another meaning in a new status of the node. */
+/** Makes the node due for the reconciler, e.g. because the same machine has another meaning in the node's new status. */
 export async function judgeMachineAgain(tx: Tx, nodeId: NodeId): Promise<void> {
   await tx
     .update(nodeMaasState)

@@ -15,13 +15,15 @@ export async function lockNode(tx: Tx, nodeId: NodeId): Promise<Node | null> {
   return node ?? null;
 }
 
-/** Null where there is a record of this id already. */
+/** Null if a node with this id exists. */
 export async function insertNode(tx: Tx, node: typeof nodes.$inferInsert): Promise<Node | null> {
   const [row] = await tx.insert(nodes).values(node).onConflictDoNothing({ target: nodes.id }).returning();
   return row ?? null;
 }
 
-/** Writes the status if it is still `from`; null when it is not. `moveNode` calls this and records the move. */
+/**
+ * Writes the node's status if the present status is still `from`; otherwise the result is null. `moveNode` calls this function and records the move.
+ */
 export async function setNodeStatus(
   tx: Tx,
   nodeId: NodeId,
@@ -43,7 +45,7 @@ export async function setNodeOperation(tx: Tx, nodeId: NodeId, operationId: stri
     .where(and(eq(nodes.id, nodeId), inArray(nodes.status, ["draining", "removing"])));
 }
 
-/** Sets the cordon, or lifts it, of a node that meets `where`; null when it does not. */
+/** Sets or lifts the cordon of a node that meets `where`. Null if the node does not meet the condition. */
 export async function setNodeCordon(
   tx: Tx,
   nodeId: NodeId,

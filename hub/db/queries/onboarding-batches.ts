@@ -70,7 +70,7 @@ export async function insertBatch(
   await tx.insert(onboardingBatches).values(batch);
 }
 
-/** The site that the batch's hosts are onboarded to; null when there is no such batch. */
+/** The site of the batch's onboardings; null if there is no batch of this id. */
 export async function readBatchSite(tx: Tx, id: BatchId): Promise<SiteId | null> {
   const [batch] = await tx
     .select({ siteId: onboardingBatches.siteId })
@@ -79,7 +79,7 @@ export async function readBatchSite(tx: Tx, id: BatchId): Promise<SiteId | null>
   return batch?.siteId ?? null;
 }
 
-/** Onboardings of the batch that have one of the statuses, waiting ones first; with `failureClass` only those that failed so. */
+/** Onboardings of the batch that have one of the statuses, waiting ones first; with `failureClass` only those of that failure class. */
 export async function listBatchOnboardings(
   tx: Tx,
   id: BatchId,

@@ -18,7 +18,7 @@ import type { Db, Tx } from "../tx.ts";
 import { listStageEvents } from "./workflow-events.ts";
 import { requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 
-/** What each onboarding of a request is about; the `workflows` rows of the same ids are written before. */
+/** Writes the requests of onboardings. The caller has already written the `workflows` rows of the same ids. */
 export async function insertOnboardings(tx: Tx, rows: readonly (typeof nodeOnboardings.$inferInsert)[]): Promise<void> {
   await tx.insert(nodeOnboardings).values([...rows]);
 }
@@ -97,7 +97,7 @@ export interface LockedOnboarding {
   readonly hostname: string;
 }
 
-/** The onboardings in the order of their ids. Nobody else changes their workflow rows until the transaction ends. */
+/** Locks the onboardings' workflow rows until the transaction ends, in the order of their ids. */
 export const lockOnboardings = (tx: Tx, ids: readonly WorkflowId[]): Promise<LockedOnboarding[]> =>
   tx
     .select({ row: workflows, hostname: nodeOnboardings.hostname })

@@ -92,7 +92,7 @@ const isHeld = (delivery: WebhookDelivery) =>
     eq(webhookDeliveries.claim, delivery.claim),
   );
 
-/** Writes the deliveries of events, each once however often it is asked. */
+/** Writes the deliveries of events. A delivery that exists is not written again. */
 export async function insertDeliveries(
   tx: Tx,
   told: readonly { readonly webhook: string; readonly event: string }[],
@@ -117,7 +117,7 @@ export async function deleteDeliveriesAfter(tx: Tx, webhookId: string, position:
     );
 }
 
-/** Makes deliveries pending again with all their attempts: the ones that failed for good, or a single one in any state. Returns how many. */
+/** Makes deliveries pending again with all their attempts: all that failed for good, or a single delivery in any state. Returns how many. */
 export async function replayDeliveries(tx: Tx, webhookId: string, which: "dead" | bigint): Promise<number> {
   const rows = await tx
     .update(webhookDeliveries)

@@ -94,7 +94,7 @@ export async function listWebhooksAfter(
     .limit(most);
 }
 
-/** Events up to the position have their deliveries. A webhook that is further already stays there. */
+/** Records that events up to the position have their deliveries. A webhook that is already further keeps its position. */
 export async function advanceFanOut(tx: Tx, ids: readonly string[], position: bigint): Promise<void> {
   await tx
     .update(webhooks)
@@ -102,7 +102,7 @@ export async function advanceFanOut(tx: Tx, ids: readonly string[], position: bi
     .where(inArray(webhooks.id, [...ids]));
 }
 
-/** Events after the position get their deliveries anew. */
+/** Moves the webhook back, so that events after the position get their deliveries again. */
 export async function rewindFanOut(tx: Tx, id: string, position: bigint): Promise<void> {
   await tx
     .update(webhooks)

@@ -3,7 +3,7 @@ import { and, eq, inArray, like, sql } from "../orm.ts";
 import { workflowSubjects } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
-/** A subject is held by at most one workflow. The workflow holds it until the workflow is over. */
+/** The names of subjects. At most one workflow holds a subject, and the workflow keeps its subjects until it is over. */
 export const subjectOf = {
   host: (siteId: SiteId, hostname: string): string => `host:${siteId}/${hostname}`,
   bmc: (siteId: SiteId, address: string): string => `bmc:${siteId}/${address}`,
@@ -15,16 +15,16 @@ export interface SubjectClaim {
   readonly workflowId: WorkflowId;
 }
 
-/** Takes those of the subjects that no workflow holds. */
+/** Takes the subjects among these that no workflow holds. */
 export async function insertSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<void> {
-  // Every transaction takes subjects in the same order. Otherwise two transactions could wait for each other.
+  // Every transaction takes subjects in the same order, because different orders can deadlock.
   const ordered = claims
     .map(({ subject, workflowId }) => ({ subject, workflowId }))
     .sort((a, b) => (a.subject < b.subject ? -1 : 1));
   await tx.insert(workflowSubjects).values(ordered).onConflictDoNothing();
 }
 
-/** Takes those of the subjects that no workflow holds, and returns the holder of each subject. */
+/** Takes the subjects among these that no workflow holds, and returns the present holder of each subject. */
 export async function takeSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<ReadonlyMap<string, WorkflowId>> {
   await insertSubjects(tx, claims);
   const subjects = claims.map(({ subject }) => subject);
@@ -32,7 +32,7 @@ export async function takeSubjects(tx: Tx, claims: readonly SubjectClaim[]): Pro
   return new Map(rows.map((row) => [row.subject, row.workflowId]));
 }
 
-/** Takes the lowest number from 1 to `most` that no workflow holds under the prefix, unless the workflow holds a subject like `unlessHeld`. */
+/** Takes the subject of the lowest free number from 1 to `most` under the prefix, unless the workflow already holds a subject like `unlessHeld`. */
 export async function takeFreeNumber(
   tx: Tx,
   id: WorkflowId,
@@ -47,7 +47,7 @@ export async function takeFreeNumber(
     on conflict do nothing`);
 }
 
-/** Frees what the workflow holds, or only the subjects like `pattern`, and returns the freed subjects. */
+/** Frees all subjects of the workflow, or only the subjects like `pattern`, and returns the freed subjects. */
 export async function releaseSubjects(tx: Tx, id: WorkflowId, pattern?: string): Promise<string[]> {
   const freed = await tx
     .delete(workflowSubjects)

@@ -28,7 +28,7 @@ type NewWorkflow = Pick<
   "id" | "kind" | "siteId" | "batchId" | "stage" | "input" | "requestedBy"
 >;
 
-/** Adds workflows that wait for admission, and tells the hubs when the transaction commits. */
+/** Adds workflows that wait for admission, and notifies the hubs when the transaction commits. */
 export async function insertWorkflows(tx: Tx, rows: readonly NewWorkflow[]): Promise<void> {
   await tx.insert(workflows).values(rows.map((row) => ({ ...row, status: "pending" as const, wakeAt: sql`now()` })));
   await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
