@@ -64,8 +64,8 @@ export class Agent {
   /** The newest identity. A renewal changes the identity while a channel is open. */
   #identity: Identity | null = null;
   /**
-   * The earliest time of the next renewal, by a monotonic clock. Without this time, a very short certificate life would cause constant
-   * reconnects.
+   * The earliest time of the next renewal, by a monotonic clock. Without a minimum pause between renewals, a very short certificate life would
+   * cause constant reconnects.
    */
   #renewNextAt = 0;
   #lastSignal: ReadinessSignal | null = null;
@@ -232,7 +232,7 @@ export class Agent {
       this.#transports.opened(kind);
       return channel;
     } catch (error) {
-      // A refusal has arrived, so this transport works.
+      // A refusal of the hub has arrived, so the transport works.
       if (!(error instanceof ChannelRefused)) this.#transports.failed(kind);
       throw error;
     }

@@ -13,7 +13,7 @@ const SITES_OWN = "10-site-bootstrap";
 const UNIT = "muster-bootstrap.service";
 const ASK_WITHIN_MS = 10_000;
 
-/** The status that each part of the first boot writes; see cloud-init/README.md. */
+/** The status that each part of the first boot writes, as in cloud-init/README.md. */
 const PartStatus = z.object({
   part: z.string(),
   owner: z.enum(["site", "muster"]),
@@ -39,7 +39,10 @@ export async function bootstrapConditions(system: System): Promise<ConditionOf<"
   });
 }
 
-/** Parts that have not begun. One part starts the agent, so the agent runs before the next parts, and between two parts no process runs. */
+/**
+ * The parts of the first boot that have not begun. One part starts the agent, so the agent runs before the next parts, and between two parts no
+ * process runs.
+ */
 async function notBegun(system: System, statuses: readonly string[]): Promise<PartStatus[]> {
   const scripts = (await system.list(SCRIPTS))
     .flatMap((name) => /^([1-9]\d-.+)\.sh$/.exec(name)?.[1] ?? [])

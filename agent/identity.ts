@@ -47,7 +47,7 @@ export class IdentityStore {
     return `/${relative(this.#config.root, this.#config.stateDir)}/${name}`;
   }
 
-  /** Returns null when there is no identity for the node and generation of the configuration. The host then has to enroll. */
+  /** Returns null when there is no identity for the node and generation of the configuration. A host without an identity has to enroll. */
   async read(): Promise<Identity | null> {
     const [identity, key, next, cert, ca] = await Promise.all([
       this.#system.read(this.#path("identity.json")),

@@ -14,7 +14,7 @@ const Entry = z.strictObject({
 });
 export type JournalEntry = z.output<typeof Entry>;
 
-/** How many reported deliveries are kept. A hub never offers that many again. */
+/** How many reported deliveries are kept. A hub never offers so many deliveries again. */
 const KEEP_REPORTED = 500;
 /** The journal's file is rewritten when it is larger than this limit and most records are outdated. */
 const COMPACT_BYTES = 1024 * 1024;
@@ -28,8 +28,8 @@ export class Journal {
   readonly #file: string;
   readonly #latest: Map<TaskId, JournalEntry>;
   /**
-   * The handle is null while the file cannot be written, for example on a full disk. The agent then runs on, reports the fault and accepts no
-   * order.
+   * The handle is null while the file cannot be written, for example on a full disk. During such a fault the agent runs on, reports the fault and
+   * accepts no order.
    */
   #handle: FileHandle | null = null;
   /** Bytes of complete lines. The next write overwrites the remains of a failed write behind these lines. */
@@ -86,8 +86,8 @@ export class Journal {
   }
 
   /**
-   * Resolves when the record is on disk. Rejects on a full disk, and the caller must not continue then. A record with an older epoch
-   * than the newest known one is not written, because the epoch of a task never decreases.
+   * Resolves when the record is on disk. Rejects on a full disk, and the caller must not continue after the rejection. A record with an older
+   * epoch than the newest known one is not written, because the epoch of a task never decreases.
    */
   record(entry: JournalEntry): Promise<void> {
     const written = this.#writing.then(() => this.#append(entry));

@@ -6,9 +6,9 @@ import { askHub, HubRefusal } from "./https.ts";
 import type { OpenOptions } from "./socket.ts";
 
 const WAIT_MS = 25_000;
-/** After this time the long poll ends and the WebSocket is tried again. */
+/** The time after which a long poll ends and the WebSocket is tried again. */
 const RETRY_SOCKET_MS = 10 * 60_000;
-/** How many frames may wait while the hub does not answer. More are useless, because the agent repeats the important ones. */
+/** How many frames may wait while the hub does not answer. More waiting frames are useless, because the agent repeats the important frames. */
 const MAX_WAITING = 100;
 const Welcomed = z.object({ welcome: Welcome });
 /** Frames are parsed one by one, so that an unknown frame does not affect the others. */

@@ -46,7 +46,7 @@ interface Job {
   readonly input: Json;
   readonly abort: AbortController;
   running: boolean;
-  /** True when the task has replied. The further work of that task does not matter. */
+  /** True when the task has replied. Further work of a task that has replied does not matter. */
   ended: boolean;
 }
 
@@ -186,8 +186,9 @@ export class Runner {
   }
 
   /**
-   * Called when the hub has deleted this host's node. If an uninstall's result waits for its acceptance, the deletion proves the acceptance,
-   * and only the acknowledgement was lost. A revoked certificate alone does not prove it. Returns true when a result was accepted this way.
+   * Called when the hub has deleted this host's node. If an uninstall's result waits for its acceptance, the deletion proves the acceptance, and
+   * only the acknowledgement was lost. A revoked certificate alone does not prove an acceptance. Returns true when the deletion of the node
+   * proves that a result was accepted.
    */
   async nodeDeleted(): Promise<boolean> {
     const told = [...this.#options.journal.unreported(), ...this.#unjournalled.values()].find(waitsForAcceptance);

@@ -39,7 +39,7 @@ export class TrustStore {
   readonly #system: System;
   readonly #log: Log;
   readonly #givenKey: string;
-  /** The trust is null until the first signed statement was accepted. Until then the keys of the bootstrap count. */
+  /** The trust is null until the first signed statement was accepted. Before the first statement, the agent trusts the keys of the bootstrap. */
   #trust: Trust | null = null;
   #taking: Promise<unknown> = Promise.resolve();
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Hostname, InterfaceName, Ipv4Cidr, LinuxUserName, MacAddress } from "../shared/api/values.ts";
 import { NodeId } from "../shared/ids.ts";
 
-/** Text that becomes a line of a unit, a table or a header. A line break would add another line there. */
+/** Text that becomes a line of a unit, a table or a header. A line break in such a text would add a line to the file. */
 const OneLine = z
   .string()
   .min(1)

@@ -29,7 +29,7 @@ const DRIFT_ACTIONS = ["none", "quarantine", "update_host", "reseed_hardware_syn
 export const DriftAction = z.enum(DRIFT_ACTIONS);
 export type DriftAction = z.output<typeof DriftAction>;
 
-/** A drift, as it is stored, shown and published (lifecycle 6.5). */
+/** A drift in the form in which the hub stores, shows and publishes it (lifecycle 6.5). */
 export const DriftDetails = z.strictObject({
   rule: DriftRule,
   severity: DriftSeverity,

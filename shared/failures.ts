@@ -335,7 +335,7 @@ const ENDING_NOT_UNDONE: Ending = {
     "What it did could not be undone. See to what the evidence names under compensation_failed, then restart clean or cancel: either undoes it first.",
 };
 
-/** The rule of the class with the exceptions of the code. All decisions about a failure use this function. */
+/** The rule of the class with the exceptions of the code. All decisions about a failure use `ruleOf`. */
 export function ruleOf(
   failed: Pick<Failure, "class" | "code"> & { readonly evidence?: Evidence },
 ): Omit<Rule, "codes" | "exceptions"> {

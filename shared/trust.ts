@@ -30,7 +30,7 @@ export const TrustStatement = z.strictObject({
 });
 export type TrustStatement = z.output<typeof TrustStatement>;
 export type UnsignedStatement = Omit<TrustStatement, "signature">;
-/** A statement has about 0.8 kB, so this many fit into a frame. */
+/** A statement has about 0.8 kB, so 500 statements fit into a frame. */
 export const MOST_STATEMENTS = 500;
 export const TrustChain = z.array(TrustStatement).max(MOST_STATEMENTS);
 /** The path at which the hub sends the chain to every client, without authentication. */

@@ -3,7 +3,7 @@ import type { Secret } from "./secret.ts";
 const REDACTED = "[redacted]";
 /** A shorter secret would also match parts of harmless words. */
 const SHORTEST_SECRET = 4;
-/** A longer secret is a document, for example user-data. An error text repeats lines of it instead of the whole. */
+/** A longer secret is a document, for example user-data. An error text repeats lines of such a document instead of the whole document. */
 const LONGEST_WORD = 300;
 /** When a text and a secret document share this many characters, the text contains a piece of the document. */
 const PIECE = 16;

@@ -9,7 +9,7 @@ export const isMissing = (error: unknown): boolean =>
 /** Reads a file synchronously, at the start of the process. */
 export const readTextNow = (file: string): string => readFileSync(file, "utf8");
 
-/** Null when the file does not exist. */
+/** Returns null when the file does not exist. */
 export async function readText(file: string): Promise<string | null> {
   try {
     return await readFile(file, "utf8");

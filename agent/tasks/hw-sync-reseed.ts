@@ -109,7 +109,7 @@ async function ensureUnit(
   await system.write(`${OWN_UNIT_FOLDER}/${name}`, ours, 0o644);
 }
 
-/** Writes the drop-in with the interval. Null when an operator's own timer is in /etc, which stays as it is. */
+/** Writes the drop-in with the interval. Returns null when an operator's own timer is in /etc, because that timer stays as it is. */
 async function ensureInterval(system: System, seconds: number): Promise<number | null> {
   if ((await system.read(`${OPERATORS_FOLDER}/${TIMER}`)) !== null) return null;
   const wanted = intervalDropIn(seconds);

@@ -148,8 +148,8 @@ const stateOfPackage = (): string =>
   spawnSync(folder.path("usr/bin/dpkg-query"), ["-W", "-f", `\${db:Status-Status}`, "muster-agent"]).stdout.toString();
 
 /**
- * Kills dpkg as soon as the command is installed. When dpkg has installed all other files by that time, it tries again. dpkg runs with
- * low priority, because on a busy machine it would otherwise always finish first.
+ * Kills dpkg as soon as the command is installed. When dpkg has already installed all other files, the function tries again. dpkg runs with low
+ * priority, because on a busy machine dpkg would otherwise always finish first.
  */
 function cutInstall(): void {
   const script = `

@@ -23,5 +23,8 @@ export const CLOSE_CODES = {
 } as const satisfies Record<string, { code: number; retry: "backoff" | "slow" | "stop" | "never_this_socket" }>;
 export type CloseReason = keyof typeof CLOSE_CODES;
 
-/** The close code of an agent that reconnects at once, for example with a renewed certificate. The hub does not count this as an absence. */
+/**
+ * The close code of an agent that reconnects at once, for example with a renewed certificate. The hub does not count such a reconnect as an
+ * absence.
+ */
 export const AGENT_COMES_BACK = 4013;

@@ -18,14 +18,14 @@ export interface TaskSpec<
 > {
   readonly type: T;
   readonly lane: TaskLane;
-  /** How long a delivery may run without progress. After that the hub may offer the task again, with a higher epoch. */
+  /** How long a delivery may run without progress. After the lease the hub may offer the task again, with a higher epoch. */
   readonly leaseSeconds: number;
   /**
    * A destructive task starts at most once for each (task, epoch). A destructive task with an unknown end is reported as `interrupted` and never
    * run again.
    */
   readonly destructive: boolean;
-  /** The agent acts only after the hub has accepted its result. A cancel before that has priority, even over a success. */
+  /** The agent acts only after the hub has accepted its result. A cancel before the acceptance has priority, even over a success. */
   readonly effectOnceAccepted?: boolean;
   readonly input: I;
   readonly result: R;

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { defineTask } from "./define-task.ts";
 
 /**
- * Removes the agent and Muster's files from the host (lifecycle 5.4, 5.8). The task itself only checks that the removal is possible, and
- * answers. The removal begins when the hub has accepted the answer. A cancel before that leaves the host unchanged.
+ * Removes the agent and Muster's files from the host (lifecycle 5.4, 5.8). The task itself only checks that the removal is possible, and answers.
+ * The removal begins when the hub has accepted the answer. A cancel before the acceptance leaves the host unchanged.
  */
 export const uninstall = defineTask({
   type: "node.uninstall",

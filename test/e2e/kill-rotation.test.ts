@@ -232,7 +232,8 @@ describe("kill -9 of the hub during a rotation of its keys", () => {
 
   it("leaves half of the next keys when it comes between the two keys, and the next attempt makes the other half", async () => {
     await killedInside(() => rotate("", "begin-3"));
-    // A hub that is killed between the two keys leaves the state of a later kill without the second key's file. The test removes that file.
+    // A hub that is killed between the two keys leaves the state of a later kill without the second key's file. The test removes the second key's
+    // file.
     await secrets.remove(SECRET_PATHS.laterTaskSigningKey(3));
     await kill();
     await startHub();

@@ -17,7 +17,7 @@ export const DARK = {
   /** The drift of this host was acknowledged. The reason contains markup. */
   known: "dark-known",
   retired: "dark-retired",
-  /** A name that a hub refuses today. An older hub may have stored it. */
+  /** A name that a hub refuses today. An older hub may have stored such a name. */
   odd: `odd${MARKUP}`,
 } as const;
 

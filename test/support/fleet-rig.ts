@@ -131,7 +131,7 @@ export class FleetRig {
       .onConflictDoUpdate({ target: maasSiteWatches.siteId, set: now });
   }
   /**
-   * Waits until all machines were read and all nodes were judged. The reconciler judges after each sweep and before the next one.
+   * Waits until all machines were read and all nodes were judged. The reconciler judges all nodes after each sweep and before the next sweep.
    * Therefore, when a second sweep is stored, the judgement after the first sweep is complete.
    */
   async sweep(): Promise<void> {

@@ -37,7 +37,8 @@ export function finishRelease(region: Region, machine: Machine): void {
   if (machine.status === STATUS.ready) return;
   setPower(region, machine, "off");
   const passed = commissioningPassed(machine);
-  // A test or the control API may have set another status. The region reports Releasing before Ready or New in that case too.
+  // A test or the control API may have set another status than Releasing. The region also reports Releasing before Ready or New for such a
+  // machine.
   if (machine.status !== STATUS.releasing) region.changeStatus(machine, STATUS.releasing);
   region.changeStatus(machine, passed ? STATUS.ready : STATUS.new);
   region.setOwner(machine, null);

@@ -88,9 +88,9 @@ function fits(match: FaultMatch, request: RequestShape): boolean {
 }
 
 /**
- * Refuses each field except the hostname with Django's error text, which repeats the value that was sent.
- * A refused hostname would mean a race, so it is left out. For user data the answer also repeats the lines of its
- * scripts that contain `=`, as an installer that prints the scripts would.
+ * Refuses each field except the hostname with Django's error text, which repeats the value that was sent. A refused hostname would mean a race,
+ * so the hostname is left out. For user data the answer also repeats the lines of its scripts that contain `=`, as an installer that prints the
+ * scripts would.
  */
 export function echoOf(form: Fields): Reply {
   const refused = form.entries().filter(([name]) => name !== "hostname");
@@ -108,7 +108,7 @@ export function echoOf(form: Fields): Reply {
   return { status: 400, body: JSON.stringify(Object.fromEntries(errors)), contentType: "application/json" };
 }
 
-/** The answer of a fault that replaces the operation. Null for a fault that disturbs the connection instead. */
+/** The answer of a fault that replaces the operation. Returns null for a fault that disturbs the connection and replaces no answer. */
 export function faultReply(fault: Fault): Reply | null {
   switch (fault.kind) {
     case "status":
