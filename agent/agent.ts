@@ -3,6 +3,7 @@ import { AGENT_REPEATS_WITHIN_SECONDS } from "../shared/condition-types.ts";
 import { AgentFrame, type HubFrame } from "../shared/protocol/frames.ts";
 import { PROTOCOL_VERSION } from "../shared/protocol/version.ts";
 import type { ReadinessSignal } from "../shared/readiness.ts";
+import { VERSION } from "../shared/version.ts";
 import { attemptPlan, edgeJitterMs, heartbeatPauseMs, renewAt } from "./backoff.ts";
 import { type Channel, type ChannelEnd, ChannelRefused } from "./channel.ts";
 import type { Config } from "./config.ts";
@@ -17,7 +18,6 @@ import { openSocket } from "./socket.ts";
 import type { System } from "./system/system.ts";
 import { Transports } from "./transports.ts";
 import type { TrustStore } from "./trust.ts";
-import { AGENT_VERSION } from "./version.ts";
 
 export interface AgentParts {
   readonly config: Config;
@@ -219,7 +219,7 @@ export class Agent {
     const hello = {
       type: "hello" as const,
       protocol_version: PROTOCOL_VERSION,
-      agent_version: AGENT_VERSION,
+      agent_version: VERSION,
       node_id: identity.nodeId,
       generation: identity.generation,
       boot_id: await system.bootId(),

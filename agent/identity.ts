@@ -4,13 +4,13 @@ import { z } from "zod";
 import { EnrollResponse } from "../shared/api/enroll.ts";
 import { NodeId } from "../shared/ids.ts";
 import { PROTOCOL_VERSION } from "../shared/protocol/version.ts";
+import { VERSION } from "../shared/version.ts";
 import { makeKey, makeRequest } from "./certificate-request.ts";
 import type { Config } from "./config.ts";
 import { askHub, type TlsIdentity } from "./https.ts";
 import type { Log } from "./log.ts";
 import type { System } from "./system/system.ts";
 import type { TrustStore } from "./trust.ts";
-import { AGENT_VERSION } from "./version.ts";
 
 /** The bootstrap part reads this file too. For the same node and generation the bootstrap part leaves configuration and token unchanged. */
 const IdentityFile = z.object({
@@ -111,7 +111,7 @@ export class IdentityStore {
           csr_pem: makeRequest(key, this.#config.nodeId),
           hostname: await this.#system.hostname(),
           boot_id: await this.#system.bootId(),
-          agent_version: AGENT_VERSION,
+          agent_version: VERSION,
           macs: await this.#system.macs(),
         },
       },

@@ -1,10 +1,7 @@
-import { type LogSink, logTo, type Log as SharedLog } from "../shared/log.ts";
+import { createLog as createSharedLog, type LogSink, type Log as SharedLog, toStderr } from "../shared/log.ts";
 
 /** The agent writes no debug lines, because no person can switch debug lines on at a host. */
 export type Log = Pick<SharedLog, "info" | "warn" | "error">;
 
-const toStderr: LogSink = (line) => void process.stderr.write(`${line}\n`);
-
-/** The agent's log: one JSON object a line on stderr, which journald keeps. */
-export const createLog = (sink: LogSink = toStderr): Log =>
-  logTo({ sink, now: () => new Date(), stackLines: 0 }, "info");
+/** The agent's log on stderr, which journald keeps. An error has no stack there, because nobody debugs on a host. */
+export const createLog = (sink: LogSink = toStderr): Log => createSharedLog("info", sink, 0);

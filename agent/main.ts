@@ -4,6 +4,7 @@
  * Network failures never end the agent.
  */
 import { join } from "node:path";
+import { VERSION } from "../shared/version.ts";
 import { Agent } from "./agent.ts";
 import { type Config, ConfigError, loadConfig, rootOf } from "./config.ts";
 import { IdentityStore } from "./identity.ts";
@@ -14,7 +15,6 @@ import { type System, systemAt } from "./system/system.ts";
 import { handlersFor } from "./tasks/index.ts";
 import { TrustStore } from "./trust.ts";
 import { isUninstalling, markUninstalling, removeFootprint, UNINSTALLED_STATUS } from "./uninstall.ts";
-import { AGENT_VERSION } from "./version.ts";
 
 const log = createLog();
 
@@ -62,7 +62,7 @@ agent.use(
 
 for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => agent.stop());
 log.info("agent started", {
-  version: AGENT_VERSION,
+  version: VERSION,
   node_id: config.nodeId,
   generation: config.generation,
   hub: config.hubUrl.host,

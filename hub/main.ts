@@ -6,14 +6,14 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { SiteId } from "../shared/ids.ts";
+import { type Log, toStderr } from "../shared/log.ts";
+import { VERSION } from "../shared/version.ts";
 import { openBmc } from "./bmc/open.ts";
-import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./config.ts";
 import { runCommand, type SettingsWith } from "./copy-secrets/command.ts";
 import type { Database } from "./db/client.ts";
 import { createKeptLog, type KeptLog, type LogRing } from "./diagnostics/log-ring.ts";
 import { ensureAdminToken } from "./http/admin-token.ts";
 import { TlsFilesError } from "./http/tls-files.ts";
-import { type Log, toStderr } from "./log.ts";
 import type { MaasPort } from "./maas/port.ts";
 import { SiteClients } from "./maas/site-clients.ts";
 import { startConditionSweep } from "./node/condition-sweep.ts";
@@ -23,13 +23,13 @@ import { Reconciler } from "./reconciler/reconcile.ts";
 import { openSecrets } from "./secrets/open.ts";
 import { SecretError, type SecretStore } from "./secrets/port.ts";
 import { type StoreWatch, startStoreWatch } from "./secrets/store-watch.ts";
+import { type Config, ConfigError, defaultAgentUrl, loadConfig } from "./startup/config.ts";
 import { type HubIdentity, openIdentity } from "./startup/hub-identity.ts";
 import { serveHosts } from "./startup/serve-hosts.ts";
 import { type Facts, serveOperators } from "./startup/serve-operators.ts";
 import { compareRegion, probeSite, siteClient } from "./startup/site-services.ts";
 import { startDatabase } from "./startup/start-database.ts";
 import { startRetention } from "./startup/start-retention.ts";
-import { HUB_VERSION } from "./version.ts";
 import { startWatcher } from "./watcher/watcher.ts";
 import { classifyError } from "./workflows/classify-error.ts";
 import { startWorkflowRunner } from "./workflows/engine/runner.ts";
@@ -114,7 +114,7 @@ async function start(
     database: store.kind,
     secrets: config.secrets.kind,
   };
-  log.info("hub started", { version: HUB_VERSION, hub_id: hubId, ...started });
+  log.info("hub started", { version: VERSION, hub_id: hubId, ...started });
   const listening = adminUrl(config, operators.port);
   process.stdout.write(`${JSON.stringify({ listening, ...started, pid: process.pid })}\n`);
 }
@@ -141,7 +141,7 @@ function factsOf({ config, hubId, ring, database: { pool } }: Parts, others: Oth
   return {
     ...others,
     hubId,
-    version: HUB_VERSION,
+    version: VERSION,
     database: config.databaseUrl === null ? "embedded" : "external",
     secrets: config.secrets.kind,
     stateDir: config.stateDir,

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { execa } from "execa";
-import { HUB_VERSION } from "../hub/version.ts";
+import { VERSION } from "../shared/version.ts";
 import { COMPRESSIONS, type Compression, packDeb } from "./deb.ts";
 import { ARCHITECTURES, type Architecture } from "./package-spec.ts";
 import { PACKAGES } from "./packages.ts";
@@ -67,7 +67,7 @@ async function build(): Promise<void> {
     const root = await mkdtemp(join(tmpdir(), "muster-package-"));
     try {
       await chmod(root, 0o755);
-      const stage = { repository: REPOSITORY, root, spec, architecture, version: HUB_VERSION };
+      const stage = { repository: REPOSITORY, root, spec, architecture, version: VERSION };
       await stageFiles(stage, made);
       const about = { ...stage, sourceDateEpoch };
       const sbom = `${JSON.stringify(sbomOf(about), null, 1)}\n`;

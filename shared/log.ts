@@ -39,6 +39,12 @@ export function logTo(output: LogOutput, level: LogLevel, base: LogFields = {}):
   };
 }
 
+export const toStderr: LogSink = (line) => void process.stderr.write(`${line}\n`);
+
+/** The log of a program: one JSON object per line, by default on stderr. */
+export const createLog = (level: LogLevel, sink: LogSink = toStderr, stackLines = 5): Log =>
+  logTo({ sink, now: () => new Date(), stackLines }, level);
+
 /** Replaces each error by its name, message, code and causes, because JSON.stringify gives an empty object for an error. */
 const describeErrors = (fields: LogFields, stackLines: number): LogFields =>
   Object.fromEntries(

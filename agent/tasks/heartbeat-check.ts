@@ -1,6 +1,6 @@
 import type { TaskHandlers } from "../../shared/tasks/index.ts";
+import { VERSION } from "../../shared/version.ts";
 import type { System } from "../system/system.ts";
-import { AGENT_VERSION } from "../version.ts";
 
 export const heartbeatCheck =
   (system: System): TaskHandlers["node.heartbeat_check"] =>
@@ -10,6 +10,6 @@ export const heartbeatCheck =
       nonce: input.nonce,
       boot_id: await system.bootId(),
       uptime_seconds: system.uptimeSeconds(),
-      agent_version: AGENT_VERSION,
+      agent_version: VERSION,
     },
   });

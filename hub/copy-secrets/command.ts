@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
+import { createLog } from "../../shared/log.ts";
 import { connectedHubs } from "../db/queries/connected-hubs.ts";
 import { readSecretStoreId } from "../db/queries/installation.ts";
 import type { Db } from "../db/tx.ts";
-import { createLog } from "../log.ts";
 import { openSecrets, type SecretsSettings } from "../secrets/open.ts";
 import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts";
 import { readStoreId } from "../startup/same-store.ts";

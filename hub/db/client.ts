@@ -3,7 +3,7 @@
  * object, because queries name their tables themselves and use no relational queries.
  */
 import { Pool } from "pg";
-import type { Log } from "../log.ts";
+import type { Log } from "../../shared/log.ts";
 import { drizzleOn } from "./drizzle.ts";
 import type { Db, InTx } from "./tx.ts";
 import { transactionsOn } from "./tx.ts";

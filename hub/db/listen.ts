@@ -3,7 +3,7 @@
  * for the current state, and `onReconnect` tells it to read them after every gap.
  */
 import { Client } from "pg";
-import type { Log } from "../log.ts";
+import type { Log } from "../../shared/log.ts";
 import { pause } from "../timing/pause.ts";
 
 export type ListenOptions = {

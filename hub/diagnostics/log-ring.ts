@@ -1,5 +1,5 @@
 import type { Json } from "../../shared/json.ts";
-import { createLog, isAtLeast, type Log, type LogLevel, type LogSink } from "../log.ts";
+import { createLog, isAtLeast, type Log, type LogLevel, type LogSink } from "../../shared/log.ts";
 
 const MOST_LINES = 1_000;
 const MOST_BYTES = 1_048_576;

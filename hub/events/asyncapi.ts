@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { EVENT_TYPES, EVENTS, type EventType } from "../../shared/events.ts";
-import { HUB_VERSION } from "../version.ts";
+import { VERSION } from "../../shared/version.ts";
 import { CloudEvent } from "./cloud-event.ts";
 
 type Schema = Record<string, unknown>;
@@ -34,7 +34,7 @@ export function asyncApiDocument(): Schema {
     asyncapi: "3.0.0",
     info: {
       title: "Muster domain events",
-      version: HUB_VERSION,
+      version: VERSION,
       description:
         "What happens to nodes and to the operations on them, as CloudEvents 1.0. Delivery is at least once; a repetition has the same id.",
     },

@@ -1,6 +1,6 @@
+import type { Log } from "../../shared/log.ts";
 import { lastSettled } from "../db/queries/domain-events-list.ts";
 import type { Db } from "../db/tx.ts";
-import type { Log } from "../log.ts";
 import { WakeSignal } from "../timing/wake-signal.ts";
 
 const LOOK_EVERY_MS = 250;

@@ -1,3 +1,4 @@
+import type { Log } from "../../shared/log.ts";
 import type { Secret } from "../../shared/secret.ts";
 import { eq } from "../db/orm.ts";
 import {
@@ -11,7 +12,6 @@ import { fanOut } from "../db/queries/webhook-fan-out.ts";
 import { disableWebhook, lockWebhook } from "../db/queries/webhooks.ts";
 import { type DomainEventRow, domainEvents } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
-import type { Log } from "../log.ts";
 import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts";
 import { pause } from "../timing/pause.ts";
 import { WakeSignal } from "../timing/wake-signal.ts";

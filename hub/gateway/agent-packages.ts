@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import type { Log } from "../log.ts";
+import type { Log } from "../../shared/log.ts";
 
 /** One agent package in the hub's folder. */
 export interface AgentPackage {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { NodeId } from "../../shared/ids.ts";
 import { canonicalJson, type Json } from "../../shared/json.ts";
+import type { Log } from "../../shared/log.ts";
 import type { AgentFrame, HubFrame, WireReply } from "../../shared/protocol/frames.ts";
 import { isTaskType, TASKS, type TaskInput, type TaskType } from "../../shared/tasks/index.ts";
 import { cancelledDeliveries, cancellingTasks, readTask } from "../db/queries/task-reads.ts";
@@ -17,7 +18,6 @@ import {
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { Task } from "../db/schema/index.ts";
 import type { Db, InTx } from "../db/tx.ts";
-import type { Log } from "../log.ts";
 import { endingOf } from "./reply.ts";
 import type { Session, Sessions } from "./session.ts";
 import type { TaskSigner } from "./task-signer.ts";

@@ -1,4 +1,5 @@
 import type { NodeId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
 import type { AgentFrame, Hello, Welcome } from "../../shared/protocol/frames.ts";
 import { AGENT_COMES_BACK, CLOSE_CODES, PROTOCOL_VERSION } from "../../shared/protocol/version.ts";
 import type { TrustChain } from "../../shared/trust.ts";
@@ -16,7 +17,6 @@ import { keepInventory } from "../db/queries/node-inventories.ts";
 import { readNode } from "../db/queries/nodes.ts";
 import type { AgentSession, Node } from "../db/schema/index.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
-import type { Log } from "../log.ts";
 import { sessionVerdict } from "../node/clone-verdict.ts";
 import { applyReadinessSignal, writeConnected } from "../node/conditions.ts";
 import { heartbeatTtlMs } from "../node/heartbeat.ts";

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
 import type { InTx } from "../db/tx.ts";
-import type { Log } from "../log.ts";
 import { writeNoise } from "../node/noise.ts";
 import { plainAddress } from "../outbound/addresses.ts";
 import { AddressBudgets } from "./address-budgets.ts";

@@ -1,7 +1,7 @@
 import type { RawData, WebSocket } from "ws";
+import type { Log } from "../../shared/log.ts";
 import { AgentFrame, type HubFrame } from "../../shared/protocol/frames.ts";
 import { CLOSE_CODES, type CloseReason, isSupportedProtocol } from "../../shared/protocol/version.ts";
-import type { Log } from "../log.ts";
 import { pause } from "../timing/pause.ts";
 import type { AuthenticatedNode } from "./authenticate.ts";
 import { LIMITS } from "./budgets.ts";

@@ -1,4 +1,5 @@
 import type { SiteProbe } from "../../shared/api/sites.ts";
+import type { Log } from "../../shared/log.ts";
 import type { Secret } from "../../shared/secret.ts";
 import type { KnownRegion } from "../db/queries/known-region.ts";
 import type { MaasSite, MaasSiteProfile } from "../db/schema/index.ts";
@@ -6,7 +7,6 @@ import type { Db, InTx } from "../db/tx.ts";
 import type { Diagnostics } from "../diagnostics/take.ts";
 import type { EventFeed } from "../events/event-feed.ts";
 import type { HubAuthority } from "../gateway/hub-authority.ts";
-import type { Log } from "../log.ts";
 import type { SecretStore } from "../secrets/port.ts";
 import type { StoreState } from "../secrets/store-watch.ts";
 import type { Workflow } from "../workflows/engine/workflow.ts";

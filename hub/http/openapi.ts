@@ -35,10 +35,10 @@ import {
 import { Webhook, WebhookCreate, WebhookDelivery, WebhookPatch } from "../../shared/api/webhooks.ts";
 import { Inventory } from "../../shared/inventory.ts";
 import { Json } from "../../shared/json.ts";
+import { VERSION } from "../../shared/version.ts";
 import { LeftOut } from "../diagnostics/section.ts";
 import { Diagnostics, SectionFailed } from "../diagnostics/take.ts";
 import { TOKEN_RATES } from "../gateway/budgets.ts";
-import { HUB_VERSION } from "../version.ts";
 import { type Route, takesIdempotencyKey } from "./route.ts";
 
 type Schema = Record<string, unknown>;
@@ -232,7 +232,7 @@ export function openApiDocument(routes: readonly Route[]): Schema {
     openapi: "3.1.0",
     info: {
       title: "Muster hub",
-      version: HUB_VERSION,
+      version: VERSION,
       description: "Brings bare-metal GPU hosts into service, keeps them there and takes them out again.",
     },
     paths,

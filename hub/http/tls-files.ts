@@ -4,8 +4,8 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
+import type { Log } from "../../shared/log.ts";
 import { Secret } from "../../shared/secret.ts";
-import type { Log } from "../log.ts";
 import { type Periodic, periodically } from "../timing/periodically.ts";
 
 export interface TlsPaths {

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { createLog } from "../../shared/log.ts";
 import { Secret } from "../../shared/secret.ts";
-import { createLog } from "../log.ts";
 import { createTransport, type RequestReport, type Transport, type TransportOptions } from "./http.ts";
 import { RequestLimiter } from "./limiter.ts";
 import { MaasError } from "./port.ts";

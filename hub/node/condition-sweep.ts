@@ -1,3 +1,4 @@
+import type { Log } from "../../shared/log.ts";
 import {
   beginGrace,
   endOfStep,
@@ -11,7 +12,6 @@ import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { recordNodeEvents } from "../db/queries/node-events.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { InTx, Tx } from "../db/tx.ts";
-import type { Log } from "../log.ts";
 import { periodically } from "../timing/periodically.ts";
 
 const EVERY_MS = 5_000;

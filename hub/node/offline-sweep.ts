@@ -1,4 +1,5 @@
 import type { NodeId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
 import {
   CLOSED_AS_SILENT,
   closeSession,
@@ -8,7 +9,6 @@ import {
   type SilentNode,
 } from "../db/queries/agent-sessions.ts";
 import type { InTx, Tx } from "../db/tx.ts";
-import type { Log } from "../log.ts";
 import { periodically } from "../timing/periodically.ts";
 import { writeConnected } from "./conditions.ts";
 import { moveNode } from "./move-node.ts";

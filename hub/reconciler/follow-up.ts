@@ -1,8 +1,8 @@
 import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
 import { MAAS_STATUS } from "../../shared/maas-status.ts";
 import type { InTx } from "../db/tx.ts";
-import type { Log } from "../log.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
 import { startDecommission } from "../workflows/decommission/start-decommission.ts";
 

@@ -1,7 +1,7 @@
 import type { NodeId, SiteId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
 import { countMoves } from "../db/queries/breaker-counts.ts";
 import { readBreaker } from "../db/queries/reconciler-breakers.ts";
-import type { Log } from "../log.ts";
 import type { HoldBack } from "../node/offline-sweep.ts";
 import { BREAKER_WINDOW_SECONDS, breakerTrips, moveLimit } from "./breaker.ts";
 import { reportTrip } from "./trip.ts";

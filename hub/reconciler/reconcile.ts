@@ -1,4 +1,5 @@
 import type { SiteId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
 import { countMoves } from "../db/queries/breaker-counts.ts";
 import { databaseNow } from "../db/queries/clock.ts";
 import { recordTokenRights, recordTokenUser } from "../db/queries/credential-uses.ts";
@@ -16,7 +17,6 @@ import { retirementsOf } from "../db/queries/machine-releases.ts";
 import { forgetOwners, markReconciled, rememberOwners } from "../db/queries/node-machines.ts";
 import { type BreakerState, readBreakerState } from "../db/queries/reconciler-breakers.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
-import type { Log } from "../log.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
 import type { MaasUser } from "../maas/same-owner.ts";
 import { assertSyncInterval } from "../maas/sync-interval.ts";

@@ -1,8 +1,8 @@
 import type { NodeId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { type Trip, tripBreaker } from "../db/queries/reconciler-breakers.ts";
 import type { Tx } from "../db/tx.ts";
-import type { Log } from "../log.ts";
 import { BREAKER_WINDOW_SECONDS } from "./breaker.ts";
 
 /** The number of nodes that the breaker's row names. */

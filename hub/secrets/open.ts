@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import type { Log } from "../log.ts";
+import type { Log } from "../../shared/log.ts";
 import { SecretError, type SecretStore } from "./port.ts";
 import { openSealedFileStore } from "./sealed-file.ts";
 import { openVaultStore } from "./vault.ts";

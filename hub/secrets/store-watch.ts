@@ -1,4 +1,4 @@
-import type { Log } from "../log.ts";
+import type { Log } from "../../shared/log.ts";
 import { SecretError, type SecretErrorCode, type SecretStore } from "./port.ts";
 
 export interface StoreState {

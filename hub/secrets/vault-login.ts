@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { z } from "zod";
+import type { Log } from "../../shared/log.ts";
 import { Secret } from "../../shared/secret.ts";
-import type { Log } from "../log.ts";
 import { SecretError } from "./port.ts";
 import type { VaultApi } from "./vault-api.ts";
 import { FRUITLESS_MS, loginHoldMs } from "./vault-hold.ts";

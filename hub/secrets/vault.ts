@@ -1,6 +1,6 @@
 import { z } from "zod";
+import type { Log } from "../../shared/log.ts";
 import type { Secret } from "../../shared/secret.ts";
-import type { Log } from "../log.ts";
 import { type Replaces, type SecretData, SecretError, type SecretStore, type SecretVersion } from "./port.ts";
 import { createVaultApi, type VaultAddress, type VaultAnswer, type VaultApi } from "./vault-api.ts";
 import { type LeaseClock, systemClock, type VaultCredentials, VaultLogin } from "./vault-login.ts";

@@ -1,6 +1,6 @@
+import type { Log } from "../../shared/log.ts";
 import type { Db } from "../db/tx.ts";
 import { HubAuthority } from "../gateway/hub-authority.ts";
-import type { Log } from "../log.ts";
 import { SecretError, type SecretStore } from "../secrets/port.ts";
 import { pause } from "../timing/pause.ts";
 import { periodically } from "../timing/periodically.ts";

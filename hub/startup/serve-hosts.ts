@@ -1,15 +1,15 @@
 import { composeBootstrapScript } from "../../cloud-init/bootstrap-script.ts";
 import type { SiteId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
+import { VERSION } from "../../shared/version.ts";
 import type { Database } from "../db/client.ts";
 import { type AgentListener, startAgentListener } from "../gateway/agent-listener.ts";
 import { agentPackageUrl } from "../gateway/agent-package-route.ts";
 import { AgentPackages } from "../gateway/agent-packages.ts";
 import type { HubAuthority } from "../gateway/hub-authority.ts";
-import type { Log } from "../log.ts";
 import type { MaasPort } from "../maas/port.ts";
 import { hostOf, portOf } from "../outbound/addresses.ts";
 import { ownPlaces } from "../outbound/own-places.ts";
-import { HUB_VERSION } from "../version.ts";
 import type { FirstBoot } from "../workflows/services.ts";
 import type { HubIdentity } from "./hub-identity.ts";
 import { inputResolvers } from "./site-services.ts";
@@ -85,7 +85,7 @@ function listen(
     inTx: database.inTx,
     databaseUrl,
     hubId,
-    hubVersion: HUB_VERSION,
+    hubVersion: VERSION,
     ca,
     signer,
     trustChain: () => authority.chain,

@@ -1,8 +1,8 @@
+import type { Log } from "../../shared/log.ts";
 import type { Secret } from "../../shared/secret.ts";
 import { type Database, openDatabase } from "../db/client.ts";
 import { startEmbeddedPostgres } from "../db/embedded/embedded-postgres.ts";
 import { migrate } from "../db/migrate.ts";
-import type { Log } from "../log.ts";
 
 export interface DatabaseSettings {
   readonly databaseUrl: Secret | null;

@@ -1,6 +1,6 @@
+import type { Log } from "../../shared/log.ts";
 import { type KeptDays, removeOutdated } from "../db/queries/retention.ts";
 import type { Db } from "../db/tx.ts";
-import type { Log } from "../log.ts";
 import { periodically } from "../timing/periodically.ts";
 
 const EVERY_MS = 3_600_000;

@@ -1,9 +1,9 @@
 import type { SiteId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
 import { databaseClock } from "../db/queries/clock.ts";
 import { doubtfulMachines } from "../db/queries/doubtful-machines.ts";
 import { type HeldWatch, recordLook, waitedOnSystemIds } from "../db/queries/maas-site-watches.ts";
 import type { Db, InTx } from "../db/tx.ts";
-import type { Log } from "../log.ts";
 import type { MaasPort, MachineList } from "../maas/port.ts";
 import { type Confirmed, confirmGone } from "./confirm.ts";
 import { Doubts } from "./doubts.ts";

@@ -1,4 +1,5 @@
 import type { SiteId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
 import {
   type HeldWatch,
   holdWatch,
@@ -7,7 +8,6 @@ import {
   releaseWatch,
 } from "../db/queries/maas-site-watches.ts";
 import type { Db, InTx } from "../db/tx.ts";
-import type { Log } from "../log.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
 import { SecretError } from "../secrets/port.ts";
 import { pause } from "../timing/pause.ts";

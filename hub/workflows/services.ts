@@ -1,8 +1,8 @@
 import type { SiteId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/log.ts";
 import type { OpenBmc } from "../bmc/port.ts";
 import { holdsFence } from "../db/queries/workflows.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
-import type { Log } from "../log.ts";
 import type { MaasPort } from "../maas/port.ts";
 import type { SecretStore } from "../secrets/port.ts";
 import type { StageRun } from "./engine/stage.ts";

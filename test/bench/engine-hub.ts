@@ -7,11 +7,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { openDatabase } from "../../hub/db/client.ts";
 import { sql } from "../../hub/db/orm.ts";
-import { createLog } from "../../hub/log.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
 import { startWatcher } from "../../hub/watcher/watcher.ts";
 import { startWorkflowRunner } from "../../hub/workflows/engine/runner.ts";
 import { failure } from "../../shared/failures.ts";
+import { createLog } from "../../shared/log.ts";
 import { Secret } from "../../shared/secret.ts";
 import { benchWorkflow } from "./bench-workflow.ts";
 

@@ -3,10 +3,10 @@ import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { openDatabase } from "../../hub/db/client.ts";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
-import { createLog } from "../../hub/log.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
 import { emptyMemory, type LookResult, lookAtSite } from "../../hub/watcher/look.ts";
 import type { SiteId } from "../../shared/ids.ts";
+import { createLog } from "../../shared/log.ts";
 import { Secret } from "../../shared/secret.ts";
 
 let statements = 0;

@@ -24,7 +24,7 @@ function never(name, from, to, comment, { except = [] } = {}) {
   return { name, comment, severity: "error", from: { path: from, pathNot: [TESTS, ...except] }, to: { path: to } };
 }
 
-const HUB_ANYWHERE = "^hub/(log[.]ts$|outbound/|timing/)";
+const HUB_ANYWHERE = "^hub/(outbound|timing)/";
 const NPM = "node_modules/";
 
 export default {
@@ -138,9 +138,9 @@ export default {
     never(
       "only-main-reads-config",
       "^hub/",
-      "^hub/config[.]ts$",
+      "^hub/startup/config[.]ts$",
       "Settings are read in one place and passed as values.",
-      { except: ["^hub/main[.]ts$", "^hub/config[.]ts$"] },
+      { except: ["^hub/main[.]ts$", "^hub/startup/config[.]ts$"] },
     ),
     never(
       "drizzle-by-one-file",
@@ -178,7 +178,7 @@ export default {
         "^hub/workflows/(?!registry)[^/]+[.]ts$",
         "^hub/maas/(port|boot-images|power-address|host-address|same-owner|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
-        "^hub/(node|tasks)/",
+        "^hub/node/",
         "^hub/db/",
         "^hub/gateway/dispatch[.]ts$",
         "^cloud-init/",
@@ -226,11 +226,10 @@ export default {
       "^hub/http/",
       [
         "^hub/http/",
-        "^hub/(db|node|tasks|secrets|reconciler|events|diagnostics)/",
+        "^hub/(db|node|secrets|reconciler|events|diagnostics)/",
         "^hub/workflows/(engine/|((onboarding|provisioning|decommission)/)?[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/ui/",
-        "^hub/version[.]ts$",
         "^shared/",
         HUB_ANYWHERE,
         NPM,
@@ -260,13 +259,13 @@ export default {
     only(
       "events-imports",
       "^hub/events/",
-      ["^hub/(events|db|secrets)/", "^hub/version[.]ts$", "^shared/", HUB_ANYWHERE, NPM, NODE],
+      ["^hub/(events|db|secrets)/", "^shared/", HUB_ANYWHERE, NPM, NODE],
       "The outbox on its way out: streams and webhooks. What happened is written by others.",
     ),
     only(
       "gateway-imports",
       "^hub/gateway/",
-      ["^hub/(gateway|db|node|tasks|secrets)/", "^shared/", HUB_ANYWHERE, NPM, NODE],
+      ["^hub/(gateway|db|node|secrets)/", "^shared/", HUB_ANYWHERE, NPM, NODE],
       "Agent sockets, sessions and orders; no workflow, no MAAS.",
     ),
     only(
@@ -276,16 +275,10 @@ export default {
       "The only writer of a node's status depends on nothing that asks it to.",
     ),
     only(
-      "tasks-imports",
-      "^hub/tasks/",
-      ["^hub/(tasks|db|secrets)/", "^shared/", HUB_ANYWHERE, NPM, NODE],
-      "The queue of orders to agents; it does not know who asks or who delivers.",
-    ),
-    only(
       "watcher-imports",
       "^hub/(watcher|reconciler)/",
       [
-        "^hub/(watcher|reconciler|node|tasks|db)/",
+        "^hub/(watcher|reconciler|node|db)/",
         "^hub/maas/(port|power-address|host-address|same-owner|sync-interval|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
         "^hub/workflows/(engine/|(machine/|decommission/)?[^/]+[.]ts$)",

@@ -16,7 +16,7 @@ import { findPackage } from "../../hub/db/embedded/npm-binaries.ts";
 import { readPostmaster } from "../../hub/db/embedded/postmaster.ts";
 import { canEnter } from "../../hub/db/embedded/run.ts";
 import { findServerUser, parsePasswd } from "../../hub/db/embedded/server-user.ts";
-import { createLog } from "../../hub/log.ts";
+import { createLog } from "../../shared/log.ts";
 import { quietLog } from "../support/log.ts";
 
 const HUB = fileURLToPath(new URL("../support/database-hub.ts", import.meta.url));

@@ -9,7 +9,7 @@ import {
   tasks,
   type Workflow as WorkflowRow,
 } from "../../hub/db/schema/index.ts";
-import { openHost } from "../../hub/tasks/open-host.ts";
+import { openHost } from "../../hub/node/open-host.ts";
 import { ONBOARD } from "../../hub/workflows/onboarding/onboard.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { WorkflowServices } from "../../hub/workflows/services.ts";

@@ -1,4 +1,4 @@
-import { createLog } from "../../hub/log.ts";
+import { createLog } from "../../shared/log.ts";
 import { noteLogLine } from "./known-secrets.ts";
 
 /** A log for tests that do not look at log lines. The quiet log checks each line for secrets, and the test database's `drop` reports a leak. */

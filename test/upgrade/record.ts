@@ -10,13 +10,13 @@ import { gzipSync } from "node:zlib";
 import { eq, sql } from "../../hub/db/orm.ts";
 import { type ClaimedWorkflow, claimWorkflows, isEnded, readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { workflows } from "../../hub/db/schema/index.ts";
-import { HUB_VERSION } from "../../hub/version.ts";
 import { classifyError } from "../../hub/workflows/classify-error.ts";
 import { execute, type Step } from "../../hub/workflows/engine/execute.ts";
 import { commitStep } from "../../hub/workflows/engine/runner.ts";
 import type { Workflow } from "../../hub/workflows/engine/workflow.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
+import { VERSION } from "../../shared/version.ts";
 import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 import type { Plan } from "../fakes/maas/state/model.ts";
 import startDatabaseServer from "../support/database-server.ts";
@@ -171,7 +171,7 @@ async function record(): Promise<void> {
     await withoutFirstBoots(rig);
     const journal = JSON.parse(readFileSync(JOURNAL, "utf8")) as { entries: { tag: string }[] };
     const kept: UpgradeRecord = {
-      version: HUB_VERSION,
+      version: VERSION,
       recordedAt: new Date().toISOString(),
       migrations: journal.entries.map((entry) => entry.tag),
       tables: await tablesOf(rig),
@@ -179,7 +179,7 @@ async function record(): Promise<void> {
       region: rig.maas.sim.region.state as unknown as UpgradeRecord["region"],
     };
     mkdirSync(join(HERE, "records"), { recursive: true });
-    writeFileSync(join(HERE, "records", `${HUB_VERSION}.json.gz`), gzipSync(JSON.stringify(kept), { level: 9 }));
+    writeFileSync(join(HERE, "records", `${VERSION}.json.gz`), gzipSync(JSON.stringify(kept), { level: 9 }));
   } finally {
     await rig.close();
   }

@@ -1,7 +1,7 @@
 /** Chooses PostgreSQL's programs: the operator's folder, else a system PostgreSQL, else the npm package (decision P7). */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../../shared/log.ts";
 import { EmbeddedPostgresError } from "./error.ts";
 import { copyOf, copyOut, findPackage } from "./npm-binaries.ts";
 import { run, type ServerUser } from "./run.ts";

@@ -13,7 +13,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { chmod, chown, link, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../../shared/log.ts";
 import type { Binaries } from "./binaries.ts";
 import { EmbeddedPostgresError } from "./error.ts";
 import { canEnter, run, type ServerUser } from "./run.ts";

@@ -3,7 +3,7 @@
  * adopts it. Several hubs may share one server. All other code sees only a URL.
  */
 import { resolve } from "node:path";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../../shared/log.ts";
 import { findBinaries } from "./binaries.ts";
 import { type ClusterPaths, createCluster, DATABASE_USER, prepareHome, readIfThere } from "./cluster.ts";
 import { EmbeddedPostgresError } from "./error.ts";

@@ -5,7 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../../shared/log.ts";
 import { EmbeddedPostgresError } from "./error.ts";
 import { withLaunchLock } from "./launch-lock.ts";
 import { run, type ServerUser } from "./run.ts";

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client, DatabaseError } from "pg";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../../shared/log.ts";
 import type { Binaries } from "./binaries.ts";
 import type { ClusterPaths } from "./cluster.ts";
 import { DATABASE_USER, readIfThere } from "./cluster.ts";

@@ -4,7 +4,7 @@
  */
 import { lchown, lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Log } from "../../log.ts";
+import type { Log } from "../../../shared/log.ts";
 import { EmbeddedPostgresError } from "./error.ts";
 import type { ServerUser } from "./run.ts";
 

@@ -11,8 +11,8 @@ import type { Node } from "../../db/schema/index.ts";
 import { clearReports } from "../../node/clear-reports.ts";
 import { cordonForOperator, isOperations, uncordonForOperator } from "../../node/cordon.ts";
 import { activate } from "../../node/lifecycle.ts";
+import { openHost } from "../../node/open-host.ts";
 import { liftQuarantine, type Moved, quarantineNode } from "../../reconciler/operator-quarantine.ts";
-import { openHost } from "../../tasks/open-host.ts";
 import { heldError, mustLockNode } from "../../workflows/decommission/start-decommission.ts";
 import { writeRoute } from "../route.ts";
 

@@ -5,7 +5,7 @@ import { closedHosts } from "../../db/queries/closed-hosts.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
 import type { Task } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
-import { AGENT_MAY_RETURN_SECONDS, openHost } from "../../tasks/open-host.ts";
+import { AGENT_MAY_RETURN_SECONDS, openHost } from "../../node/open-host.ts";
 import { type AgentWork, cancelWork } from "./agent-work.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 

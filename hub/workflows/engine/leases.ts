@@ -1,7 +1,7 @@
 import type { WorkflowId } from "../../../shared/ids.ts";
+import type { Log } from "../../../shared/log.ts";
 import { releaseAllLeases, renewLeases } from "../../db/queries/workflows.ts";
 import type { Db } from "../../db/tx.ts";
-import type { Log } from "../../log.ts";
 import { within } from "../../timing/pause.ts";
 
 interface Held {

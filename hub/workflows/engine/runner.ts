@@ -1,3 +1,4 @@
+import type { Log } from "../../../shared/log.ts";
 import { type Listener, listen } from "../../db/listen.ts";
 import { recordStageEvents } from "../../db/queries/workflow-events.ts";
 import { WORKFLOW_CHANNEL } from "../../db/queries/workflow-wakes.ts";
@@ -10,7 +11,6 @@ import {
   type WorkflowMove,
 } from "../../db/queries/workflows.ts";
 import { CommitOutcomeUnknownError, type Db, type InTx, type Tx } from "../../db/tx.ts";
-import type { Log } from "../../log.ts";
 import { WakeSignal } from "../../timing/wake-signal.ts";
 import { carryOutStop } from "./apply-verb.ts";
 import { type ClassifyError, execute, type Step } from "./execute.ts";

@@ -1,4 +1,5 @@
 import type { CREDENTIAL_WARNINGS } from "../../../shared/events.ts";
+import type { Log } from "../../../shared/log.ts";
 import {
   type CredentialRecord,
   listCredentials,
@@ -7,7 +8,6 @@ import {
 } from "../../db/queries/credential-uses.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import type { InTx } from "../../db/tx.ts";
-import type { Log } from "../../log.ts";
 import { periodically } from "../../timing/periodically.ts";
 
 /** Lifecycle 12, question 4. */

@@ -1,6 +1,6 @@
+import type { Log } from "../../../shared/log.ts";
 import { lockLateEnrollments } from "../../db/queries/late-enrollments.ts";
 import type { InTx } from "../../db/tx.ts";
-import type { Log } from "../../log.ts";
 import { periodically } from "../../timing/periodically.ts";
 import { applyVerb } from "../engine/apply-verb.ts";
 import type { Workflow } from "../engine/workflow.ts";

@@ -8,9 +8,9 @@ import { KEPT_OF_A_NODE } from "../../../hub/db/kept.ts";
 import { and, eq, sql } from "../../../hub/db/orm.ts";
 import { putReportToken } from "../../../hub/db/queries/report-tokens.ts";
 import { nodeConditions, nodes, readinessSignals } from "../../../hub/db/schema/index.ts";
-import { createLog } from "../../../hub/log.ts";
 import { tokenHash } from "../../../hub/node/enrollment-tokens.ts";
 import type { NodeId } from "../../../shared/ids.ts";
+import { createLog } from "../../../shared/log.ts";
 import { GatewayRig, makeKey } from "../../support/gateway-rig.ts";
 
 const HOME = "instance_id=i-1&hostname=c01u01";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { FailedLogins } from "../../../hub/http/failed-logins.ts";
 import { ROUTES } from "../../../hub/http/routes/index.ts";
-import type { Log } from "../../../hub/log.ts";
+import type { Log } from "../../../shared/log.ts";
 import { type ApiHarness, SITE_BODY, seedApi, siteBody, startApi } from "../../support/api-harness.ts";
 import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";

@@ -5,7 +5,7 @@ import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startAdminServer } from "../../../hub/http/server.ts";
 import { openTlsFiles, TlsFilesError } from "../../../hub/http/tls-files.ts";
-import { createLog } from "../../../hub/log.ts";
+import { createLog } from "../../../shared/log.ts";
 import { TestAuthority } from "../../fakes/hub/authority.ts";
 import { type Child, startChild } from "../../support/child.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";

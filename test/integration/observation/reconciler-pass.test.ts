@@ -15,7 +15,6 @@ import {
   tasks,
   workflows,
 } from "../../../hub/db/schema/index.ts";
-import { createLog } from "../../../hub/log.ts";
 import { MaasError, type MaasPort } from "../../../hub/maas/port.ts";
 import { Reconciler } from "../../../hub/reconciler/reconcile.ts";
 import { emptyMemory, lookAtSite } from "../../../hub/watcher/look.ts";
@@ -23,6 +22,7 @@ import { startDecommission } from "../../../hub/workflows/decommission/start-dec
 import { warnOfCredentials } from "../../../hub/workflows/onboarding/credential-warnings.ts";
 import { DrainCreate } from "../../../shared/api/decommissions.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
+import { createLog } from "../../../shared/log.ts";
 import { Secret } from "../../../shared/secret.ts";
 import { type FleetNode, FleetRig } from "../../support/fleet-rig.ts";
 import { quietLog } from "../../support/log.ts";

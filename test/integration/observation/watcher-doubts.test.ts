@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loadConfig } from "../../../hub/config.ts";
 import { eq } from "../../../hub/db/orm.ts";
 import { readObservedMachine } from "../../../hub/db/queries/maas-machines.ts";
 import { holdWatch } from "../../../hub/db/queries/maas-site-watches.ts";
 import { maasSiteWatches, nodeMaasState } from "../../../hub/db/schema/index.ts";
 import { MaasError, type MaasPort } from "../../../hub/maas/port.ts";
+import { loadConfig } from "../../../hub/startup/config.ts";
 import { emptyMemory, lookAtSite } from "../../../hub/watcher/look.ts";
 import { ROLL_CALL_MS } from "../../../hub/watcher/roll-call.ts";
 import type { SiteId } from "../../../shared/ids.ts";

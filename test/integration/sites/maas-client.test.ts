@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createLog } from "../../../hub/log.ts";
 import { createMaasClient } from "../../../hub/maas/client.ts";
 import { MaasError, type MaasPort } from "../../../hub/maas/port.ts";
+import { createLog } from "../../../shared/log.ts";
 import { Secret } from "../../../shared/secret.ts";
 import { type MaasSimulator, startMaasSimulator } from "../../fakes/maas/simulator.ts";
 import { bmcAddress, PXE_NIC, ROCE_NICS, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../../fakes/maas/state/site.ts";

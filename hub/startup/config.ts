@@ -1,12 +1,12 @@
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
 import { z } from "zod";
-import { Secret } from "../shared/secret.ts";
-import type { Setting } from "./diagnostics/facts.ts";
-import { isLoopback } from "./http/loopback.ts";
-import type { TlsPaths } from "./http/tls-files.ts";
-import { LOG_LEVELS } from "./log.ts";
-import type { SecretsSettings } from "./secrets/open.ts";
+import { LOG_LEVELS } from "../../shared/log.ts";
+import { Secret } from "../../shared/secret.ts";
+import type { Setting } from "../diagnostics/facts.ts";
+import { isLoopback } from "../http/loopback.ts";
+import type { TlsPaths } from "../http/tls-files.ts";
+import type { SecretsSettings } from "../secrets/open.ts";
 
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
 const millis = (fallback: number, least: number) =>
