@@ -137,6 +137,6 @@ function json(text: string, flag: string, wanted = "JSON"): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new UsageError(`${flag} takes ${wanted}; the given value is not.`);
+    throw new UsageError(`${flag} takes ${wanted}; the given value does not match.`);
   }
 }

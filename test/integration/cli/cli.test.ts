@@ -151,7 +151,7 @@ describe("the command line", () => {
     const wrong = await muster(["write-maas-site-credentials", seed.siteId, "--power", "root:calvin"]);
     expect(wrong).toMatchObject({ exitCode: 2, stdout: "" });
     expect(wrong.stderr).toBe(
-      '--power takes {"user": string, "pass": string, "driver": ipmi | redfish}; the given value is not.',
+      '--power takes {"user": string, "pass": string, "driver": ipmi | redfish}; the given value does not match.',
     );
   });
 
