@@ -91,7 +91,7 @@ export class Journal {
    */
   record(entry: JournalEntry): Promise<void> {
     const written = this.#writing.then(() => this.#append(entry));
-    // A failure is reported to its caller only. The next record is tried in any case.
+    // A failed write is reported to its caller only. The journal tries the next record in any case.
     this.#writing = written.catch(() => undefined);
     return written;
   }

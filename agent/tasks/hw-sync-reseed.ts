@@ -172,7 +172,7 @@ OnBootSec=60s
 OnUnitActiveSec=${seconds}s
 `;
 
-/** Null on success, otherwise a description of the failure. */
+/** Returns null on success, otherwise a description of the failure. */
 async function systemctl(system: System, args: readonly string[], timeoutMs: number): Promise<string | null> {
   try {
     const ran = await system.run("systemctl", args, timeoutMs);

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { NodeId } from "../ids.ts";
 import { SignalOutcome } from "../readiness.ts";
 
-/** A token for status reports. The two URLs contain the token. A proxy's host name may replace the host name in the URLs. */
+/** The token with which a host reports its status. The two URLs contain the token. A proxy's host name may replace the host name in the URLs. */
 export const ReportTokenIssued = z.strictObject({
   node_id: NodeId,
   generation: z.int(),

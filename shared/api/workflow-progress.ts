@@ -31,7 +31,7 @@ export const workflowProgress = {
   /** What the stage waits for, in words. The text is null when the stage does not wait. */
   waiting_for: z.string().nullable(),
   stage_deadline: Timestamp.nullable(),
-  /** A verb that was accepted during a run of the stage. The verb takes effect after that run. The value is null without such a verb. */
+  /** A verb that was accepted during a run of the stage. The verb takes effect after that run. The value is null when no accepted verb waits. */
   pending_verb: z.enum(STOP_VERBS).nullable(),
   failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).nullable(),
   error_code: z.string().nullable(),

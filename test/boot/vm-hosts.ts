@@ -10,7 +10,7 @@ import type { Lane } from "./lane.ts";
 import { GUEST_GATEWAY, VmHost } from "./vm-host.ts";
 import { SHELL_UNIT, SHELL_WANTED } from "./vm-shell.ts";
 
-/** Changes a machine before its new system is installed. Returns files for that system. */
+/** Changes a machine before its new system is installed. Returns files for the machine's new system. */
 export type PrepareVm = (host: VmHost) => Promise<HostFile[]>;
 
 /** Boots the machines that a simulated region deploys, as virtual machines, and carries out its power calls. */

@@ -73,7 +73,7 @@ async function serverUrl(): Promise<string> {
     source: source === "npm" || source === "system" ? source : undefined,
     settings: { fsync: "off", synchronous_commit: "off", full_page_writes: "off" },
   });
-  await server.stop(); // Ends this file's use only: the run's set-up stops the server.
+  await server.stop(); // `stop` ends only the use by this test file. The set-up of the run stops the server.
   return server.url;
 }
 

@@ -67,7 +67,7 @@ class Recorder {
     return id;
   }
 
-  /** Drives the workflow until `stop` accepts a claim or the workflow ends. The dead hub keeps that last claim. */
+  /** Drives the workflow until `stop` accepts a claim or the workflow ends. The dead hub keeps the last claim on the workflow. */
   async #drive(id: WorkflowId, stop: At, agent = true): Promise<ClaimedWorkflow | null> {
     for (let looks = 0; looks < 3000; looks += 1) {
       const before = await readWorkflow(this.#rig.services.db, id);

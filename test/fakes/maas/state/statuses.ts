@@ -104,7 +104,7 @@ export function mayChange(from: Status, to: Status): boolean {
 
 const S = STATUS;
 
-/** The statuses that each operation accepts. In any other status the operation refuses with its own error text. */
+/** The statuses that each operation accepts. An operation refuses a machine in a status outside its list, with its own error text. */
 export const ALLOWED = {
   commission: [S.new, S.failed_commissioning, S.ready, S.broken],
   abort: [S.commissioning, S.deploying, S.testing, S.disk_erasing],
