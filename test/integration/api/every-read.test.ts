@@ -69,7 +69,11 @@ describe("every route that reads", () => {
     (_, route) => {
       const own = answers.filter((one) => isOf(route.path, one.path));
       expect(own.filter(({ status }) => status !== route.status)).toEqual([]);
-      for (const { text } of own) route.response.parse(JSON.parse(text.slice(text.indexOf("\n{") + 1)));
+      for (const { text } of own) {
+        const answer = JSON.parse(text.slice(text.indexOf("\n{") + 1));
+        // Parsing drops a field that the schema does not have.
+        expect(route.response.parse(answer)).toEqual(answer);
+      }
     },
   );
 });
