@@ -17,7 +17,7 @@ describe("classifyError", () => {
     expect(found.evidence).toMatchObject({ maas_error: code, maas_operation: "GET machines/" });
   });
 
-  it("gives a call without an answer time to take effect before the next look", () => {
+  it("gives a call without an answer time to take effect before the next run", () => {
     const lost = { operation: "POST", message: "m", outcomeUnknown: true } as const;
     expect(classifyError(new MaasError({ ...lost, code: "timeout" }))?.retryAfterSeconds).toBe(10);
     expect(classifyError(new MaasError({ ...lost, code: "power_failure" }))?.retryAfterSeconds).toBeNull();
@@ -26,13 +26,13 @@ describe("classifyError", () => {
     ).toBe(30);
   });
 
-  it("takes a BMC that does not answer for a power failure", () => {
+  it("classifies a BMC that does not answer as a power failure", () => {
     const met = classifyError(new MaasError({ code: "no_rack", operation: "POST", message: "m" }));
     expect(met?.failure).toMatchObject({ class: "bmc_power_failure", code: "bmc_unreachable" });
   });
 
   it.each(SECRET_ERRORS)(
-    "tries a secret store that is away again, and hands one that refuses to a person: %s",
+    "retries if the secret store is unavailable, and asks for a person if it refuses: %s",
     (code) => {
       const error = new SecretError(code, "kv/x", "detail");
       const failed = classifyError(error)?.failure;
@@ -47,18 +47,18 @@ describe("classifyError", () => {
     },
   );
 
-  it("hands a stage's own failure on", () => {
+  it("returns a stage's own failure unchanged", () => {
     const own = failure("hardware_mismatch", "boss_disk_missing", "no disk");
     expect(classifyError(new StageFailure(own))?.failure).toBe(own);
   });
 
-  it("bounds what an unknown fault says", () => {
+  it("cuts the message of an unknown error", () => {
     const met = classifyError(new Error("x".repeat(5000)));
     expect(met?.failure).toMatchObject({ class: "upstream_transient", code: "hub_internal_error" });
     expect(met?.failure.message.length).toBeLessThan(700);
   });
 
-  it("does not count a run during which the hub's own database was away", () => {
+  it("does not count a run during which the hub's own database was unavailable", () => {
     expect(classifyError(new CommitOutcomeUnknownError(new Error("cut")))).toBeNull();
     expect(classifyError(new DatabaseUnavailableError(new Error("connect ECONNREFUSED")))).toBeNull();
     expect(classifyError(new StatementError("select 1", new Error("socket closed")))).toBeNull();

@@ -34,13 +34,13 @@ describe("choosePowerCredentials", () => {
     expect(choosePowerCredentials([], host, "default")).toEqual({ selector: "default", path: "default" });
   });
 
-  it("passes over disabled overrides and those of other hosts", () => {
+  it("ignores disabled overrides and overrides of other hosts", () => {
     const others = [override("ipmi_ip", "10.0.0.6"), override("hostname", "c07u43", "disabled")];
     expect(choosePowerCredentials(others, host, "default")?.selector).toBe("default");
     expect(choosePowerCredentials(others, { ...host, pxeMac: null }, null)).toBeNull();
   });
 
-  it("knows a BMC's address however it is spelt", () => {
+  it("recognizes a BMC's address in any spelling", () => {
     const long = override("ipmi_ip", "2001:DB8:0:0::5");
     expect(choosePowerCredentials([long], { ...host, ipmiIp: "2001:db8::5" }, "default")?.selector).toBe("ipmi_ip");
     expect(choosePowerCredentials([long], { ...host, ipmiIp: "2001:db8::6" }, "default")?.selector).toBe("default");
@@ -48,7 +48,7 @@ describe("choosePowerCredentials", () => {
 });
 
 describe("findBootDisk", () => {
-  it("gives a pattern up that tries every way to read a text, and is soon done with any other", () => {
+  it("stops a pattern with endless backtracking, and matches any other pattern", () => {
     const began = performance.now();
     const long = disk({ model: `${"a".repeat(60)}!` });
     expect(findBootDisk([long], "^(a+)+$")).toEqual({ kind: "endless" });
@@ -65,14 +65,14 @@ describe("findBootDisk", () => {
     expect(findBootDisk([disk({ idPath: "/dev/disk/by-id/ata-M.2_480" })], pattern).kind).toBe("found");
   });
 
-  it("refuses to guess", () => {
+  it("finds no disk if none or several match", () => {
     expect(findBootDisk([nvme], pattern)).toEqual({ kind: "missing" });
     expect(findBootDisk([disk({ id: 1, model: "BOSS" }), disk({ id: 2, model: "BOSS" })], pattern).kind).toBe(
       "ambiguous",
     );
   });
 
-  it("leaves virtual devices out and takes a pattern that is no expression literally", () => {
+  it("ignores virtual devices, and matches a pattern that is no regular expression literally", () => {
     expect(findBootDisk([disk({ type: "virtual", model: "BOSS" })], pattern)).toEqual({ kind: "missing" });
     expect(findBootDisk([disk({ model: "card (boss" })], "(BOSS").kind).toBe("found");
   });
@@ -86,7 +86,7 @@ describe("classifyDeployFailure", () => {
   });
   const silent = events("Deploying", "Installing OS", "Rebooting", "Marking node failed");
 
-  it("knows a datasource failure by its shape, in both of MAAS's wordings and on our own clock", () => {
+  it("recognizes a datasource failure by a timeout after `Rebooting`, in both of MAAS's wordings or by the stage's own timeout", () => {
     expect(classifyDeployFailure(failed("time-out during deployment"), silent)).toBe("datasource_like");
     expect(classifyDeployFailure(failed("Node operation 'Deploying' timed out after 30 minutes."), silent)).toBe(
       "datasource_like",
@@ -94,14 +94,14 @@ describe("classifyDeployFailure", () => {
     expect(classifyDeployFailure(failed("", "timeout"), silent)).toBe("datasource_like");
   });
 
-  it("takes a failed install, a dead BMC and unreadable events for generic", () => {
+  it("classifies a failed install, a dead BMC and unreadable events as generic", () => {
     const curtin = events("Deploying", "Node installation failure", "Marking node failed");
     expect(classifyDeployFailure(failed("Installation failed"), curtin)).toBe("generic");
     expect(classifyDeployFailure(failed("Failed to power on"), events("Deploying"))).toBe("generic");
     expect(classifyDeployFailure(failed("time-out during deployment"), [])).toBe("generic");
   });
 
-  it("looks at the newest attempt only", () => {
+  it("considers only the events of the newest attempt", () => {
     const earlier = events("Deploying", "Rebooting", "Deploying", "Installing OS");
     expect(classifyDeployFailure(failed("time-out during deployment"), earlier)).toBe("generic");
   });
@@ -124,20 +124,20 @@ describe("ipv4", () => {
     ["10.1.2.3/0", "0.0.0.0/0"],
     ["10.1.2.3/32", "10.1.2.3/32"],
   ])("finds the network of %s", (cidr, network) => expect(networkOf(cidr)).toBe(network));
-  it("takes the address apart", () => expect(addressOf("10.1.2.3/24")).toBe("10.1.2.3"));
+  it("returns the address without its prefix length", () => expect(addressOf("10.1.2.3/24")).toBe("10.1.2.3"));
 });
 
 describe("hardwareSyncIsHealthy", () => {
   const at = (seconds: number): Date => new Date(1_700_000_000_000 + seconds * 1000);
   const facts = { enableHwSync: true, lastSync: at(10), syncIntervalSeconds: 900 };
 
-  it("counts only a sync after the deploy's own time stamp", () => {
+  it("counts only a sync after the time stamp of the deploy", () => {
     expect(hardwareSyncIsHealthy({ ...facts, lastSync: at(0) }, at(0), at(20))).toBe(false);
     expect(hardwareSyncIsHealthy({ ...facts, lastSync: null }, at(0), at(20))).toBe(false);
     expect(hardwareSyncIsHealthy(facts, at(0), at(20))).toBe(true);
   });
 
-  it("is unhealthy when late by half an interval or not enabled, healthy where MAAS does not say", () => {
+  it("is unhealthy if the sync is late by half an interval or disabled, and healthy if MAAS does not show that", () => {
     expect(hardwareSyncIsHealthy(facts, at(0), at(10 + 1350))).toBe(true);
     expect(hardwareSyncIsHealthy(facts, at(0), at(10 + 1351))).toBe(false);
     expect(hardwareSyncIsHealthy({ ...facts, enableHwSync: false }, at(0), at(20))).toBe(false);
@@ -148,7 +148,7 @@ describe("hardwareSyncIsHealthy", () => {
 });
 
 describe("siteBootstrap", () => {
-  it("takes a URL with its checksum and nothing else", () => {
+  it("accepts only a URL with a checksum", () => {
     const sha256 = "a".repeat(64);
     const ref = `https://files.example/site-7.sh#sha256=${sha256}`;
     const url = "https://files.example/site-7.sh";
@@ -161,7 +161,7 @@ describe("siteBootstrap", () => {
 });
 
 describe("OnboardState", () => {
-  it("reads what other versions of the hub wrote: names it lacks are dropped, facts it adds are optional (decision W3)", () => {
+  it("reads the state of other hub versions: unknown facts are dropped, and new facts are optional (decision W3)", () => {
     const older = { maas_system_id: "abc123", generation: 2, deploy_intent: null, of_an_older_version: [1] };
     expect(OnboardState.parse(older)).toEqual({ maas_system_id: "abc123", generation: 2, deploy_intent: null });
     expect(OnboardState.parse({})).toEqual({});

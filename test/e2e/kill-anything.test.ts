@@ -29,7 +29,7 @@ describe("kill -9 of the region, of the hub and of agents while eight hosts are 
   const active = async (): Promise<number> => (await rig.api.nodes()).filter((node) => node.status === "active").length;
   const waitingForMaas = async (): Promise<number> =>
     (await rig.api.onboardings()).filter(({ waiting_for }) =>
-      /^MAAS to answer again .*: away since /.test(waiting_for ?? ""),
+      /^MAAS to answer again .*: unavailable since /.test(waiting_for ?? ""),
     ).length;
   const running = async (): Promise<number> =>
     (await rig.api.onboardings()).filter(({ status }) => status === "running").length || Number.NaN;

@@ -76,7 +76,7 @@ function expectTold(
     failureCode: null,
     evidence: { maas_system_id: machine.systemId, maas_owner: machine.owner },
   });
-  expect(end.failureMessage).toContain(`(${machine.systemId}) is still 'Deployed' in MAAS and ${whose}`);
+  expect(end.failureMessage).toContain(`(${machine.systemId}) stays 'Deployed' in MAAS. ${whose}`);
   expect(end.nextAction).toMatch(/release/);
 }
 /** Renames the MAAS user and the owner of all its machines, as MAAS does. */
@@ -112,7 +112,7 @@ describe("an onboarding that is cancelled after the deploy", () => {
   it("deletes the node if the agent never enrolled, and leaves the host deployed", async () => {
     const left = await cancelledAt("ensure_hardware_sync_configured", 1, withoutAgent);
     const { nodeId, machine } = left;
-    expectTold(left, "our MAAS user's");
+    expectTold(left, "Muster's MAAS user owns it");
     expect(await nodeOf(nodeId)).toBeUndefined();
     expect(await waysIn(nodeId)).toEqual(NONE);
     expect(machine.status).toBe(6);
@@ -174,7 +174,7 @@ describe("an onboarding whose machine has another owner name in MAAS", () => {
     const machine = machineOf(rig, end);
     if (machine === undefined) throw new Error("no machine");
     expect(end.status).toBe("cancelled");
-    expectTold({ end, machine }, "bob's, not our MAAS user's");
+    expectTold({ end, machine }, "Its owner is bob, and not Muster's MAAS user");
     const [told] = await db()
       .select()
       .from(domainEvents)

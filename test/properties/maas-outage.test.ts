@@ -48,7 +48,7 @@ describe("hosts at every stage of every operation that asks MAAS", () => {
       expect(["running", "completed"], told).toContain(row.status);
       if (row.status !== "running") continue;
       waited.push(row.stage);
-      expect(row.waitReason, told).toContain("MAAS to answer again (maas_unavailable): away since");
+      expect(row.waitReason, told).toContain("MAAS to answer again (maas_unavailable): unavailable since");
       // The looks back off to one a minute at most, so that the hosts do not overload a region that starts up.
       expect(absenceOf(row)?.looks ?? 0, told).toBeGreaterThanOrEqual(8);
       expect(absenceOf(row)?.looks ?? 0, told).toBeLessThanOrEqual(20);

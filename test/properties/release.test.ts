@@ -185,7 +185,7 @@ describe("the release of a retired node's machine", () => {
       await untilStage(id, "release_maas_node", 1);
       await driver.verb(id, "cancel");
       await driver.step(id);
-      expect((await readWorkflow(db(), id))?.waitReason).toContain("was not heard");
+      expect((await readWorkflow(db(), id))?.waitReason).toContain("whose answer was lost");
       if (arrives) await (await rig.services.maas(rig.siteId)).release(host.machine.systemId, { comment: "" });
       else
         await db()

@@ -93,9 +93,9 @@ function waitFor<T extends TaskType>(
 
 function reasonOf<T extends TaskType>(context: DecommissionContext, work: AgentWork<T>, task: Task): string {
   if (task.state === "running") return work.waitsFor(context, task);
-  if (task.state === "cancelling") return `The agent to end ${work.type}, which was cancelled`;
-  if (context.session === null) return `The agent to connect and take ${work.type}; it is offline`;
-  return `The agent to take ${work.type}`;
+  if (task.state === "cancelling") return `The agent to stop the cancelled task ${work.type}`;
+  if (context.session === null) return `The agent, which is offline, to connect and take the task ${work.type}`;
+  return `The agent to take the task ${work.type}`;
 }
 
 /** The failure if the task is still queued and no agent has connected for as long as the request allows. */
@@ -111,8 +111,8 @@ const agentUnreachable = (context: DecommissionContext, task: Task): Failure =>
     "post_deploy_connectivity_failure",
     "agent_unreachable",
     task.state === "expired"
-      ? `The agent of ${context.node.hostname} did not carry out ${task.type} before ${task.deadline.toISOString()}, and nothing was heard of it: ${task.errorMessage ?? "nobody knows why"}. ${context.session === null ? "Bring it back and resume" : "Resume"}.`
-      : `The agent of ${context.node.hostname} did not come to take ${task.type} within ${context.input.agent_wait_seconds} s. Bring it back and resume.`,
+      ? `The agent of ${context.node.hostname} did not finish the task ${task.type} before ${task.deadline.toISOString()} and reported no result: ${task.errorMessage ?? "the cause is unknown"}. ${context.session === null ? "Bring the agent back and resume" : "Resume"}.`
+      : `The agent of ${context.node.hostname} did not connect within ${context.input.agent_wait_seconds} s to take the task ${task.type}. Bring the agent back and resume.`,
     evidenceOf(context, task),
   );
 

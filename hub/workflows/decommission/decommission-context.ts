@@ -71,10 +71,15 @@ export const RECORD_RETRY = { maxAttempts: 3, baseSeconds: 1, maxSeconds: 10 } a
 export const recordTimeout = (what: string): DecommissionStageOf["timeout"] => ({
   seconds: () => 300,
   failure: (context) =>
-    failure("upstream_transient", "hub_internal_error", `${what} of ${context.node.hostname} could not be written.`, {
-      node_id: context.node.id,
-      node_status: context.node.status,
-    }),
+    failure(
+      "upstream_transient",
+      "hub_internal_error",
+      `${what} of ${context.node.hostname} could not be written to the hub's database.`,
+      {
+        node_id: context.node.id,
+        node_status: context.node.status,
+      },
+    ),
 });
 
 /** The failure if the node's status does not allow the operation to continue. */
@@ -82,6 +87,6 @@ export const stateConflict = (context: DecommissionContext, actual: string | nul
   failure(
     "state_ambiguity",
     "node_state_conflict",
-    `Node ${context.node.hostname} is ${actual ?? "gone"}, so it cannot be ${wanted}. Decide what it is to be: rerun once that is so, or cancel.`,
+    `Node ${context.node.hostname} is ${actual ?? "gone"}, so it cannot be ${wanted}. Bring the node to a status that allows this and rerun, or cancel.`,
     { node_id: context.node.id, node_status: actual },
   );

@@ -37,7 +37,7 @@ const RELEASED_WHILE: Readonly<Record<DecommissionMode, readonly NodeStatus[]>> 
 export function machineOf({ decommission }: DecommissionContext): { siteId: SiteId; systemId: string } {
   const { siteId, maasSystemId: systemId, hostname } = decommission;
   if (siteId !== null && systemId !== null) return { siteId, systemId };
-  const message = `Node ${hostname} had no machine in MAAS when the operation was asked for. Cancel it.`;
+  const message = `Node ${hostname} had no machine in MAAS when the release was requested. Cancel the release.`;
   throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message));
 }
 
@@ -47,7 +47,7 @@ export const maasOf = (context: DecommissionContext): Promise<MaasPort> =>
 /** The profile of the node's onboarding, which sets the timeouts of a release (decision M7). */
 export function profileOf({ profile, decommission }: DecommissionContext): MaasSiteProfile {
   if (profile !== null) return profile;
-  const message = `Node ${decommission.hostname} was brought in by no onboarding, so no profile says how long its release may take. Cancel the operation.`;
+  const message = `Node ${decommission.hostname} was created by no onboarding, so no profile says how long its release may take. Cancel the release.`;
   throw new StageFailure(failure("input_config_error", "profile_unknown", message));
 }
 
@@ -62,7 +62,7 @@ export function mustStandForRelease(
     throw new StageFailure(stateConflict(context, node?.status ?? null, "released"));
   const stands = boundSystemId === systemId || (node.status === "deleted" && boundSystemId === null);
   if (stands && node.generation === context.node.generation) return;
-  const message = `Node ${context.node.hostname} is machine ${boundSystemId ?? "none"} now, not ${systemId}, for which the release was asked. Cancel it, and ask again for the machine that the node is.`;
+  const message = `Node ${context.node.hostname} is bound to machine ${boundSystemId ?? "none"} now, but the release was requested for machine ${systemId}. Cancel the release and request a new one.`;
   throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message, { maas_system_id: systemId }));
 }
 
@@ -73,7 +73,7 @@ export function mustStandForRelease(
 export function mustStillBeTheHost(context: DecommissionContext, machine: Pick<MaasMachine, "systemId" | "hostname">) {
   const { node, decommission } = context;
   if (node.status !== "deleted" || machine.hostname === decommission.hostname) return;
-  const message = `Machine ${machine.systemId} is named ${machine.hostname} in MAAS now, so it is not what node ${decommission.hostname} left. Where it is all the same, give it that name in MAAS and rerun; else cancel.`;
+  const message = `Machine ${machine.systemId} is named ${machine.hostname} in MAAS now, so it may no longer be the host of node ${decommission.hostname}. If it still is, give it that name in MAAS and rerun; otherwise cancel.`;
   const evidence = { maas_system_id: machine.systemId, maas_hostname: machine.hostname };
   throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message, evidence));
 }
@@ -89,7 +89,7 @@ async function fresh(context: DecommissionContext): Promise<MaasMachine> {
   const { systemId } = machineOf(context);
   const machine = await (await maasOf(context)).readMachine(systemId);
   if (machine !== null) return machine;
-  const message = `Machine ${systemId} of node ${context.node.hostname} is not in MAAS any more. Where it was deleted, see to it that the host is off, cancel, and remove the node; where it comes back, rerun.`;
+  const message = `Machine ${systemId} of node ${context.node.hostname} is not in MAAS any more. If it was deleted, make sure that the host is off, cancel, and remove the node. If it comes back, rerun.`;
   throw new StageFailure(failure("state_ambiguity", "bound_machine_vanished", message, { maas_system_id: systemId }));
 }
 

@@ -11,13 +11,13 @@ const judge = (at: ReleaseStage, status: number, ours: boolean, told = false, lo
 const released = (at: ReleaseStage, ours: boolean, told: boolean, locked = false) =>
   CODES.filter((status) => judge(at, status, ours, told, locked).kind === "release");
 
-describe("the verdicts on a machine that is released", () => {
-  it("are there for each of MAAS's 23 statuses at both stages", () => {
+describe("the verdicts on a machine during a release", () => {
+  it("exist for each of MAAS's 23 statuses at both stages", () => {
     expect(CODES).toEqual(Object.keys(VERDICTS).map(Number));
     for (const row of Object.values(RELEASE_VERDICTS)) expect(Object.keys(row)).toEqual([...RELEASE_STAGES]);
   });
 
-  it("ask for a release of what is deployed and ours, of a failed release only once that was told, and of nothing else", () => {
+  it("ask MAAS only for releases of Muster's own deployed machines, and after a failed release only once the failure was reported", () => {
     expect(released("release_maas_node", true, false)).toEqual([6]);
     expect(released("release_maas_node", true, true)).toEqual([6, 13, 15]);
     for (const told of [true, false]) {
@@ -27,17 +27,17 @@ describe("the verdicts on a machine that is released", () => {
     }
   });
 
-  it("adopt what is released, and wait for what is being released, whoever owns it", () => {
+  it("adopt a finished release and wait for a release under way, whoever owns the machine", () => {
     const of = (kind: string) => CODES.filter((status) => judge("release_maas_node", status, false).kind === kind);
     expect(of("released")).toEqual([0, 4]);
     expect(of("wait")).toEqual([12, 14]);
   });
 
-  it("let nothing but a free machine be powered off", () => {
+  it("allow a power-off only of a free machine", () => {
     expect(CODES.filter((status) => judge("power_off_maas_node", status, true).kind === "released")).toEqual([0, 4]);
   });
 
-  it("depend on the owner exactly where it is asked for", () => {
+  it("depend on the machine's owner exactly where `asksWhoOwns` says so", () => {
     for (const at of RELEASE_STAGES)
       for (const status of CODES) {
         const differs = [true, false].some(
@@ -47,7 +47,7 @@ describe("the verdicts on a machine that is released", () => {
       }
   });
 
-  it("property: a status that MAAS may invent is an ambiguity, never a guess", () => {
+  it("property: an unknown MAAS status is an ambiguity", () => {
     fc.assert(
       fc.property(fc.integer({ min: 23, max: 1000 }), fc.constantFrom(...RELEASE_STAGES), (status, at) => {
         expect(judge(at, status, true, true)).toMatchObject({
@@ -59,7 +59,7 @@ describe("the verdicts on a machine that is released", () => {
     );
   });
 
-  it("say of each failure what to do, by the verb that the taxonomy recommends", () => {
+  it("name in each failure the verb that the failure's class recommends", () => {
     for (const at of RELEASE_STAGES)
       for (const status of CODES)
         for (const [ours, locked] of [

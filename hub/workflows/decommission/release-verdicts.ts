@@ -89,7 +89,7 @@ export function judgeRelease(
         failure(
           "upstream_transient",
           "erase_failed",
-          `MAAS could not erase the disks of ${nameOf(machine)}: ${whyOf(machine)}. Read the erase's output in MAAS and mend it, then resume.`,
+          `MAAS could not erase the disks of ${nameOf(machine)}: ${whyOf(machine)}. Read the output of the erase in MAAS and correct the fault, then resume.`,
           machineEvidence(machine),
         ),
       );
@@ -110,10 +110,12 @@ function mayRelease(at: ReleaseStage, machine: JudgedMachine, ours: boolean): Re
 }
 
 const TODO = {
-  unknown_maas_status: "Bring it to a status that this version of Muster knows, then rerun.",
-  unexpected_maas_status: "Find out who works on it; once it is Deployed again as it was, or Ready, rerun; or cancel.",
-  machine_locked: "Unlock it, then resume.",
-  machine_owned_by_other: "Have its owner release it, then rerun; or cancel.",
+  unknown_maas_status:
+    "This version of Muster does not know that status. Bring the machine to another status in MAAS, then rerun.",
+  unexpected_maas_status:
+    "Find out who works on the machine. When it is Deployed again as before, or Ready, rerun; or cancel.",
+  machine_locked: "Unlock the machine in MAAS, then resume.",
+  machine_owned_by_other: "Have its owner release it in MAAS, then rerun; or cancel.",
 } as const;
 
 const ambiguous = (at: ReleaseStage, machine: JudgedMachine, code: keyof typeof TODO): ReleaseJudgement => ({

@@ -22,7 +22,7 @@ export async function takeLeftMachine(tx: Tx, node: Node, id: WorkflowId): Promi
   if (await isHostReleased(tx, node)) throw refuse(`machine ${systemId} was released. Onboard the host again.`);
   const since = await lastNodeOfMachine(tx, siteId, systemId);
   if (since !== null && since.id !== node.id)
-    throw refuse(`machine ${systemId} is node ${since.hostname} (${since.id}) since, which is ${since.status}.`);
+    throw refuse(`machine ${systemId} is now node ${since.hostname} (${since.id}), which is ${since.status}.`);
   const holder = await holdMachine(tx, id, { siteId, systemId, bmcs: [normalAddress(machine.ipmiIp)] });
   if (holder !== null)
     throw refuse(`machine ${systemId} belongs to ${holder.kind} ${holder.id}. Cancel that, or wait for it.`, {

@@ -30,7 +30,7 @@ export async function staysDeployed(
 }
 
 const machineStays = (node: Pick<Node, "id" | "hostname">, maasSystemId: string): string =>
-  `Machine ${maasSystemId} of ${node.hostname} stays as MAAS has it, deployed: the host cannot be onboarded again before the machine is released. To have Muster release it, run release-node ${node.id} once the node is removed.`;
+  `Machine ${maasSystemId} of ${node.hostname} stays deployed in MAAS, and the host cannot be onboarded again before the machine is released. To release it, run release-node ${node.id} once the node is removed.`;
 
 export const UNINSTALL: AgentWork<"node.uninstall"> = {
   type: "node.uninstall",
@@ -46,5 +46,5 @@ export const UNINSTALL: AgentWork<"node.uninstall"> = {
       `The agent of ${context.node.hostname} was not uninstalled: ${task.errorMessage ?? `the task is ${task.state}`}`,
       evidence,
     ),
-  waitsFor: () => "The agent to say that it can be uninstalled",
+  waitsFor: () => "The agent to confirm that it can be uninstalled",
 };

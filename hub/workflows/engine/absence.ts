@@ -37,7 +37,7 @@ const inWords = (at: Date): string => `${at.toISOString().slice(0, 19).replace("
 
 /** The wait reason for operators during an absence. */
 export const absenceReason = (failure: Failure, absence: Absence, nextTry: Date): string =>
-  `${whatOf(failure)} to answer again (${failure.code}): away since ${inWords(new Date(absence.since))}, next try at ${inWords(nextTry)}`;
+  `${whatOf(failure)} to answer again (${failure.code}): unavailable since ${inWords(new Date(absence.since))}, next try at ${inWords(nextTry)}`;
 
 /**
  * The failure of a stage whose service stayed unavailable until the deadline. The failure names the service, and not the event for which the stage
@@ -45,7 +45,7 @@ export const absenceReason = (failure: Failure, absence: Absence, nextTry: Date)
  */
 export function outlasted(failure: Failure, absence: Absence, now: Date): Failure {
   const seconds = Math.round(secondsAway(absence, now));
-  const message = `The stage's time is up, and ${whatOf(failure)} could not be asked since ${inWords(new Date(absence.since))} (${seconds} s): ${failure.message}`;
+  const message = `${whatOf(failure)} did not answer from ${inWords(new Date(absence.since))} until the stage's deadline (${seconds} s): ${failure.message}`;
   const evidence = { ...failure.evidence, away_since: absence.since, away_seconds: seconds };
   return { ...failure, message, evidence } as Failure;
 }

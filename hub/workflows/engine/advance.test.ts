@@ -25,23 +25,23 @@ describe("advance", () => {
     ]);
   });
 
-  it("completes after the last stage, and sleeps for good", () => {
+  it("completes after the last stage, and the row is never due again", () => {
     const row = claimed({ stage: "c" });
     const move = advance(row, { kind: "done", message: "did c" }, rules({ name: "c" }));
     expect(move).toMatchObject({ status: "completed", stage: "c", wakeInSeconds: null, failure: null });
   });
 
-  it("ends as reconciled when an operator had it adopt what it finds", () => {
+  it("ends as reconciled after an operator's `adopt`", () => {
     const row = claimed({ stage: "c", state: { [ENGINE_FACTS]: { adopting: true } } });
     expect(advance(row, { kind: "skipped", message: "there already" }, rules({ name: "c" })).status).toBe("reconciled");
   });
 
-  it("writes a skipped stage as skipped", () => {
+  it("records a skipped stage as skipped", () => {
     const move = advance(claimed(), { kind: "skipped", message: "nothing to do", details: { why: "x" } }, rules());
     expect(move.events[0]).toMatchObject({ status: "skipped", message: "nothing to do", details: { why: "x" } });
   });
 
-  it("says why it waits only when the reason is a new one", () => {
+  it("records an event for a wait only if its reason is new", () => {
     const wait: Outcome<Facts> = { kind: "wait", reason: "MAAS", seconds: 15, on: "maas:x" };
     expect(advance(claimed(), wait, rules()).events).toHaveLength(1);
     const same = advance(claimed({ waitReason: "MAAS", waitOn: "maas:x" }), wait, rules());
@@ -49,25 +49,25 @@ describe("advance", () => {
     expect(same).toMatchObject({ waitOn: "maas:x", waitReason: "MAAS", wakeInSeconds: 15, entersStage: false });
   });
 
-  it("looks again soon after it began to listen, since what happened before its commit notified nobody", () => {
+  it("runs the stage again soon after it began to wait on a key, because earlier changes sent no notification", () => {
     const wait: Outcome<Facts> = { kind: "wait", reason: "MAAS", seconds: 15, on: "maas:x" };
     expect(advance(claimed(), wait, rules()).wakeInSeconds).toBe(1);
     expect(advance(claimed({ waitOn: "maas:other" }), wait, rules()).wakeInSeconds).toBe(1);
   });
 
-  it("keeps a stage's deadline while it waits and never sleeps past it", () => {
+  it("keeps a stage's deadline during a wait, and makes the row due at the deadline", () => {
     const move = advance(claimed(), { kind: "wait", reason: "x", seconds: 900 }, rules({ deadline: later(30) }));
     expect(move.deadline).toEqual(later(30));
     expect(move.wakeInSeconds).toBeCloseTo(30.01);
   });
 
-  it("goes back to an earlier stage as if it were new", () => {
+  it("enters an earlier stage with new attempts and a new deadline after `back`", () => {
     const move = advance(claimed({ attempt: 3 }), { kind: "back", to: "a", message: "once more" }, rules());
     expect(move).toMatchObject({ stage: "a", attempt: 1, entersStage: true, deadline: null, status: "running" });
     expect(move.events.map((event) => event.status)).toEqual(["returned", "started"]);
   });
 
-  it("enters the same stage anew, with its attempts and its deadline from the start", () => {
+  it("enters the same stage with new attempts and a new deadline after `enter_again`", () => {
     const row = claimed({ attempt: 3, stageDeadline: later(5) });
     const move = advance(row, { kind: "enter_again", message: "has its place", patch: { placed: true } }, rules());
     expect(move).toMatchObject({ stage: row.stage, attempt: 1, entersStage: true, deadline: null, status: "running" });
@@ -96,7 +96,7 @@ describe("advance", () => {
 });
 
 describe("fail", () => {
-  it("retries a bounded class with backoff, keeps the failure in sight and counts the attempt", () => {
+  it("retries a bounded class with backoff, shows the failure and counts the attempt", () => {
     const move = fail(claimed(), { failure: transient, patch: { seen: true } }, rules());
     expect(move).toMatchObject({ status: "running", stage: "b", attempt: 2, failure: transient, entersStage: false });
     expect(move.wakeInSeconds).toBe(1);
@@ -108,31 +108,31 @@ describe("fail", () => {
     });
   });
 
-  it("waits at least as long as the upstream asked", () => {
+  it("waits at least for the upstream's Retry-After", () => {
     expect(fail(claimed(), { failure: transient, retryAfterSeconds: 77 }, rules()).wakeInSeconds).toBe(77);
   });
 
-  it("ends as the class says once the attempts are used up", () => {
+  it("ends with the status of the failure class after the last attempt", () => {
     const move = fail(claimed({ attempt: 3 }), { failure: transient }, rules());
     expect(move).toMatchObject({ status: "failed_retryable", wakeInSeconds: null, failure: transient });
   });
 
-  it("ends at once when the failure is final, e.g. a time-out", () => {
+  it("ends at once after a final failure, e.g. a timeout", () => {
     expect(fail(claimed(), { failure: transient, final: true }, rules()).status).toBe("failed_retryable");
   });
 
-  it("undoes what was done, last first, when the class compensates, and remembers how it ends", () => {
+  it("starts the compensation, last stage first, if the failure class compensates, and stores the final status", () => {
     const move = fail(claimed({ attempt: 3 }), { failure: broken }, rules());
     expect(move).toMatchObject({ status: "compensating", failure: broken, wakeInSeconds: 0 });
     expect(move.compensation).toEqual(planOf("failure", ["b", "a"], "failed_retryable"));
   });
 
-  it("does not compensate where the stage forbids it", () => {
+  it("does not compensate if the stage forbids it", () => {
     const overrides = { deploy_cloud_init_failure: { compensate: false, retry: "never" } } as const;
     expect(fail(claimed(), { failure: broken }, rules({ overrides })).status).toBe("failed_retryable");
   });
 
-  it("property: every class ends in its own status, and no attempt goes past the policy", () => {
+  it("property: every class ends in its own status, and no attempt exceeds the policy", () => {
     const classes = fc.constantFrom(...FAILURE_CLASSES);
     fc.assert(
       fc.property(classes, fc.integer({ min: 1, max: 10 }), fc.integer({ min: 1, max: 10 }), (cls, attempt, most) => {
@@ -148,7 +148,7 @@ describe("fail", () => {
   });
 });
 
-/** As the move leaves the row, so many seconds later. */
+/** The row as the move leaves it, `seconds` later. */
 const asLeft = (row: ClaimedWorkflow, move: WorkflowMove, seconds: number): ClaimedWorkflow => ({
   ...row,
   state: move.state,
@@ -163,8 +163,8 @@ const asLeft = (row: ClaimedWorkflow, move: WorkflowMove, seconds: number): Clai
 });
 const rulesAt = (row: ClaimedWorkflow): Rules => rules({ deadline: deadlineForLook(row) ?? later(600) });
 
-describe("a MAAS that is away", () => {
-  it("is waited for, says since when, counts no attempt, and is one event however often it is asked", () => {
+describe("while MAAS is unavailable", () => {
+  it("the row waits, says since when, counts no attempt and records one event for many runs", () => {
     const first = fail(claimed({ attempt: 3 }), { failure: away }, rules());
     expect(first).toMatchObject({
       status: "running",
@@ -174,18 +174,18 @@ describe("a MAAS that is away", () => {
       deadline: later(600),
     });
     expect(first.waitReason).toBe(
-      "MAAS to answer again (maas_unreachable): away since 2026-01-02 03:04:05 UTC, next try at 2026-01-02 03:04:06 UTC",
+      "MAAS to answer again (maas_unreachable): unavailable since 2026-01-02 03:04:05 UTC, next try at 2026-01-02 03:04:06 UTC",
     );
     expect(first.events).toMatchObject([{ status: "waiting", details: { error_code: "maas_unreachable" } }]);
     const row = asLeft(claimed({ attempt: 3 }), first, 100);
     const second = fail(row, { failure: away }, rulesAt(row));
     expect(second).toMatchObject({ attempt: 3, wakeInSeconds: 2, deadline: later(600), events: [] });
-    expect(second.waitReason).toContain("away since 2026-01-02 03:04:05 UTC");
+    expect(second.waitReason).toContain("unavailable since 2026-01-02 03:04:05 UTC");
     const timedOut = failure("upstream_transient", "maas_timeout", "slow");
     expect(fail(row, { failure: timedOut }, rulesAt(row)).events, "another sign is told").toHaveLength(1);
   });
 
-  it("ends the stage at its own deadline, and is named as what happened", () => {
+  it("the stage fails at its own deadline, with the absence as its failure", () => {
     const row = asLeft(claimed(), fail(claimed(), { failure: away }, rules()), 600);
     const move = fail(row, { failure: away }, rulesAt(row));
     expect(move).toMatchObject({
@@ -194,12 +194,12 @@ describe("a MAAS that is away", () => {
       wakeInSeconds: null,
     });
     expect(move.failure?.message).toMatch(
-      /^The stage's time is up, and MAAS could not be asked since .* \(600 s\): MAAS cannot/,
+      /^MAAS did not answer from .* until the stage's deadline \(600 s\): MAAS cannot/,
     );
     expect(move.failure?.evidence).toMatchObject({ away_since: NOW.toISOString(), away_seconds: 600 });
   });
 
-  it("gives the stage its time back once it answers, and is forgotten", () => {
+  it("the stage's deadline moves by the time of the absence once MAAS answers", () => {
     const row = asLeft(claimed(), fail(claimed(), { failure: away }, rules()), 590);
     expect(deadlineForLook(row)).toEqual(later(600 + 590));
     const move = advance(row, { kind: "wait", reason: "MAAS to deploy", seconds: 15 }, rulesAt(row));
@@ -208,14 +208,14 @@ describe("a MAAS that is away", () => {
     expect(deadlineForLook(asLeft(row, move, 1))).toEqual(later(600 + 590));
   });
 
-  it("leaves the operator's word about the row where it is", () => {
+  it("an operator's `adopt` on the row is kept", () => {
     const adopting = claimed({ state: { [ENGINE_FACTS]: { adopting: true } } });
     const row = asLeft(adopting, fail(adopting, { failure: away }, rules()), 10);
     const move = advance(row, { kind: "wait", reason: "x", seconds: 1 }, rulesAt(row));
     expect(move.state).toEqual({ [ENGINE_FACTS]: { adopting: true } });
   });
 
-  it("property: no look of an absence comes after the deadline, and all of them end at it", () => {
+  it("property: the last run during an absence is at the deadline", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 5_000 }),
@@ -243,14 +243,14 @@ describe("a MAAS that is away", () => {
   });
 });
 
-describe("what is undone", () => {
-  it("undoes all that can be, last first: a row that went back stands before what it did", () => {
+describe("stagesToUndo", () => {
+  it("lists all stages with a compensation, last stage first", () => {
     expect(stagesToUndo({ compensable: ["a", "c"] })).toEqual(["c", "a"]);
   });
 });
 
 describe("atRest", () => {
-  it("keeps the row as it is, its failure and its undoing included", () => {
+  it("keeps the row as it is, including its failure and its compensation", () => {
     const plan = planOf("failure", ["a"], "failed_retryable");
     const row = claimed({
       status: "compensating",
@@ -285,7 +285,7 @@ describe("compensate", () => {
   });
   const done: Compensation<Facts> = { kind: "done", message: "released" };
 
-  it("goes on with the stage before", () => {
+  it("continues with the stage before", () => {
     const move = compensate(failedRow, plan(), done, rules());
     expect(move).toMatchObject({
       status: "compensating",
@@ -295,7 +295,7 @@ describe("compensate", () => {
     expect(move.events[0]).toMatchObject({ stage: "b", status: "compensated" });
   });
 
-  it("ends with the failure that began it", () => {
+  it("ends with the failure that started the compensation", () => {
     const move = compensate(failedRow, plan({ stages: ["a"] }), { kind: "skipped", message: "nothing" }, rules());
     expect(move).toMatchObject({
       status: "failed_retryable",
@@ -310,7 +310,7 @@ describe("compensate", () => {
     expect(move).toMatchObject({ status: "cancelled", failure: null });
   });
 
-  it("begins again, forgetting all, after restart_clean", () => {
+  it("begins again with an empty state after restart_clean", () => {
     const restart = plan({ stages: ["a"], cause: "restart", endsAs: "pending", restartAt: "a" });
     const move = compensate(failedRow, restart, done, rules());
     expect(move).toMatchObject({
@@ -323,11 +323,11 @@ describe("compensate", () => {
     });
   });
 
-  it("concludes a plan that has nothing left to run", () => {
+  it("ends a plan that has no stage left", () => {
     expect(compensate(failedRow, plan({ stages: [] }), null, rules()).status).toBe("failed_retryable");
   });
 
-  it("waits, and leaves a person to look when its time is up", () => {
+  it("waits, and asks for a person after the deadline", () => {
     const wait: Compensation<Facts> = { kind: "wait", reason: "releasing", seconds: 15 };
     expect(compensate(failedRow, plan(), wait, rules())).toMatchObject({ status: "compensating", wakeInSeconds: 15 });
     const late = compensate(failedRow, plan(), wait, rules({ deadline: NOW }));
@@ -335,7 +335,7 @@ describe("compensate", () => {
     expect(late.failure?.evidence).toMatchObject({ compensation_stage: "b", compensation_failed: "releasing" });
   });
 
-  it("retries a transient fault and gives up on others", () => {
+  it("retries a transient fault, and gives up after the last attempt", () => {
     const again = compensate(failedRow, plan(), { kind: "failed", failure: transient }, rules());
     expect(again).toMatchObject({ status: "compensating", compensation: { attempt: 2 }, wakeInSeconds: 1 });
     const given = compensate(
@@ -347,7 +347,7 @@ describe("compensate", () => {
     expect(given).toMatchObject({ status: "failed_manual_intervention", failure: { code: "maas_bad_answer" } });
   });
 
-  it("waits for a MAAS that is away, and leaves a person to look when its time is up", () => {
+  it("waits while MAAS is unavailable, and asks for a person after the deadline", () => {
     const first = compensate(failedRow, plan({ attempt: 19 }), { kind: "failed", failure: away }, rules());
     expect(first).toMatchObject({ status: "compensating", compensation: { attempt: 19 }, failure: broken });
     expect(first.waitReason).toContain("MAAS to answer again");
@@ -357,17 +357,17 @@ describe("compensate", () => {
     expect(compensate(later100, plan(), { kind: "failed", failure: away }, rules()).events).toEqual([]);
     const end = compensate(row, plan(), { kind: "failed", failure: away }, rules());
     expect(end).toMatchObject({ status: "failed_manual_intervention", failure: { code: "deploy_failed" } });
-    expect(end.failure?.evidence["compensation_failed"]).toMatch(/MAAS could not be asked since .* \(600 s\)/);
+    expect(end.failure?.evidence["compensation_failed"]).toMatch(/MAAS did not answer from .* \(600 s\)/);
   });
 
-  it("ends with how to go on where it is too late to undo, whatever it had failed with before", () => {
+  it("ends with the failure of `too_late`, whatever the earlier failure was", () => {
     const accepted = failure("state_ambiguity", "uninstall_accepted", "m");
     const cancelling = plan({ cause: "cancel", endsAs: "cancelled" });
     const move = compensate(failedRow, cancelling, { kind: "too_late", failure: accepted }, rules());
     expect(move).toMatchObject({ status: "failed_manual_intervention", failure: accepted, compensation: null });
   });
 
-  it("names the ambiguity when a cancel could not be undone in time and no failure is known", () => {
+  it("fails as an ambiguous state if a cancel cannot be compensated in time and the row has no failure", () => {
     const row = claimed({ status: "compensating" });
     const wait: Compensation<Facts> = { kind: "wait", reason: "releasing", seconds: 15 };
     const move = compensate(row, plan({ cause: "cancel", endsAs: "cancelled" }), wait, rules({ deadline: NOW }));

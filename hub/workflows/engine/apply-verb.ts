@@ -203,4 +203,4 @@ const without = (state: Facts, keys: readonly string[]): Facts =>
   Object.fromEntries(Object.entries(state).filter(([key]) => !keys.includes(key)));
 
 const frozen = (known: Failure | null, because: string): Failure =>
-  known ?? failure("state_ambiguity", "stopped_by_operator", `Stopped for a person to look: ${because}`);
+  known ?? failure("state_ambiguity", "stopped_by_operator", `An operator stopped this workflow: ${because}`);

@@ -22,16 +22,16 @@ const effectOf = (verb: Verb, status: VerbTarget["status"], more: Partial<VerbTa
     ...more,
   });
 
-describe("the verbs' table", () => {
-  it("knows every verb in every standing", () => {
+describe("the table of verbs", () => {
+  it("has an effect for every verb in every status", () => {
     for (const verb of VERBS) expect(Object.keys(RECOVERY[verb]).sort()).toEqual([...STANDINGS].sort());
   });
 
-  it.each(["completed", "reconciled"] as const)("moves nothing that is %s", (status) => {
+  it.each(["completed", "reconciled"] as const)("moves no workflow that is %s", (status) => {
     for (const verb of VERBS) expect(["refused", "already"]).toContain(effectOf(verb, status));
   });
 
-  it("takes a failed workflow up again in the way of the verb", () => {
+  it("continues a failed workflow as the verb says", () => {
     for (const status of ["failed_retryable", "failed_manual_intervention"] as const) {
       expect(effectOf("retry", status)).toBe("retry_stage");
       expect(effectOf("resume", status)).toBe("resume_from_checkpoint");
@@ -42,7 +42,7 @@ describe("the verbs' table", () => {
     }
   });
 
-  it("answers a double click without moving the row again", () => {
+  it("answers a repeated request without another move of the row", () => {
     expect(effectOf("retry", "pending")).toBe("already");
     expect(effectOf("resume", "running")).toBe("already");
     expect(effectOf("restart_clean", "pending")).toBe("already");
@@ -53,7 +53,7 @@ describe("the verbs' table", () => {
     expect(effectOf("cancel", "compensating", { undoing: "cancel" })).toBe("already");
   });
 
-  it("stops at once what no hub works on", () => {
+  it("stops a workflow at once if no hub is running it", () => {
     expect(effectOf("cancel", "running")).toBe("undo_and_cancel");
     expect(effectOf("restart_clean", "running")).toBe("undo_and_restart");
     expect(effectOf("mark_manual_intervention", "running")).toBe("freeze");
@@ -61,40 +61,40 @@ describe("the verbs' table", () => {
     expect(effectOf("cancel", "pending")).toBe("cancel_now");
   });
 
-  it("undoes what a pending workflow did before it was taken up again, and only where it did anything", () => {
+  it("compensates a pending workflow that has run before", () => {
     expect(effectOf("cancel", "pending", { ran: true })).toBe("undo_and_cancel");
     expect(effectOf("restart_clean", "pending", { ran: true })).toBe("undo_and_restart");
     for (const verb of ["retry", "resume", "rerun"] as const)
       expect(effectOf(verb, "pending", { ran: true })).toBe("already");
   });
 
-  it("has a workflow that waits for its place again adopt what it finds, once", () => {
+  it("applies `adopt` to a pending workflow that has run before, once", () => {
     expect(effectOf("adopt", "pending", { ran: true })).toBe("adopt_observed");
     expect(effectOf("adopt", "pending", { ran: true, adopting: true })).toBe("already");
   });
 
-  it("freezes what has failed, so that nothing takes it up by itself", () => {
+  it("freezes a failed workflow, so that only an operator continues it", () => {
     expect(effectOf("mark_manual_intervention", "failed_manual_intervention")).toBe("freeze");
   });
 
-  it("lets a cancel end the undoing of a failure or of a restart", () => {
+  it("lets `cancel` change the end of a compensation after a failure or for a restart", () => {
     for (const undoing of ["failure", "restart"] as const) {
       expect(effectOf("cancel", "compensating", { undoing })).toBe("end_as_cancelled");
     }
   });
 
-  it("stops what a hub works on when that run ends, once", () => {
+  it("stops a workflow that a hub is running when the run ends, once", () => {
     for (const verb of STOP_VERBS) {
       expect(effectOf(verb, "running", { leased: true })).toBe("at_commit");
       expect(effectOf(verb, "running", { leased: true, requested: verb })).toBe("already");
-      // The hub gave the row back, or is gone: the next claim carries it out.
+      // The hub has released the row, or has stopped. The next claim carries the verb out.
       expect(effectOf(verb, "running", { requested: verb })).toBe("already");
     }
     expect(effectOf("cancel", "compensating", { leased: true, undoing: "restart" })).toBe("at_commit");
     expect(effectOf("resume", "running", { leased: true })).toBe("already");
   });
 
-  it("judges a workflow that waits to be stopped as if it had been", () => {
+  it("treats a workflow with a recorded stop verb as already stopped", () => {
     for (const leased of [true, false]) {
       const waitsFor = (requested: StopVerb) => ({ leased, requested });
       expect(effectOf("restart_clean", "running", waitsFor("cancel"))).toBe("refused");
@@ -102,12 +102,12 @@ describe("the verbs' table", () => {
       expect(effectOf("cancel", "running", waitsFor("restart_clean"))).toBe("at_commit");
       expect(effectOf("mark_manual_intervention", "running", waitsFor("restart_clean"))).toBe("at_commit");
       expect(effectOf("restart_clean", "running", waitsFor("mark_manual_intervention"))).toBe("at_commit");
-      // Nothing goes on before it has stopped.
+      // No other verb continues the workflow before it has stopped.
       expect(effectOf("resume", "running", waitsFor("mark_manual_intervention"))).toBe("refused");
     }
   });
 
-  it("stops whatever a run left, unless it ended for good", () => {
+  it("stops a workflow after its run, unless the run ended the workflow for good", () => {
     const left = (status: VerbTarget["status"], undoing: VerbTarget["undoing"] = null): VerbTarget => ({
       ...{ status, undoing, ran: true, adopting: false, frozen: false, leased: false, requested: null },
     });
@@ -124,7 +124,7 @@ describe("the verbs' table", () => {
     expect(effectAtCommit("cancel", left("compensating", "cancel"))).toBe("already");
   });
 
-  it("does not retry what is being undone", () => {
+  it("refuses to continue a workflow that is compensating", () => {
     for (const verb of ["retry", "resume", "rerun", "restart_clean", "adopt"] as const) {
       expect(effectOf(verb, "compensating")).toBe("refused");
     }

@@ -6,13 +6,13 @@ import { backoffSeconds, compensates, decideRetry } from "./retry.ts";
 const policy = { maxAttempts: 4, baseSeconds: 2, maxSeconds: 60 };
 
 describe("backoffSeconds", () => {
-  it("doubles with each attempt up to the longest", () => {
+  it("doubles with each attempt up to the maximum", () => {
     expect([1, 2, 3, 10].map((attempt) => backoffSeconds(policy, attempt, 0.999999, null)).map(Math.round)).toEqual([
       2, 4, 8, 60,
     ]);
   });
 
-  it("property: lies between half a step and a step, or at the upstream's word", () => {
+  it("property: lies between half a step and a step, or is the upstream's Retry-After", () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 1000 })),
@@ -20,7 +20,7 @@ describe("backoffSeconds", () => {
         fc.option(fc.integer({ min: 0, max: 600 })),
         (attempt, random, retryAfter) => {
           const seconds = backoffSeconds(policy, attempt, random, retryAfter);
-          // Of attempts 1 to 5; each later one has the longest step.
+          // The steps of attempts 1 to 5. All later attempts have the maximum.
           const step = [2, 4, 8, 16, 32][attempt - 1] ?? 60;
           expect(seconds).toBeGreaterThanOrEqual(Math.max(step / 2, retryAfter ?? 0));
           expect(seconds).toBeLessThanOrEqual(Math.max(step, retryAfter ?? 0));
@@ -37,24 +37,24 @@ describe("decideRetry", () => {
   const away = failure("upstream_transient", "maas_unreachable", "away");
   const tries = (attempt: number) => ({ attempt, looks: 1 });
 
-  it("never retries a class that says never, whatever the stage allows", () => {
+  it("never retries a class whose rule is `never`, whatever the stage allows", () => {
     const loose = { ...stage, overrides: { hardware_mismatch: { maxAttempts: 9 } } } as const;
     expect(decideRetry(loose, mismatch, tries(1), 0, null)).toEqual({ retry: "no" });
   });
 
-  it("lets a stage tighten its class", () => {
+  it("lets a stage restrict the retries of a class", () => {
     const never = { ...stage, overrides: { upstream_transient: { retry: "never" } } } as const;
     for (const one of [transient, away]) expect(decideRetry(never, one, tries(1), 0, null)).toEqual({ retry: "no" });
     const fewer = { ...stage, overrides: { upstream_transient: { maxAttempts: 1 } } } as const;
     expect(decideRetry(fewer, transient, tries(1), 0, null)).toEqual({ retry: "no" });
   });
 
-  it("retries what was refused until the attempts are used up", () => {
+  it("retries a refused request until the attempts are used up", () => {
     expect(decideRetry(stage, transient, tries(3), 0, null)).toEqual({ retry: "attempt", inSeconds: 4 });
     expect(decideRetry(stage, transient, tries(4), 0, null)).toEqual({ retry: "no" });
   });
 
-  it("property: waits for what is away however often it was asked, and never longer than a minute but by its own word", () => {
+  it("property: waits for an unavailable service after any number of runs, at most a minute unless its Retry-After is longer", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 10_000 }),
@@ -74,7 +74,7 @@ describe("decideRetry", () => {
 
 describe("compensates", () => {
   const deploy = failure("deploy_cloud_init_failure", "deploy_failed", "failed");
-  it("follows the class unless the stage says otherwise", () => {
+  it("follows the rule of the class unless the stage overrides it", () => {
     expect(compensates({}, deploy)).toBe(true);
     expect(compensates({ overrides: { deploy_cloud_init_failure: { compensate: false } } }, deploy)).toBe(false);
     expect(compensates({}, failure("upstream_transient", "maas_timeout", "slow"))).toBe(false);

@@ -13,12 +13,12 @@ const JUDGING = [
 const kind = (at: Judging, status: number, ours = false) => judge(at, machine({ status }), ours).kind;
 
 describe("the verdict table", () => {
-  it("has a verdict for each of MAAS's 23 statuses at each place", () => {
+  it("has a verdict for each of MAAS's 23 statuses at each point of a workflow", () => {
     expect(CODES).toEqual(Array.from({ length: 23 }, (_, code) => code));
     for (const row of Object.values(VERDICTS)) expect(Object.keys(row)).toEqual([...JUDGED_AT]);
   });
 
-  it("property: a status that MAAS may invent is an ambiguity, never a guess", () => {
+  it("property: calls an unknown MAAS status an ambiguity", () => {
     fc.assert(
       fc.property(fc.integer({ min: 23, max: 1000 }), fc.constantFrom(...JUDGING), fc.boolean(), (status, at, ours) => {
         expect(judge(at, machine({ status }), ours)).toMatchObject({
@@ -29,7 +29,7 @@ describe("the verdict table", () => {
     );
   });
 
-  it("property: nothing destructive is done to a locked machine", () => {
+  it("property: never acts on, aborts or releases a locked machine", () => {
     fc.assert(
       fc.property(fc.constantFrom(...CODES), fc.constantFrom(...JUDGING), (status, at) => {
         const verdict = judge(at, machine({ status, locked: true }), false).kind;
@@ -38,15 +38,15 @@ describe("the verdict table", () => {
     );
   });
 
-  it("property: a deployed or deploying machine that is not ours is never adopted, acted on or counted as a failed deploy", () => {
+  it("property: fails for a deployed, deploying or allocated machine that the workflow did not deploy", () => {
     for (const at of JUDGING) for (const status of [6, 9, 10, 11]) expect(kind(at, status), at).toBe("failed");
   });
 
-  it("commissions directly what is New or failed commissioning, tests again what failed its tests, and does nothing else", () => {
+  it("commissions only a machine that is New, failed commissioning or failed its tests", () => {
     expect(CODES.filter((status) => kind("commission_node", status, true) === "act")).toEqual([0, 2, 22]);
   });
 
-  it("calls failed tests a matter of the hardware, and says which verbs help", () => {
+  it("calls failed tests a hardware fault, and recommends `resume`", () => {
     const verdict = judge("wait_for_ready", machine({ status: 22 }), false);
     if (verdict.kind !== "failed") throw new Error(verdict.kind);
     expect(verdict.failure).toMatchObject({ class: "hardware_mismatch", code: "testing_failed" });
@@ -54,19 +54,19 @@ describe("the verdict table", () => {
     expect(ruleOf(verdict.failure).nextAction).toMatch(/override.*tested again/);
   });
 
-  it("names who holds a machine that nothing of ours explains", () => {
+  it("names the owner of a machine whose status the workflow does not explain", () => {
     for (const status of [3, 5, 10, 8, 16])
       expect(judge("commission_node", machine({ status, owner: "bob" }), false), String(status)).toMatchObject({
         failure: { message: expect.stringContaining("bob owns it"), evidence: { maas_owner: "bob" } },
       });
   });
 
-  it("deploys only from Ready, and from an Allocated of our own", () => {
+  it("deploys only a Ready machine, or an Allocated machine of its own", () => {
     expect(CODES.filter((status) => kind("deploy_via_maas", status, false) === "act")).toEqual([4]);
     expect(CODES.filter((status) => kind("deploy_via_maas", status, true) === "act")).toEqual([4, 10]);
   });
 
-  it("adopts what this onboarding deployed already, at every stage before", () => {
+  it("adopts a machine that the workflow has already deployed, at every earlier stage", () => {
     for (const at of ["commission_node", "wait_for_ready", "configure_storage", "deploy_via_maas"] as const) {
       expect(kind(at, 6, true)).toBe("adopt");
       expect(kind(at, 9, true)).toBe("adopt");
@@ -83,7 +83,7 @@ describe("the verdict table", () => {
     }
   });
 
-  it("takes nothing but Deployed and ours for a host that serves", () => {
+  it("accepts after the deploy only a machine that is Deployed and the workflow's own", () => {
     const serving = JUDGING.filter((at) => at !== "compensation" && ["seeding", "serving"].includes(PLACE_OF[at]));
     expect(serving).toHaveLength(3);
     for (const at of serving)
@@ -97,14 +97,14 @@ describe("the verdict table", () => {
     });
   });
 
-  it("waits, acts and goes back only where a stage can do so", () => {
+  it("returns only the eight kinds of verdict that stages handle", () => {
     const kinds = new Set(
       JUDGING.flatMap((at) => CODES.flatMap((code) => [kind(at, code, true), kind(at, code, false)])),
     );
     expect([...kinds].sort()).toEqual(["abort", "act", "adopt", "deploy_failed", "failed", "go_on", "release", "wait"]);
   });
 
-  it("says why and shows what MAAS said, bounded", () => {
+  it("shows MAAS's reason in the evidence, with a length limit", () => {
     const seen = machine({ status: 2, statusName: "Failed commissioning", errorDescription: "x".repeat(9000) });
     const verdict = judge("wait_for_ready", seen, false);
     expect(verdict).toMatchObject({
@@ -117,7 +117,7 @@ describe("the verdict table", () => {
     expect(JSON.stringify(verdict.kind === "failed" ? verdict.failure.evidence : {}).length).toBeLessThan(1500);
   });
 
-  it("recommends no verb that the table would only fail again", () => {
+  it("recommends for each ambiguous state a verb that reads the machine again", () => {
     for (const stage of JUDGING) {
       for (const ours of [true, false]) {
         for (const status of CODES) {
@@ -134,7 +134,7 @@ describe("the verdict table", () => {
     });
   });
 
-  it("takes a machine that MAAS could not power off for a BMC failure", () => {
+  it("calls it a BMC failure if MAAS could not power the machine off", () => {
     expect(judge("deploy_via_maas", machine({ status: 13 }), true)).toMatchObject({
       failure: { class: "bmc_power_failure" },
     });

@@ -175,23 +175,25 @@ function commissioningFailed(machine: JudgedMachine): Judgement {
 
 /** MAAS has booted and tested the host, so the fault is in the hardware and not in PXE or DHCP. */
 function testingFailed(machine: JudgedMachine): Judgement {
-  const message = `${nameOf(machine)} failed its hardware tests in MAAS: ${whyOf(machine)}. Override the failed testing there or mend the hardware, then resume.`;
+  const message = `${nameOf(machine)} failed its hardware tests in MAAS: ${whyOf(machine)}. Override the failed testing in MAAS or repair the hardware, then resume.`;
   const evidence = machineEvidence(machine);
   return { kind: "failed", failure: failure("hardware_mismatch", "testing_failed", message, evidence) };
 }
 
 const TODO = {
-  unknown_maas_status: "Bring it to a status that this version of Muster knows, then rerun.",
-  unexpected_maas_status: "Bring it back to what it was, or to New or Ready where it is nobody's, then rerun.",
-  machine_locked: "Unlock it, then resume.",
-  machine_owned_by_other: "Have its owner release it, then rerun.",
+  unknown_maas_status:
+    "This version of Muster does not know that status. Bring the machine to another status in MAAS, then rerun.",
+  unexpected_maas_status:
+    "This workflow did not cause that status. Bring the machine back to its status before, or to New or Ready if nobody uses it, then rerun.",
+  machine_locked: "Unlock the machine in MAAS, then resume.",
+  machine_owned_by_other: "It does not run a deploy of this workflow. Have its owner release it in MAAS, then rerun.",
 } as const satisfies Record<AmbiguityCode, string>;
 
 type AmbiguityCode = "unknown_maas_status" | "unexpected_maas_status" | "machine_locked" | "machine_owned_by_other";
 
 function ambiguous(at: Judging, machine: JudgedMachine, code: AmbiguityCode): Judgement {
   const besides = code === "machine_locked" ? ", and it is locked" : ownerOf(machine, code);
-  const message = `${nameOf(machine)} is '${machine.statusName}' (${machine.status}) in MAAS${besides}, which nothing of this onboarding explains at "${at}". ${TODO[code]}`;
+  const message = `${nameOf(machine)} is '${machine.statusName}' (${machine.status}) in MAAS${besides}, so nothing is done to it at "${at}". ${TODO[code]}`;
   return { kind: "failed", failure: failure("state_ambiguity", code, message, machineEvidence(machine)) };
 }
 

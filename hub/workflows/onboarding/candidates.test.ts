@@ -11,7 +11,7 @@ const BYS: readonly Candidate["by"][] = [
   ["hostname", "BMC address", "MAC address"],
 ];
 const OURS = "10.0.0.1";
-/** A machine that was found by its BMC has this host's; any other has none, or another. */
+/** A machine that was found by its BMC has this host's BMC. Any other machine has no known BMC, or another one. */
 const ALL: Candidate[] = BYS.flatMap((by) =>
   (by.includes("BMC address") ? [OURS] : ["", "10.0.0.2", "bmc.example.net"]).map((bmc) => ({
     systemId: "a",
@@ -20,20 +20,20 @@ const ALL: Candidate[] = BYS.flatMap((by) =>
   })),
 );
 
-describe("which machine is the host", () => {
-  it("is none where nothing was found", () => expect(choose([])).toEqual({ kind: "none" }));
+describe("the choice of a host's machine", () => {
+  it("is none if no machine was found", () => expect(choose([])).toEqual({ kind: "none" }));
 
-  it.each(ALL)("is the only one found by $by with BMC '$bmc', unless MAAS knows it by another BMC", (one) => {
+  it.each(ALL)("is the only machine found by $by with BMC '$bmc', unless that is another host's BMC", (one) => {
     const contradicted = one.bmc !== "" && one.bmc !== OURS;
     expect(choose([one]).kind).toBe(contradicted ? "ambiguous" : "one");
   });
 
-  it("is nobody's choice of several, whatever speaks for each", () => {
+  it("is ambiguous among several machines, however each was found", () => {
     for (const one of ALL)
       for (const other of ALL) expect(choose([one, { ...other, systemId: "b" }]).kind).toBe("ambiguous");
   });
 
-  it("is told with what speaks for each machine", () => {
+  it("shows a person how each possible machine was found", () => {
     const choice = choose([{ systemId: "a", by: ["hostname"], bmc: "10.0.0.2" }]);
     if (choice.kind !== "ambiguous") throw new Error("it was chosen");
     const failure = conflicting({ hostname: "host-1", ipmiIp: OURS, pxeMac: null }, choice.told);

@@ -57,6 +57,6 @@ export function choose(candidates: readonly Candidate[]): Choice {
 export function conflicting({ hostname, ipmiIp }: Host, told: Told): Failure {
   const list = told.map(([systemId, known]) => `${systemId} (${known.join(", ")})`);
   const machines = list.length === 1 ? "machine" : "machines";
-  const message = `MAAS has ${list.length} ${machines} that may be ${hostname} with BMC ${ipmiIp}: ${list.join("; ")}. Give the one that is this host that BMC address in MAAS, remove or rename the others, then resume.`;
+  const message = `MAAS has ${list.length} ${machines} that may be ${hostname} with BMC ${ipmiIp}: ${list.join("; ")}. In MAAS, give the machine of this host that BMC address and remove or rename the others, then resume.`;
   return failure("state_ambiguity", "conflicting_candidates", message, { candidates: list.slice(0, 20) });
 }

@@ -34,7 +34,7 @@ describe("the warning of a secret", () => {
     ),
   );
 
-  it("is by the newest word on it, over the whole domain", () => {
+  it("follows the newest recorded use, for all combinations of times", () => {
     for (const { kind, used, worked, failed, made } of cases) {
       const warning = warningOf(
         secret({
@@ -52,7 +52,7 @@ describe("the warning of a secret", () => {
     }
   });
 
-  it("says what to do, and about which host", () => {
+  it("says what to do, and for which host", () => {
     expect(warningOf(secret({ lastUsedAt: null }))?.message).toMatch(
       /hostname c07u31 for 30 days\. Delete the override/,
     );
@@ -64,7 +64,7 @@ describe("the warning of a secret", () => {
   });
 });
 
-describe("what an onboarding's end says of its BMC login", () => {
+describe("the outcome of an onboarding for its BMC login", () => {
   const state = { power_credentials_path: "kv/power" };
   it.each([
     ["a failed power action", state, failure("bmc_power_failure", "power_action_failed", "x"), "failed"],

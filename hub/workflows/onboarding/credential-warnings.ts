@@ -32,7 +32,7 @@ export function warningOf(secret: CredentialRecord): CredentialWarning | null {
   if (secret.kind !== "power_override") return null;
   const idleSince = latest(secret.usableSince, secret.lastUsedAt);
   if (now.getTime() - idleSince.getTime() < UNUSED_DAYS * DAY_MS) return null;
-  const message = `No onboarding has used the BMC login for ${secret.selector} for ${UNUSED_DAYS} days. Delete the override if the host can do with the site's login.`;
+  const message = `No onboarding has used the BMC login for ${secret.selector} for ${UNUSED_DAYS} days. Delete the override if the site's login works for the host.`;
   return { reason: "unused", since: idleSince, message };
 }
 
@@ -40,9 +40,9 @@ const latest = (one: Date, other: Date | null): Date => (other !== null && other
 
 function failing({ kind, selector, lastFailureCode, lastFailureMessage }: CredentialRecord): string {
   if (kind === "maas_token" && lastFailureCode === NOT_ADMINISTRATOR)
-    return "The user of the site's MAAS token is no administrator any more: onboardings are refused, and machines that are missing are not known to be gone. Give the user the right back in MAAS, or write an administrator's token.";
+    return "The user of the site's MAAS token is no longer an administrator. Muster refuses onboardings, and cannot tell whether a missing machine was deleted. Make the user an administrator in MAAS again, or write an administrator's token.";
   if (kind === "maas_token")
-    return `The site's MAAS cannot be watched with its token (${lastFailureCode}). Probe the site, and write its credentials again.`;
+    return `Muster cannot watch the site's MAAS with the site's token (${lastFailureCode}). Probe the site, and write its credentials again.`;
   const login = kind === "power" ? "the site's BMC login" : `the BMC login for ${selector}`;
   return `The last onboarding with ${login} failed: ${lastFailureMessage} Check the BMC; if the login is wrong, write it again.`;
 }

@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import { MAAS_ERRORS } from "../../maas/port.ts";
 import { afterCreate, judgeNewcomers, type Newcomer, nextPowerStep, SETTLE_SECONDS } from "./discovery-rules.ts";
 
-describe("what follows a create that gave no machine", () => {
+describe("the next step after a create that returned no machine", () => {
   const asked = { httpStatus: 400, fields: [] as string[], nameRefusals: 0, unusable: 0 };
   const refused = (fields: string[], nameRefusals = 0) =>
     afterCreate({ ...asked, code: "rejected_input", fields, nameRefusals });
 
-  it("is a discovery where MAAS refuses what a discovery makes good, and nothing else", () => {
+  it("is a discovery if MAAS refuses only data that a discovery provides", () => {
     expect(refused(["power_type"])).toBe("discover");
     expect(refused(["mac_addresses", "power_type"])).toBe("discover");
     expect(refused(["power_parameters_power_address"])).toBe("discover");
@@ -15,7 +15,7 @@ describe("what follows a create that gave no machine", () => {
       expect(refused(fields), fields.join()).toBe("give_up");
   });
 
-  it("is another look where the name is taken or no machine was in the answer, three times", () => {
+  it("is another search, up to three times, if the name is taken or the answer holds no machine", () => {
     for (const times of [0, 1, 2]) expect(refused(["hostname"], times)).toBe("look_again");
     expect(refused(["hostname", "power_type"], 3)).toBe("give_up");
     const unusable = (times: number) =>
@@ -24,17 +24,17 @@ describe("what follows a create that gave no machine", () => {
     expect(unusable(3)).toBe("discover");
   });
 
-  it("is the stage's own wait while MAAS is away or at fault: nothing is booted for that", () => {
+  it("is never a discovery while MAAS is unavailable or has an error", () => {
     for (const code of MAAS_ERRORS.filter((one) => one !== "rejected_input"))
       expect(afterCreate({ ...asked, code, httpStatus: 500, unusable: 9 }), code).toBe("give_up");
   });
 });
 
-describe("what is made of machines that are new since the boot", () => {
+describe("the verdict on machines that appeared after the host's boot", () => {
   const settled: Newcomer = { systemId: "aaa", status: 0, bmc: "", seenSeconds: SETTLE_SECONDS };
   const other = { ...settled, systemId: "bbb" };
 
-  it("claims exactly one", () => {
+  it("claims a machine only if exactly one appeared", () => {
     expect(judgeNewcomers([], 0)).toEqual({ kind: "nothing_yet" });
     expect(judgeNewcomers([settled], 0)).toEqual({ kind: "claim", systemId: "aaa" });
     expect(judgeNewcomers([settled, other], 0)).toEqual({ kind: "ambiguous", newcomers: [settled, other] });
@@ -42,7 +42,7 @@ describe("what is made of machines that are new since the boot", () => {
     expect(judgeNewcomers([{ ...settled, status: null }], 0).kind).toBe("ambiguous");
   });
 
-  it("takes none that is another host's, or may be", () => {
+  it("claims no machine that is or may be another host", () => {
     for (const bmc of ["10.0.0.9", "https://10.0.0.9", "fd00::9", "[FD00::9]"])
       expect(judgeNewcomers([{ ...settled, bmc }], 0), bmc).toEqual({ kind: "nothing_yet" });
     expect(judgeNewcomers([settled, { ...other, bmc: "10.0.0.9" }], 0)).toEqual({ kind: "claim", systemId: "aaa" });
@@ -50,7 +50,7 @@ describe("what is made of machines that are new since the boot", () => {
     expect(judgeNewcomers([settled], 1)).toEqual({ kind: "shared", systemId: "aaa" });
   });
 
-  it("lets MAAS find out the BMC first, and takes none that somebody has gone on with", () => {
+  it("waits until MAAS can know the BMC, and claims no machine that somebody already uses", () => {
     const settling = { kind: "settling", systemIds: ["aaa"] };
     expect(judgeNewcomers([{ ...settled, seenSeconds: SETTLE_SECONDS - 1 }], 0)).toEqual(settling);
     expect(judgeNewcomers([{ ...settled, seenSeconds: 0 }, other], 0)).toEqual(settling);
@@ -59,7 +59,7 @@ describe("what is made of machines that are new since the boot", () => {
   });
 });
 
-it("cycles power by steps, each of which may be repeated by another hub without cycling twice", () => {
+it("power-cycles a host by steps that another hub can repeat without a second power cycle", () => {
   const steps = [true, false].flatMap((offSeen) =>
     (["on", "off", "changing"] as const).map((power) => [offSeen, power, nextPowerStep({ offSeen, power })]),
   );

@@ -69,10 +69,10 @@ export async function discover(
       return { kind: "failed", failure: conflicting(context.onboarding, told) };
     }
     case "settling":
-      return wait(`MAAS to find out the BMC of what is new: ${verdict.systemIds.join(", ")}`);
+      return wait(`MAAS to find out the BMC of new machines: ${verdict.systemIds.join(", ")}`);
     case "shared":
       return wait(
-        `MAAS to find out the BMC of ${verdict.systemId}, which may be ${rivals.map(({ hostname }) => hostname).join(", ")} as well`,
+        `MAAS to find out the BMC of ${verdict.systemId}, which may also be ${rivals.map(({ hostname }) => hostname).join(", ")}`,
       );
     case "nothing_yet":
       if (isBootedNow(context) || !act)
@@ -96,7 +96,8 @@ async function bootFirst(
   discovery: Discovery,
   { powers, act }: { readonly powers: Powers; readonly act: boolean },
 ): Promise<Wait<OnboardState>> {
-  if (!act) return { kind: "wait", reason: `${context.onboarding.hostname} to be booted`, seconds: POWER_SECONDS };
+  if (!act)
+    return { kind: "wait", reason: `${context.onboarding.hostname} to boot from the network`, seconds: POWER_SECONDS };
   const wasOff = discovery.off_at !== null && discovery.off_at !== undefined;
   return stepOf(wasOff ? discovery : { ...discovery, known: [...powers.keys()] }, await powerStep(context));
 }
@@ -161,21 +162,21 @@ async function powerStep(context: OnboardContext): Promise<PowerWait> {
   const { driver = "ipmi", ...login } = await powerOf(context);
   const bmc = services.bmc({ driver, ...login }, context.signal);
   const offSeen = state.discovery_power?.off_seen === true;
-  const host = `${onboarding.hostname} by its BMC ${onboarding.ipmiIp}`;
+  const host = `${onboarding.hostname} (BMC ${onboarding.ipmiIp})`;
   const at = now.toISOString();
   switch (nextPowerStep({ offSeen, power: await bmc.power() })) {
     case "wait":
-      return { reason: `The power of ${host} to settle`, seconds: POWER_SECONDS };
+      return { reason: `The power state of ${host} to stop changing`, seconds: POWER_SECONDS };
     case "switch_off":
       await mustStillHold(context);
       await bmc.powerOff();
-      return { reason: `Switching off ${host}`, seconds: POWER_SECONDS };
+      return { reason: `${host} to power off`, seconds: POWER_SECONDS };
     case "note_off":
-      return { reason: `Booting ${host} from the network`, seconds: 0, power: { at, booted_at: null } };
+      return { reason: `${host} to boot from the network`, seconds: 0, power: { at, booted_at: null } };
     case "boot":
       await mustStillHold(context);
       await boot(bmc);
-      return { reason: `Booting ${host} from the network`, seconds: POWER_SECONDS };
+      return { reason: `${host} to boot from the network`, seconds: POWER_SECONDS };
     case "booted":
       return {
         reason: `${onboarding.hostname} to appear in MAAS after its network boot`,
@@ -198,7 +199,7 @@ async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<
   const { nodeId, ipmiIp, hostname } = onboarding;
   const other = await nodeWithBmc(services.db, { nodeId, ipmiIp });
   if (other === null) return;
-  const message = `BMC ${ipmiIp} is that of node ${other.hostname} (${other.id}) of site ${other.siteName}, which is ${other.status}, so ${hostname} is not power-cycled. Drain and remove that node, then resume; or cancel and correct the request.`;
+  const message = `BMC ${ipmiIp} belongs to node ${other.hostname} (${other.id}) of site ${other.siteName}, which is ${other.status}, so ${hostname} is not power-cycled. Drain and remove that node, then resume; or cancel and correct the request.`;
   const evidence = { node_id: other.id, node_status: other.status, bmc_address: ipmiIp };
   throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, evidence));
 }
@@ -213,13 +214,13 @@ export function leaveDiscovered({ state, onboarding }: OnboardContext): Undone<O
     return { kind: "skipped", message: "No host was booted for MAAS to find it" };
   const { hostname, ipmiIp } = onboarding;
   const made = hasBooted(discovery) ? `was booted from the network at ${discovery.booted_at}` : "was switched off";
-  const message = `${hostname} ${made} by its BMC ${ipmiIp} for MAAS to find it, and no machine was taken for it; it was left as it is.`;
+  const message = `${hostname} ${made} by its BMC ${ipmiIp} so that MAAS would find it. The onboarding claimed no machine for it and left the host as it is.`;
   return {
     kind: "skipped",
     message,
     leaves: {
       message,
-      nextAction: `See in MAAS whether ${hostname} has become a machine since, and remove that if it is not wanted; switch the host off if it is to be off.`,
+      nextAction: `Check in MAAS whether a machine has appeared for ${hostname}, and remove the machine if you do not want it. Power the host off if it should be off.`,
       evidence: { bmc_address: ipmiIp, off_at: discovery.off_at, network_boot_at: discovery.booted_at ?? null },
     },
   };
@@ -249,13 +250,13 @@ export function discoveryTimeout(context: OnboardContext): Failure {
     new_machines: seen.slice(0, 20),
   };
   if (!hasBooted(discovery)) {
-    const message = `${onboarding.hostname} could not be power-cycled by its BMC ${onboarding.ipmiIp} within ${seconds} s: it was ${discovery.off_at ? "switched off, and did not come on" : "not seen off"}.`;
+    const message = `${onboarding.hostname} could not be power-cycled by its BMC ${onboarding.ipmiIp} within ${seconds} s: it was ${discovery.off_at ? "powered off, and did not power on again" : "never seen powered off"}.`;
     return failure("bmc_power_failure", "power_action_failed", message, more);
   }
   const met =
     seen.length === 0
       ? "no new machine appeared in MAAS"
-      : `of the new machines in MAAS (${seen.slice(0, 20).join(", ")}) none is known to be this host. Give the right one its BMC address in MAAS`;
+      : `of the new machines in MAAS (${seen.slice(0, 20).join(", ")}) none is known to be this host. Give this host's machine its BMC address in MAAS`;
   const message = `${onboarding.hostname} was booted from the network by its BMC ${onboarding.ipmiIp}, and within ${seconds} s ${met}.`;
   return failure("pxe_discovery_failure", "discovery_timeout", message, more);
 }

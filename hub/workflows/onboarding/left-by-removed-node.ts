@@ -21,7 +21,7 @@ export async function leftByRemovedNode(
   if (node?.status !== "deleted" || (await isHostReleased(services.db, node))) return null;
   const machine = await maas.readMachine(systemId);
   if (machine?.status !== MAAS_STATUS.deployed || machine.owner !== (await maas.whoami()).username) return null;
-  const message = `Machine ${systemId} is deployed still, as node ${node.hostname} (${node.id}) left it, which was removed without a release. Run release-node ${node.id}; once that has completed, rerun the onboarding of ${host.hostname}.`;
+  const message = `Machine ${systemId} is still deployed for node ${node.hostname} (${node.id}), which was removed without a release. Run release-node ${node.id}; when it has completed, rerun the onboarding of ${host.hostname}.`;
   const evidence = { ...machineEvidence(machine), node_id: node.id };
   return { kind: "failed", failure: failure("state_ambiguity", "left_deployed", message, evidence) };
 }

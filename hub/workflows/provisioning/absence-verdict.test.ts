@@ -31,8 +31,8 @@ const judge = (more: Partial<Absence>) =>
     },
   );
 
-describe("why no agent came", () => {
-  it("is told for each thing that the listener can see", () => {
+describe("the cause of an absent agent", () => {
+  it("has a failure code for each kind of connection attempt", () => {
     const codes = ATTEMPT_KINDS.map((kind) => [kind, judge({ attempts: [attempt(kind)] }).code]);
     expect(Object.fromEntries(codes)).toEqual({
       asked: "agent_not_connected",
@@ -52,12 +52,12 @@ describe("why no agent came", () => {
     }
   });
 
-  it("is that nothing was seen, where nothing was", () => {
+  it("is that the hub saw no connection, if there was none", () => {
     expect(judge({}).message).toContain("no connection from the host's addresses was seen (10.1.0.5");
     expect(judge({ addresses: [] }).message).toContain("MAAS knows no address");
   });
 
-  it("is the newest thing: what was mended before counts no more", () => {
+  it("is the newest attempt's fault, and not an earlier one", () => {
     const later = new Date(AT.getTime() + 1);
     const attempts = [attempt("certificate_untrusted"), attempt("asked", { lastAt: later })];
     expect(judge({ attempts }).code).toBe("agent_not_connected");
@@ -66,17 +66,17 @@ describe("why no agent came", () => {
     );
   });
 
-  it("is the refusal rather than that it was answered, which it was at the same time", () => {
+  it("is the refusal if the same attempt also counts as answered", () => {
     const attempts = [attempt("asked"), attempt("enrollment_refused", { detail: "token_expired" })];
     expect(judge({ attempts }).code).toBe("token_expired");
   });
 
-  it("is no TLS of before the enrollment, once the host has enrolled", () => {
+  it("is no TLS fault from before the enrollment, once the host has enrolled", () => {
     const told = judge({ enrolledAt: AT, attempts: [attempt("certificate_untrusted")] });
     expect([told.code, told.message]).toEqual(["agent_not_connected", expect.stringContaining("enrolled at 2026")]);
   });
 
-  it("is what the agent itself says, while it is connected", () => {
+  it("is the agent's own report while the agent is connected", () => {
     const health = (reason: string) => ({ status: "False" as const, reason, message: "it is bad" });
     expect(judge({ connected: true, health: health("ClockSkewed") }).code).toBe("host_clock_wrong");
     expect(judge({ connected: true, health: health("DiskFull") })).toMatchObject({
@@ -86,13 +86,13 @@ describe("why no agent came", () => {
     expect(judge({ connected: true }).code).toBe("agent_not_connected");
   });
 
-  it("comes with what MAAS was told of the first boot", () => {
+  it("includes the host's report to MAAS about a failed first boot", () => {
     const told = judge({ maasSaw: "'cloudinit' modules-final failed" });
     expect(told.message).toContain("MAAS was told that its first boot failed: 'cloudinit' modules-final failed.");
     expect(told.evidence).toMatchObject({ maas_saw: "'cloudinit' modules-final failed" });
   });
 
-  it("is hinted at while it is waited for, where somebody can act on it", () => {
+  it("is part of the wait reason only if a person can act on it", () => {
     expect(hintOf(silent)).toBeNull();
     expect(hintOf({ ...silent, attempts: [attempt("handshake_failed")] })).toBeNull();
     expect(hintOf({ ...silent, attempts: [attempt("certificate_untrusted")] })).toContain("unknown CA");

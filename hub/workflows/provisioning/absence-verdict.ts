@@ -62,11 +62,11 @@ function causeOf({ connected, health, enrolledAt, attempts }: Absence): Cause {
 
 const SAYS: Readonly<Record<AttemptKind, (address: string, times: string, detail: string) => string>> = {
   asked: (address, times, detail) => `${address} was answered ${times} (status ${detail})`,
-  enrollment_refused: (address, times, detail) => `the token that ${address} showed was refused ${times} (${detail})`,
+  enrollment_refused: (address, times, detail) => `the hub refused the token of ${address} ${times} (${detail})`,
   certificate_untrusted: (address, times) => `${address} refused the hub's certificate (unknown CA) ${times}`,
   certificate_not_valid_now: (address, times) =>
-    `${address} refused the hub's certificate as not valid at the time of its own clock ${times}`,
-  handshake_failed: (address, times, detail) => `${address} broke the TLS handshake off ${times} (${detail})`,
+    `${address} refused the hub's certificate, which is not valid at the time of the host's clock, ${times}`,
+  handshake_failed: (address, times, detail) => `${address} ended the TLS handshake ${times} (${detail})`,
 };
 
 /** One line for each attempt of the host that the listener recorded. */
@@ -80,10 +80,10 @@ const linesOf = ({ attempts }: Pick<Absence, "attempts">): string[] =>
 /** The addition to a wait reason, only for causes on which a person can already act. The words stay the same while a cause lasts. */
 export function hintOf(absence: Absence): string | null {
   const hints: Partial<Record<Cause, string>> = {
-    clock_wrong: `its clock is wrong: ${absence.health?.message}`,
-    untrusted: "its host does not trust the hub's certificate (unknown CA)",
-    not_valid_now: "its host finds the hub's certificate not valid at the time of its own clock",
-    refused: "its enrollment is refused",
+    clock_wrong: `the host's clock is wrong: ${absence.health?.message}`,
+    untrusted: "the host does not trust the hub's certificate (unknown CA)",
+    not_valid_now: "the hub's certificate is not valid at the time of the host's clock",
+    refused: "the hub refuses the host's enrollment token",
   };
   return hints[causeOf(absence)] ?? null;
 }
@@ -111,28 +111,28 @@ export function absenceFailure(
     case "clock_wrong":
       return enrollment(
         "host_clock_wrong",
-        `The clock of ${hostname} is wrong: ${health?.message}. Set it there, then resume.`,
+        `The clock of ${hostname} is wrong: ${health?.message}. Set the clock on the host, then resume.`,
       );
     case "not_valid_now":
       return enrollment(
         "host_clock_wrong",
-        `The clock of ${hostname} seems to be wrong by more than a day: ${seen}. Set it there, then resume.`,
+        `The clock of ${hostname} seems to be wrong by more than a day: ${seen}. Set the clock on the host, then resume.`,
       );
     case "unhealthy":
       return enrollment(
         "agent_unhealthy",
-        `The agent of ${hostname} is connected and not healthy: ${health?.message}. Remove the cause on the host, then resume.`,
+        `The agent of ${hostname} is connected but not healthy: ${health?.message}. Remove the cause on the host, then resume.`,
       );
     case "untrusted":
       return enrollment(
         "agent_distrusts_hub",
-        `The host ${hostname} does not trust this hub: ${seen}. Its user-data carries another CA than this hub's. See which hub it was made for; then put the hub's CA there and resume, or restart clean.`,
+        `The host ${hostname} does not trust this hub: ${seen}. The host's user-data contains the CA of another hub. Put this hub's CA on the host and resume, or restart clean.`,
       );
     case "token_expired":
     case "refused":
       return enrollment(
         cause === "refused" ? "enrollment_refused" : "token_expired",
-        `The hub refused the enrollment of ${hostname}: ${seen}. See whether the host runs the user-data of this provisioning and no other host does, then resume, or restart clean.`,
+        `The hub refused the enrollment of ${hostname}: ${seen}. Check that this host, and no other host, runs the user-data of this provisioning. Then resume, or restart clean.`,
       );
     default:
       return stage.otherwise(`${UNEXPLAINED[cause](absence, seen)}${boot}`, evidence);
@@ -142,15 +142,15 @@ export function absenceFailure(
 type Unexplained = "connected" | "enrolled" | "broken_off" | "answered" | "silent";
 const UNEXPLAINED: Readonly<Record<Unexplained, (absence: Absence, seen: string) => string>> = {
   connected: ({ hostname }) =>
-    `The agent of ${hostname} is connected and did not say that it is healthy. Read the agent's log on the host.`,
+    `The agent of ${hostname} is connected but has not reported that it is healthy. Read the agent's log on the host.`,
   enrolled: ({ hostname, enrolledAt }) =>
-    `The agent of ${hostname} enrolled at ${enrolledAt?.toISOString()} and is not connected. Read the agent's log on the host.`,
+    `The agent of ${hostname} enrolled at ${enrolledAt?.toISOString()} but is not connected. Read the agent's log on the host.`,
   broken_off: ({ hostname }, seen) =>
-    `The agent of ${hostname} never connected: ${seen}. An agent that does not trust the hub's certificate goes away like this, and so does a probe of the port. Read the agent's log on the host.`,
+    `The agent of ${hostname} never connected: ${seen}. An agent that does not trust the hub's certificate ends its handshakes like this, and so does a port scan. Read the agent's log on the host.`,
   answered: ({ hostname }, seen) =>
-    `The agent of ${hostname} never connected, though the hub was asked from there: ${seen}. Read the host's first-boot log.`,
+    `The agent of ${hostname} never connected, although the hub answered requests from the host: ${seen}. Read the host's first-boot log.`,
   silent: ({ hostname, addresses }) =>
     addresses.length === 0
-      ? `The agent of ${hostname} never connected, and MAAS knows no address of the host to look for. Check the route from the host to the hub and the host's first-boot log.`
-      : `The agent of ${hostname} never connected, and no connection from the host's addresses was seen (${addresses.join(", ")}; behind address translation the hub sees others). Check the route from the host to the hub and the host's first-boot log.`,
+      ? `The agent of ${hostname} never connected, and MAAS knows no address by which the hub could recognize the host. Check the route from the host to the hub and the host's first-boot log.`
+      : `The agent of ${hostname} never connected, and no connection from the host's addresses was seen (${addresses.join(", ")}; behind address translation the hub sees other addresses). Check the route from the host to the hub and the host's first-boot log.`,
 };

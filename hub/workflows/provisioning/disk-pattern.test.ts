@@ -13,7 +13,7 @@ describe("a boot disk pattern", () => {
     "([a-z]+ ?)+_",
     "^Dell BOSS-(a+)+$",
     "^(boss|m\\.2 ?)+x(\\d*)*$",
-  ])("that does not end is found when it is written: %s", (pattern) => expect(isEndless(pattern)).toBe(true));
+  ])("with endless backtracking is detected: %s", (pattern) => expect(isEndless(pattern)).toBe(true));
 
   it.each([
     "boss|boot optimized|m\\.2",
@@ -27,9 +27,9 @@ describe("a boot disk pattern", () => {
     "\\(a+\\)+",
     "(not an expression",
     "x".repeat(256),
-  ])("that ends is taken: %s", (pattern) => expect(isEndless(pattern)).toBe(false));
+  ])("without endless backtracking is accepted: %s", (pattern) => expect(isEndless(pattern)).toBe(false));
 
-  it("is tried group by group, where a group is repeated", () => {
+  it("is tested with each repeated group alone", () => {
     expect(repeatedGroups("x(a(b+)*c)+[(](d)\\((e){2,}?(f)?")).toEqual([
       "(b+)*\u0002",
       "(a(b+)*c)+\u0002",
@@ -37,13 +37,13 @@ describe("a boot disk pattern", () => {
     ]);
   });
 
-  it("is tried on as many texts as its length bounds, each of a disk's length", () => {
+  it("is tested on a limited number of texts of limited length", () => {
     const texts = worstTexts("ab-9 ".repeat(51));
     expect(texts.length).toBeLessThan(700);
     for (const text of texts) expect(text.length).toBeLessThanOrEqual(257);
   });
 
-  it("holds what it holds, whatever was tried before it", () => {
+  it("matches the texts that contain it, whatever pattern ran before", () => {
     expect(holdPattern([["DELLBOSS VD"], ["nvme0n1"]], "boss")).toEqual([true, false]);
   });
 });

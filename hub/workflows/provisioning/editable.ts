@@ -19,7 +19,10 @@ export async function notEditable(
     case "failed":
       return verdict;
     case "adopt":
-      return { kind: "skipped", message: `The machine is ${machine.statusName} by this ${context.operation} already` };
+      return {
+        kind: "skipped",
+        message: `This ${context.operation} has already brought the machine to '${machine.statusName}'`,
+      };
     default:
       return waitForMachine(context, `MAAS to finish '${machine.statusName}'`);
   }

@@ -7,7 +7,7 @@ import type { ProvisionContext } from "./context.ts";
  * The machine that a cancelled workflow leaves in MAAS. The status `cancelled` alone would suggest that the workflow left nothing (lifecycle 4.9).
  */
 const left = (context: ProvisionContext, machine: MaasMachine, whose: string, nextAction: string): Leftover => ({
-  message: `Machine ${context.host.hostname} (${machine.systemId}) is still '${machine.statusName}' in MAAS and ${whose}; it was left as it is.`,
+  message: `Machine ${context.host.hostname} (${machine.systemId}) stays '${machine.statusName}' in MAAS. ${whose}`,
   nextAction,
   evidence: machineEvidence(machine),
 });
@@ -16,14 +16,14 @@ export const leftDeployed = (context: ProvisionContext, machine: MaasMachine): L
   left(
     context,
     machine,
-    "our MAAS user's, with the system that was deployed, whose agent no hub lets in any more",
-    "Look at the host as long as there is need to. Where its node was left quarantined, drain, release and remove that; else release its machine in MAAS. After that the host may be onboarded again.",
+    "Muster's MAAS user owns it. It still runs the deployed system, whose agent no hub accepts any more.",
+    "Investigate the host as long as you need it. If its node is quarantined, drain, release and remove the node; otherwise release the machine in MAAS. After that the host can be onboarded again.",
   );
 
 export const leftWithOther = (context: ProvisionContext, machine: MaasMachine): Leftover =>
   left(
     context,
     machine,
-    `${machine.owner?.slice(0, 64) ?? "nobody"}'s, not our MAAS user's`,
-    "Find out who holds the machine in MAAS, and whether the host still runs what this onboarding deployed. Its owner releases it; then the host may be onboarded again.",
+    `Its owner is ${machine.owner?.slice(0, 64) ?? "nobody"}, and not Muster's MAAS user.`,
+    `Find out who uses the machine in MAAS, and whether the host still runs the system that this ${context.operation} deployed. After the owner has released the machine, the host can be onboarded again.`,
   );

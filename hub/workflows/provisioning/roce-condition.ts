@@ -17,7 +17,9 @@ const MISSING_BUT_ALLOWED = CONDITION_TYPES["network.roce"].tolerates;
 function roceWord(state: ProvisionContext["state"], required: boolean): RoceWord | null {
   const { roce_assigned: assigned, roce_applied: applied, roce_warnings: warnings, roce_foreign: foreign } = state;
   if (assigned === null || assigned === undefined || assigned === 0) return null;
-  const others = foreign?.length ? ` Addresses of others on the same interfaces were left: ${list(foreign)}.` : "";
+  const others = foreign?.length
+    ? ` Muster did not change addresses that others set on the same interfaces: ${list(foreign)}.`
+    : "";
   const set = `${applied ?? 0} of ${assigned} RoCE addresses are set.`;
   if (!warnings?.length) return { status: "True", reason: "AllSet", message: `${set}${others}` };
   return {

@@ -15,21 +15,21 @@ const told = (plan: ReturnType<typeof planLinks>) => ({
 });
 
 describe("the STATIC links of a machine", () => {
-  it("stay where a row names them, whoever made them", () => {
+  it("stay if a RoCE row names them, whoever made them", () => {
     expect(told(planLinks([nic("r0", 1, ["static", "10.0.0.1"])], [at("r0", "10.0.0.1")], []))).toEqual({
       stale: [],
       foreign: [],
     });
   });
 
-  it("go where a row has named them and none does any more, on whichever interface", () => {
+  it("are removed from any interface if a RoCE row named them before and none does now", () => {
     const nics = [nic("r0", 1, ["static", "10.0.0.1"], ["static", "10.0.0.9"]), nic("r1", 2, ["static", "10.0.1.1"])];
     const ours = [at("r0", "10.0.0.1"), at("r0", "10.0.0.9"), at("r1", "10.0.1.1")];
     expect(told(planLinks(nics, [at("r0", "10.0.0.9")], ours))).toEqual({ stale: [10, 20], foreign: [] });
     expect(told(planLinks(nics, [], ours))).toEqual({ stale: [10, 11, 20], foreign: [] });
   });
 
-  it("go from the one interface where two rows have exchanged their addresses", () => {
+  it("are removed from both interfaces if two RoCE rows exchange their addresses", () => {
     const nics = [nic("r0", 1, ["static", "10.0.0.1"]), nic("r1", 2, ["static", "10.0.0.2"])];
     const ours = [at("r0", "10.0.0.1"), at("r1", "10.0.0.2")];
     expect(told(planLinks(nics, [at("r0", "10.0.0.2"), at("r1", "10.0.0.1")], ours))).toEqual({
@@ -38,7 +38,7 @@ describe("the STATIC links of a machine", () => {
     });
   });
 
-  it("are told where somebody else put them beside a row's, and are nobody's matter on other interfaces", () => {
+  it("are reported if somebody else made them on an interface of a RoCE row, and ignored on other interfaces", () => {
     const nics = [
       nic("r0", 1, ["static", "10.0.0.1"], ["static", "10.7.7.7"]),
       nic("eno1", 2, ["static", "192.0.2.1"]),
@@ -46,7 +46,7 @@ describe("the STATIC links of a machine", () => {
     expect(told(planLinks(nics, [at("r0", "10.0.0.1")], []))).toEqual({ stale: [], foreign: [11] });
   });
 
-  it("are STATIC and have an address: others are MAAS's own", () => {
+  it("do not include links of other modes or without an address", () => {
     const nics = [nic("r0", 1, ["auto", "10.0.0.1"], ["static", null], ["link_up", null])];
     expect(told(planLinks(nics, [at("r0", "10.0.0.2")], [at("r0", "10.0.0.1")]))).toEqual({ stale: [], foreign: [] });
   });

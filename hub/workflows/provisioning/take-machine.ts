@@ -34,8 +34,8 @@ export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): 
   if (holder === null) return mustBeNoOtherNode(tx, taker, machine);
   const todo =
     holder.kind === "onboarding"
-      ? `Look which host has BMC ${host.ipmiIp}, correct the request, then resume.`
-      : "It releases the machine that a removed node has left. Resume once that is over.";
+      ? `Find out which host has BMC ${host.ipmiIp}, correct the request, then resume.`
+      : "That operation releases the machine that a removed node left deployed. Resume after it has ended.";
   const message = `Machine ${systemId} belongs to ${holder.kind} ${holder.id} of site ${holder.siteName}.${sharing(taker, holder)} ${todo}`;
   throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, { candidates: [systemId] }));
 }
@@ -57,4 +57,4 @@ export async function mustBeNoOtherNode(tx: Tx, taker: Taker, machine: FoundMach
 const sharing = ({ site }: Taker, { siteName }: { readonly siteName: string }): string =>
   siteName === site.name
     ? ""
-    : ` Sites ${site.name} and ${siteName} both have it: they are one MAAS region, or a copy of it.`;
+    : ` Sites ${site.name} and ${siteName} both have this machine: they are one MAAS region, or one is a copy of the other.`;

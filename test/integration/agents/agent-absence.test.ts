@@ -73,7 +73,7 @@ it("an agent that trusts another CA: the error code and the wait reason say so",
     evidence: { waited_for: "agent", seen_from_host: [expect.stringMatching(/unknown CA\) \d+ times, last at/)] },
   });
   expect(end.failureMessage).toContain("does not trust this hub");
-  expect([...end.reasons].join("\n")).toContain("; its host does not trust the hub's certificate (unknown CA)");
+  expect([...end.reasons].join("\n")).toContain("; the host does not trust the hub's certificate (unknown CA)");
 });
 
 it("a silent agent: no connection was seen, and MAAS's event about the failed first boot is quoted", async () => {
@@ -110,7 +110,7 @@ it("an agent with a wrong clock: nothing is seeded before the clock is set", asy
     errorCode: "host_clock_wrong",
     evidence: { task_id: null, agent_unhealthy: "ClockSkewed: The host's clock is 3600 s behind" },
   });
-  expect([...end.reasons].join("\n")).toContain("The agent to be well; its clock is wrong");
+  expect([...end.reasons].join("\n")).toContain("The agent to become healthy; the host's clock is wrong");
 });
 
 it("an attempt from an unknown address says nothing about this host", async () => {

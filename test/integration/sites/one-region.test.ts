@@ -282,7 +282,11 @@ describe("a machine that two sites see", () => {
     const first = await begin(rig.siteId, "host-1", bmcAddress(1));
     await take(first);
     for (const [hostname, bmc, says] of [
-      ["other-name", bmcAddress(1), `belongs to onboarding ${first} of site dc1. Sites twin and dc1 both have it`],
+      [
+        "other-name",
+        bmcAddress(1),
+        `belongs to onboarding ${first} of site dc1. Sites twin and dc1 both have this machine`,
+      ],
       // The machine matches only by its name. The request names another BMC than MAAS, so the hub does not ask who holds the machine.
       ["host-1", bmcAddress(9), `(hostname, BMC ${bmcAddress(1)})`],
     ] as const) {
@@ -295,7 +299,9 @@ describe("a machine that two sites see", () => {
     expect((await driver.drive(first)).status, await driver.story(first)).toBe("completed");
     const third = await driver.drive(await begin(twin, "third-name", bmcAddress(1)));
     expect(third).toMatchObject(CONFLICT);
-    expect(third.failureMessage).toMatch(/is node host-1 .* Sites twin and dc1 both have it: they are one MAAS region/);
+    expect(third.failureMessage).toMatch(
+      /is node host-1 .* Sites twin and dc1 both have this machine: they are one MAAS region/,
+    );
     const another = await begin(twin, "host-2", bmcAddress(2));
     expect((await driver.drive(another)).status, await driver.story(another)).toBe("completed");
   });

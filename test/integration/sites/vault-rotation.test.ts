@@ -122,7 +122,9 @@ it("an onboarding waits for a sealed Vault, says so, and continues once Vault is
   expect(waiting).toMatchObject({
     status: "running",
     current_attempt: 1,
-    waiting_for: expect.stringMatching(/^the secret store to answer again \(secret_store_sealed\): away since .* UTC$/),
+    waiting_for: expect.stringMatching(
+      /^the secret store to answer again \(secret_store_sealed\): unavailable since .* UTC$/,
+    ),
     error_code: "secret_store_sealed",
     next_action: "Unseal Vault, then retry the stage.",
   });

@@ -206,7 +206,7 @@ describe("an operator's decisions about a node over the API", () => {
     const warning = async (id: NodeId) => (await ask(id, "remove")).body.warning;
     expect(await warning(released)).toBeNull();
     expect(await warning(left)).toMatch(
-      /^Machine r-1 of r-1 stays as MAAS has it, deployed:.*run release-node .* once the node is removed/,
+      /^Machine r-1 of r-1 stays deployed in MAAS,.*run release-node .* once the node is removed/,
     );
     for (const id of [bare, byOthers, deleted]) expect(await warning(id)).toBeNull();
   });

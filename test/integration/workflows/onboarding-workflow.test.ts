@@ -258,7 +258,7 @@ describe("a deploy call that MAAS has not answered yet", () => {
     hub();
     await until("the undoing to wait for what nobody heard of", async () => {
       const row = await readWorkflow(db(), id);
-      return row?.waitReason?.includes("was not heard") === true ? true : undefined;
+      return row?.waitReason?.includes("whose answer was lost") === true ? true : undefined;
     });
     expect(machine).toMatchObject({ status: 4, owner: null });
     carryOut();

@@ -151,7 +151,7 @@ describe("a host whose machine MAAS refuses to create", () => {
     await driveUntil(id, isBooted);
     const systemId = await enlist(1, "");
     await driver.step(id);
-    expect((await rowOf(id)).waitReason).toContain(`find out the BMC of what is new: ${systemId}`);
+    expect((await rowOf(id)).waitReason).toContain(`find out the BMC of new machines: ${systemId}`);
     await passSeconds(id, 121);
     await driver.step(id);
     expect(factsOf(await rowOf(id)).maas_system_id).toBe(systemId);
@@ -185,7 +185,7 @@ describe("a host whose machine MAAS refuses to create", () => {
     await passSeconds(id, 121);
     await driver.step(id);
     expect(await rowOf(id)).toMatchObject({ status: "running", stage: STAGE });
-    expect((await rowOf(id)).waitReason).toContain("may be host-2 as well");
+    expect((await rowOf(id)).waitReason).toContain("which may also be host-2");
   });
 });
 
@@ -233,7 +233,7 @@ it("a cancel reports a useless network boot, and leaves the host as it is", asyn
   const end = await driver.drive(id);
   expect([end.status, redfish.power, cycles()]).toEqual(["cancelled", "On", 1]);
   expect(end.failureMessage).toMatch(/^host-1 was booted from the network at 20\S+ by its BMC 127.0.0.1/);
-  expect(end.nextAction).toContain("See in MAAS whether host-1 has become a machine since");
+  expect(end.nextAction).toContain("Check in MAAS whether a machine has appeared for host-1");
 });
 
 describe("a power-cycle", () => {

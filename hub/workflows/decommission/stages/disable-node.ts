@@ -26,7 +26,7 @@ export const disableNode: DecommissionStageOf<"disable_node"> = {
   }),
   compensate: async (context, cause) => ({
     kind: "done",
-    message: "The node is no longer draining; it is active again once its agent is heard of",
+    message: "The node is no longer draining; it becomes active again when its agent reports",
     commit: async (tx) => {
       // A restarted drain begins with the same status. Leaving the status in between would let new work onto the node.
       if (cause === "restart") return;

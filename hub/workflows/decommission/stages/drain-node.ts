@@ -20,7 +20,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   if (decommission.forcedAt !== null && session === null) {
     return {
       kind: "skipped",
-      message: `Went on without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`,
+      message: `Continued without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`,
       // The task is not cancelled, because an agent that had begun the drain would then reopen the host. When the agent connects again, it closes the
       // host and ends the remaining sessions.
       commit: async (tx) => void (await queueWork(tx, context, DRAIN)),
@@ -54,7 +54,7 @@ export const drainNode: DecommissionStageOf<"drain_node"> = {
   run: (context) => startWork(context, DRAIN),
   compensate: async (context) => ({
     kind: "done",
-    message: "The drain is taken back on the host as well, as far as it was begun",
+    message: "If the drain had closed the host to users, the agent opens it again",
     commit: (tx) => undoDrain(tx, context.workflowId, context.node.id, "The drain was given up"),
   }),
 };

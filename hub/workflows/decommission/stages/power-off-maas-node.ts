@@ -90,7 +90,7 @@ function timedOut(context: DecommissionContext): Failure {
     : failure(
         "bmc_power_failure",
         "power_state_unknown",
-        `${machine} is released, but within ${seconds} s nobody could say whether it is off (MAAS says '${power ?? "nothing"}'). Check its BMC, then resume.`,
+        `${machine} is released, but within ${seconds} s MAAS could not tell whether it is off (its answer: '${power ?? "none"}'). Check its BMC, then resume.`,
         evidence,
       );
 }

@@ -77,7 +77,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
 async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
   const { node, workflowId, state } = context;
   if (state.release_intent !== node.generation) {
-    const wait = waitForMachine(context, "The release to be asked for");
+    const wait = waitForMachine(context, "The release call to MAAS");
     return { ...wait, seconds: 0, patch: { release_intent: node.generation } };
   }
   await mustStillStand(context);
@@ -103,7 +103,7 @@ async function compensate(
   cause: CompensationCause,
 ): Promise<Compensation<DecommissionState>> {
   const { state, node, decommission } = context;
-  if (cause === "restart") return { kind: "skipped", message: "Whatever was released is looked at anew" };
+  if (cause === "restart") return { kind: "skipped", message: "The restarted release observes the machine again" };
   const asked = state.release_intent === node.generation;
   const released = decommission.releasedGeneration === node.generation;
   if (!asked && !released)
@@ -114,13 +114,13 @@ async function compensate(
   const untouched = machine?.status === MAAS_STATUS.deployed && machine.owner === (await maas.whoami()).username;
   if (!released && untouched) {
     if (context.now.getTime() - context.enteredAt.getTime() < UNHEARD_CALL_SECONDS * 1000)
-      return waitForMachine(context, "A release whose answer was not heard to show in MAAS, or not");
+      return waitForMachine(context, "MAAS to show whether it received a release call whose answer was lost");
     return { kind: "done", message: `MAAS released nothing; the node is ${node.status} as before` };
   }
   const now = machine === null ? "not in MAAS any more" : `'${machine.statusName}' in MAAS`;
   const removed = node.status === "deleted";
   const then = removed ? "" : ` Node ${node.hostname} stays retired and cannot be activated again; remove it.`;
-  const message = `A release cannot be undone: machine ${systemId} is ${now}.${then} The host may be onboarded anew.`;
+  const message = `A release cannot be undone: machine ${systemId} is ${now}.${then} The host may be onboarded again.`;
   return {
     kind: "skipped",
     message,

@@ -70,7 +70,7 @@ async function finish(tx: Tx, context: DecommissionContext): Promise<void> {
 async function giveUp(context: DecommissionContext): Promise<Compensation<DecommissionState>> {
   const task = await currentTask(context.services.db, context.workflowId, UNINSTALL);
   if (task?.state === "succeeded" || context.node.status === "deleted") {
-    const message = `The agent of ${context.node.hostname} removes itself already, so the remove cannot be cancelled any more. Resume to finish it.`;
+    const message = `The agent of ${context.node.hostname} already removes itself, so the remove can no longer be cancelled. Resume to finish the remove.`;
     return {
       kind: "too_late",
       failure: failure("state_ambiguity", "uninstall_accepted", message, { node_id: context.node.id }),

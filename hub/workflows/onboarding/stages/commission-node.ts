@@ -71,13 +71,16 @@ async function observe(context: OnboardContext): Promise<Observation<OnboardStat
     case "wait":
       return waitForMachine(context, `MAAS to finish '${machine.statusName}'`);
     case "adopt":
-      return { kind: "skipped", message: `The machine is ${machine.statusName} by this onboarding already` };
+      return {
+        kind: "skipped",
+        message: `This ${context.operation} has already brought the machine to '${machine.statusName}'`,
+      };
     case "act":
       if (machine.status !== MAAS_STATUS.failed_testing || context.state.commission_again === true)
         return { kind: "not_started" };
       return {
         kind: "wait",
-        reason: "The hardware tests to be repeated",
+        reason: "The hardware tests to start again",
         seconds: 0,
         patch: { commission_again: true },
       };

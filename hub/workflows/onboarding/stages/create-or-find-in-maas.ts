@@ -120,7 +120,7 @@ async function claimSoleNew(
       context,
       sole.systemId,
       powers,
-      "as the only new one of unknown BMC, which the profile allows to claim",
+      "as the only New machine without a known BMC, which the profile allows to claim",
     );
   const how = (systemId: string): string => `status New, BMC ${bmcOf(systemId) || "unknown"}`;
   const unknown = unreadable.map(({ systemId, problem }) => [systemId ?? "?", [`cannot be read: ${problem}`]] as const);
@@ -157,13 +157,13 @@ function goOn(context: OnboardContext, powers: Powers, error: MaasError): Outcom
       return code === "rejected_input"
         ? {
             kind: "wait",
-            reason: "Another program created the machine at the same moment",
+            reason: "The machine to appear in MAAS, which refuses to create another one of that name",
             seconds: 2,
             patch: { create_rejections: nameRefusals + 1 },
           }
         : {
             kind: "wait",
-            reason: "MAAS took the request to create the machine and answered with none; looking whether it did",
+            reason: "The machine to appear in MAAS, which accepted the create request but returned no machine",
             seconds: 10,
             patch: { create_unusable: unusable + 1 },
           };
@@ -171,7 +171,7 @@ function goOn(context: OnboardContext, powers: Powers, error: MaasError): Outcom
       const why =
         code === "rejected_input"
           ? `MAAS refuses to create the machine (${fields.slice(0, 5).join(", ")})`
-          : `MAAS took ${unusable + 1} requests to create the machine, and has none`;
+          : `MAAS accepted ${unusable + 1} requests to create the machine, but created none`;
       return beginDiscovery(context, powers, why);
     }
   }

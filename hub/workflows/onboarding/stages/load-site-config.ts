@@ -60,7 +60,7 @@ function incomplete({ site }: OnboardContext): Refusal | null {
 }
 
 function notAdmin({ site }: OnboardContext, username: string): Refusal {
-  const message = `The MAAS account ${username} of site ${site.name} is no administrator. Give the site an administrator's token, then resume.`;
+  const message = `The MAAS account ${username} of site ${site.name} is not an administrator. Give the site an administrator's token, then resume.`;
   return { kind: "failed", failure: failure("site_capability_missing", "maas_forbidden", message) };
 }
 

@@ -24,7 +24,10 @@ async function look(context: OnboardContext): Promise<Seen> {
     case "go_on":
       return { kind: "done", message: "The machine is Ready" };
     case "adopt":
-      return { kind: "skipped", message: `The machine is ${machine.statusName} by this onboarding already` };
+      return {
+        kind: "skipped",
+        message: `This ${context.operation} has already brought the machine to '${machine.statusName}'`,
+      };
     default:
       return waitForMachine(context, REASON);
   }

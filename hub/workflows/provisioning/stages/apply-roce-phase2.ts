@@ -46,7 +46,7 @@ export const applyRocePhase2: ProvisionStage<"apply_roce_phase2"> = {
     const left = foreign.map(inWords);
     return {
       kind: "done",
-      message: `${applied} of ${rows.length} RoCE addresses are set${removed.length === 0 ? "" : `, ${removed.length} old ones taken away`}`,
+      message: `${applied} of ${rows.length} RoCE addresses are set${removed.length === 0 ? "" : `, ${removed.length} old ones removed`}`,
       patch: {
         roce_assigned: rows.length,
         roce_applied: applied,

@@ -54,7 +54,7 @@ async function recentEvents(context: ProvisionContext): Promise<readonly MaasEve
     if (isAway(error)) await maas.whoami();
     const unread = (context.state.events_unread ?? 0) + 1;
     if (unread >= UPSTREAM_RETRY.maxAttempts) return null;
-    const reason = "MAAS to give out the events of the failed deploy";
+    const reason = "MAAS to return the events of the failed deploy";
     return { kind: "wait", reason, seconds: UNREAD_PAUSE_SECONDS, patch: { events_unread: unread } };
   }
 }

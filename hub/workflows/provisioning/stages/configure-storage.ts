@@ -47,7 +47,7 @@ function endlessPattern(
   { profile, host }: ProvisionContext,
   disks: readonly MaasBlockDevice[],
 ): Failed<ProvisionState> {
-  const message = `The boot disk pattern "${profile.bootDiskPattern}" was not done with the disks of ${host.hostname} in time: it repeats within a repetition. Write it simpler in the profile, then resume.`;
+  const message = `Matching the boot disk pattern "${profile.bootDiskPattern}" with the disks of ${host.hostname} took too long, because the pattern has a repetition within a repetition. Simplify the pattern in the profile, then resume.`;
   const evidence = { pattern: profile.bootDiskPattern, disks: disks.slice(0, 32).map(describe) };
   return { kind: "failed", failure: failure("hardware_mismatch", "boss_disk_missing", message, evidence) };
 }

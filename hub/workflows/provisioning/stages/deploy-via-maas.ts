@@ -58,7 +58,7 @@ function timeoutFailure(context: ProvisionContext): Failure {
   const { profile, state, host } = context;
   if (state.awaits_deploy_place !== true) return DEPLOY_TIMEOUT.failure(context);
   const seconds = timeoutSeconds(context);
-  const message = `${host.hostname} waited ${seconds} s for one of the ${profile.deployMaxParallel} places to deploy of profile ${profile.name}. Look at the onboardings that hold them, then retry.`;
+  const message = `${host.hostname} waited ${seconds} s for one of the ${profile.deployMaxParallel} places to deploy of profile ${profile.name}. Look at the workflows that hold these places, then retry.`;
   return failure("upstream_transient", "deploy_place_timeout", message, {
     timeout_seconds: seconds,
     deploy_max_parallel: profile.deployMaxParallel,
@@ -75,7 +75,7 @@ async function observe(context: ProvisionContext): Promise<Observation<Provision
     case "adopt":
       return {
         kind: "done",
-        message: `The machine is ${machine.statusName} by this ${context.operation}`,
+        message: `This ${context.operation} has brought the machine to '${machine.statusName}'`,
         patch: { deploy_started: context.state.deploy_intent ?? null },
       };
     case "deploy_failed": {
@@ -100,7 +100,7 @@ async function run(context: ProvisionContext): Promise<Outcome<ProvisionState>> 
     return {
       kind: "back",
       to: "render_cloud_init" satisfies ProvisioningStage,
-      message: "The stored first boot is not the recorded one; rendering anew",
+      message: "The stored user-data does not match the record, so it is rendered again",
     };
   }
   const maas = await maasOf(context);
@@ -108,7 +108,7 @@ async function run(context: ProvisionContext): Promise<Outcome<ProvisionState>> 
   if (username !== context.state.maas_username)
     return {
       kind: "enter_again",
-      message: `The site's token is ${username}'s now, who will own the machine`,
+      message: `The site's MAAS token belongs to user ${username} now, who will own the machine`,
       patch: { maas_username: username },
     };
   await mustStillHold(context);
@@ -135,13 +135,13 @@ async function prepare(context: ProvisionContext, generation: number): Promise<O
     takeDeploySlot(tx, workflowId, profile.id, profile.deployMaxParallel),
   );
   if (!placed) {
-    const reason = `A free place: ${profile.deployMaxParallel} hosts of the profile are deploying`;
+    const reason = `A free place to deploy: ${profile.deployMaxParallel} hosts of the profile are deploying`;
     const patch = { awaits_deploy_place: true };
     return { kind: "wait", reason, seconds: 15, on: deploySlotKey(profile.id), patch };
   }
   return {
     kind: "enter_again",
-    message: "Has a place to deploy and is committed to it",
+    message: "The host has a place to deploy; the deploy call follows",
     patch: { deploy_intent: generation, awaits_deploy_place: false },
   };
 }
@@ -184,14 +184,14 @@ async function undo(context: ProvisionContext, cause: CompensationCause): Promis
   if (machine.owner !== null && !(await isOurs(context, machine))) {
     return {
       kind: "skipped",
-      message: `The machine belongs to ${machine.owner} now; it is left alone`,
+      message: `The machine belongs to ${machine.owner} now, so it was not released`,
       leaves: leftWithOther(context, machine),
     };
   }
   if (machine.status === MAAS_STATUS.deployed && typeof deployedAt === "string" && cause !== "restart") {
     return {
       kind: "skipped",
-      message: "The host is deployed; it is left alone for investigation",
+      message: "The host stays deployed for an investigation",
       leaves: leftDeployed(context, machine),
     };
   }
@@ -205,7 +205,7 @@ async function undo(context: ProvisionContext, cause: CompensationCause): Promis
   if (step.kind === "wait") return { ...step, patch: { ...step.patch, deploy_started: intent } };
   const unheard = context.state.deploy_started !== intent;
   if (unheard && context.now.getTime() - context.enteredAt.getTime() < UNHEARD_CALL_SECONDS * 1000) {
-    return waitForMachine(context, "A deploy call whose answer was not heard to show in MAAS, or not");
+    return waitForMachine(context, "MAAS to show whether it received a deploy call whose answer was lost");
   }
   return {
     kind: "done",

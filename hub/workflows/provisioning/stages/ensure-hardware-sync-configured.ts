@@ -49,7 +49,7 @@ async function wrongClock(context: ProvisionContext): Promise<Wait<ProvisionStat
   if (hint === null) return null;
   return {
     kind: "wait",
-    reason: `The agent to be well; ${hint}`.slice(0, 300),
+    reason: `The agent to become healthy; ${hint}`.slice(0, 300),
     seconds: TASK_LOOK_SECONDS,
     on: waitKey.node(provisioningOf(context).nodeId),
     patch: { hw_sync_waits_for: "agent" },
@@ -70,7 +70,7 @@ async function assertMaasSide(context: ProvisionContext): Promise<Outcome<Provis
 
 const done = (taskId: TaskId): Done<ProvisionState> => ({
   kind: "done",
-  message: "The agent has seeded hardware sync",
+  message: "The agent has set up hardware sync",
   patch: { reseed_task_id: taskId },
 });
 
@@ -92,14 +92,14 @@ async function seed(context: ProvisionContext): Promise<Outcome<ProvisionState>>
     case "failed":
     case "cancelled":
     case "expired": {
-      const message = `The agent of ${context.host.hostname} could not seed hardware sync: ${task.errorMessage ?? task.state}. Read the agent's log on the host, then resume.`;
+      const message = `The agent of ${context.host.hostname} could not set up hardware sync: ${task.errorMessage ?? task.state}. Read the agent's log on the host, then resume.`;
       const evidence = { task_id: taskId, task_state: task.state, task_error: task.errorCode };
       return { kind: "failed", failure: failure("hardware_sync_failure", "reseed_failed", message, evidence) };
     }
     default:
       return {
         kind: "wait",
-        reason: "The agent to seed hardware sync",
+        reason: "The agent to set up hardware sync",
         seconds: TASK_LOOK_SECONDS,
         on: waitKey.task(taskId),
         patch: { hw_sync_waits_for: "task", reseed_task_id: taskId },
@@ -123,7 +123,7 @@ function timeoutFailure(context: ProvisionContext): Failure | Promise<Failure> {
       return failure("hardware_sync_failure", "token_not_emitted", message, evidence);
     }
     case "task": {
-      const message = `The agent of ${host.hostname} did not seed hardware sync in time. Read the agent's log on the host, then resume.`;
+      const message = `The agent of ${host.hostname} did not set up hardware sync in time. Read the agent's log on the host, then resume.`;
       return failure("hardware_sync_failure", "reseed_failed", message, evidence);
     }
     default:

@@ -51,7 +51,7 @@ function subnetFor(nic: MaasInterface, subnets: readonly MaasSubnet[]): MaasSubn
 /** Without `strictPxePreflight`, a host whose wiring looks wrong is deployed nevertheless (lifecycle 4.6). */
 function unwired(context: ProvisionContext, refusal: Failed<ProvisionState>): Outcome<ProvisionState> {
   if (context.profile.strictPxePreflight) return refusal;
-  const message = `Not strict, going on although: ${refusal.failure.message}`;
+  const message = `The profile's PXE preflight is not strict, so the ${context.operation} continues in spite of this: ${refusal.failure.message}`;
   return { kind: "skipped", message, details: refusal.failure.evidence };
 }
 

@@ -58,7 +58,7 @@ function exhausted({ profile, state, host }: ProvisionContext): Failed<Provision
     return { kind: "failed", failure: failure("deploy_cloud_init_failure", "datasource_failure", message, evidence) };
   }
   if (used < profile.maxDeployRetryAttempts) return null;
-  const message = `The installed system of ${host.hostname} did not reach MAAS, ${used} retries included. Check the route from the host to MAAS, then rerun.`;
+  const message = `The installed system of ${host.hostname} did not reach MAAS, even after ${used} ${used === 1 ? "retry" : "retries"}. Check the route from the host to MAAS, then rerun.`;
   return {
     kind: "failed",
     failure: failure("deploy_cloud_init_failure", "datasource_retry_exhausted", message, evidence),

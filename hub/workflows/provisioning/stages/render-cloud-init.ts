@@ -36,7 +36,7 @@ export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
         case "adopt":
           return {
             kind: "skipped",
-            message: `The machine is ${machine.statusName} by this ${context.operation} already`,
+            message: `This ${context.operation} has already brought the machine to '${machine.statusName}'`,
           };
         case "failed":
           return verdict;
@@ -68,7 +68,7 @@ export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
     await context.services.secrets.write(SECRET_PATHS.userData(nodeId), { user_data: userData.base64.reveal() });
     return {
       kind: "done",
-      message: `Rendered attempt ${generation} in ${userData.parts.length} parts`,
+      message: `Rendered the user-data of attempt ${generation} in ${userData.parts.length} parts`,
       patch: {
         node_id: nodeId,
         generation,
@@ -135,13 +135,13 @@ async function undo(context: ProvisionContext, cause: CompensationCause) {
   const { nodeId } = context.host;
   const deployed = typeof context.state.deployed_at === "string";
   if (deployed && cause === "failure") {
-    return { kind: "skipped", message: "The host is deployed; its node is left alone" } as const;
+    return { kind: "skipped", message: "The host stays deployed, so its node does not change" } as const;
   }
   await context.services.secrets.remove(SECRET_PATHS.userData(nodeId));
   return {
     kind: "done",
     message:
-      cause === "failure" ? "Token and user-data are void" : "Token, user-data and the agent's identity are void",
+      cause === "failure" ? "Token and user-data no longer count" : "Token, user-data and certificates no longer count",
     patch: { user_data_sha256: null },
     commit: async (tx: Tx) => {
       if (cause === "failure") await revokeEnrollmentTokens(tx, nodeId);

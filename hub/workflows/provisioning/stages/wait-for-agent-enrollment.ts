@@ -26,7 +26,7 @@ async function look(context: ProvisionContext): Promise<Exclude<Observation<Prov
     const said = await absenceHint(context);
     return {
       kind: "wait",
-      reason: `The agent to say that it is healthy${said === null ? "" : `; ${said}`}`.slice(0, 300),
+      reason: `The agent to report that it is healthy${said === null ? "" : `; ${said}`}`.slice(0, 300),
       seconds: LOOK_AGAIN_SECONDS,
       on: waitKey.node(nodeId),
     };
@@ -60,13 +60,15 @@ async function firstBootUnfinished(
     // A report from before the stage was entered may be out of date, because an operator may have corrected the fault and resumed. The agent repeats
     // its report every two minutes.
     if (condition.observedAt < context.enteredAt)
-      return wait(`The agent to look again at the first boot; before it said: ${condition.message}`.slice(0, 300));
+      return wait(`The agent to check the first boot again; its last report: ${condition.message}`.slice(0, 300));
     const message = `${whose} failed on ${context.host.hostname}: ${condition.message}. Remove the cause, run "systemctl restart muster-bootstrap" on the host, then resume.`;
     const evidence = { node_id: nodeId, condition: type, bootstrap: condition.message };
     return { kind: "failed", failure: failure("post_deploy_connectivity_failure", code, message, evidence) };
   }
   const unfinished = told.find((one) => one.status === "Unknown" && OWNERS.some(({ type }) => one.type === type));
-  return unfinished === undefined ? null : wait(`The first boot's parts to end; ${unfinished.message}`.slice(0, 300));
+  return unfinished === undefined
+    ? null
+    : wait(`The parts of the first boot to finish; ${unfinished.message}`.slice(0, 300));
 }
 
 /** Moves the node to `active`, the only status in which it gets work. The move is committed together with the stage's verdict. */
@@ -89,9 +91,14 @@ async function enlist(context: ProvisionContext): Promise<Done<ProvisionState>> 
 async function activate(tx: Tx, context: ProvisionContext): Promise<void> {
   const { nodeId } = provisioningOf(context);
   const move = { from: "enrolling", to: "active", owner: context.operation } as const;
-  const moved = await moveNode(tx, nodeId, move, "Onboarding completed: deployed, syncing, agent healthy");
+  const moved = await moveNode(
+    tx,
+    nodeId,
+    move,
+    `The ${context.operation} completed: deployed, syncing, agent healthy`,
+  );
   if (moved.moved || moved.actual === "active") return;
-  const message = `Node ${context.host.hostname} is ${moved.actual ?? "gone"} instead of enrolling, so it was not made active. Decide what the node is to be, then rerun.`;
+  const message = `Node ${context.host.hostname} is ${moved.actual ?? "gone"} instead of enrolling, so it was not made active. Find out who moved the node and why, then rerun.`;
   throw new StageFailure(
     failure("state_ambiguity", "node_state_conflict", message, { node_id: nodeId, node_status: moved.actual }),
   );

@@ -36,7 +36,7 @@ async function deployed(context: ProvisionContext, machine: MaasMachine): Promis
   const addresses = await addressesOf(context, machine);
   return {
     kind: "done",
-    message: "MAAS says Deployed: the new system has fetched its first boot",
+    message: "MAAS reports Deployed: the new system has fetched its user-data",
     patch: {
       deployed_at: context.state.deployed_at ?? context.now.toISOString(),
       deploy_failure: null,

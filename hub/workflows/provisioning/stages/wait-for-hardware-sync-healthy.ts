@@ -24,14 +24,14 @@ async function look(context: ProvisionContext): Promise<Exclude<Observation<Prov
     last_sync: machine.lastSync?.toISOString() ?? null,
     next_sync: machine.nextSync?.toISOString() ?? null,
   };
-  return { kind: "done", message: "MAAS has seen the deployed system sync", details };
+  return { kind: "done", message: "MAAS has received a hardware sync from the deployed system", details };
 }
 
 const baseline = ({ state }: ProvisionContext): Date | null =>
   typeof state.last_sync_at_deploy === "string" ? new Date(state.last_sync_at_deploy) : null;
 
 async function waitAndReseed(context: ProvisionContext) {
-  const wait = waitForMachine(context, "MAAS to see the deployed system sync");
+  const wait = waitForMachine(context, "MAAS to receive a hardware sync from the deployed system");
   const every = Math.max(LEAST_RESEED_SECONDS, context.profile.hardwareSyncIntervalSeconds);
   const due = Math.floor((context.now.getTime() - context.enteredAt.getTime()) / 1000 / every);
   const done = context.state.reseeds ?? 0;
@@ -42,7 +42,7 @@ async function waitAndReseed(context: ProvisionContext) {
 
 export const waitForHardwareSyncHealthy: ProvisionStage<"wait_for_hardware_sync_healthy"> = {
   name: "wait_for_hardware_sync_healthy",
-  title: "Wait until MAAS has seen the deployed system sync",
+  title: "Wait until MAAS has received a hardware sync from the deployed system",
   reentry: { rule: "observe_first", observe: look },
   timeout: profileTimeout(
     "hardwareSyncHealthTimeoutSeconds",
