@@ -21,7 +21,7 @@ export type BmcPower = "on" | "off" | "changing";
  */
 export interface BmcPort {
   power(): Promise<BmcPower>;
-  /** Applies only to the next boot. On some BMCs it expires after a minute, so it is set right before the power is switched on. */
+  /** Applies only to the next boot. Some BMCs forget the boot device after a minute, so it is set right before the power is switched on. */
   bootFromNetworkOnce(): Promise<void>;
   /** Switches off at once, without asking the operating system. */
   powerOff(): Promise<void>;

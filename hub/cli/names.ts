@@ -21,8 +21,8 @@ interface Place {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * Replaces names by ids. A value that looks like an id is one. A name is looked up in the list that the API's own description gives, and must match
- * exactly one object. Nothing is guessed, because the verb may be one that cannot be undone.
+ * Replaces names by ids. A value that looks like an id is used as an id. A name is looked up in the list that the API's own description gives, and
+ * must match exactly one object. Nothing is guessed, because the verb may be one that cannot be undone.
  */
 export async function withIds(operation: Operation, given: Asked, lists: Lists): Promise<Asked> {
   const asked: Asked = {

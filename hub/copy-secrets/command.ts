@@ -99,7 +99,7 @@ async function copyAll(copying: Copying): Promise<number> {
   const advice = adviceOn(counts, from, to);
   if (advice.length === 0) {
     await refuseWhileHubsRun(db);
-    // The store's id is written last. A hub recognizes its store by this id, so it cannot start with an incomplete copy.
+    // The store's id is written last. A hub recognizes its store by this id, so no hub can start with an incomplete copy.
     if ((await copyOne(SECRET_PATHS.storeId, { id }, target)) === "differs") throw othersStore(to);
   }
   for (const line of advice.length === 0 ? doneBy(from, to) : advice) say(line);

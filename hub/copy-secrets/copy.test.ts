@@ -80,7 +80,7 @@ describe("copying secrets, whatever the two stores hold", () => {
   });
 });
 
-/** A store that stops answering at call number `at`. With `effect` it carries out that call before it fails. */
+/** A store that stops answering at call number `at`. With `effect` the store carries out that call before it fails. */
 function brokenAt(store: SecretStore, at: number, effect: boolean): SecretStore {
   let count = 0;
   const call = async <T>(path: string, act: () => Promise<T>): Promise<T> => {

@@ -48,7 +48,7 @@ const removing = (store: SecretsSettings): string =>
     ? `remove the folder ${store.directory}, which the next copy creates again`
     : `remove the new store's value from Vault (vault kv metadata delete ${store.mount}/...)`;
 
-/** The reasons why the new store cannot be used yet, with advice. Empty if it can be used. */
+/** The reasons why the new store cannot be used yet, with advice. The list is empty if the new store can be used. */
 export function adviceOn(counts: Counts, from: SecretsSettings, to: SecretsSettings): string[] {
   const advice: string[] = [];
   if (counts.missing + counts.corrupt > 0)

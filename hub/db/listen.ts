@@ -61,7 +61,7 @@ async function listenUntil(signal: AbortSignal, options: ListenOptions, onReady:
   }
 }
 
-/** Holds one connection until it breaks or `signal` fires. Returns the error that ended it. */
+/** Holds one connection until it breaks or `signal` fires. Returns the error that ended the connection. */
 async function listenOnce(signal: AbortSignal, options: ListenOptions, onListening: () => void): Promise<Error> {
   const client = new Client({
     connectionString: options.url,

@@ -76,7 +76,7 @@ export function transactionsOn(pool: Pool): InTx {
       broken = await rollBack(client, error);
       throw error;
     } finally {
-      // With an argument the pool destroys the client. Without one it would lend out a client in an unknown state.
+      // With an argument the pool destroys the client. Without an argument the pool would lend out a client in an unknown state.
       client.release(broken);
     }
   };

@@ -11,8 +11,8 @@ import { LeftOut, type Reading, type Section } from "./section.ts";
 import { SECTIONS } from "./sections/index.ts";
 
 /**
- * `database_away`: the database does not answer, and later sections do not query it. `too_slow`: it answers, but the time was over. `section_failed`:
- * any other error.
+ * `database_away`: the database does not answer, and later sections do not query it. `too_slow`: the database answers, but the section was not ready
+ * in time. `section_failed`: any other error.
  */
 const SECTION_ERRORS = ["database_away", "too_slow", "section_failed"] as const;
 const SectionError = z.strictObject({ code: z.enum(SECTION_ERRORS), detail: z.string() });

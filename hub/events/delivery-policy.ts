@@ -1,5 +1,6 @@
 /**
- * The delay in seconds before each further attempt. A receiver that restarts gets a retry soon, and one that is down for a day still gets the event.
+ * The delay in seconds before each further attempt. The first retries are soon, for a receiver that only restarts. The last ones are late, so that a
+ * receiver that was down for a day still gets the event.
  */
 const SCHEDULE = [5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000] as const;
 export const MOST_ATTEMPTS = SCHEDULE.length + 1;

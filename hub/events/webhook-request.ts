@@ -6,7 +6,7 @@ import { type Attempted, retryAfterSeconds } from "./delivery-policy.ts";
 
 const ANSWER_WITHIN_MS = 15_000;
 
-/** Sends requests to receivers. It keeps connections open for later deliveries; `close` closes them. */
+/** Sends requests to receivers and keeps the connections open for later deliveries, until `close` closes them. */
 export class WebhookClient {
   readonly #http: HttpAgent;
   readonly #https: HttpsAgent;
@@ -19,7 +19,7 @@ export class WebhookClient {
     this.#https = new HttpsAgent({ keepAlive: true });
   }
 
-  /** A redirect counts as an ordinary answer. Following it would send the signed event to an address that no operator has entered. */
+  /** A redirect counts as an ordinary answer. Following the redirect would send the signed event to an address that no operator has entered. */
   async post(
     url: string,
     { headers, body }: { headers: Readonly<Record<string, string>>; body: string },

@@ -64,7 +64,8 @@ export interface AgentListener {
 }
 
 /**
- * The limit of open connections of the listener. It is enough for the sockets and requests of its agents; further connections are dropped before TLS.
+ * The limit of open connections of the listener. The limit is high enough for the sockets and requests of this hub's agents; further connections are
+ * dropped before TLS.
  */
 const MAX_CONNECTIONS = 20_000;
 const HANDSHAKE_WITHIN_MS = 10_000;

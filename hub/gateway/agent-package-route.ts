@@ -21,8 +21,8 @@ export interface PackageSource {
 }
 
 /**
- * The agent's Debian package, for a host that has only an enrollment token. This use does not use the token up. The file is not opened for a HEAD
- * request: that answer has no body, so nothing would close the file.
+ * The agent's Debian package, for a host that has only an enrollment token. The token stays valid after the download. The file is not opened for a
+ * HEAD request: that answer has no body, so nothing would close the file.
  */
 export async function sendAgentPackage(
   { db, guard, packages, packageWithinMs }: PackageSource,

@@ -10,8 +10,8 @@ export const bearerToken = (authorization: string | undefined): string | null =>
   /^Bearer ([!-~]{1,200})$/.exec(authorization ?? "")?.[1] ?? null;
 
 /**
- * Checks the enrollment token of a request by a host without a certificate. This does not use the token up. Throws unless the token is known, not revoked and
- * not expired.
+ * Checks the enrollment token of a request by a host without a certificate. The check does not use the token up. Throws unless the token is known,
+ * not revoked and not expired.
  */
 export async function requireToken(db: Db, text: string | null): Promise<{ text: string; token: EnrollmentToken }> {
   const found = text === null ? null : await readToken(db, tokenHash(text));

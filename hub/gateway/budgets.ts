@@ -96,7 +96,7 @@ export const LIMITS = {
   noisyAfterMs: 30_000,
   /** A node is no longer noisy when it has kept to its budgets for this long. */
   calmAfterMs: 300_000,
-  /** The limit of frames of an agent that wait to be processed. Above it the hub stops reading from the agent. */
+  /** The limit of frames of an agent that wait to be processed. Above this limit the hub stops reading from the agent. */
   waitingFrames: 64,
   waitingBytes: 1024 * 1024,
 } as const;

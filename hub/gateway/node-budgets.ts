@@ -10,7 +10,7 @@ const IN_FORCE: NodeLimits = { rates: NODE_RATES, noisyAfterMs: LIMITS.noisyAfte
 
 interface Account {
   readonly buckets: Map<NodeKind, Bucket>;
-  /** Since when the node has been over a budget without a pause. Null while it keeps to all budgets. */
+  /** Since when the node has been over a budget without a pause. Null while the node keeps to all budgets. */
   overSince: number | null;
   /** When the node was last over a budget. For an accepted frame it is the end of the wait. */
   overAt: number;
@@ -49,7 +49,7 @@ export class NodeBudgets {
     return this.#accounts.size;
   }
 
-  /** Charges a request. Zero if it is within the budget, otherwise the milliseconds until the next request is allowed. */
+  /** Charges a request. Returns zero if the request is within the budget, otherwise the milliseconds until the next request is allowed. */
   ask(nodeId: NodeId, kind: NodeKind): number {
     return this.#spend(nodeId, kind, "refused", ask);
   }

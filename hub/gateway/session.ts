@@ -23,7 +23,7 @@ export interface Session {
   heartbeatTtlMs: number;
   /** A time of `performance.now()`, in milliseconds. */
   heardAt: number;
-  /** True if the agent's journal has settled its earlier deliveries. A task that is offered before that would look like a lost delivery. */
+  /** True if the agent's journal has settled its earlier deliveries. A task that is offered earlier would look like a lost delivery. */
   settled: boolean;
   /** The number of statements about the hub's keys that were sent to this agent. */
   trustTold: number;

@@ -1,5 +1,6 @@
 /**
- * The certificate and key of the admin listener, from the operator's own files. The hub reads them again when they change and when it gets SIGHUP.
+ * The certificate and key of the admin listener, from the operator's own files. The hub reads the files again when they change and when it gets
+ * SIGHUP.
  */
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";

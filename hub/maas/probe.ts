@@ -186,8 +186,8 @@ async function eraseCheck(maas: MaasPort): Promise<Check> {
 }
 
 /**
- * MAAS has one interval for all hosts of a region (maas 4.2). The hub sets it to the default profile's interval. For other profiles, the agents set
- * the interval on their hosts.
+ * MAAS has one interval for all hosts of a region (maas 4.2). The hub sets this interval to that of the default profile. For other profiles, the
+ * agents set the interval on their hosts.
  */
 async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Promise<Check> {
   const value = await maas.getConfig("hardware_sync_interval");
@@ -207,8 +207,8 @@ async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Pr
 }
 
 /**
- * Hosts ask MAAS's DNS for every name. MAAS forwards names that it does not know only to the servers of this setting. The value is one string with
- * blanks, or null if it was never set (maas 2.14). Additional servers are no fault.
+ * Hosts ask MAAS's DNS for every name. MAAS forwards names that MAAS does not know only to the servers in the setting `upstream_dns`. The value is
+ * one string with blanks, or null if it was never set (maas 2.14). Servers beyond the wanted ones are no fault.
  */
 export function dnsCheck(setting: unknown, wanted: readonly string[]): Check {
   const set = typeof setting === "string" ? setting.split(/[\s,]+/).filter((server) => server !== "") : [];

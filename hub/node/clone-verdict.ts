@@ -14,7 +14,9 @@ export interface CertificateFacts {
   readonly revoked: boolean;
   /** True if the certificate that replaced it is in use, or was issued to another key. */
   readonly replaced: boolean;
-  /** Milliseconds since it was first presented after its replacement. Null if this is the first time. */
+  /**
+   * Milliseconds since the certificate was first presented after its replacement. Null if the certificate is presented for the first time since then.
+   */
   readonly seenForMs: number | null;
   /** The purpose of the request: the channel, or a new certificate for a key that the node had before or for an unknown key. */
   readonly asks: "channel" | "successor_of_known_key" | "successor_of_new_key";

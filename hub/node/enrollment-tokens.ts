@@ -6,7 +6,10 @@ import type { Tx } from "../db/tx.ts";
 
 export const tokenHash = (token: string): string => createHash("sha256").update(token).digest("hex");
 
-/** Issues a one-time token of 32 random bytes; only its hash is stored. The node's unused tokens are revoked, and the node gets this generation. */
+/**
+ * Issues a one-time token of 32 random bytes; only its hash is stored. The node's unused tokens are revoked, and the new token's generation becomes
+ * the node's.
+ */
 export async function issueEnrollmentToken(
   tx: Tx,
   request: TokenRequest,

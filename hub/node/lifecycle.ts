@@ -54,7 +54,7 @@ export async function retire(tx: Tx, nodeId: NodeId, reason: string): Promise<St
 
 /**
  * Gives up a drain. The node becomes offline, and its agent's next report makes it active. A node that was quarantined before becomes quarantined
- * again, because nothing has proven it healthy. Only the operation that owns the state may do this; other calls change nothing.
+ * again, because nothing has proven it healthy. Only the operation that owns the state may give up the drain; other calls change nothing.
  */
 export async function leaveDraining(
   tx: Tx,

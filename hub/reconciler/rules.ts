@@ -79,7 +79,10 @@ export interface NodeFacts {
   readonly retiredForSeconds: number | null;
   /** True if the node's machine was released before. Whatever is deployed there now belongs to somebody else. */
   readonly machineReleased: boolean;
-  /** The sync interval that the agent was last asked to set, and the one that it has set. Null if it was never asked or could not set it. */
+  /**
+   * The sync interval that the agent was last asked to set, and the one that it has set. `syncSeed` is null if the agent has never carried out
+   * such a request. `set` is null if the agent could not set the interval.
+   */
   readonly syncSeed: { readonly asked: number; readonly set: number | null } | null;
 }
 export interface MachineFacts {
@@ -102,9 +105,9 @@ export interface MachineFacts {
 }
 export interface PolicyFacts {
   readonly requireHwSync: boolean;
-  /** The sync interval that the profile requires. Null if it is not known. */
+  /** The sync interval that the profile requires. Null if the interval is not known. */
   readonly syncIntervalSeconds: number | null;
-  /** How long a retired node keeps its machine. Null if it keeps the machine until a person releases it. */
+  /** How long a retired node keeps its machine. Null if the node keeps the machine until a person releases it. */
   readonly retiredReleaseAfterSeconds: number | null;
   /** The hub's user in MAAS; null while he is not known. */
   readonly maasUser: MaasUser | null;
@@ -356,7 +359,7 @@ function otherInterval(node: NodeFacts, machine: MachineFacts, policy: PolicyFac
   // The agent was asked for this interval before and did not set it.
   const why =
     node.syncSeed?.asked === wanted
-      ? "Its agent could not change that: an operator's own maas_hardware_sync.timer in /etc/systemd/system stays, and an agent older than this hub leaves MAAS's. Remove that timer, or upgrade the agent."
+      ? "Its agent could not change that: no agent replaces an operator's own maas_hardware_sync.timer in /etc/systemd/system, and an agent older than this hub cannot replace MAAS's timer either. Remove the operator's timer, or upgrade the agent."
       : "Its agent sets the host's timer; nothing is to be done.";
   return [
     node.agentConnected

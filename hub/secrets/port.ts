@@ -54,8 +54,9 @@ export interface SecretStore {
   /** Like `read`, and also returns the version, which a later write can name as the one to replace. */
   readVersion(path: string): Promise<{ readonly data: SecretData; readonly version: SecretVersion }>;
   /**
-   * Replaces all fields at the path; the write is durable when the call returns. With `replaces` it is check-and-set: if the path holds something
-   * else, nothing is written and the error is `secret_conflict`. If one writer of a path uses `replaces`, all writers of that path must.
+   * Replaces all fields at the path; the write is durable when the call returns. With `replaces` the write is conditional: if the path does not hold
+   * the version that `replaces` names, nothing is written and the error is `secret_conflict`. If one writer of a path uses `replaces`, all writers of
+   * that path must.
    */
   write(path: string, data: SecretData, replaces?: Replaces): Promise<void>;
   /** Deletes every version. Removing a path that does not exist is no error. */

@@ -77,7 +77,7 @@ export class VaultLogin {
   readonly #clock: LeaseClock;
   readonly #log: Log;
   #session: Session | null = null;
-  /** The login under way. All callers that need a token at the same time share it. */
+  /** The login under way. All callers that need a token at the same time share one login. */
   #pending: Promise<Session> | null = null;
   /** The last refusal by Vault. During the pause after a refusal no caller sends the same credential again. */
   #refusal: Refusal | null = null;
@@ -121,7 +121,7 @@ export class VaultLogin {
     return null;
   }
 
-  /** Called if the token of `another` is forbidden too. Returns the token that has replaced it since, or null. */
+  /** Called if the token of `another` is forbidden too. Returns the token that has replaced the forbidden one since, or null. */
   yetAnother(forbidden: Secret): Secret | null {
     if (this.#session !== null && this.#session.token !== forbidden) return this.#session.token;
     this.#fruitlessAt = this.#clock.now();
@@ -162,8 +162,8 @@ export class VaultLogin {
   }
 
   /**
-   * Revokes the previous token, because replaced tokens of a role with long leases would accumulate in Vault. A call that still uses it continues
-   * with the next token.
+   * Revokes the previous token, because replaced tokens of a role with long leases would accumulate in Vault. A call that still uses the revoked
+   * token continues with the next token.
    */
   #retire(): void {
     if (this.#session === null || this.#credentials.kind === "token") return;

@@ -119,7 +119,7 @@ export interface LookResult {
   readonly read: "some" | "all";
   /** Machines that MAAS no longer lists and that were not read directly yet. */
   readonly unconfirmed: readonly string[];
-  /** The error of the feed or the list; null if everything that was requested could be read. The caller stores it. */
+  /** The error of the feed or the list; null if everything that was requested could be read. The caller stores the error. */
   readonly error: unknown;
 }
 
@@ -128,7 +128,7 @@ interface ReadSome {
   readonly list: MachineList;
   readonly missing: readonly string[];
   readonly readSince: string | null;
-  /** The machines that stages wait on, if they were queried. `all` means that each of them was read from MAAS. */
+  /** The machines that stages wait on, if they were queried. `all` means that each of these machines was read from MAAS. */
   readonly waited: { readonly ids: readonly string[]; readonly all: boolean } | null;
 }
 const NOTHING_READ: ReadSome = {

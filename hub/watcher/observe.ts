@@ -31,7 +31,7 @@ export interface Seen {
 }
 
 /**
- * Stores readings and wakes the workflows that wait on a changed machine. One transaction does this with a fixed number of statements. The
+ * Stores readings and wakes the workflows that wait on a changed machine. All is done in one transaction, with a fixed number of statements. The
  * transaction locks machines, then nodes' bindings, then workflows. Each machine must be in at most one reading.
  */
 export async function keepObserved(

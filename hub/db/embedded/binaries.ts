@@ -106,7 +106,7 @@ async function fromNpm({
   return await probe(join(copy, "bin"), "npm", user);
 }
 
-/** Runs both programs as the server's user. This proves that they are PostgreSQL, can be executed, and have their libraries. */
+/** Runs both programs as the server's user. Both runs together prove that the programs are PostgreSQL, can be executed, and have their libraries. */
 async function probe(binDir: string, source: Binaries["source"], user: ServerUser): Promise<Binaries | undefined> {
   const [server, init] = await Promise.all(
     ["postgres", "initdb"].map((program) => run(join(binDir, program), ["--version"], user)),

@@ -16,7 +16,7 @@ import { isAnothers, takeOver } from "./take-over.ts";
 const DATABASE = "muster";
 
 export type EmbeddedPostgresOptions = {
-  /** The state folder, created if missing. It contains all files of the database unless `<stateDir>/postgres/home` names another folder. */
+  /** The state folder, created if missing. This folder contains all files of the database unless `<stateDir>/postgres/home` names another folder. */
   stateDir: string;
   log: Log;
   /** The folder with `postgres` and `initdb`. If this folder is set, no other folder is searched. */
@@ -78,8 +78,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 }
 
 /**
- * A server that runs as another user, as earlier versions set it up, is stopped and started anew. Adopting it would leave the database under that
- * user's control.
+ * A server that runs as another user, as earlier versions set it up, is stopped and started anew. If the hub used the running server, the other user
+ * would keep control of the database.
  */
 async function adoptOwn(paths: ClusterPaths, user: ServerUser): Promise<Connection | undefined> {
   const running = await adoptServer(paths);

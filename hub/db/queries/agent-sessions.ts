@@ -128,7 +128,8 @@ type VoidBecause = "superseded" | "identity_revoked" | "certificate_replaced" | 
 
 /**
  * The sessions among these that are no longer valid, whatever their hub believes. A session ends when a newer one exists, or when its certificate is
- * revoked, replaced, expired, or of an earlier generation. Each hub asks this regularly, so a lost notification only costs seconds.
+ * revoked, replaced, expired, or of an earlier generation. Each hub runs this query regularly, so after a lost notification a session lives only
+ * seconds too long.
  */
 export async function findVoidSessions(
   db: Db,

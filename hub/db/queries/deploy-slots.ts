@@ -11,8 +11,8 @@ const ANY_SLOT = "deploy-slot:%";
 
 /**
  * Takes one of the profile's `deploy_max_parallel` places, or keeps the place that the workflow holds. False if all places are taken. The hosts of a
- * batch ask at the same moment. The lock serializes them, so each finds its own free place; without the lock all would try the same place and all but
- * one would fail.
+ * batch ask at the same moment. The lock lets one host after the other search, so each finds its own free place. Without the lock all hosts would try
+ * the same place, and all but one would fail.
  */
 export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileId, most: number): Promise<boolean> {
   const prefix = deploySlot(profileId);

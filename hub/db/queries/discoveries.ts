@@ -8,7 +8,8 @@ const discovery = sql`${workflows.state} -> 'discovery'`;
 
 /**
  * Other onboardings of the site that have found no machine yet, and that are searching for their host or have booted it since `since`. A machine that
- * appears now may belong to one of their hosts. An onboarding that a person resumed may boot its host again, so it also counts.
+ * appears now may belong to the host of one of these onboardings. An onboarding that a person resumed may boot its host again, so a resumed
+ * onboarding also counts.
  */
 export async function otherDiscoveries(
   db: Db,

@@ -106,7 +106,7 @@ export async function siteSyncInterval(db: Db, siteId: SiteId): Promise<number |
   return row?.seconds ?? null;
 }
 
-/** How many of these machines, which MAAS no longer lists, belong to nodes in service. For them MAAS has not confirmed yet that they are gone. */
+/** How many of these machines, which MAAS no longer lists, belong to nodes in service. MAAS has not yet confirmed that these machines are gone. */
 export async function countUnconfirmed(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<number> {
   if (systemIds.length === 0) return 0;
   const [row] = await tx

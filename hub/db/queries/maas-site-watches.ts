@@ -43,7 +43,7 @@ const keptAmong = (sites: SQL, hubId: string, leaseSeconds: number): SQL => sql`
 
 /**
  * The sites to watch, in one statement for any number of sites. The statement renews this hub's leases and takes free and expired leases. Every hub
- * runs the statement about once a second, so it only reads a row that another hub holds. A lease of this hub that could not be renewed stays with it
+ * runs the statement about once a second, so it only reads a row that another hub holds. A lease that this hub could not renew stays with this hub
  * until another hub takes it. A disabled site is watched until its unfinished workflows have ended (lifecycle 3.5).
  */
 export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): Promise<SiteWatch[]> {
@@ -188,7 +188,7 @@ export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
     .where(eq(maasSiteWatches.siteId, siteId));
 }
 
-/** Asks the site's watcher to poll now. With `sweep` it reads all machines. */
+/** Asks the site's watcher to poll now. With `sweep` the watcher reads all machines. */
 export async function requestLook(tx: Tx, siteId: SiteId, { sweep }: { readonly sweep: boolean }): Promise<void> {
   const now = { wakeRequestedAt: sql`now()`, ...(sweep ? { sweepRequestedAt: sql`now()` } : {}) };
   await tx

@@ -18,7 +18,7 @@ export interface Retirement {
   readonly nodeId: NodeId;
   /**
    * Seconds since the node was retired, or since an operator cancelled the last release of its machine. The cancel restarts the time because the
-   * operator wants to keep the machine for now. Null if neither is known.
+   * operator wants to keep the machine for now. Null if neither time is known.
    */
   readonly retiredForSeconds: number | null;
   /** Null if the machine stays until a person releases it, and for a node without an onboarding. */

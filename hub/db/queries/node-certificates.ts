@@ -119,7 +119,7 @@ export async function readKeyUse(
   return rows.some((row) => row.replacedAt === null) ? "counts" : "over";
 }
 
-/** When the host last got a certificate in this generation. Null if it has not enrolled in this generation. */
+/** When the host last got a certificate in this generation. Null if the host has not enrolled in this generation. */
 export async function readEnrolledAt(db: Db, nodeId: NodeId, generation: number): Promise<Date | null> {
   const [last] = await db
     .select({ at: nodeCertificates.issuedAt })

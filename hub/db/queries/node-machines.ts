@@ -95,8 +95,8 @@ export async function unbindNode(tx: Tx, nodeId: NodeId): Promise<void> {
 
 /**
  * Copies the state of machines to `node_maas_state` of their nodes (lifecycle 6.5), which the reconciler judges later. `systemIds` are changed
- * machines. `seen` are unchanged machines, whose nodes' bindings are written only if they differ. This covers a binding that was made at the same
- * time as the poll that saw the change. Returns the nodes.
+ * machines. `seen` are unchanged machines, whose nodes' bindings are written only if they differ. Unchanged machines are included because a binding
+ * may have been made during the poll that saw the machine change. Returns the nodes.
  */
 export async function followBindings(
   tx: Tx,

@@ -44,7 +44,7 @@ const ofAnyType = sql`t.type = ${strings(nodeEvents.type.enumValues)}`;
  */
 export const RETENTION: readonly RetentionRule[] = [
   // Events are removed from the oldest on, without a gap, so the oldest stored event tells readers whether they missed any. The newest outdated event
-  // stays. A reader that has read it knows that it missed none.
+  // stays. A reader whose last event was this one knows that it missed no events.
   {
     table: "domain_events",
     age: "records",
@@ -88,7 +88,7 @@ export const RETENTION: readonly RetentionRule[] = [
   { table: "agent_sessions", age: "records", outdated: ofGoneNode },
   { table: "node_identity_bars", age: "records", outdated: ofGoneNode },
   { table: "idempotency_keys", age: "day", outdated: (cutoff) => sql`t.created_at < ${cutoff}` },
-  // The newest boots of a node stay, however old they are. A boot id that returns later shows that another host uses it.
+  // The newest boots of a node stay, however old they are. If an old boot id returns later, a second host uses the node's identity.
   {
     table: "node_events",
     age: "records",

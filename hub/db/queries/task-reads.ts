@@ -45,7 +45,7 @@ export async function cancelledDeliveries(
   );
 }
 
-/** The task of these types that the workflow queued last. Null if it has queued none. */
+/** The task of these types that the workflow queued last. Null if the workflow has queued no such task. */
 export async function newestTaskOf(
   db: Db | Tx,
   workflowId: WorkflowId,

@@ -239,7 +239,7 @@ const whyNotTaken = sql`coalesce(
 
 /**
  * Ends deliveries whose lease has expired, and queued tasks whose deadline has passed. A destructive task that may have been started is never queued
- * again (architecture 11). Every hub may run this, and each row is moved once. With `only` it looks at one task.
+ * again (architecture 11). Every hub may run this, and each row is moved once. With `only` the function looks at one task.
  */
 export async function lapseTasks(tx: Tx, only?: TaskId): Promise<Task[]> {
   return tx

@@ -121,7 +121,10 @@ export interface CompensationPlan {
   readonly endsAs: WorkflowStatus;
   /** The attempt of the first of `stages`. */
   readonly attempt: number;
-  /** When the compensation of the first of `stages` began, ISO 8601; its deadline counts from this time. Null before its first run. */
+  /**
+   * When the compensation of the first of `stages` began, ISO 8601; its deadline counts from this time. Null before the first run of the
+   * compensation.
+   */
   readonly startedAt: string | null;
   /** Set by restart_clean: the stage at which the workflow begins again, with an empty state. */
   readonly restartAt?: string;

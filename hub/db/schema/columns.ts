@@ -1,6 +1,6 @@
 import { sql, timestamp } from "../orm.ts";
 
-/** All times are `timestamptz` and come from the database's clock. No decision mixes them with a hub's clock (architecture 1). */
+/** All times are `timestamptz` and come from the database's clock. No decision compares these times with a hub's clock (architecture 1). */
 export const at = (name: string) => timestamp(name, { withTimezone: true, mode: "date" });
 export const createdAt = () => at("created_at").notNull().default(sql`now()`);
 export const updatedAt = () => at("updated_at").notNull().default(sql`now()`);

@@ -9,7 +9,7 @@ export const reconcilerBreakers = pgTable(
   {
     siteId: uuid("site_id").$type<SiteId>().notNull(),
     kind: text("kind", { enum: BREAKER_KINDS }).notNull(),
-    /** When the breaker tripped. Null while it lets moves through. */
+    /** When the breaker tripped. Null while the breaker lets moves through. */
     trippedAt: at("tripped_at"),
     /** How many nodes waited to be moved when the breaker tripped. */
     wouldMove: integer("would_move").notNull(),

@@ -33,7 +33,7 @@ export const webhookDeliveries = pgTable(
       .references(() => webhooks.id, { onDelete: "cascade" }),
     eventSeq: bigint("event_seq", { mode: "bigint" }).notNull(),
     state: text("state", { enum: DELIVERY_STATES }).notNull().default("pending"),
-    /** Attempts out of the limited number that a delivery has. A replay sets them back to zero. */
+    /** Attempts out of the limited number that a delivery has. A replay sets this number back to zero. */
     attempts: integer("attempts").notNull().default(0),
     /** The number of the current claim; it never decreases. A hub with another number has lost the delivery to another hub or to a replay. */
     claim: integer("claim").notNull().default(0),

@@ -25,7 +25,7 @@ export const workflows = pgTable(
     stageRuns: integer("stage_runs").notNull().default(0),
     stageEnteredAt: at("stage_entered_at"),
     stageDeadline: at("stage_deadline"),
-    /** What the stage waits for, in words. Null while it does not wait. */
+    /** What the stage waits for, in words. Null while the stage does not wait. */
     waitReason: text("wait_reason"),
     /** The key whose notification ends the wait early, e.g. `maas:<site>/<system id>`, `node:<id>`, `task:<id>`. */
     waitOn: text("wait_on"),

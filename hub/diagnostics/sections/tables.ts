@@ -4,7 +4,7 @@ import { sql } from "../../db/orm.ts";
 import { iso } from "../rows.ts";
 import { databaseSection } from "../section.ts";
 
-/** The rows of a table are counted up to this number. Beyond it PostgreSQL's estimate must be enough. */
+/** The rows of a table are counted up to this number. For a larger table `estimated_rows` says roughly how many rows there are. */
 const MOST_COUNTED = 50_000;
 
 const Table = z.strictObject({
