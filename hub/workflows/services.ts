@@ -58,5 +58,5 @@ export const UNHEARD_CALL_SECONDS = 30;
  * attempt.
  */
 export const UPSTREAM_RETRY = { maxAttempts: 3, baseSeconds: 2, maxSeconds: 60 } as const;
-/** Retry policy for stages that wait. Such a stage only reads, so a few wrong answers must not end the wait. */
+/** Retry policy for stages that wait. A stage that waits only reads, so a few wrong answers must not end the wait. */
 export const WAIT_RETRY = { maxAttempts: 20, baseSeconds: 2, maxSeconds: 60 } as const;

@@ -21,7 +21,7 @@ export interface AgentWork<T extends TaskType> {
   readonly undoneBy: TaskType | null;
   input(context: DecommissionContext): TaskInput<T>;
   deadlineSeconds(context: DecommissionContext): number;
-  /** False if an operator has changed the order since the task was queued, e.g. by `force`. The stage then replaces the task. */
+  /** False if an operator has changed the order since the task was queued, e.g. by `force`. The stage replaces such a task. */
   isAskedFor(context: DecommissionContext, task: Task): boolean;
   /** The failure of the stage if the task ended without success. */
   failed(context: DecommissionContext, task: Task, evidence: Evidence): Failure;
@@ -33,7 +33,7 @@ const LOOK_AGAIN_SECONDS = 15;
 const OPEN = ["queued", "offered", "running", "cancelling"] as const;
 const isOpen = (task: Task): boolean => (OPEN as readonly string[]).includes(task.state);
 
-/** The operation's newest task of the type. Null if a later task has reversed it. */
+/** The operation's newest task of the type. Null if a later task has reversed that task. */
 export async function currentTask(
   db: Db | Tx,
   workflowId: WorkflowId,
@@ -59,7 +59,10 @@ export async function settledTask<T extends TaskType>(
   });
 }
 
-/** True for a task that ended before the stage was entered, or whose failure the stage has already reported. The stage then queues another task. */
+/**
+ * True for a task that ended before the stage was entered, or whose failure the stage has already reported. After such a task the stage queues
+ * another one.
+ */
 const isHistory = (context: DecommissionContext, task: Task): boolean =>
   task.id === context.state.failed_task_id || (task.finishedAt !== null && task.finishedAt < context.enteredAt);
 
@@ -166,7 +169,7 @@ export async function queueWork<T extends TaskType>(
   return task;
 }
 
-/** Cancels the current task if it is still open. Returns the task afterwards. */
+/** Cancels the current task if it is still open. Returns the task as it is after that. */
 export async function cancelWork<T extends TaskType>(
   tx: Tx,
   workflowId: WorkflowId,

@@ -12,7 +12,10 @@ import { StageFailure } from "../stage-failure.ts";
 /** The services that the stages of a decommission use. */
 export type DecommissionServices = Pick<WorkflowServices, "db" | "inTx" | "log" | "maas">;
 
-/** The options of the request. The operation's own database row holds the node and the reason. Options of later modes are optional (decision W3). */
+/**
+ * The options of a request for a drain, release or remove. The operation's own database row holds the node and the reason. Options of later modes are
+ * optional (decision W3).
+ */
 export const DecommissionInput = z.object({
   node_id: NodeId,
   deadline_seconds: z.number().default(0),
@@ -24,11 +27,11 @@ export type DecommissionInput = z.output<typeof DecommissionInput>;
 export const DecommissionState = z.object({
   /** The task whose failure the stage reported last. The stage's next attempt queues another task. */
   failed_task_id: TaskId.nullable().optional(),
-  /** The generation for which the stage may have asked MAAS for a release. The stage writes the fact before it makes the call. */
+  /** The generation for which the stage may have asked MAAS for a release. The stage writes this fact before it calls MAAS. */
   release_intent: z.number().nullable().optional(),
   /** True after the stage has reported that MAAS failed to release the machine. The stage's next attempt asks MAAS for the release again. */
   release_failure_told: z.boolean().nullable().optional(),
-  /** True after MAAS has accepted the command to power the machine off. The stage then waits for the result. */
+  /** True after MAAS has accepted the command to power the machine off. After that the stage waits for the machine to be off. */
   power_off_asked: z.boolean().nullable().optional(),
   /** The power state of the released machine that the BMC reported last. */
   power_state: z.string().nullable().optional(),
@@ -67,7 +70,9 @@ export async function buildDecommissionContext(
 /** Retry policy for stages that write only the node's record and touch nothing outside the hub: three attempts (lifecycle 5.8). */
 export const RECORD_RETRY = { maxAttempts: 3, baseSeconds: 1, maxSeconds: 10 } as const;
 
-/** The timeout of a stage that only writes the node's record. It passes only if the hub cannot write to its database at all. */
+/**
+ * The timeout of a stage that only writes the node's record. Such a stage exceeds its timeout only if the hub cannot write to its database at all.
+ */
 export const recordTimeout = (what: string): DecommissionStageOf["timeout"] => ({
   seconds: () => 300,
   failure: (context) =>

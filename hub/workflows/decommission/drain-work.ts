@@ -55,8 +55,8 @@ function remainingUsers(task: Task): readonly string[] {
 }
 
 /**
- * Reverses the drain: cancels its open task, and reopens a host that may be closed to users as soon as its agent connects. The function does this
- * only while the operation owns the node's `draining` status, so a node in another status is not changed.
+ * Reverses the drain: cancels its open task, and reopens a host that may be closed to users as soon as its agent connects. `undoDrain` changes a node
+ * only while the operation owns the node's `draining` status.
  */
 export async function undoDrain(tx: Tx, workflowId: WorkflowId, nodeId: NodeId, reason: string): Promise<void> {
   await cancelWork(tx, workflowId, DRAIN);

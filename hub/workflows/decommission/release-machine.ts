@@ -67,8 +67,8 @@ export function mustStandForRelease(
 }
 
 /**
- * Throws `node_state_conflict` if the machine of a removed node has another name in MAAS now. Such a machine may serve another purpose, which a
- * release would end. Muster's own records cannot show that, because no node and no onboarding of Muster has the machine.
+ * Throws `node_state_conflict` if the machine of a removed node has another name in MAAS now. Somebody may use a renamed machine for another purpose,
+ * which a release would end. Muster's own records cannot show that, because no node and no onboarding of Muster has the machine.
  */
 export function mustStillBeTheHost(context: DecommissionContext, machine: Pick<MaasMachine, "systemId" | "hostname">) {
   const { node, decommission } = context;
@@ -104,14 +104,14 @@ const watchOf = (context: DecommissionContext): MachineWatch => ({
 
 export const freshMachine = (context: DecommissionContext): Promise<MaasMachine> => readAndObserve(watchOf(context));
 
-/** Reads the machine if there is a reason to (`watchMachine`). Null: MAAS still does what it did at the last observation. */
+/** Reads the machine if there is a reason to (`watchMachine`). Null: there is no reason, because MAAS has not finished the release. */
 export const watchedMachine = (context: DecommissionContext, at: ReleaseStage): Promise<MaasMachine | null> =>
   watchMachine(
     watchOf(context),
     (row: MaasMachineRow) => judgeRelease(at, row, { ours: false, told: false }).kind !== "wait",
   );
 
-/** Judges the machine. If the verdict depends on the owner, the function first asks MAAS for the present name of Muster's MAAS user. */
+/** Returns the verdict on the machine. If the verdict depends on the owner, `judged` first asks MAAS for the present name of Muster's MAAS user. */
 export async function judged(
   at: ReleaseStage,
   context: DecommissionContext,
@@ -130,8 +130,8 @@ export function waitForMachine(context: DecommissionContext, reason: string): Wa
 }
 
 /**
- * Returns the writes for the moment at which a stage sees that MAAS no longer runs the installed system. They revoke the node's certificates and
- * tokens, and cancel tasks for its agent. They happen once, in the transaction of the observing run.
+ * Returns the writes for the moment at which a stage sees that MAAS no longer runs the installed system. The writes revoke the node's certificates
+ * and tokens, and cancel tasks for its agent. The writes happen once, in the transaction of the observing run.
  */
 export const hostIsGone =
   (context: DecommissionContext) =>

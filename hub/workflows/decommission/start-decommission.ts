@@ -27,8 +27,9 @@ export type DecommissionRequest =
   | ({ readonly mode: "release" } & ReleaseCreate);
 
 /**
- * THE table of what a mode may begin with; the text is why not, and what to do. A node that an earlier operation left in the middle, held by
- * nobody, is taken over; so is one that is enrolling, once its onboarding is over (`leaveEnrolling`). One whose host never came is removed at once.
+ * The only table that says in which node status each mode may begin. A text is the reason of a refusal, with the next step. A new operation may take
+ * over a node that an earlier operation left `draining` or `removing`, if no operation holds the node. The same holds for an `enrolling` node without
+ * an onboarding (`leaveEnrolling`). A node whose host never enrolled is removed at once.
  */
 const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, true | string>>>> = {
   drain: {
@@ -63,19 +64,19 @@ const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, t
     draining: "Only the machine of a retired node is released: wait until it is drained.",
     retired: true,
     removing: "It is being removed.",
-    // What it has left in MAAS is the host's way back.
+    // A release of a deleted node's machine allows the host to be onboarded again.
     deleted: true,
   },
 };
 
-/** Throws `not_found` for a node that is not there. */
+/** Locks the node. Throws `not_found` if it does not exist. */
 export async function mustLockNode(tx: Tx, nodeId: NodeId): Promise<Node> {
   const node = await lockNode(tx, nodeId);
   if (node === null) throw new ApiError("not_found", `There is no node ${nodeId}.`);
   return node;
 }
 
-/** Accepts an operation on a node (lifecycle 5.7). Throws ApiError; nothing is written then. */
+/** Accepts an operation on a node (lifecycle 5.7). A refused request throws ApiError and writes nothing. */
 export async function startDecommission(
   tx: Tx,
   nodeId: NodeId,
@@ -111,7 +112,7 @@ export async function startDecommission(
   return { decommission_id: id, node_id: nodeId, mode, status: "pending", warning };
 }
 
-/** A node of manual mode is no machine of any MAAS; one that lost its binding is none that could be named. */
+/** Throws unless MAAS has a machine to release. A node of manual mode has no machine in MAAS, and a node without a binding names none. */
 async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null): Promise<void> {
   const refuse = (why: string) =>
     new ApiError("conflict", `No machine can be released for node ${node.hostname}: ${why}`, {
@@ -122,7 +123,10 @@ async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null):
     throw refuse("it is bound to no machine in MAAS. Release the machine there, then remove the node.");
 }
 
-/** What the node is in nobody's hands. One that an earlier drain left in the middle goes back to what that one found, e.g. quarantined. */
+/**
+ * The node's status without an operation, which a cancel restores. If an earlier drain left the node `draining`, that is the status before the
+ * earlier drain, e.g. `quarantined`.
+ */
 async function priorStatusOf(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
   if (node.status === "enrolling") return leaveEnrolling(tx, node, reason);
   if (node.status === "bootstrap_issued") return giveUpWaiting(tx, node, reason);
@@ -130,7 +134,10 @@ async function priorStatusOf(tx: Tx, node: Node, reason: string): Promise<NodeSt
   return (await readPriorStatus(tx, node.id)) ?? node.status;
 }
 
-/** An onboarding that is not over owns its node, a failed one as well. A node that none owns is on its way out from here on. */
+/**
+ * Refuses the drain while an onboarding owns the node. A failed onboarding still owns its node until it is cancelled. Without an onboarding the node
+ * becomes `quarantined`, from which a drain can begin.
+ */
 async function leaveEnrolling(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
   const onboarding = node.siteId === null ? null : await onboardingOfHost(tx, node.siteId, node.hostname);
   if (onboarding !== null) {
@@ -144,7 +151,7 @@ async function leaveEnrolling(tx: Tx, node: Node, reason: string): Promise<NodeS
   return "quarantined";
 }
 
-/** A host that never came: its bootstrap command is void from here on, and there is no agent to ask. */
+/** Retires a node whose host never enrolled. Its bootstrap command becomes invalid, and no agent has to be asked. */
 async function giveUpWaiting(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
   await revokeEnrollmentTokens(tx, node.id);
   await moveNode(tx, node.id, { from: "bootstrap_issued", to: "retired", owner: "operator" }, reason);
@@ -157,7 +164,7 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
   ...(request.mode === "drain" ? { deadline_seconds: request.deadline_seconds, force: request.force } : {}),
 });
 
-/** One operation a node, until it is over: a failed one holds the node as well, as it can be resumed. */
+/** Holds the node for the operation, because a node has at most one operation. A failed operation holds the node too, because it can be resumed. */
 async function holdNode(tx: Tx, node: Node, id: WorkflowId, mode: DecommissionMode): Promise<void> {
   const subject = subjectOf.node(node.id);
   const holder = (await takeSubjects(tx, [{ subject, workflowId: id }])).get(subject);

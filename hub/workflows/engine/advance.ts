@@ -8,7 +8,7 @@ import type { Compensation, Outcome, RetryPolicy, StageOverrides } from "./stage
 import { isPast, wakeAfterWait } from "./timeout.ts";
 import { engineFacts, type Facts, stateOf, withAbsence } from "./workflow.ts";
 
-/** The inputs of a decision about a row, beside the row. They are plain data, so that a test can cover every case. */
+/** The inputs of a decision about a row, beside the row. All inputs are plain data, so that a test can cover every case. */
 export interface Rules {
   readonly stageNames: readonly string[];
   readonly compensable: readonly string[];
@@ -59,7 +59,7 @@ export const deadlineForLook = (row: ClaimedWorkflow): Date | null =>
   row.stageDeadline === null ? null : deadlineIfBack(row.stageDeadline, engineFacts(row.state).absence, row.now);
 
 /**
- * The move of a row that waits for an unavailable service. The wait reason names the service and says since when it is unavailable. The stored
+ * The move of a row that waits for an unavailable service. The wait reason names the service and says since when it is unavailable. The row's stored
  * deadline does not change. The engine records one event for each new error code, and not one for each run.
  */
 function waitUntilBack(
@@ -192,7 +192,7 @@ export const planOf = (
   endsAs: WorkflowStatus,
 ): CompensationPlan => ({ cause, stages, endsAs, attempt: 1, startedAt: null });
 
-/** The move of a run that carries out no stage. It leaves the row as it was. */
+/** The move of a run that carries out no stage. Such a move leaves the row as it was. */
 export const atRest = (row: ClaimedWorkflow, stage: string): WorkflowMove => ({
   ...unmoved(row, stage, undefined),
   failure: failureOf(row),

@@ -38,8 +38,8 @@ export interface VerbRequest {
 
 /**
  * Carries out an operator's verb and writes it to the audit log, in the caller's transaction (lifecycle 4.12). If a hub is running the row, a verb
- * that stops the row is only recorded, and takes effect when that run commits. The run's result is then kept, and no compensation starts while a call
- * of the run may still take effect. Throws ApiError `not_found` or `verb_not_allowed`.
+ * that stops the row is only recorded, and takes effect when that run commits. The run's result is kept, and no compensation starts while a call of
+ * the run may still take effect. Throws ApiError `not_found` or `verb_not_allowed`.
  */
 export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: VerbRequest): Promise<WorkflowRow> {
   const row = await lockWorkflow(tx, request.workflowId);

@@ -13,7 +13,7 @@ import type { BoundStage, Facts, Workflow } from "./workflow.ts";
 
 /**
  * Maps any error that a stage threw to a failure with a class. Null if the error says nothing about the stage, e.g. because the hub's own database
- * was unavailable. Such a run does not count, and the engine runs the row again.
+ * was unavailable. A run with such an error does not count, and the engine runs the row again.
  */
 export type ClassifyError = (
   error: unknown,
@@ -88,7 +88,7 @@ async function witnessed(stage: BoundStage, failure: Failure): Promise<Failure> 
   return { ...failure, evidence: { ...(await stage.observedEvidence()), ...failure.evidence } } as Failure;
 }
 
-/** After its deadline a stage still observes, so that a late success counts. The stage no longer acts. */
+/** After its deadline a stage still observes, so that a late success counts, but the stage does not act. */
 async function look(stage: BoundStage, late: boolean): Promise<Outcome<Facts>> {
   if (stage.observe !== null) {
     const seen = await stage.observe();

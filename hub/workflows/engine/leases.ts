@@ -18,7 +18,7 @@ const CHECKS_PER_LEASE = 12;
 /**
  * The rows that this hub runs now, and their leases. One statement renews all leases, three times in each lease period. If a renewal fails, e.g.
  * because the database is unavailable, this hub aborts the run before another hub may take over the row. Only a paused hub process can still run a
- * row that another hub owns. The fence then rejects the paused hub's result.
+ * row that another hub owns. The fence rejects the result of such a hub.
  */
 export class Leases {
   readonly #held = new Map<WorkflowId, Held>();

@@ -28,10 +28,10 @@ export type Effect =
   /** Undoes everything, forgets the facts and begins again. */
   | "undo_and_restart"
   | "cancel_now"
-  /** A hub is running the row, so the verb takes effect when that run ends. Until then a call of the run may still take effect outside the hub. */
+  /** A hub is running the row, so the verb takes effect when that run ends. During the run, a call may still take effect outside the hub. */
   | "at_commit"
   | "undo_and_cancel"
-  /** The compensation under way continues, and the row then ends as `cancelled`. */
+  /** The compensation under way continues, and the row ends as `cancelled`. */
   | "end_as_cancelled"
   /** The current stage observes again and adopts what it finds; the workflow ends as `reconciled`. */
   | "adopt_observed"
@@ -141,7 +141,7 @@ export function effectOf(verb: Verb, row: VerbTarget): Effect {
 
 /** The effect of a stop verb after the run that it waited for. `already`: the verb came too late, or the row is carrying it out. */
 export function effectAtCommit(verb: StopVerb, left: VerbTarget): Effect {
-  // The run has begun a compensation after a failure. The hub accepted `restart_clean` before that, so the verb still applies.
+  // The run has begun a compensation after a failure. The hub accepted `restart_clean` before that compensation began, so the verb still applies.
   if (verb === "restart_clean" && left.undoing === "failure") return "undo_and_restart";
   const effect = ofTable(verb, left);
   return effect === "refused" ? "already" : effect;

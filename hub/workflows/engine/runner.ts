@@ -39,7 +39,7 @@ export interface RunnerOptions {
 export interface WorkflowRunner {
   /** Polls for due rows now. */
   poke(): void;
-  /** Waits for the runs under way or aborts them, and releases every lease. A second call has no further effect. */
+  /** Waits for the runs under way or aborts them, and releases every lease. A second call of `close` has no further effect. */
   close(): Promise<void>;
 }
 

@@ -46,7 +46,10 @@ export type Observation<State> =
 /** The input of every stage, apart from the services that the workflow adds. All times come from the database's clock. */
 export interface StageRun<Input, State> {
   readonly workflowId: WorkflowId;
-  /** The fence number of this claim. Each transaction that a stage opens checks the number first, so that a run without its lease writes nothing. */
+  /**
+   * The fence number of this claim. Each transaction that a stage opens checks the fence number first, so that a run that has lost its lease writes
+   * nothing.
+   */
   readonly fence: number;
   readonly stage: string;
   /** 1 for the first attempt; each retry of the engine adds 1. */
@@ -93,7 +96,7 @@ export type StageOverrides = Partial<
 
 /**
  * `Name` is the stage's own name, with which the compiler compares a workflow's list of stages with its list of names. The functions are properties
- * and not methods. Only then does the compiler refuse a stage in a workflow whose context lacks a field that the stage reads.
+ * and not methods. For methods, the compiler would accept a stage in a workflow whose context lacks a field that the stage reads.
  */
 export interface Stage<Context extends StageRun<unknown, State>, State, Name extends string = string> {
   readonly name: Name;

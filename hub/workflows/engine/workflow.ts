@@ -45,15 +45,15 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   readonly hooks: WorkflowHooks;
   /** Returns the workflow's last observation as evidence of a failure (lifecycle 4.12). Evidence from the stage takes precedence. */
   observedEvidence?(context: Context): Promise<Evidence>;
-  /** Returns the stage at which `retry` and `resume` begin again. By default that is the failed stage. */
+  /** Returns the stage at which `retry` and `resume` begin again. The default is the failed stage. */
   restartPoint?(verb: "retry" | "resume", stage: string): string;
   /** Counters of bounded recoveries. An operator who continues the row has corrected the cause, so the engine deletes these facts. */
   readonly forgottenOnRecovery?: readonly (keyof State & string)[];
   /** Facts that `rerun` also deletes. */
   readonly forgottenOnRerun?: readonly (keyof State & string)[];
   /**
-   * Admission: starts pending rows as far as limits allow, and returns those rows as they were before (lifecycle 4.4). By default it starts all
-   * pending rows. Every hub calls `admit`.
+   * Admission: starts pending rows as far as limits allow, and returns those rows as they were before (lifecycle 4.4). The default admission starts
+   * all pending rows. Every hub runs admission.
    */
   admit?(tx: Tx): Promise<WorkflowRow[]>;
 }

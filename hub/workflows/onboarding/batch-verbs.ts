@@ -18,12 +18,12 @@ const FAILED = ["failed_retryable", "failed_manual_intervention"] as const satis
 const UNDER_WAY = ["pending", "running", "compensating"] as const satisfies readonly WorkflowStatus[];
 
 /**
- * Hosts in one transaction. While it lasts, readers see no events after its first one and the site admits no host. So it must be short however
- * large the batch is.
+ * The number of hosts in one transaction. Until a transaction ends, readers see no later events and the site admits no host. The transaction must
+ * therefore be short, even for a large batch.
  */
 export const HOSTS_AT_ONCE = 50;
 
-/** Cancels the batch's onboardings that are under way, and with `failed` also the failed ones that would be undone (lifecycle 4.4). */
+/** Cancels the batch's onboardings that are under way. With `failed` it also cancels the failed ones (lifecycle 4.4). */
 export const cancelBatch = (
   inTx: InTx,
   kinds: readonly Workflow[],
@@ -35,7 +35,9 @@ export const cancelBatch = (
   return applyToEach(inTx, kinds, batchId, { statuses, by, verbFor: () => "cancel" });
 };
 
-/** Continues the failed onboardings, each by the verb that its own failure recommends; with `failureClass` only those of that class. */
+/**
+ * Continues each failed onboarding by the verb that its own failure recommends. With `failureClass` it continues only onboardings with that class.
+ */
 export const recoverBatch = (
   inTx: InTx,
   kinds: readonly Workflow[],
@@ -49,17 +51,17 @@ export const recoverBatch = (
 };
 
 interface Order {
-  /** How many hosts the verb applies to; a host that no longer qualifies when its turn comes is left as it is. */
+  /** The statuses to which the verb applies. An onboarding that has another status when its turn comes is not changed. */
   readonly statuses: readonly WorkflowStatus[];
-  /** Of those only the ones that failed so; undefined for all. */
+  /** Only onboardings with this failure class; undefined for all. */
   readonly failureClass?: string | undefined;
   readonly by: Request;
   verbFor(row: WorkflowRow): Verb | null;
 }
 
 /**
- * Processes a few hosts in each transaction, each with its own audit. If the call breaks off, the hosts before that point are done. A second call does the rest, because a host
- * that the verb was applied to no longer qualifies for it.
+ * Applies the verb to a few hosts in each transaction, with one audit entry for each host. If the call breaks off, the hosts before that point are
+ * done. A second call handles the rest, because the verb no longer applies to the hosts that are done.
  */
 async function applyToEach(
   inTx: InTx,
@@ -77,7 +79,7 @@ async function applyToEach(
   return { batch_id: batchId, applied, skipped: results.length - applied, results };
 }
 
-/** Waiting onboardings come first: otherwise one of them would take a place that becomes free, and begin only to be undone. */
+/** Lists pending onboardings first. Otherwise one of them could take a place that the batch frees, and start shortly before its own cancel. */
 async function listMeant(
   tx: Tx,
   batchId: BatchId,
@@ -89,8 +91,8 @@ async function listMeant(
 }
 
 /**
- * Under the lock that admission takes, and with all rows locked before anything is written of one: so two of these cannot wait for each other, no host is
- * admitted while it is being cancelled, and what is waited for holds back no events. Each verb is chosen by the row as it is then.
+ * Applies the verb to some hosts, under the site lock that admission also takes. All rows are locked before the first write. Two such calls therefore
+ * cannot wait for each other, no host is admitted during its cancel, and a wait for a lock delays no events. Each verb is chosen by the locked row.
  */
 async function applyToSome(
   tx: Tx,
@@ -108,7 +110,7 @@ async function applyToSome(
   return results;
 }
 
-/** If one host refuses, the others are still processed, and its own writes are rolled back. */
+/** Applies the verb to one host in a savepoint. If the host refuses the verb, its writes are rolled back and the other hosts are still processed. */
 async function applyToOne(
   tx: Tx,
   kinds: readonly Workflow[],
@@ -117,12 +119,12 @@ async function applyToOne(
 ): Promise<Result> {
   const about = { onboarding_id: row.id, hostname, status: row.status };
   if (!statuses.includes(row.status)) {
-    const why = `It had become ${row.status} by its turn, and was left as it is. Ask again if it is still meant.`;
+    const why = `The onboarding was ${row.status} when its turn came, so it was not changed. Repeat the request if the verb should apply to it.`;
     return { ...about, verb: null, skipped_because: why };
   }
   const verb = verbFor(row);
   if (verb === null) {
-    const why = "Its failure is not among those that were asked for, or recommends no verb";
+    const why = "The failure has another class than requested, or recommends no verb";
     return { ...about, verb, skipped_because: why };
   }
   try {

@@ -89,7 +89,8 @@ const hasBooted = ({ booted_at: bootedAt }: Discovery): boolean => bootedAt !== 
 const isBootedNow = ({ state }: OnboardContext): boolean => (state.discovery_power?.booted_at ?? null) !== null;
 
 /**
- * Powers the host off and on. Machines that appear in MAAS before the host is off come from other hosts, e.g. while a person repairs this host's BMC.
+ * Powers the host off and boots it from the network. Machines that appear in MAAS before the host is off come from other hosts, e.g. while a person
+ * repairs this host's BMC.
  */
 async function bootFirst(
   context: OnboardContext,
@@ -143,7 +144,10 @@ const seenIn = (newcomers: readonly Newcomer[], now: Date): Discovery["seen"] =>
     ]),
   );
 
-/** Other onboardings of the site whose discovery may still find a machine. That includes earlier ones, for as long as a discovery may take. */
+/**
+ * Other onboardings of the site whose discovery may still find a machine. An onboarding that began its discovery earlier counts for as long as a
+ * discovery may take.
+ */
 function rivalsOf({ services, workflowId, site, profile }: OnboardContext, { triggered_at }: Discovery) {
   const since = new Date(Date.parse(triggered_at) - profile.discoveryTimeoutSeconds * 1000);
   return otherDiscoveries(services.db, { id: workflowId, siteId: site.id, since });
@@ -192,7 +196,7 @@ async function boot(bmc: BmcPort): Promise<void> {
 }
 
 /**
- * Throws if another node uses this BMC. The same run has checked that no machine of the site's MAAS uses it. A node of another site, or a node
+ * Throws if another node uses this BMC. The same run has checked that no machine of the site's MAAS uses the BMC. A node of another site, or a node
  * without a machine in MAAS, may still use the BMC, and the hub must never switch that node off.
  */
 async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<void> {

@@ -7,7 +7,7 @@ import type { Workflow } from "../engine/workflow.ts";
 import { ONBOARD } from "./onboard.ts";
 
 const EVERY_MS = 5_000;
-/** The number of onboardings in one transaction. The next turn handles the others. */
+/** The number of onboardings in one transaction. The next turn handles the remaining onboardings. */
 const AT_ONCE = 50;
 
 interface LateSuccessOptions {
@@ -16,8 +16,8 @@ interface LateSuccessOptions {
 }
 
 /**
- * An agent may enroll after its onboarding has failed (lifecycle 4.13). The hub then applies the verb `adopt` to the onboarding, with an audit entry,
- * as an operator would. The onboarding ends as `reconciled`. Returns the number of adopted onboardings.
+ * An agent may enroll after its onboarding has failed (lifecycle 4.13). The hub applies the verb `adopt` to such an onboarding, with an audit entry,
+ * and the onboarding ends as `reconciled`. Returns the number of adopted onboardings.
  */
 export async function adoptLateSuccesses({ inTx, workflows }: LateSuccessOptions): Promise<number> {
   return inTx(async (tx) => {
@@ -35,7 +35,7 @@ export async function adoptLateSuccesses({ inTx, workflows }: LateSuccessOptions
   });
 }
 
-/** Checks every few seconds. Locks on the rows divide the work between several hubs. */
+/** Checks for late enrollments every few seconds. Locks on the rows divide the work between several hubs. */
 export const startLateSuccess = (options: LateSuccessOptions & { readonly log: Log }): { close(): Promise<void> } =>
   periodically({
     everyMs: EVERY_MS,

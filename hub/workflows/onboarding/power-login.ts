@@ -6,7 +6,7 @@ import type { SecretStore } from "../../secrets/port.ts";
 import { StageFailure } from "../stage-failure.ts";
 import type { OnboardContext } from "./context.ts";
 
-/** Reads a BMC's user and password from the secret store. The hub reads them when it uses them, and does not keep them (lifecycle 3.2). */
+/** Reads a BMC's user and password from the secret store. The hub reads user and password at each use and does not keep them (lifecycle 3.2). */
 export async function readPowerLogin(
   secrets: SecretStore,
   path: string,

@@ -22,10 +22,10 @@ import { ONBOARD } from "./onboard.ts";
 
 type Selectors = Pick<OnboardingCreate, "site_id" | "profile_id" | "sku_id">;
 type Host = Pick<OnboardingCreate, "hostname" | "ipmi_ip" | "pxe_mac">;
-/** JSON pointer of a host's fields in the request: empty for a single one, `/nodes/<n>` in a batch. */
+/** The JSON pointer of a host's fields in the request: empty for a single host, `/nodes/<n>` in a batch. */
 type Placed = Host & { readonly pointer: string };
 
-/** Accepts one onboarding (lifecycle 4.1). Throws ApiError; nothing is written then. */
+/** Accepts one onboarding (lifecycle 4.1). A refused request throws ApiError and writes nothing. */
 export async function startOnboarding(
   tx: Tx,
   { request, requestedBy }: { request: OnboardingCreate; requestedBy: string },
@@ -35,7 +35,7 @@ export async function startOnboarding(
   return { onboarding_id: created.id, node_id: created.nodeId, status: "pending" };
 }
 
-/** Accepts all hosts of a batch or none; every refused host is named in `errors`. */
+/** Accepts all hosts of a batch or none. The error of a refused batch names each refused host in `errors`. */
 export async function startOnboardingBatch(
   tx: Tx,
   { request, requestedBy }: { request: BatchCreate; requestedBy: string },
@@ -113,7 +113,7 @@ async function start(
 const at = (pointer: string, message: string): NonNullable<Problem["errors"]>[number] => ({ pointer, message });
 
 async function checkSelectors(tx: Tx, { site_id, profile_id, sku_id }: Selectors): Promise<void> {
-  // The lock keeps the site at its address until this is written: only a site without work may move to another region.
+  // The lock keeps the site's address unchanged until this transaction ends, because only a site without work may move to another region.
   const site = await keepSite(tx, site_id);
   if (site === null) {
     const errors = [at("/site_id", "names no site")];
@@ -156,8 +156,8 @@ async function knownNodes(tx: Tx, siteId: SiteId, hosts: readonly Host[]): Promi
 }
 
 /**
- * A node that an earlier onboarding left enrolling is taken up again (lifecycle 4.6); one in service is not touched, and neither is a machine
- * that is a node under another name.
+ * Refuses hosts that are already nodes. A node that an earlier onboarding left `enrolling` is allowed, and the new onboarding continues with it
+ * (lifecycle 4.6). A node in service is refused, and so is a BMC that belongs to a node of another name.
  */
 function refuseNodesInService(
   hosts: readonly Placed[],
@@ -188,7 +188,7 @@ function refuseNodesInService(
   );
 }
 
-/** Host name and BMC are held until the onboarding is over, so that two can never work on one host. */
+/** The onboarding holds hostname and BMC until it is over, so that two onboardings never work on one host. */
 async function holdSubjects(
   tx: Tx,
   siteId: SiteId,

@@ -30,7 +30,7 @@ type Cause =
   | "silent";
 
 const MOST_LINES = 8;
-/** Order of attempts with the same time. A refusal comes first, because it says more than that the hub answered. */
+/** The order of attempts with the same time. A refused token comes first, because it says more than an answered request. */
 const SAYS_MORE = [
   "enrollment_refused",
   "certificate_untrusted",

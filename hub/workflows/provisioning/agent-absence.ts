@@ -18,7 +18,7 @@ export async function absenceHint(context: ProvisionContext): Promise<string | n
   return hintOf(await readAbsence(context, null));
 }
 
-/** The failure of a stage that waited for the agent without success. It names the cause if the hub knows one (lifecycle 4.7). */
+/** The failure of a stage that waited for the agent without success. The failure names the cause if the hub knows one (lifecycle 4.7). */
 export async function agentAbsent(
   context: ProvisionContext,
   stage: { readonly evidence: Evidence; otherwise(message: string, evidence: Evidence): Failure },

@@ -44,7 +44,7 @@ export type ProvisionStages<Names extends readonly ProvisioningStage[]> = Stages
 export const maasOf = (context: Pick<ProvisionContext, "services" | "site">): Promise<MaasPort> =>
   context.services.maas(context.site.id);
 
-/** The system id of the machine that an earlier stage found. Throws if the state does not hold it, e.g. because somebody edited the state. */
+/** The system id of the machine that an earlier stage found. Throws if the state holds no system id, e.g. because somebody edited the state. */
 export function systemIdOf(context: Pick<ProvisionContext, "state" | "operation">): string {
   const systemId = context.state.maas_system_id;
   if (systemId !== null && systemId !== undefined) return systemId;

@@ -54,8 +54,8 @@ export function worstTexts(pattern: string): string[] {
 }
 
 /**
- * Each repeated group of the pattern, with its repetition and an end that no disk has. Each group is so tested without the parts of the pattern
- * before it.
+ * Each repeated group of the pattern, with its repetition and an end that no disk has. This tests each group without the parts of the pattern before
+ * it.
  */
 export function repeatedGroups(pattern: string): string[] {
   const found: string[] = [];
@@ -78,9 +78,9 @@ export function repeatedGroups(pattern: string): string[] {
 }
 
 /**
- * True if the pattern has a repetition within a repetition, e.g. `(a+)+$` or `(a|a)*b`, for which a match may take practically for ever. The function
- * tries the pattern and its repeated groups on the worst texts. The stage that uses the pattern has the same time limit, for patterns that this test
- * misses.
+ * True if the pattern has a repetition within a repetition, e.g. `(a+)+$` or `(a|a)*b`, for which a match may take practically for ever. `isEndless`
+ * matches the pattern and its repeated groups with the worst texts. The stage that uses the pattern has the same time limit, for patterns that this
+ * test misses.
  */
 export const isEndless = (pattern: string): boolean =>
   [pattern, ...repeatedGroups(pattern)].some((one) => holdPattern([worstTexts(one)], one) === null);

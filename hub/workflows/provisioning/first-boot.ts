@@ -9,7 +9,7 @@ import { SECRET_PATHS, SecretError } from "../../secrets/port.ts";
 import { StageFailure } from "../stage-failure.ts";
 import type { ProvisionContext } from "./context.ts";
 
-/** The user-data of a host's first boot, as MAAS's deploy call takes it. It contains the enrollment token, so it is a secret. */
+/** The user-data of a host's first boot, as MAAS's deploy call takes it. The user-data contains the enrollment token, so it is a secret. */
 export interface RenderedUserData {
   readonly base64: Secret;
   readonly sha256: string;

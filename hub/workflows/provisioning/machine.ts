@@ -32,7 +32,7 @@ const isOursAs = (context: ProvisionContext, { owner }: Pick<MaasMachine, "owner
 };
 
 /**
- * True if this workflow meant to deploy the machine and Muster's MAAS user owns the machine. Only then is a deployed machine this workflow's own
+ * True if this workflow meant to deploy the machine and Muster's MAAS user owns the machine. Otherwise a deployed machine is not this workflow's own
  * work. A user who was renamed in MAAS counts under the present name.
  */
 export async function isOurs(context: ProvisionContext, machine: Pick<MaasMachine, "owner">): Promise<boolean> {
@@ -41,7 +41,9 @@ export async function isOurs(context: ProvisionContext, machine: Pick<MaasMachin
   return isOursAs(context, machine, (await (await maasOf(context)).whoami()).username);
 }
 
-/** Judges the machine. The function asks MAAS for the present name of Muster's user only if the verdict depends on it. */
+/**
+ * Returns the verdict on the machine. `judgeMachine` asks MAAS for the present name of Muster's MAAS user only if the verdict depends on that name.
+ */
 export async function judgeMachine(at: Judging, context: ProvisionContext, machine: JudgedMachine): Promise<Judgement> {
   const [ours, others] = [judge(at, machine, true), judge(at, machine, false)];
   return sameVerdict(ours, others) || (await isOurs(context, machine)) ? ours : others;
@@ -54,7 +56,7 @@ const sameVerdict = (one: Judgement, other: Judgement): boolean =>
 export const judgeSeen = (at: Judging, context: ProvisionContext, machine: JudgedMachine): Judgement =>
   judge(at, machine, isOursAs(context, machine, null));
 
-/** The machine as MAAS has it now, if the stage had a reason to read it (`watchMachine`). Null: there was no reason. */
+/** The machine as MAAS has it now, if the stage had a reason to read it (`watchMachine`). Null: there was no reason to read the machine. */
 export const watchedMachine = (
   context: ProvisionContext,
   concludes: (row: MaasMachineRow) => boolean,

@@ -33,7 +33,10 @@ export const ProvisionState = z.object({
   /** The provisioning attempt to which the newest token and user-data belong. */
   generation: fact(z.number()),
   user_data_sha256: fact(z.string()),
-  /** The generation for which the workflow was about to call deploy. After that, a deploying machine of Muster's MAAS user is the workflow's own. */
+  /**
+   * The generation for which the workflow was about to call deploy. Once this fact is stored, a deploying machine of Muster's MAAS user is the
+   * workflow's own.
+   */
   deploy_intent: fact(z.number()),
   awaits_deploy_place: fact(z.boolean()),
   /** The generation for which the workflow has seen that MAAS started the deploy. */

@@ -54,7 +54,7 @@ export const PROVISION_RESTART: Readonly<Record<"retry" | "resume", Restart>> = 
   },
 };
 
-/** Counters of bounded recoveries. The engine deletes them when an operator continues the workflow. */
+/** Counters of bounded recoveries. The engine deletes these counters when an operator continues the workflow. */
 export const PROVISION_COUNTERS = [
   "datasource_retries",
   "events_unread",

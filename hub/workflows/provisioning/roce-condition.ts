@@ -4,7 +4,7 @@ import { removeConditions, writeOwnCondition } from "../../db/queries/node-condi
 import type { Tx } from "../../db/tx.ts";
 import type { ProvisionContext } from "./context.ts";
 
-/** How many rows a message lists by name. For the others it gives only their number. */
+/** How many rows a message lists by name. For further rows the message gives only their number. */
 const NAMED = 16;
 
 const list = (all: readonly string[]): string =>

@@ -8,9 +8,9 @@ export interface StaticLink extends RoceLink {
 }
 
 export interface LinkPlan {
-  /** Links that Muster made and that no RoCE row names any more. Muster removes them. */
+  /** Links that Muster made and that no RoCE row names any more. Muster removes stale links. */
   readonly stale: readonly StaticLink[];
-  /** Links on an interface of a RoCE row that no row names and that Muster did not make. Muster reports them and does not change them. */
+  /** Links on an interface of a RoCE row that no row names and that Muster did not make. Muster reports foreign links and does not change them. */
   readonly foreign: readonly StaticLink[];
 }
 

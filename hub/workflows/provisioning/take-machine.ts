@@ -16,7 +16,9 @@ export interface FoundMachine {
   readonly bmc: string;
 }
 
-/** The BMC address of the request and the one in MAAS. They may differ until `commission_node` has written the request's address to MAAS. */
+/**
+ * The BMC address of the request and the one in MAAS. The two addresses may differ until `commission_node` has written the request's address to MAAS.
+ */
 const bmcsOf = ({ host }: Taker, { bmc }: FoundMachine): string[] => [
   ...new Set([host.ipmiIp, bmc].map(normalAddress)),
 ];
@@ -30,7 +32,8 @@ export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): 
   const { systemId } = machine;
   const { workflowId, site, host } = taker;
   const holder = await holdMachine(tx, workflowId, { siteId: site.id, systemId, bmcs: bmcsOf(taker, machine) });
-  // The workflow takes its hold first. A workflow that releases its hold has already bound the machine to its node, which the next check then finds.
+  // The hold is taken before the check for other nodes. A workflow that releases its hold has already bound the machine to its node, so the check
+  // finds that node.
   if (holder === null) return mustBeNoOtherNode(tx, taker, machine);
   const todo =
     holder.kind === "onboarding"

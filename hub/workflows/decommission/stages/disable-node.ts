@@ -20,7 +20,7 @@ export const disableNode: DecommissionStageOf<"disable_node"> = {
       const { node, workflowId, decommission } = context;
       const step = await enterDraining(tx, node.id, workflowId, decommission.reason);
       if (step.kind === "refused") throw new StageFailure(stateConflict(context, step.actual, "drained"));
-      // An `undrain` task of an earlier operation may still be queued, e.g. for a retry. It would reopen the host during this drain.
+      // An `undrain` task of an earlier operation may still be queued, e.g. for a retry. Such a task would reopen the host during this drain.
       await cancelTasksOf(tx, node.id, "node.undrain");
     },
   }),

@@ -48,7 +48,7 @@ export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
     },
   },
   retry: WAIT_RETRY,
-  // If MAAS fails to release the machine, the stage asks up to three times (lifecycle 5.8). After that a person must act.
+  // If MAAS fails to release the machine, the stage asks up to three times before a person must act (lifecycle 5.8).
   overrides: { bmc_power_failure: { maxAttempts: 3 } },
   run,
   compensate,
@@ -97,7 +97,10 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
   };
 }
 
-/** The node's status does not change. A release that MAAS has accepted cannot be undone; before that there is nothing to undo. */
+/**
+ * The compensation of a release does not change the node's status. A release that MAAS has accepted cannot be undone. Before MAAS accepts a release,
+ * there is nothing to undo.
+ */
 async function compensate(
   context: DecommissionContext,
   cause: CompensationCause,

@@ -66,7 +66,10 @@ async function finish(tx: Tx, context: DecommissionContext): Promise<void> {
   if (step.kind === "refused") throw new StageFailure(stateConflict(context, step.actual, "removed"));
 }
 
-/** Before the hub accepts the agent's result, the agent has removed nothing from the host. After that, the remove cannot be cancelled. */
+/**
+ * The agent removes nothing from the host before the hub has accepted its result. Once the hub has accepted the result, the remove cannot be
+ * cancelled.
+ */
 async function giveUp(context: DecommissionContext): Promise<Compensation<DecommissionState>> {
   const task = await currentTask(context.services.db, context.workflowId, UNINSTALL);
   if (task?.state === "succeeded" || context.node.status === "deleted") {

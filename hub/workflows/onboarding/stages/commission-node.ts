@@ -10,8 +10,9 @@ import { powerOf } from "../power-login.ts";
 
 /**
  * Commissions a New machine directly, because MAAS's `accept` would start the same run with options of its own (maas 2.4). The stage observes first,
- * so that it adopts a run whose answer was lost. A machine that failed its hardware tests is commissioned and tested again. The stage records that
- * before it tells MAAS to ignore the failure. Otherwise a later run could take the Ready in between for an operator's decision.
+ * so that it adopts a run whose answer was lost. A machine that failed its hardware tests is commissioned and tested again. The stage records this
+ * intent before it tells MAAS to ignore the failed tests. MAAS then shows the machine as Ready. Without the record, a later run would take that
+ * status for an operator's decision.
  */
 export const commissionNode: OnboardStage<"commission_node"> = {
   name: "commission_node",
@@ -51,7 +52,8 @@ export const commissionNode: OnboardStage<"commission_node"> = {
         patch: AGAIN_DONE,
       };
     } catch (error) {
-      // The machine's status changed between the observation and the call, e.g. by a run whose answer was lost. A new observation decides.
+      // The machine's status changed between the observation and the call, e.g. by a run whose answer was lost. A new observation decides what the
+      // stage does.
       if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
       const now = await observe(context);
       if (now.kind === "not_started") throw error;

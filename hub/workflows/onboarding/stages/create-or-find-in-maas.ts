@@ -16,7 +16,7 @@ import { powerOf } from "../power-login.ts";
 
 /**
  * Searches first, so that a second run adopts a machine that an earlier run created, or a host that it booted, without an answer (lifecycle 4.10,
- * 4.16). After its deadline the stage searches once more and does not act.
+ * 4.16). After its deadline the stage only searches once more.
  */
 export const createOrFindInMaas: OnboardStage<"create_or_find_in_maas"> = {
   name: "create_or_find_in_maas",
@@ -97,8 +97,8 @@ function adopt(
 
 /**
  * Takes a New machine that MAAS discovered by itself and that no onboarding requested, if the site's profile allows that (lifecycle 4.16, rule 6). A
- * machine with another BMC address is another host, and taking it would write this host's BMC over the other's. A machine whose BMC is a name and not
- * an address may be either, so a person must choose.
+ * machine with another BMC address is another host, whose BMC the onboarding would overwrite. If MAAS knows the machine's BMC by a name and not by an
+ * address, a person must choose.
  */
 async function claimSoleNew(
   maas: MaasPort,

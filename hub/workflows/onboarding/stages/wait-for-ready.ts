@@ -44,7 +44,7 @@ export const waitForReady: OnboardStage<"wait_for_ready"> = {
     "Commissioning",
   ),
   retry: WAIT_RETRY,
-  // A second wait would see the same failed commissioning. A person must read its results first (lifecycle 4.6).
+  // A second wait would see the same failed commissioning. A person must first read the results of the commissioning (lifecycle 4.6).
   overrides: { pxe_discovery_failure: { retry: "never" }, bmc_power_failure: { retry: "never" } },
   run: look,
 };

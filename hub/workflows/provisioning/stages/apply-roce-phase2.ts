@@ -140,7 +140,9 @@ async function isLinked(maas: MaasPort, systemId: string, nicId: number, ipAddre
   return nic !== undefined && hasAddress(nic, ipAddress);
 }
 
-/** Creates an unmanaged subnet on the interface's own VLAN. From a managed subnet, MAAS might assign the addresses to others (maas 2.11). */
+/**
+ * Creates an unmanaged subnet on the interface's own VLAN. From a managed subnet, MAAS might assign the same addresses to other machines (maas 2.11).
+ */
 async function createSubnet(maas: MaasPort, nic: MaasInterface, cidr: string): Promise<MaasSubnet | null> {
   if (nic.vlanId === null) return null;
   return maas.createSubnet({ cidr, name: cidr, vlanId: nic.vlanId, managed: false });

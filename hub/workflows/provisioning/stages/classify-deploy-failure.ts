@@ -12,7 +12,7 @@ const UNREAD_PAUSE_SECONDS = 5;
 
 /**
  * Classifies a failed deploy by its events in MAAS. If the events cannot be read, the failure counts as generic, which stops automatic retries
- * (lifecycle 4.6). Before that, the stage asks MAAS for the events as often as for any other call.
+ * (lifecycle 4.6). The stage first asks MAAS for the events up to three times.
  */
 export const classifyDeployFailure: ProvisionStage<"classify_deploy_failure"> = {
   name: "classify_deploy_failure",

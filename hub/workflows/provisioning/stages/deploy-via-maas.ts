@@ -127,7 +127,8 @@ async function run(context: ProvisionContext): Promise<Outcome<ProvisionState>> 
 }
 
 /**
- * Takes one of the profile's deploy slots and commits the intent. The stage is then entered again, so that its timeout starts when it has its slot.
+ * Takes one of the profile's deploy slots and commits the intent. After that the engine enters the stage again, so that the stage's timeout starts
+ * when the host has its slot.
  */
 async function prepare(context: ProvisionContext, generation: number): Promise<Outcome<ProvisionState>> {
   const { profile, workflowId } = context;
@@ -201,7 +202,7 @@ async function undo(context: ProvisionContext, cause: CompensationCause): Promis
     cause === "failure" ? "the deploy failed" : `${cause} by an operator`,
   );
   if (step.kind === "failed") return step;
-  // Because MAAS must abort or release the machine, it has received the deploy call.
+  // MAAS has received the deploy call, because the machine needs an abort or a release.
   if (step.kind === "wait") return { ...step, patch: { ...step.patch, deploy_started: intent } };
   const unheard = context.state.deploy_started !== intent;
   if (unheard && context.now.getTime() - context.enteredAt.getTime() < UNHEARD_CALL_SECONDS * 1000) {

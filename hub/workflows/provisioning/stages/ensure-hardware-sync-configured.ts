@@ -16,8 +16,8 @@ const TOKEN_LOOK_SECONDS = 10;
 const TASK_LOOK_SECONDS = 15;
 
 /**
- * Every managed node must have working hardware sync (lifecycle 9.1). The agent configures it after it has enrolled. MAAS issues the machine's token
- * only at the deploy, so the user-data cannot contain the token (decision M3).
+ * Every managed node must have working hardware sync (lifecycle 9.1). The agent configures hardware sync after its enrollment. MAAS issues the
+ * machine's token only at the deploy, so the user-data cannot contain the token (decision M3).
  */
 export const ensureHardwareSyncConfigured: ProvisionStage<"ensure_hardware_sync_configured"> = {
   name: "ensure_hardware_sync_configured",
@@ -56,7 +56,7 @@ async function wrongClock(context: ProvisionContext): Promise<Wait<ProvisionStat
   };
 }
 
-/** Makes sure that hardware sync is enabled for the machine in MAAS, and that MAAS has issued the machine's token. Null: both are true. */
+/** Makes sure that hardware sync is enabled for the machine in MAAS, and that MAAS has issued the machine's token. Null: MAAS has both. */
 async function assertMaasSide(context: ProvisionContext): Promise<Outcome<ProvisionState> | null> {
   const machine = await freshMachine(context);
   const verdict = await judgeMachine("ensure_hardware_sync_configured", context, machine);
@@ -74,7 +74,7 @@ const done = (taskId: TaskId): Done<ProvisionState> => ({
   patch: { reseed_task_id: taskId },
 });
 
-/** A reseed task that succeeded since the stage was entered counts, even after the deadline. An earlier task does not count. */
+/** A reseed task that succeeded since the stage was entered counts, even after the deadline. A reseed task that succeeded earlier does not count. */
 async function seeded(context: ProvisionContext): Promise<Observation<ProvisionState>> {
   const { reseed_task_id: taskId } = context.state;
   const task = typeof taskId === "string" ? await readTask(context.services.db, taskId) : null;

@@ -6,7 +6,8 @@ import { notEditable } from "../editable.ts";
 import type { ProvisionState } from "../provision-state.ts";
 
 /**
- * MAAS refuses to deploy a machine without a link to a subnet (maas 2.8). This stage creates the link before the deploy, or reports why it cannot.
+ * MAAS refuses to deploy a machine without a link to a subnet (maas 2.8). This stage creates the missing link before the deploy, or reports why it
+ * cannot.
  */
 export const ensurePxeInterfaceAuto: ProvisionStage<"ensure_pxe_interface_auto"> = {
   name: "ensure_pxe_interface_auto",

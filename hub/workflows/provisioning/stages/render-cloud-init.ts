@@ -56,8 +56,8 @@ export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
   retry: UPSTREAM_RETRY,
   async run(context) {
     const machine = await freshMachine(context);
-    // The machine of a failed deploy may still be unreleased, e.g. because MAAS was unavailable. The stage releases it before a new attempt deletes
-    // the deploy intent, which shows that the machine is this workflow's own.
+    // The machine of a failed deploy may still be unreleased, e.g. because MAAS was unavailable. The stage releases the machine before a new attempt
+    // deletes the deploy intent. Only the intent shows that the machine is this workflow's own.
     if ((await judgeMachine("render_cloud_init", context, machine)).kind === "deploy_failed") {
       const step = await stepBackToReady("compensation", context, "the deploy failed");
       if (step.kind !== "ready") return step;
@@ -119,7 +119,7 @@ async function openAttempt(tx: Tx, context: ProvisionContext, macs: readonly str
   return { generation, token };
 }
 
-/** Another writer moved the node out of `enrolling`. The node gets no new token, because only a person may end its present status. */
+/** Another writer moved the node out of `enrolling`. Such a node gets no new token, because only a person may end its present status. */
 function notEnrolling({ host, operation }: ProvisionContext, actual: string | null): StageFailure {
   const message = `Node ${host.hostname} is ${actual ?? "gone"} instead of enrolling, so its host is not deployed. Cancel the ${operation}; once the node is removed, start a new one.`;
   const evidence = { node_id: host.nodeId, node_status: actual };
