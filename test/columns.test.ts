@@ -14,7 +14,7 @@ const WRITTEN_ONLY: Readonly<Record<string, string>> = {
 };
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/** Declarations of types and comments are no uses. */
+/** The code of the hub without comments and type members, because a name in those does not use the column. */
 const CODE = globSync("hub/**/*.ts", { cwd: ROOT })
   .filter((path) => !/[.](test|fixture)[.]ts$|^hub\/db\/(schema|migrations)\//.test(path))
   .map((path) => readFileSync(`${ROOT}${path}`, "utf8"))
@@ -29,7 +29,7 @@ interface Column {
   readonly hasDefault: boolean;
 }
 
-/** Where code may use a column: in the code itself, in the columns of an `insert into`, and in other SQL. */
+/** Finds uses of a column in TypeScript by its property, and in SQL statements by its name. */
 function usesIn(code: string): (column: Column) => { readonly written: boolean; readonly read: boolean } {
   const inserts = [...code.matchAll(/insert into[^(]*\(([^)]*)\)/g)].map(([, columns]) => columns).join(" ");
   const statements = [...code.matchAll(/(?:sql(?:<[^`]*?>)?|query\w*\()\s*`([^`]*)`/g)]

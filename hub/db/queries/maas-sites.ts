@@ -40,7 +40,7 @@ export async function readSite(db: Db | Tx, id: SiteId): Promise<MaasSite | null
 export const readSiteVersion = (db: Db | Tx, id: SiteId): Promise<string | null> =>
   readVersion(db, maasSites, eq(maasSites.id, id));
 
-/** Until the transaction ends nobody changes the site; any number of transactions may hold it so. Null where there is no such site. */
+/** Locks the site in share mode until the transaction ends: others may read and share it, and nobody may change it. Null if it does not exist. */
 export async function keepSite(tx: Tx, id: SiteId): Promise<MaasSite | null> {
   const [row] = await tx.select().from(maasSites).where(eq(maasSites.id, id)).for("share");
   return row ?? null;

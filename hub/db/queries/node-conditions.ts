@@ -157,7 +157,7 @@ export async function writeOwnCondition(
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }
 
-/** Conditions that were to expire before the grace of `condition_watch` ends hold for so many seconds more. Returns how many, at most `most`. */
+/** Extends up to `most` conditions that would expire before the grace period of `condition_watch` ends. Returns the number of extended conditions. */
 export async function extendExpiries(tx: Tx, seconds: number, most: number): Promise<number> {
   const { rowCount } = await tx.execute(sql`
     with step as (
