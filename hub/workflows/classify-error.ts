@@ -80,8 +80,8 @@ export const isAway = (error: unknown): boolean => retryOf(error) === "until_dea
 export const isFinal = (error: unknown): boolean => retryOf(error) === "never";
 
 /**
- * MAAS may still carry out a call that it did not answer. The stage runs again only after a pause, and then observes before it repeats the call
- * (decision M13).
+ * MAAS may still carry out a call after it failed to answer. After such a call the stage runs again only after a pause, and observes before it
+ * repeats the call (decision M13).
  */
 function pauseAfter(error: MaasError): number | null {
   const unanswered = error.outcomeUnknown && (error.code === "timeout" || error.code === "unreachable");

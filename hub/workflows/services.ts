@@ -19,7 +19,7 @@ export interface FirstBoot {
   readonly agentPackage: (architecture: string) => Promise<{ readonly url: string; readonly sha256: string } | null>;
 }
 
-/** The services that workflow stages use. The hub's main module composes them once. */
+/** The services that workflow stages use. The hub's main module creates these services once. */
 export interface WorkflowServices {
   readonly db: Db;
   readonly inTx: InTx;

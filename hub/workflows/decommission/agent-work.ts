@@ -21,7 +21,7 @@ export interface AgentWork<T extends TaskType> {
   readonly undoneBy: TaskType | null;
   input(context: DecommissionContext): TaskInput<T>;
   deadlineSeconds(context: DecommissionContext): number;
-  /** False if an operator has changed the order since the task was queued, e.g. by `force`. The stage replaces such a task. */
+  /** False if an operator has changed the order since the task was queued, e.g. by `force`. The stage replaces a task that is no longer asked for. */
   isAskedFor(context: DecommissionContext, task: Task): boolean;
   /** The failure of the stage if the task ended without success. */
   failed(context: DecommissionContext, task: Task, evidence: Evidence): Failure;
@@ -44,8 +44,8 @@ export async function currentTask(
 }
 
 /**
- * The operation's current task. If the lease of the task's delivery has expired, this function first queues the task again or ends it, by the rules
- * of its type.
+ * The operation's current task. If the lease of the task's delivery has expired, `settledTask` first queues the task again or ends it, by the rules
+ * of the task's type.
  */
 export async function settledTask<T extends TaskType>(
   context: DecommissionContext,
@@ -60,13 +60,13 @@ export async function settledTask<T extends TaskType>(
 }
 
 /**
- * True for a task that ended before the stage was entered, or whose failure the stage has already reported. After such a task the stage queues
- * another one.
+ * True for a task that ended before the stage was entered, or whose failure the stage has already reported. The stage queues a new task after one
+ * that has ended in this way.
  */
 const isHistory = (context: DecommissionContext, task: Task): boolean =>
   task.id === context.state.failed_task_id || (task.finishedAt !== null && task.finishedAt < context.enteredAt);
 
-/** The stage's verdict on a task that has not succeeded. Null: the stage must queue another task. */
+/** The stage's verdict on a task that has not succeeded. Returns null if the stage must queue another task. */
 export function judgeTask<T extends TaskType>(
   context: DecommissionContext,
   work: AgentWork<T>,
@@ -169,7 +169,7 @@ export async function queueWork<T extends TaskType>(
   return task;
 }
 
-/** Cancels the current task if it is still open. Returns the task as it is after that. */
+/** Cancels the operation's current task if the task is still open. Returns the task in its new state. */
 export async function cancelWork<T extends TaskType>(
   tx: Tx,
   workflowId: WorkflowId,

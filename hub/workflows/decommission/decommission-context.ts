@@ -31,7 +31,7 @@ export const DecommissionState = z.object({
   release_intent: z.number().nullable().optional(),
   /** True after the stage has reported that MAAS failed to release the machine. The stage's next attempt asks MAAS for the release again. */
   release_failure_told: z.boolean().nullable().optional(),
-  /** True after MAAS has accepted the command to power the machine off. After that the stage waits for the machine to be off. */
+  /** True after MAAS has accepted the command to power the machine off. The stage does not repeat the command, and waits until the machine is off. */
   power_off_asked: z.boolean().nullable().optional(),
   /** The power state of the released machine that the BMC reported last. */
   power_state: z.string().nullable().optional(),
@@ -71,7 +71,8 @@ export async function buildDecommissionContext(
 export const RECORD_RETRY = { maxAttempts: 3, baseSeconds: 1, maxSeconds: 10 } as const;
 
 /**
- * The timeout of a stage that only writes the node's record. Such a stage exceeds its timeout only if the hub cannot write to its database at all.
+ * The timeout of a stage that only writes the node's record. A stage that writes only the node's record exceeds its timeout only if the hub cannot
+ * write to its database at all.
  */
 export const recordTimeout = (what: string): DecommissionStageOf["timeout"] => ({
   seconds: () => 300,

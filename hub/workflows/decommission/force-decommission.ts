@@ -8,8 +8,9 @@ import type { Workflow } from "../engine/workflow.ts";
 
 /**
  * The operator's override of lifecycle 5.8. Without a connected agent the operation continues without the agent. With a connected agent, a forced
- * drain replaces the present drain and ends the remaining sessions. `force` also resumes a failed operation. While a connected agent is working,
- * there is nothing to override. A repeated `force` does not change the first decision. Throws ApiError `verb_not_allowed`.
+ * drain replaces the present drain and ends the remaining sessions. `force` also resumes a failed operation. `force` is refused while a connected
+ * agent is working, because the operator has nothing to override. A repeated `force` does not change the first decision. Throws ApiError
+ * `verb_not_allowed`.
  */
 export async function applyForce(
   tx: Tx,

@@ -104,7 +104,7 @@ const watchOf = (context: DecommissionContext): MachineWatch => ({
 
 export const freshMachine = (context: DecommissionContext): Promise<MaasMachine> => readAndObserve(watchOf(context));
 
-/** Reads the machine if there is a reason to (`watchMachine`). Null: there is no reason, because MAAS has not finished the release. */
+/** Reads the machine from MAAS if there is a reason (`watchMachine`). Returns null while the watcher sees that MAAS has not finished the release. */
 export const watchedMachine = (context: DecommissionContext, at: ReleaseStage): Promise<MaasMachine | null> =>
   watchMachine(
     watchOf(context),

@@ -7,9 +7,9 @@ export const RELEASE_STAGES = ["release_maas_node", "power_off_maas_node"] as co
 export type ReleaseStage = (typeof RELEASE_STAGES)[number];
 
 /**
- * What a stage does when it sees a status. `release` asks MAAS for the release. `release_failed` and `erase_failed` report a failure first, and ask
- * for the release again at the next attempt. A stage asks for a release only if Muster's MAAS user owns the machine and the machine is not locked.
- * `ambiguous`: nothing that Muster does to a node explains the status (decision M2).
+ * The action of a stage for a machine's status in MAAS. `release` asks MAAS for the release. `release_failed` and `erase_failed` report a failure
+ * first, and ask for the release again at the next attempt. A stage asks for a release only if Muster's MAAS user owns the machine and the machine is
+ * not locked. `ambiguous`: nothing that Muster does to a node explains the status (decision M2).
  */
 export type ReleaseVerdict = "released" | "wait" | "release" | "release_failed" | "erase_failed" | "ambiguous";
 

@@ -28,8 +28,8 @@ export type DecommissionRequest =
 
 /**
  * The only table that says in which node status each mode may begin. A text is the reason of a refusal, with the next step. A new operation may take
- * over a node that an earlier operation left `draining` or `removing`, if no operation holds the node. The same holds for an `enrolling` node without
- * an onboarding (`leaveEnrolling`). A node whose host never enrolled is removed at once.
+ * over a node that an earlier operation left `draining` or `removing`, if no operation holds the node. A drain may also take over an `enrolling` node
+ * without an onboarding (`leaveEnrolling`). A node whose host never enrolled is removed at once.
  */
 const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, true | string>>>> = {
   drain: {
@@ -69,7 +69,7 @@ const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, t
   },
 };
 
-/** Locks the node. Throws `not_found` if it does not exist. */
+/** Locks the node's row and returns the node. Throws `not_found` if the node does not exist. */
 export async function mustLockNode(tx: Tx, nodeId: NodeId): Promise<Node> {
   const node = await lockNode(tx, nodeId);
   if (node === null) throw new ApiError("not_found", `There is no node ${nodeId}.`);
@@ -135,8 +135,8 @@ async function priorStatusOf(tx: Tx, node: Node, reason: string): Promise<NodeSt
 }
 
 /**
- * Refuses the drain while an onboarding owns the node. A failed onboarding still owns its node until it is cancelled. Without an onboarding the node
- * becomes `quarantined`, from which a drain can begin.
+ * Refuses the drain while an onboarding owns the node. A failed onboarding owns its node until an operator cancels the onboarding. Without an
+ * onboarding the node becomes `quarantined`, from which a drain can begin.
  */
 async function leaveEnrolling(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
   const onboarding = node.siteId === null ? null : await onboardingOfHost(tx, node.siteId, node.hostname);

@@ -4,7 +4,7 @@ import { deadlineAfter } from "./timeout.ts";
 /**
  * Records that MAAS, its rack controllers or the secret store is unavailable. The record lasts from the first run without an answer until the first
  * run with an answer. During an absence the stage waits, at most until its own deadline. When the service answers again, the deadline moves by the
- * time of the absence. The deadline of a compensation does not move. After that deadline a person must act.
+ * time of the absence. The deadline of a compensation does not move. After the deadline of a compensation a person must act.
  */
 export interface Absence {
   /** The code of the last error. */

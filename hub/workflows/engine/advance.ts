@@ -52,15 +52,15 @@ function unmoved(row: ClaimedWorkflow, stage: string, patch: Facts | undefined):
 }
 
 /**
- * The deadline for this run of the row. While a service is unavailable, the time of the absence is added, because the stage gets it back when the
- * service answers.
+ * The deadline for this run of the row. After an absence of a service, the deadline is later by the time of the absence, because the stage could not
+ * use that time.
  */
 export const deadlineForLook = (row: ClaimedWorkflow): Date | null =>
   row.stageDeadline === null ? null : deadlineIfBack(row.stageDeadline, engineFacts(row.state).absence, row.now);
 
 /**
- * The move of a row that waits for an unavailable service. The wait reason names the service and says since when it is unavailable. The row's stored
- * deadline does not change. The engine records one event for each new error code, and not one for each run.
+ * The move of a row that waits for an unavailable service. The wait reason names the unavailable service and the time since when it is unavailable.
+ * The row's stored deadline does not change. The engine records one event for each new error code, and not one for each run.
  */
 function waitUntilBack(
   row: ClaimedWorkflow,
@@ -192,7 +192,7 @@ export const planOf = (
   endsAs: WorkflowStatus,
 ): CompensationPlan => ({ cause, stages, endsAs, attempt: 1, startedAt: null });
 
-/** The move of a run that carries out no stage. Such a move leaves the row as it was. */
+/** The move of a run that carries out no stage: the move leaves the row as it was. */
 export const atRest = (row: ClaimedWorkflow, stage: string): WorkflowMove => ({
   ...unmoved(row, stage, undefined),
   failure: failureOf(row),

@@ -13,7 +13,7 @@ import type { BoundStage, Facts, Workflow } from "./workflow.ts";
 
 /**
  * Maps any error that a stage threw to a failure with a class. Null if the error says nothing about the stage, e.g. because the hub's own database
- * was unavailable. A run with such an error does not count, and the engine runs the row again.
+ * was unavailable. After a null the run does not count, and the engine runs the row again.
  */
 export type ClassifyError = (
   error: unknown,

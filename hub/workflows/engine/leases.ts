@@ -6,7 +6,10 @@ import { within } from "../../timing/pause.ts";
 
 interface Held {
   readonly fence: number;
-  /** A time of `performance.now()`. No other hub takes over the row before this time, because the database counts the lease from a later moment. */
+  /**
+   * The end of the lease by `performance.now()`. No other hub takes over the row before this time, because the database counts the lease from a later
+   * moment.
+   */
   until: number;
   readonly abort: AbortController;
   readonly ended: Promise<void>;
@@ -18,7 +21,7 @@ const CHECKS_PER_LEASE = 12;
 /**
  * The rows that this hub runs now, and their leases. One statement renews all leases, three times in each lease period. If a renewal fails, e.g.
  * because the database is unavailable, this hub aborts the run before another hub may take over the row. Only a paused hub process can still run a
- * row that another hub owns. The fence rejects the result of such a hub.
+ * row that another hub owns. The fence rejects the result of a paused hub's run.
  */
 export class Leases {
   readonly #held = new Map<WorkflowId, Held>();
@@ -46,7 +49,7 @@ export class Leases {
     const until = claimSentAt + this.#options.leaseSeconds * 1000;
     const abort = new AbortController();
     const ended = run(abort.signal).finally(() => {
-      // The hub may have claimed the same row again before it learns of this end.
+      // The hub may have claimed the row again before this run's end is handled here. A new claim has another fence.
       if (this.#held.get(row.id)?.fence === row.fence) this.#held.delete(row.id);
     });
     this.#held.set(row.id, { fence: row.fence, until, abort, ended });

@@ -102,13 +102,13 @@ export const ENDS_AS = {
 /** The facts about a row that decide the effect of a verb, including whether a request repeats an earlier one. */
 export interface VerbTarget {
   readonly status: WorkflowStatus;
-  /** The row was run at least once, so it may have left effects outside the hub. */
+  /** True if the row was run at least once, so that it may have left effects outside the hub. */
   readonly ran: boolean;
-  /** An earlier `adopt` is in progress: the row already adopts the state that it finds. */
+  /** True if an earlier `adopt` on the row is in progress. */
   readonly adopting: boolean;
-  /** An operator has frozen the row, so that only an operator's verb continues it. */
+  /** True if an operator has frozen the row, so that only an operator's verb continues the row. */
   readonly frozen: boolean;
-  /** Why the row is being compensated; null if it is not. */
+  /** The cause of the row's compensation; null if the row is not compensating. */
   readonly undoing: "failure" | "cancel" | "restart" | null;
   /** A hub is running the row at this moment. */
   readonly leased: boolean;
@@ -139,7 +139,7 @@ export function effectOf(verb: Verb, row: VerbTarget): Effect {
   return isStop(verb) ? "at_commit" : "refused";
 }
 
-/** The effect of a stop verb after the run that it waited for. `already`: the verb came too late, or the row is carrying it out. */
+/** The effect of a stop verb after the run that it waited for. `already`: the verb came too late, or the row is already carrying the verb out. */
 export function effectAtCommit(verb: StopVerb, left: VerbTarget): Effect {
   // The run has begun a compensation after a failure. The hub accepted `restart_clean` before that compensation began, so the verb still applies.
   if (verb === "restart_clean" && left.undoing === "failure") return "undo_and_restart";

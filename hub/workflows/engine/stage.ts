@@ -22,7 +22,7 @@ export type Wait<State> = Verdict<State> & {
   readonly seconds: number;
   readonly on?: string;
 };
-/** Returns the workflow to an earlier stage. A counter in the state limits how often the stage does that. */
+/** Returns the workflow to an earlier stage. A counter in the state limits how often the stage returns the workflow. */
 export type Back<State> = Verdict<State> & { readonly kind: "back"; readonly to: string; readonly message: string };
 /** Enters the same stage again: the engine commits `patch`, and the stage gets new attempts and a new deadline. */
 export type EnterAgain<State> = Verdict<State> & { readonly kind: "enter_again"; readonly message: string };

@@ -53,7 +53,7 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   readonly forgottenOnRerun?: readonly (keyof State & string)[];
   /**
    * Admission: starts pending rows as far as limits allow, and returns those rows as they were before (lifecycle 4.4). The default admission starts
-   * all pending rows. Every hub runs admission.
+   * all pending rows.
    */
   admit?(tx: Tx): Promise<WorkflowRow[]>;
 }

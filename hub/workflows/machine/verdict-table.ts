@@ -48,8 +48,9 @@ export type Judging =
   | "compensation";
 
 /**
- * What a stage does when it sees a status. A verdict that ends in `_if_ours` holds only if this workflow requested the deploy and Muster's MAAS user
- * owns the machine. Otherwise nothing explains the machine's status, and the failure is `state_ambiguity` (decision M2).
+ * The action of a stage for a machine's status in MAAS. A verdict that ends in `_if_ours` holds only if this workflow requested the deploy and
+ * Muster's MAAS user owns the machine. If such a verdict does not hold, nothing explains the machine's status, and the failure is `state_ambiguity`
+ * (decision M2).
  */
 export type TableVerdict =
   | "go_on"

@@ -10,7 +10,7 @@ import { observeMachine } from "../../watcher/observe.ts";
 import type { Wait } from "../engine/stage.ts";
 import { machineEvidence } from "./verdict-table.ts";
 
-/** If the watcher has not polled MAAS for this long, it counts as unavailable, and the stage reads the machine itself. */
+/** After this time without a poll the watcher counts as unavailable, and the stage reads the machine itself. */
 const SILENT_SECONDS = 90;
 /** If MAAS refuses the site's token, each waiting stage asks MAAS itself and reports the error as its own. */
 const isRefused = (code: string | null): boolean => code === "unauthorized" || code === "forbidden";
@@ -31,8 +31,8 @@ export interface MachineWatch {
 
 /**
  * Reads the machine from MAAS only if there is a reason. Reasons are: the watcher's observation would end the wait (`concludes`), no observation
- * exists, the watcher is silent or refused, or the stage's deadline has passed. Null: there is no reason. A waiting stage therefore sends no regular
- * requests to MAAS, and no verdict relies on an old observation.
+ * exists, the watcher is silent or refused, or the stage's deadline has passed. Returns null if there is no reason. A waiting stage therefore sends
+ * no regular requests to MAAS, and no verdict relies on an old observation.
  */
 export async function watchMachine(
   watch: MachineWatch,

@@ -79,7 +79,10 @@ async function applyToEach(
   return { batch_id: batchId, applied, skipped: results.length - applied, results };
 }
 
-/** Lists pending onboardings first. Otherwise one of them could take a place that the batch frees, and start shortly before its own cancel. */
+/**
+ * Lists pending onboardings first. A pending onboarding that was cancelled last could take a place that the batch frees, and start shortly before its
+ * own cancel.
+ */
 async function listMeant(
   tx: Tx,
   batchId: BatchId,
@@ -91,8 +94,9 @@ async function listMeant(
 }
 
 /**
- * Applies the verb to some hosts, under the site lock that admission also takes. All rows are locked before the first write. Two such calls therefore
- * cannot wait for each other, no host is admitted during its cancel, and a wait for a lock delays no events. Each verb is chosen by the locked row.
+ * Applies the verb to some hosts, under the site lock that admission also takes. All rows are locked before the first write. The locks prevent a
+ * deadlock of two calls and the admission of a host during its cancel. Because all waits for locks come before the first write, they delay no events.
+ * Each verb is chosen by the locked row.
  */
 async function applyToSome(
   tx: Tx,

@@ -40,8 +40,8 @@ export type Choice =
 
 /**
  * Chooses the one machine that is certainly the requested host, or none (lifecycle 4.16). A machine with the host's name or MAC address but another
- * BMC may be another host. To use it would write this host's BMC over the other's, and power-cycle that other host. The name or MAC address decides
- * only if MAAS knows no BMC.
+ * BMC may be another host. The onboarding would overwrite the BMC of such a machine in MAAS and power-cycle the wrong host. The name or MAC address
+ * decides only if MAAS knows no BMC.
  */
 export function choose(candidates: readonly Candidate[]): Choice {
   const [one, ...others] = candidates;
@@ -53,7 +53,7 @@ export function choose(candidates: readonly Candidate[]): Choice {
   return { kind: "ambiguous", told };
 }
 
-/** A person decides which machine it is, by correcting the machines in MAAS. */
+/** The failure for ambiguous candidates: a person decides which machine is the host, by correcting the machines in MAAS. */
 export function conflicting({ hostname, ipmiIp }: Host, told: Told): Failure {
   const list = told.map(([systemId, known]) => `${systemId} (${known.join(", ")})`);
   const machines = list.length === 1 ? "machine" : "machines";

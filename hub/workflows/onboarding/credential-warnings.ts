@@ -10,7 +10,7 @@ import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import type { InTx } from "../../db/tx.ts";
 import { periodically } from "../../timing/periodically.ts";
 
-/** Lifecycle 12, question 4. */
+/** After this many days without use, the hub warns about a per-host login (lifecycle 12, question 4). */
 const UNUSED_DAYS = 30;
 const DAY_MS = 86_400_000;
 const EVERY_MS = 3_600_000;
@@ -76,7 +76,7 @@ export function warnOfCredentials(inTx: InTx): Promise<number> {
   });
 }
 
-/** Checks at the start and then each hour. Several hubs do not repeat an event, because the database stores the last warning. */
+/** Checks all secrets at the start and then each hour. Several hubs do not repeat an event, because the database stores the last warning. */
 export const startCredentialWarnings = ({ inTx, log }: { readonly inTx: InTx; readonly log: Log }) =>
   periodically({
     everyMs: EVERY_MS,

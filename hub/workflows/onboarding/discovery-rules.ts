@@ -23,8 +23,8 @@ const MOST_LOOKS = 3;
 const BROUGHT_BY_DISCOVERY = /^(mac_addresses|power_type|power_parameters)/;
 
 /**
- * A discovery begins only after one of two answers. Either MAAS refuses data that a discovery would provide, or MAAS accepts the create and no
- * machine appears. If MAAS is unavailable, has an error or has no rack controller, the engine waits or retries. Any other refused request fails.
+ * A discovery begins only if MAAS refuses data that a discovery would provide, or if MAAS accepts the create request and no machine appears. If MAAS
+ * is unavailable, has an error or has no rack controller, the engine waits or retries. Any other refused create request fails the stage.
  */
 export function afterCreate({ code, httpStatus, fields, nameRefusals, unusable }: CreateFault): AfterCreate {
   if (code === "rejected_input") {
@@ -78,7 +78,9 @@ export function judgeNewcomers(newcomers: readonly Newcomer[], rivals: number): 
 
 /** The host's power during a discovery, between the first observation and the boot. */
 export interface PowerCycle {
-  /** True once the hub has seen the host off since the onboarding was last continued. After that, the hub does not switch it off again. */
+  /**
+   * True once the hub has seen the host off since the onboarding was last continued. The hub does not switch off a host that it has already seen off.
+   */
   readonly offSeen: boolean;
   readonly power: "on" | "off" | "changing";
 }

@@ -18,7 +18,7 @@ const POWER_SECONDS = 5;
 
 /**
  * Begins a discovery (lifecycle 4.3, 4.16): the BMC boots the host from the network, and the onboarding takes the machine that MAAS then creates. The
- * hub commits the decision before the BMC gets any command. The stage is entered again, so that it gets the timeout of a discovery.
+ * hub commits the decision before the BMC gets any command. The engine enters the stage again, so that the stage gets the timeout of a discovery.
  */
 export function beginDiscovery(
   { onboarding, now }: OnboardContext,
@@ -37,8 +37,8 @@ export function beginDiscovery(
 type Step = { readonly kind: "claim"; readonly systemId: string } | Wait<OnboardState> | Failed<OnboardState>;
 
 /**
- * One observation during a discovery, for a host that neither name, BMC nor MAC address has identified. With `act` false the function sends no
- * command to the BMC.
+ * One observation during a discovery, for a host that neither name, BMC nor MAC address has identified. With `act` false the hub sends no command to
+ * the BMC.
  */
 export async function discover(
   maas: MaasPort,

@@ -10,7 +10,7 @@ import type { OnboardState } from "./onboard-state.ts";
 
 /**
  * The failure if the machine is still deployed for a node that was removed without a release. The onboarding does not hold such a machine, so that
- * `release-node` can hold it. Null: no removed node left the machine deployed.
+ * `release-node` can hold it. Returns null if no removed node left the machine deployed.
  */
 export async function leftByRemovedNode(
   maas: MaasPort,

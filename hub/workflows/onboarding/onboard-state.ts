@@ -2,17 +2,17 @@ import { z } from "zod";
 import { fact, ProvisionState } from "../provisioning/provision-state.ts";
 
 /**
- * The record of a discovery. The hub writes it before it sends the BMC any command, because the host may boot from the network after the first
- * command.
+ * The record of a discovery. The hub writes the record before it sends the BMC any command, because the host may boot from the network after the
+ * first command.
  */
 export const Discovery = z.object({
   why: z.string(),
   triggered_at: z.iso.datetime(),
-  /** System ids that MAAS had before the host was powered off. None of them can be the machine that the host's network boot creates. */
+  /** System ids that MAAS had before the host was powered off. None of these machines can be the one that the host's network boot creates. */
   known: z.array(z.string()),
   /** When the hub first saw the host powered off for this discovery. `known` does not change after that moment. */
   off_at: fact(z.iso.datetime()),
-  /** When the hub first saw the host powered on again. The hub takes no new machine for the host before that. */
+  /** When the hub first saw the host powered on again. The hub claims no new machine for the host before that time. */
   booted_at: fact(z.iso.datetime()),
   /** For each machine that appeared in MAAS after the host was off: when the hub first saw the machine. */
   seen: z.record(z.string(), z.iso.datetime()),

@@ -16,7 +16,10 @@ export interface ChosenCredentials {
   readonly path: string;
 }
 
-/** Chooses the path of a host's BMC login. Null if no override matches and the site has no default. The secret itself is read when it is used. */
+/**
+ * Chooses the path of a host's BMC login. Null if no override matches and the site has no default. The hub reads the secret itself only when it uses
+ * the login.
+ */
 export function choosePowerCredentials(
   overrides: readonly PowerOverride[],
   host: { readonly pxeMac: string | null; readonly ipmiIp: string; readonly hostname: string },

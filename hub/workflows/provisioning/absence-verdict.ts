@@ -30,7 +30,7 @@ type Cause =
   | "silent";
 
 const MOST_LINES = 8;
-/** The order of attempts with the same time. A refused token comes first, because it says more than an answered request. */
+/** The order of attempts with the same time. A refused token comes first, because a refusal says more about the cause than an answered request. */
 const SAYS_MORE = [
   "enrollment_refused",
   "certificate_untrusted",
@@ -77,7 +77,7 @@ const linesOf = ({ attempts }: Pick<Absence, "attempts">): string[] =>
       SAYS[kind](address, `${count === 1 ? "once" : `${count} times`}, last at ${lastAt.toISOString()}`, detail),
     );
 
-/** The addition to a wait reason, only for causes on which a person can already act. The words stay the same while a cause lasts. */
+/** The addition to a wait reason, only for causes on which a person can already act. The text of an addition stays the same while its cause lasts. */
 export function hintOf(absence: Absence): string | null {
   const hints: Partial<Record<Cause, string>> = {
     clock_wrong: `the host's clock is wrong: ${absence.health?.message}`,

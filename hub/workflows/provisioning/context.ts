@@ -69,7 +69,7 @@ function missing({ operation }: Pick<ProvisionContext, "operation">, what: strin
 
 /**
  * The last check before a call that cannot be undone. A process that was paused for longer than its lease must not act on an old observation. Only a
- * pause between this check and the call can still cause that.
+ * pause between this check and the call remains possible.
  */
 export const mustStillHold = (context: ProvisionContext): Promise<void> => inFencedTx(context, async () => undefined);
 

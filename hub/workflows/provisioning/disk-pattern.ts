@@ -54,8 +54,8 @@ export function worstTexts(pattern: string): string[] {
 }
 
 /**
- * Each repeated group of the pattern, with its repetition and an end that no disk has. This tests each group without the parts of the pattern before
- * it.
+ * Each repeated group of the pattern, with its repetition and an end that no disk has. Each group is tested without the parts of the pattern that
+ * precede the group.
  */
 export function repeatedGroups(pattern: string): string[] {
   const found: string[] = [];
@@ -79,8 +79,8 @@ export function repeatedGroups(pattern: string): string[] {
 
 /**
  * True if the pattern has a repetition within a repetition, e.g. `(a+)+$` or `(a|a)*b`, for which a match may take practically for ever. `isEndless`
- * matches the pattern and its repeated groups with the worst texts. The stage that uses the pattern has the same time limit, for patterns that this
- * test misses.
+ * matches the pattern and its repeated groups with the worst texts. If `isEndless` misses a pattern, the stage that uses the pattern still has the
+ * same time limit.
  */
 export const isEndless = (pattern: string): boolean =>
   [pattern, ...repeatedGroups(pattern)].some((one) => holdPattern([worstTexts(one)], one) === null);

@@ -22,8 +22,8 @@ const meantToDeploy = ({ state }: ProvisionContext): boolean =>
   state.deploy_intent !== null && state.deploy_intent !== undefined;
 
 /**
- * Compares the machine's owner with the name that Muster's MAAS user had when the deploy was requested. If `now` is given, the function also compares
- * the owner with the user's present name.
+ * Compares the machine's owner with the name that Muster's MAAS user had when the deploy was requested. With `now`, it also compares the owner with
+ * that present name of Muster's MAAS user.
  */
 const isOursAs = (context: ProvisionContext, { owner }: Pick<MaasMachine, "owner">, now: string | null): boolean => {
   const name = context.state.maas_username;
@@ -56,7 +56,7 @@ const sameVerdict = (one: Judgement, other: Judgement): boolean =>
 export const judgeSeen = (at: Judging, context: ProvisionContext, machine: JudgedMachine): Judgement =>
   judge(at, machine, isOursAs(context, machine, null));
 
-/** The machine as MAAS has it now, if the stage had a reason to read it (`watchMachine`). Null: there was no reason to read the machine. */
+/** The machine as MAAS has it now, if the stage had a reason to read it (`watchMachine`). Returns null if there was no reason to read the machine. */
 export const watchedMachine = (
   context: ProvisionContext,
   concludes: (row: MaasMachineRow) => boolean,
@@ -76,7 +76,7 @@ export const watchedMachine = (
 
 /**
  * For stages that wait for the host and not for MAAS. If somebody released, broke, took or deleted the machine, the wait fails at once and not at its
- * deadline (decision M2). Null: the machine is still deployed by this workflow. Throws `machine_vanished`.
+ * deadline (decision M2). Returns null if the machine is still deployed by this workflow. Throws `machine_vanished`.
  */
 export async function machineTaken(
   stage: "ensure_hardware_sync_configured" | "wait_for_hardware_sync_healthy" | "wait_for_agent_enrollment",

@@ -14,7 +14,8 @@ import { waitForDeployed } from "./stages/wait-for-deployed.ts";
 import { waitForHardwareSyncHealthy } from "./stages/wait-for-hardware-sync-healthy.ts";
 
 /**
- * The stages from a Ready machine to an active node: one stage for each name, in the order of the names. A workflow lists them as its last stages.
+ * The stages from a Ready machine to an active node: one stage for each name, in the order of the names. A workflow that deploys a machine has the
+ * provisioning stages as its last stages.
  */
 export const PROVISION_STAGES: ProvisionStages<typeof PROVISIONING_STAGES> = [
   configureStorage,
@@ -33,8 +34,8 @@ export const PROVISION_STAGES: ProvisionStages<typeof PROVISIONING_STAGES> = [
 type Restart = Readonly<Partial<Record<ProvisioningStage, ProvisioningStage>>>;
 
 /**
- * The stage at which an operator's `retry` or `resume` begins again, if that is not the failed stage itself. For `resume`, stages up to
- * `render_cloud_init` are missing here, because each workflow decides how far back it goes for them (lifecycle 4.9).
+ * The stage at which an operator's `retry` or `resume` begins again, if that is not the failed stage itself. The list for `resume` has no stages up
+ * to `render_cloud_init`, because each workflow decides itself where a resume of these stages begins (lifecycle 4.9).
  */
 export const PROVISION_RESTART: Readonly<Record<"retry" | "resume", Restart>> = {
   // The hub has released the machine of a failed deploy to Ready. A second wait for `Deployed` would never end.

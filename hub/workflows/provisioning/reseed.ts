@@ -7,8 +7,8 @@ import { type ProvisionContext, provisioningOf, systemIdOf } from "./context.ts"
 const RESEED_DEADLINE_SECONDS = 600;
 
 /**
- * Queues an agent task that writes MAAS's hardware-sync files and starts one sync (decision M3). A second call with the same `occasion` queues
- * nothing new. The hub reads the machine's token when it dispatches the task, and never stores the token in the task's row.
+ * Queues an agent task that writes MAAS's hardware-sync files and starts one sync (decision M3). A second call with the same `occasion` queues no
+ * second task. The hub reads the machine's token when it dispatches the task, and never stores the token in the task's row.
  */
 export async function enqueueReseed(context: ProvisionContext, occasion: string): Promise<TaskId> {
   const { nodeId, generation } = provisioningOf(context);

@@ -10,7 +10,7 @@ type Taker = Pick<ProvisionContext, "workflowId" | "host"> & {
   readonly site: Pick<ProvisionContext["site"], "id" | "name">;
 };
 
-/** A machine in MAAS. `bmc` is "" if MAAS knows no BMC address. */
+/** A machine that MAAS has. `bmc` is "" if MAAS knows no BMC address of the machine. */
 export interface FoundMachine {
   readonly systemId: string;
   readonly bmc: string;

@@ -20,7 +20,8 @@ export const disableNode: DecommissionStageOf<"disable_node"> = {
       const { node, workflowId, decommission } = context;
       const step = await enterDraining(tx, node.id, workflowId, decommission.reason);
       if (step.kind === "refused") throw new StageFailure(stateConflict(context, step.actual, "drained"));
-      // An `undrain` task of an earlier operation may still be queued, e.g. for a retry. Such a task would reopen the host during this drain.
+      // An `undrain` task of an earlier operation may still be queued, e.g. for a retry. An old `undrain` task would reopen the host during this
+      // drain.
       await cancelTasksOf(tx, node.id, "node.undrain");
     },
   }),
@@ -28,7 +29,7 @@ export const disableNode: DecommissionStageOf<"disable_node"> = {
     kind: "done",
     message: "The node is no longer draining; it becomes active again when its agent reports",
     commit: async (tx) => {
-      // A restarted drain begins with the same status. Leaving the status in between would let new work onto the node.
+      // A restarted drain begins with the status `draining` again. A status without `draining` in between would let new work onto the node.
       if (cause === "restart") return;
       const { node, workflowId, decommission } = context;
       await leaveDraining(tx, node.id, workflowId, decommission.priorStatus, "The drain was given up");

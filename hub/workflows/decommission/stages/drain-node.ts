@@ -21,8 +21,8 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     return {
       kind: "skipped",
       message: `Continued without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`,
-      // The task is not cancelled, because an agent that had begun the drain would then reopen the host. When the agent connects again, the agent
-      // closes the host and ends the remaining sessions.
+      // The stage does not cancel the drain task, because an agent that had begun the drain would reopen the host after a cancel. When the agent
+      // connects again, the agent closes the host and ends the remaining sessions.
       commit: async (tx) => void (await queueWork(tx, context, DRAIN)),
     };
   }

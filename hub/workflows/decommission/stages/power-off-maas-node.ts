@@ -20,7 +20,8 @@ const LOOK_AGAIN_SECONDS = 30;
 
 /**
  * Makes sure that the release has powered the machine off (lifecycle 6.4). The stage asks the BMC through MAAS, because MAAS's own record of the
- * power may be minutes old. Only the answer `off` counts. If the power state stays unknown until the timeout, the stage fails (lifecycle 5.8).
+ * power may be minutes old. Only the BMC's answer `off` counts as off. If the power state stays unknown until the timeout, the stage fails (lifecycle
+ * 5.8).
  */
 export const powerOffMaasNode: DecommissionStageOf<"power_off_maas_node"> = {
   name: "power_off_maas_node",

@@ -19,7 +19,7 @@ import {
 } from "../release-machine.ts";
 
 const REASON = "MAAS to release the machine";
-/** After these errors the machine has changed since the last observation, so the stage observes it again. */
+/** These errors of MAAS mean that the machine has changed since the last observation, so the stage observes the machine again. */
 const LOOK_AGAIN: readonly MaasErrorCode[] = ["state_conflict", "forbidden", "not_found"];
 
 /**

@@ -69,7 +69,7 @@ function noImage({ site, profile }: OnboardContext, series: string): Refusal {
   return { kind: "failed", failure: failure("site_capability_missing", "image_missing", message, { image: series }) };
 }
 
-/** Most profiles name no scripts. For them, the stage does not ask MAAS for its scripts. */
+/** If the profile names no scripts, as most profiles do, the stage does not ask MAAS for its scripts. */
 async function scriptsMissing({ profile }: OnboardContext, maas: MaasPort): Promise<string[]> {
   const wanted = { commissioning: profile.commissioningScripts, testing: profile.testingScripts };
   if (wanted.commissioning.length + wanted.testing.length === 0) return [];

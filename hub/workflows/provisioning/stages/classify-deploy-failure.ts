@@ -50,7 +50,7 @@ async function recentEvents(context: ProvisionContext): Promise<readonly MaasEve
   } catch (error) {
     if (!(error instanceof MaasError)) throw error;
     if (isFinal(error)) return null;
-    // If MAAS is unavailable, `whoami` throws too, and the engine waits. If `whoami` succeeds, MAAS only does not return these events.
+    // If MAAS is unavailable, `whoami` throws too, and the engine waits. If `whoami` succeeds, MAAS is available and only does not return the events.
     if (isAway(error)) await maas.whoami();
     const unread = (context.state.events_unread ?? 0) + 1;
     if (unread >= UPSTREAM_RETRY.maxAttempts) return null;

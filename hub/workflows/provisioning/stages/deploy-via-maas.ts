@@ -127,8 +127,8 @@ async function run(context: ProvisionContext): Promise<Outcome<ProvisionState>> 
 }
 
 /**
- * Takes one of the profile's deploy slots and commits the intent. After that the engine enters the stage again, so that the stage's timeout starts
- * when the host has its slot.
+ * Takes one of the profile's deploy slots and commits the intent. The engine enters the stage again, so that the stage's timeout starts when the host
+ * has its slot.
  */
 async function prepare(context: ProvisionContext, generation: number): Promise<Outcome<ProvisionState>> {
   const { profile, workflowId } = context;
@@ -157,7 +157,7 @@ async function readUserData(context: ProvisionContext): Promise<Secret | null> {
 
 async function afterError(context: ProvisionContext, error: unknown): Promise<Outcome<ProvisionState>> {
   if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
-  // The machine's status changed between the observation and the call. If this workflow's own deploy changed it, the stage continues.
+  // The machine's status changed between the observation and the call. If this workflow's own deploy changed the status, the stage continues.
   const seen = await observe(context);
   if (seen.kind !== "not_started") return seen;
   const message = `MAAS refused the deploy of ${context.host.hostname}: ${error.message}`;

@@ -56,7 +56,7 @@ async function wrongClock(context: ProvisionContext): Promise<Wait<ProvisionStat
   };
 }
 
-/** Makes sure that hardware sync is enabled for the machine in MAAS, and that MAAS has issued the machine's token. Null: MAAS has both. */
+/** Enables hardware sync for the machine in MAAS, and waits for MAAS to issue the machine's token. Returns null if the token exists. */
 async function assertMaasSide(context: ProvisionContext): Promise<Outcome<ProvisionState> | null> {
   const machine = await freshMachine(context);
   const verdict = await judgeMachine("ensure_hardware_sync_configured", context, machine);

@@ -119,7 +119,7 @@ async function openAttempt(tx: Tx, context: ProvisionContext, macs: readonly str
   return { generation, token };
 }
 
-/** Another writer moved the node out of `enrolling`. Such a node gets no new token, because only a person may end its present status. */
+/** Another writer moved the node out of `enrolling`. A node in another status gets no new token, because only a person may end that status. */
 function notEnrolling({ host, operation }: ProvisionContext, actual: string | null): StageFailure {
   const message = `Node ${host.hostname} is ${actual ?? "gone"} instead of enrolling, so its host is not deployed. Cancel the ${operation}; once the node is removed, start a new one.`;
   const evidence = { node_id: host.nodeId, node_status: actual };
