@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { periodically } from "../../hub/timing/periodically.ts";
 import { startWatcher, type Watcher } from "../../hub/watcher/watcher.ts";
 import { classifyError } from "../../hub/workflows/classify-error.ts";
 import { startWorkflowRunner, type WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
+import type { WorkflowId } from "../../shared/ids.ts";
 import { quietLog } from "./log.ts";
 import type { OnboardingRig } from "./onboarding-rig.ts";
 
@@ -16,6 +18,20 @@ export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.serv
     log: quietLog,
     databaseUrl: rig.test.url,
     pollMs: 50,
+  });
+
+/**
+ * Plays the agents of these onboardings, one after the other, as long as the rig is open. A round that is due while another one runs is skipped: on a
+ * slow machine the rounds would else take all connections of the database, and the runner could not renew its leases.
+ */
+export const startAgents = (rig: OnboardingRig, of: ReadonlySet<WorkflowId>): { close(): Promise<void> } =>
+  periodically({
+    everyMs: 100,
+    turn: async () => {
+      for (const id of of) await rig.playAgent(id);
+    },
+    log: quietLog,
+    failed: "the simulated agents could not act",
   });
 
 /** Starts the watcher of a hub on the rig's database. */

@@ -5,6 +5,7 @@ import { sql } from "../../../hub/db/orm.ts";
 import { readTask } from "../../../hub/db/queries/task-reads.ts";
 import { enqueueTask } from "../../../hub/db/queries/tasks.ts";
 import { HubAuthority } from "../../../hub/gateway/hub-authority.ts";
+import { periodically } from "../../../hub/timing/periodically.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { TRUST_PATH } from "../../../shared/trust.ts";
 import { AgentHosts, hubOf, prepareHost } from "../../support/agent-hosts.ts";
@@ -12,6 +13,7 @@ import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import type { Child } from "../../support/child.ts";
 import { GatewayRig } from "../../support/gateway-rig.ts";
 import { hostRows } from "../../support/host-rows.ts";
+import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
 const PATH = "/api/v1/admin/authority";
@@ -21,7 +23,7 @@ let api: ApiHarness;
 let hubs: readonly [HubAuthority, HubAuthority];
 let rig: GatewayRig;
 let secondPort: number;
-let looking: NodeJS.Timeout;
+let looking: ReturnType<typeof periodically>;
 const hosts = new AgentHosts();
 
 const of = (authority: HubAuthority) => ({
@@ -36,12 +38,15 @@ beforeAll(async () => {
   hubs = [await HubAuthority.open(options), await HubAuthority.open(options)];
   rig = await GatewayRig.start({ ...of(hubs[0]), heartbeatMinTtlMs: 3_000 }, api.database);
   secondPort = (await rig.secondHub(of(hubs[1]))).port;
-  looking = setInterval(() => {
-    for (const hub of hubs) hub.refresh().catch(() => undefined);
-  }, 100);
+  looking = periodically({
+    everyMs: 100,
+    turn: async () => void (await Promise.all(hubs.map((hub) => hub.refresh()))),
+    log: quietLog,
+    failed: "the hubs could not read their keys",
+  });
 });
 afterAll(async () => {
-  clearInterval(looking);
+  await looking?.close();
   await hosts.end();
   await rig.listener.close();
   await api.close();

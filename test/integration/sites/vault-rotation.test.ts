@@ -21,7 +21,7 @@ import { SITE_BMC_PASSWORD, SITE_BMC_USER } from "../../fakes/maas/state/site.ts
 import { startVault, type VaultServer } from "../../fakes/vault/server.ts";
 import { quietLog } from "../../support/log.ts";
 import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
-import { startRigWatcher, startRunner } from "../../support/rig-hub.ts";
+import { startAgents, startRigWatcher, startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
 
@@ -35,7 +35,7 @@ let vault: VaultServer;
 let store: VaultStore;
 let watcher: Watcher;
 let runner: WorkflowRunner;
-let agents: NodeJS.Timeout;
+let agents: ReturnType<typeof startAgents>;
 let workflows: ReturnType<typeof workflowsOf>;
 const alive = new Set<WorkflowId>();
 
@@ -58,12 +58,10 @@ beforeAll(async () => {
   workflows = workflowsOf({ ...rig.services, secrets: store, maas });
   watcher = startRigWatcher(rig, maas);
   runner = startRunner(rig, workflows);
-  agents = setInterval(() => {
-    for (const id of alive) rig.playAgent(id).catch(() => undefined);
-  }, 100);
+  agents = startAgents(rig, alive);
 });
 afterAll(async () => {
-  clearInterval(agents);
+  await agents?.close();
   await runner?.close();
   await watcher?.close();
   store?.close();

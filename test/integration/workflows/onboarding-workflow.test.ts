@@ -17,7 +17,7 @@ import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
 import type { Plan } from "../../fakes/maas/state/model.ts";
 import { bmcAddress, SITE_BMC_PASSWORD } from "../../fakes/maas/state/site.ts";
 import { type OnboardingRig, SKU, startOnboardingRig } from "../../support/onboarding-rig.ts";
-import { startRigWatcher, startRunner } from "../../support/rig-hub.ts";
+import { startAgents, startRigWatcher, startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
 /** Uses a real PostgreSQL, the real runner and watcher, and a simulated region over HTTP. Only the agents of the hosts are simulated. */
@@ -26,14 +26,12 @@ let watcher: Watcher;
 let runners: WorkflowRunner[] = [];
 let boxes = 0;
 const alive = new Set<WorkflowId>();
-let agents: NodeJS.Timeout;
+let agents: ReturnType<typeof startAgents>;
 
 beforeAll(async () => {
   rig = await startOnboardingRig({ machines: 40, speed: 2000 });
   watcher = startRigWatcher(rig);
-  agents = setInterval(() => {
-    for (const id of alive) rig.playAgent(id).catch(() => undefined);
-  }, 100);
+  agents = startAgents(rig, alive);
 });
 afterEach(async () => {
   alive.clear();
@@ -41,7 +39,7 @@ afterEach(async () => {
   runners = [];
 });
 afterAll(async () => {
-  clearInterval(agents);
+  await agents?.close();
   await watcher?.close();
   await rig?.close();
 });
