@@ -25,7 +25,7 @@ export interface AgentWork<T extends TaskType> {
   isAskedFor(context: DecommissionContext, task: Task): boolean;
   /** The failure of the stage if the task ended without success. */
   failed(context: DecommissionContext, task: Task, evidence: Evidence): Failure;
-  /** The stage's wait reason while the agent runs the task, e.g. `The agent to end its sessions`. */
+  /** The stage's wait reason while the agent runs the task, such as `The agent to end its sessions`. */
   waitsFor(context: DecommissionContext, task: Task): string;
 }
 
@@ -169,7 +169,7 @@ export async function queueWork<T extends TaskType>(
   return task;
 }
 
-/** Cancels the operation's current task if the task is still open. Returns the task in its new state. */
+/** Cancels the operation's current task if the task is still open. Returns the task in the state after the cancel. */
 export async function cancelWork<T extends TaskType>(
   tx: Tx,
   workflowId: WorkflowId,

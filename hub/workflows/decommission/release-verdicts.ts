@@ -9,7 +9,7 @@ export type ReleaseStage = (typeof RELEASE_STAGES)[number];
 /**
  * The action of a stage for a machine's status in MAAS. `release` asks MAAS for the release. `release_failed` and `erase_failed` report a failure
  * first, and ask for the release again at the next attempt. A stage asks for a release only if Muster's MAAS user owns the machine and the machine is
- * not locked. `ambiguous`: nothing that Muster does to a node explains the status (decision M2).
+ * not locked. `ambiguous` means that nothing that Muster does to a node explains the status (decision M2).
  */
 export type ReleaseVerdict = "released" | "wait" | "release" | "release_failed" | "erase_failed" | "ambiguous";
 
@@ -50,7 +50,10 @@ export const RELEASE_VERDICTS = {
 
 const TABLE: Readonly<Record<number, Row>> = RELEASE_VERDICTS;
 
-/** `released`: MAAS has taken the machine back. `accepted`: MAAS had begun the release before it failed, so the installed system is gone. */
+/**
+ * `released`: MAAS has taken the machine back. `accepted` means that MAAS began the release before the release failed, so the installed system is
+ * gone.
+ */
 export type ReleaseJudgement =
   | { readonly kind: "released" | "wait" | "release" }
   | { readonly kind: "failed"; readonly failure: Failure; readonly accepted: boolean };
@@ -59,7 +62,10 @@ export type ReleaseJudgement =
 export const asksWhoOwns = (at: ReleaseStage, status: number): boolean =>
   ["release", "release_failed", "erase_failed"].includes(TABLE[status]?.[at] ?? "ambiguous");
 
-/** `ours`: Muster's MAAS user owns the machine. `told`: the stage has reported the failed release before, so it now asks for the release again. */
+/**
+ * `ours` means that Muster's MAAS user owns the machine. `told` means that the stage has already reported the failed release, so the stage now asks
+ * for the release again.
+ */
 export function judgeRelease(
   at: ReleaseStage,
   machine: JudgedMachine,

@@ -8,7 +8,7 @@ import type { Compensation, Outcome, RetryPolicy, StageOverrides } from "./stage
 import { isPast, wakeAfterWait } from "./timeout.ts";
 import { engineFacts, type Facts, stateOf, withAbsence } from "./workflow.ts";
 
-/** The inputs of a decision about a row, beside the row. All inputs are plain data, so that a test can cover every case. */
+/** The inputs of a decision about a row, beside the row. The inputs of a decision are plain data, so that a test can cover every case. */
 export interface Rules {
   readonly stageNames: readonly string[];
   readonly compensable: readonly string[];
@@ -23,8 +23,8 @@ export interface Rules {
 }
 
 /**
- * A failure as the engine receives it. `retryAfterSeconds` comes from the upstream's answer. `final` forbids a retry; the engine sets it for a
- * timeout.
+ * A failure as the engine receives it. `retryAfterSeconds` comes from the upstream's answer. The engine sets `final` for a timeout, because a stage
+ * is not retried after its timeout.
  */
 export interface FailureMet {
   readonly failure: Failure;
@@ -52,15 +52,15 @@ function unmoved(row: ClaimedWorkflow, stage: string, patch: Facts | undefined):
 }
 
 /**
- * The deadline for this run of the row. After an absence of a service, the deadline is later by the time of the absence, because the stage could not
- * use that time.
+ * The deadline of the row's stage for the present run. After an absence of a service, the deadline is later by the time of the absence, because the
+ * stage could not use that time.
  */
 export const deadlineForLook = (row: ClaimedWorkflow): Date | null =>
   row.stageDeadline === null ? null : deadlineIfBack(row.stageDeadline, engineFacts(row.state).absence, row.now);
 
 /**
- * The move of a row that waits for an unavailable service. The wait reason names the unavailable service and the time since when it is unavailable.
- * The row's stored deadline does not change. The engine records one event for each new error code, and not one for each run.
+ * Makes the row wait for an unavailable service. The wait reason names the unavailable service and the time since when it is unavailable. The row's
+ * stored deadline does not change. The engine records one event for each new error code, and not one for each run.
  */
 function waitUntilBack(
   row: ClaimedWorkflow,
@@ -192,7 +192,7 @@ export const planOf = (
   endsAs: WorkflowStatus,
 ): CompensationPlan => ({ cause, stages, endsAs, attempt: 1, startedAt: null });
 
-/** The move of a run that carries out no stage: the move leaves the row as it was. */
+/** A run that carries out no stage leaves the row as it was, by this move. */
 export const atRest = (row: ClaimedWorkflow, stage: string): WorkflowMove => ({
   ...unmoved(row, stage, undefined),
   failure: failureOf(row),

@@ -108,7 +108,7 @@ const rulesOf = (workflow: Workflow, stage: Rules["stage"]): Rules => ({
   random: Math.random(),
 });
 
-/** Rules for a stage whose context could not be read: five attempts, and the row's stored deadline, or else one hour. */
+/** The rules for a stage whose context could not be read. Such a stage gets five attempts, and the row's stored deadline or else one hour. */
 const unbound = (name: string, row: ClaimedWorkflow): Rules["stage"] => ({
   name,
   retry: { maxAttempts: 5, baseSeconds: 1, maxSeconds: 30 },

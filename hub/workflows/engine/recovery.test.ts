@@ -77,7 +77,7 @@ describe("the table of verbs", () => {
     expect(effectOf("mark_manual_intervention", "failed_manual_intervention")).toBe("freeze");
   });
 
-  it("lets `cancel` change the end of a compensation after a failure or for a restart", () => {
+  it("ends a compensation after a failure or for a restart as cancelled if an operator cancels", () => {
     for (const undoing of ["failure", "restart"] as const) {
       expect(effectOf("cancel", "compensating", { undoing })).toBe("end_as_cancelled");
     }
@@ -107,7 +107,7 @@ describe("the table of verbs", () => {
     }
   });
 
-  it("stops a workflow after its run, unless the run ended the workflow for good", () => {
+  it("carries out a recorded stop verb after the run, unless the workflow has ended for good", () => {
     const left = (status: VerbTarget["status"], undoing: VerbTarget["undoing"] = null): VerbTarget => ({
       ...{ status, undoing, ran: true, adopting: false, frozen: false, leased: false, requested: null },
     });

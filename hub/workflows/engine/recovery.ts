@@ -13,8 +13,8 @@ export const VERBS = [
 export type Verb = (typeof VERBS)[number];
 
 /**
- * What a verb does to a row in a certain status. `already`: the row is already as the verb would leave it, so a repeated request changes nothing and
- * gets the same answer. `refused`: the API answers 409.
+ * What a verb does to a row in a certain status. `already` means that the row is already in the state that the verb asks for. A repeated request then
+ * changes nothing and gets the same answer. `refused` means that the API answers 409.
  */
 export type Effect =
   | "already"
@@ -129,7 +129,7 @@ const AFTER_STOP = {
 const isStop = (verb: Verb): verb is StopVerb => (STOP_VERBS as readonly Verb[]).includes(verb);
 
 /**
- * The effect of a verb on a row. `already` also if the row is carrying out the same verb at this moment. A row that waits for a stop verb counts as
+ * The effect of a verb on a row. The effect is also `already` while the row is carrying out the same verb. A row that waits for a stop verb counts as
  * already stopped, so a second stop verb replaces the first if the table allows it.
  */
 export function effectOf(verb: Verb, row: VerbTarget): Effect {
@@ -139,7 +139,10 @@ export function effectOf(verb: Verb, row: VerbTarget): Effect {
   return isStop(verb) ? "at_commit" : "refused";
 }
 
-/** The effect of a stop verb after the run that it waited for. `already`: the verb came too late, or the row is already carrying the verb out. */
+/**
+ * The effect of a stop verb after the run that it waited for. `already` means that the verb came too late, or that the row is already carrying the
+ * verb out.
+ */
 export function effectAtCommit(verb: StopVerb, left: VerbTarget): Effect {
   // The run has begun a compensation after a failure. The hub accepted `restart_clean` before that compensation began, so the verb still applies.
   if (verb === "restart_clean" && left.undoing === "failure") return "undo_and_restart";

@@ -103,8 +103,8 @@ export interface Stage<Context extends StageRun<unknown, State>, State, Name ext
   /** One line for operators that says what the stage does. */
   readonly title: string;
   /**
-   * `from_top`: the engine may simply run the stage again. `observe_first`: the engine calls `observe` before every run, so such a stage cannot be
-   * written without `observe` (lifecycle 4.10).
+   * With `from_top`, the engine may run the stage again without an observation. With `observe_first`, the engine calls `observe` before every run, so
+   * the compiler requires an `observe` (lifecycle 4.10).
    */
   readonly reentry:
     | { readonly rule: "from_top" }

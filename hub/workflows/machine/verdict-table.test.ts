@@ -134,7 +134,7 @@ describe("the verdict table", () => {
     });
   });
 
-  it("calls it a BMC failure if MAAS could not power the machine off", () => {
+  it("reports a BMC failure if MAAS could not power the machine off", () => {
     expect(judge("deploy_via_maas", machine({ status: 13 }), true)).toMatchObject({
       failure: { class: "bmc_power_failure" },
     });

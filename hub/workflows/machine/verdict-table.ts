@@ -20,7 +20,7 @@ export const JUDGED_AT = [
 ] as const;
 export type JudgedAt = (typeof JUDGED_AT)[number];
 
-/** The point at which each stage judges the machine. `untouched`: the stage changes no machine, so no status stops the stage. */
+/** The point at which each stage judges the machine. `untouched` means that the stage changes no machine, so no status stops the stage. */
 export const PLACE_OF = {
   load_site_config: "untouched",
   resolve_power_credentials: "untouched",

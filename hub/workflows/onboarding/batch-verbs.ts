@@ -18,12 +18,12 @@ const FAILED = ["failed_retryable", "failed_manual_intervention"] as const satis
 const UNDER_WAY = ["pending", "running", "compensating"] as const satisfies readonly WorkflowStatus[];
 
 /**
- * The number of hosts in one transaction. Until a transaction ends, readers see no later events and the site admits no host. The transaction must
- * therefore be short, even for a large batch.
+ * The number of hosts in one transaction. Until a transaction ends, readers see no later events and the site admits no host. A transaction for a few
+ * hosts is short, even if the batch is large.
  */
 export const HOSTS_AT_ONCE = 50;
 
-/** Cancels the batch's onboardings that are under way. With `failed` it also cancels the failed ones (lifecycle 4.4). */
+/** Cancels the batch's onboardings that are under way. With `failed`, `cancelBatch` also cancels the batch's failed onboardings (lifecycle 4.4). */
 export const cancelBatch = (
   inTx: InTx,
   kinds: readonly Workflow[],
@@ -36,7 +36,8 @@ export const cancelBatch = (
 };
 
 /**
- * Continues each failed onboarding by the verb that its own failure recommends. With `failureClass` it continues only onboardings with that class.
+ * Continues each failed onboarding by the verb that its own failure recommends. With `failureClass`, `recoverBatch` continues only onboardings with
+ * that failure class.
  */
 export const recoverBatch = (
   inTx: InTx,
@@ -94,9 +95,9 @@ async function listMeant(
 }
 
 /**
- * Applies the verb to some hosts, under the site lock that admission also takes. All rows are locked before the first write. The locks prevent a
- * deadlock of two calls and the admission of a host during its cancel. Because all waits for locks come before the first write, they delay no events.
- * Each verb is chosen by the locked row.
+ * Applies the verb to some hosts, under the site lock that admission also takes. The transaction locks the rows of all these hosts before its first
+ * write. The locks prevent a deadlock of two calls and the admission of a host during its cancel. Because all waits for locks come before the first
+ * write, they delay no events. The verb for each host depends on the host's locked row.
  */
 async function applyToSome(
   tx: Tx,

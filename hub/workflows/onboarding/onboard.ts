@@ -37,7 +37,7 @@ const RESTART: Readonly<Record<"retry" | "resume", Readonly<Partial<Record<Onboa
     wait_for_ready: "commission_node",
     ...PROVISION_RESTART.retry,
   },
-  // For `resume`: the last stage after which every later stage observes before it acts (lifecycle 4.9).
+  // `resume` begins at the last stage after which every later stage observes before it acts (lifecycle 4.9).
   resume: {
     resolve_power_credentials: "load_site_config",
     create_or_find_in_maas: "resolve_power_credentials",

@@ -5,7 +5,7 @@ export type BootDiskSearch =
   | { readonly kind: "found"; readonly disk: MaasBlockDevice }
   | { readonly kind: "missing" }
   | { readonly kind: "ambiguous"; readonly disks: readonly MaasBlockDevice[] }
-  /** The pattern takes far too long to match, e.g. `(a+)+$`, which backtracks through every way to split a text. */
+  /** The pattern takes far too long to match. The pattern `(a+)+$`, for example, backtracks through every way to split a text. */
   | { readonly kind: "endless" };
 
 /**

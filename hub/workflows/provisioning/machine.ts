@@ -22,8 +22,8 @@ const meantToDeploy = ({ state }: ProvisionContext): boolean =>
   state.deploy_intent !== null && state.deploy_intent !== undefined;
 
 /**
- * Compares the machine's owner with the name that Muster's MAAS user had when the deploy was requested. With `now`, it also compares the owner with
- * that present name of Muster's MAAS user.
+ * Compares the machine's owner with the name that Muster's MAAS user had when the deploy was requested. `now` is the present name of Muster's MAAS
+ * user. If `now` is given, the owner may have that name too.
  */
 const isOursAs = (context: ProvisionContext, { owner }: Pick<MaasMachine, "owner">, now: string | null): boolean => {
   const name = context.state.maas_username;
@@ -32,8 +32,8 @@ const isOursAs = (context: ProvisionContext, { owner }: Pick<MaasMachine, "owner
 };
 
 /**
- * True if this workflow meant to deploy the machine and Muster's MAAS user owns the machine. Otherwise a deployed machine is not this workflow's own
- * work. A user who was renamed in MAAS counts under the present name.
+ * True if this workflow meant to deploy the machine and Muster's MAAS user owns the machine. A deployed machine with another owner is not this
+ * workflow's own work. If Muster's MAAS user was renamed in MAAS, the machine's owner has the user's new name.
  */
 export async function isOurs(context: ProvisionContext, machine: Pick<MaasMachine, "owner">): Promise<boolean> {
   if (isOursAs(context, machine, null)) return true;

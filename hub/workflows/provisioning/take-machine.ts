@@ -26,7 +26,8 @@ const bmcsOf = ({ host }: Taker, { bmc }: FoundMachine): string[] => [
 /**
  * Reserves the machine for this workflow until the workflow ends. Throws `conflicting_candidates` if the machine belongs to another node or another
  * workflow holds it. Two sites may be the same MAAS region by mistake, so a machine of another site counts as the same if its system id and BMC are
- * the same. A system id alone proves nothing across sites, because two regions may use the same id, unless MAAS has no BMC address to compare.
+ * the same. Two MAAS regions may use the same system id for different machines. The system id alone decides only if MAAS has no BMC address to
+ * compare.
  */
 export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): Promise<void> {
   const { systemId } = machine;

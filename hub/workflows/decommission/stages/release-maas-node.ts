@@ -99,7 +99,7 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 
 /**
  * The compensation of a release does not change the node's status. A release that MAAS has accepted cannot be undone. Before MAAS accepts a release,
- * there is nothing to undo.
+ * the compensation has nothing to undo.
  */
 async function compensate(
   context: DecommissionContext,
