@@ -56,8 +56,8 @@ const BMC: Readonly<Record<BmcErrorCode, FailureCode<"bmc_power_failure">>> = {
 };
 
 /**
- * The one place that maps an error that a stage threw to a failure class. Null for a fault of the hub's own database, which says nothing about the
- * stage.
+ * The one place that maps an error that a stage threw to a failure class. Returns null for a fault of the hub's own database, because such a fault
+ * says nothing about the stage.
  */
 export const classifyError: ClassifyError = (error) => {
   if (isDatabaseAway(error)) return null;

@@ -48,7 +48,7 @@ export async function inFencedTx<T>(
 }
 
 /**
- * A MAAS call whose answer was lost may still take effect. For this long after such a call, an unchanged machine does not prove that the call had no
+ * A MAAS call whose answer was lost may still take effect within this time. Until then an unchanged machine does not prove that the call had no
  * effect.
  */
 export const UNHEARD_CALL_SECONDS = 30;

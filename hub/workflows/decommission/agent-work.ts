@@ -33,7 +33,7 @@ const LOOK_AGAIN_SECONDS = 15;
 const OPEN = ["queued", "offered", "running", "cancelling"] as const;
 const isOpen = (task: Task): boolean => (OPEN as readonly string[]).includes(task.state);
 
-/** The operation's newest task of the type. Null if a later task has reversed that task. */
+/** The operation's newest task of the type; null if a later task, such as an `undrain`, has reversed it. */
 export async function currentTask(
   db: Db | Tx,
   workflowId: WorkflowId,

@@ -29,7 +29,7 @@ export type DecommissionRequest =
 /**
  * The only table that says in which node status each mode may begin. A text is the reason of a refusal, with the next step. A new operation may take
  * over a node that an earlier operation left `draining` or `removing`, if no operation holds the node. A drain may also take over an `enrolling` node
- * without an onboarding (`leaveEnrolling`). A node whose host never enrolled is removed at once.
+ * without an onboarding (`leaveEnrolling`). A `remove` of a node whose host never enrolled is complete at once.
  */
 const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, true | string>>>> = {
   drain: {
@@ -112,7 +112,7 @@ export async function startDecommission(
   return { decommission_id: id, node_id: nodeId, mode, status: "pending", warning };
 }
 
-/** Throws unless MAAS has a machine to release. A node of manual mode has no machine in MAAS, and a node without a binding names none. */
+/** Throws unless MAAS has a machine to release. A node of manual mode has no machine in MAAS, and a node that lost its binding names no machine. */
 async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null): Promise<void> {
   const refuse = (why: string) =>
     new ApiError("conflict", `No machine can be released for node ${node.hostname}: ${why}`, {

@@ -7,7 +7,7 @@ import { deadlineAfter } from "./timeout.ts";
  * time of the absence. The deadline of a compensation does not move. After the deadline of a compensation a person must act.
  */
 export interface Absence {
-  /** The code of the last error. */
+  /** The code of the last error during the absence. */
   readonly code: string;
   /** When the absence began, as an ISO 8601 time. */
   readonly since: string;

@@ -49,7 +49,7 @@ export class Leases {
     const until = claimSentAt + this.#options.leaseSeconds * 1000;
     const abort = new AbortController();
     const ended = run(abort.signal).finally(() => {
-      // The hub may have claimed the row again before this run's end is handled here. A new claim has another fence.
+      // The hub may have claimed the row again before this run's end is handled here. Each claim of a row has another fence.
       if (this.#held.get(row.id)?.fence === row.fence) this.#held.delete(row.id);
     });
     this.#held.set(row.id, { fence: row.fence, until, abort, ended });

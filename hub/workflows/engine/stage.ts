@@ -95,8 +95,8 @@ export type StageOverrides = Partial<
 >;
 
 /**
- * `Name` is the stage's own name, with which the compiler compares a workflow's list of stages with its list of names. The functions are properties
- * and not methods. For methods, the compiler would accept a stage in a workflow whose context lacks a field that the stage reads.
+ * `Name` is the stage's own name, with which the compiler compares a workflow's list of stages with its list of names. The functions of a stage are
+ * properties and not methods. For methods, the compiler would accept a stage in a workflow whose context lacks a field that the stage reads.
  */
 export interface Stage<Context extends StageRun<unknown, State>, State, Name extends string = string> {
   readonly name: Name;

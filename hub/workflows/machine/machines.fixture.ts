@@ -34,7 +34,7 @@ export const disk = (fields: Partial<MaasBlockDevice> = {}): MaasBlockDevice => 
   ...fields,
 });
 
-/** The caller names the event types oldest first. The result is newest first, as MAAS lists events. */
+/** The caller names the event types oldest first. The resulting events are newest first, as in MAAS's answers. */
 export const events = (...types: string[]): MaasEvent[] =>
   types
     .map((type, index) => ({

@@ -96,8 +96,8 @@ async function listMeant(
 
 /**
  * Applies the verb to some hosts, under the site lock that admission also takes. The transaction locks the rows of all these hosts before its first
- * write. The locks prevent a deadlock of two calls and the admission of a host during its cancel. Because all waits for locks come before the first
- * write, they delay no events. The verb for each host depends on the host's locked row.
+ * write. These locks prevent a deadlock between two calls, and the admission of a host during its cancel. Because all waits for locks come before the
+ * first write, they delay no events. The verb for each host depends on the host's locked row.
  */
 async function applyToSome(
   tx: Tx,

@@ -15,8 +15,8 @@ export interface CreateFault {
 export type AfterCreate = "look_again" | "discover" | "give_up";
 
 /**
- * How often the stage searches again after a create without a machine. Another client may have created the same machine, or MAAS may have created it
- * without saying so.
+ * How often the stage searches for the machine again after a create request that returned no machine. Another client may have created the same
+ * machine, or MAAS may have created it without saying so.
  */
 const MOST_LOOKS = 3;
 /** Data that MAAS learns from the machine itself when it boots from the network: its interfaces, and its BMC. */

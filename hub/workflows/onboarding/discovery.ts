@@ -103,7 +103,7 @@ async function bootFirst(
   return stepOf(wasOff ? discovery : { ...discovery, known: [...powers.keys()] }, await powerStep(context));
 }
 
-/** The wait and the facts after a step of the power cycle. The times when the host was off, and when it was on again, survive a resume. */
+/** The wait and the facts after a step of the power cycle. An operator's resume keeps the times when the host was off and when it was on again. */
 function stepOf(discovery: Discovery, { reason, seconds, power }: PowerWait): Wait<OnboardState> {
   if (power === undefined) return { kind: "wait", reason, seconds, patch: { discovery } };
   const lasting = {

@@ -8,7 +8,10 @@ import { fact, ProvisionState } from "../provisioning/provision-state.ts";
 export const Discovery = z.object({
   why: z.string(),
   triggered_at: z.iso.datetime(),
-  /** System ids that MAAS had before the host was powered off. None of these machines can be the one that the host's network boot creates. */
+  /**
+   * System ids that MAAS had before the host was powered off. A machine that MAAS had before cannot be the machine that the host's network boot
+   * creates.
+   */
   known: z.array(z.string()),
   /** When the hub first saw the host powered off for this discovery. `known` does not change after that moment. */
   off_at: fact(z.iso.datetime()),

@@ -1,6 +1,6 @@
 import { sameAddress } from "../../maas/power-address.ts";
 
-/** The part of a BMC login for a single host on which the choice depends. */
+/** A BMC login for a single host, with only the fields that decide which login a host uses. */
 export interface PowerOverride {
   readonly selectorType: "hostname" | "ipmi_ip" | "pxe_mac";
   readonly selectorValue: string;

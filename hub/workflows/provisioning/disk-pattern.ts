@@ -78,9 +78,9 @@ export function repeatedGroups(pattern: string): string[] {
 }
 
 /**
- * True if the pattern has a repetition within a repetition, e.g. `(a+)+$` or `(a|a)*b`, for which a match may take practically for ever. `isEndless`
- * matches the pattern and its repeated groups with the worst texts. If `isEndless` misses a pattern, the stage that uses the pattern still has the
- * same time limit.
+ * True if the pattern has a repetition within a repetition, such as `(a+)+$` or `(a|a)*b`, for which a match may take practically for ever.
+ * `isEndless` matches the pattern and its repeated groups with the worst texts. If `isEndless` misses a pattern, the stage that uses the pattern
+ * still has the same time limit.
  */
 export const isEndless = (pattern: string): boolean =>
   [pattern, ...repeatedGroups(pattern)].some((one) => holdPattern([worstTexts(one)], one) === null);

@@ -128,7 +128,10 @@ async function claimSoleNew(
   return { kind: "failed", failure: conflicting(context.onboarding, told) };
 }
 
-/** Creates the machine with an architecture and without commissioning. Any other create request would lose options (maas 2.2). */
+/**
+ * Creates the machine with an architecture and without commissioning. MAAS silently drops options of a create request that has no architecture or
+ * that also commissions (maas 2.2).
+ */
 async function create(maas: MaasPort, context: OnboardContext, powers: Powers): Promise<Outcome<OnboardState>> {
   try {
     const machine = await maas.createMachine({
