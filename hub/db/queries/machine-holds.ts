@@ -1,9 +1,9 @@
 import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
-import { and, eq, inArray, like, ne, or, sql } from "../orm.ts";
-import { maasSites, nodeDecommissions, nodeOnboardings, workflowSubjects } from "../schema/index.ts";
+import { and, eq, like, ne, sql } from "../orm.ts";
+import { maasSites, nodeOnboardings, workflowSubjects, workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { setOnboardingMachine } from "./onboardings.ts";
-import { insertSubjects } from "./workflow-subjects.ts";
+import { takeSubjects } from "./workflow-subjects.ts";
 
 /** The workflow that holds a machine: an onboarding, or the decommission that releases the machine of a removed node. */
 export interface MachineHolder {
@@ -23,27 +23,32 @@ export async function holdMachine(
 ): Promise<MachineHolder | null> {
   const overAllSites = bmcs.map((bmc) => `machine-with-bmc:${systemId}/${bmc}`);
   const subjects = [`machine:${siteId}/${systemId}`, ...overAllSites];
-  await insertSubjects(
+  const holders = await takeSubjects(
     tx,
     subjects.map((subject) => ({ subject, workflowId: id })),
   );
+  const other = [...holders.values()].find((holder) => holder !== id);
+  if (other !== undefined) return describeHolder(tx, other);
+  await setOnboardingMachine(tx, id, systemId);
+  return null;
+}
+
+/** What the holder is. Its row exists, because the caller's transaction has just read its hold. */
+async function describeHolder(tx: Tx, id: WorkflowId): Promise<MachineHolder> {
   const [holder] = await tx
     .select({
       kind: sql<
         MachineHolder["kind"]
       >`case when ${nodeOnboardings.onboardingId} is null then 'decommission' else 'onboarding' end`,
-      id: workflowSubjects.workflowId,
+      id: workflows.id,
       siteName: maasSites.name,
     })
-    .from(workflowSubjects)
-    .leftJoin(nodeOnboardings, eq(nodeOnboardings.onboardingId, workflowSubjects.workflowId))
-    .leftJoin(nodeDecommissions, eq(nodeDecommissions.decommissionId, workflowSubjects.workflowId))
-    .innerJoin(maasSites, or(eq(maasSites.id, nodeOnboardings.siteId), eq(maasSites.id, nodeDecommissions.siteId)))
-    .where(and(inArray(workflowSubjects.subject, subjects), ne(workflowSubjects.workflowId, id)))
-    .limit(1);
-  if (holder !== undefined) return holder;
-  await setOnboardingMachine(tx, id, systemId);
-  return null;
+    .from(workflows)
+    .leftJoin(nodeOnboardings, eq(nodeOnboardings.onboardingId, workflows.id))
+    .innerJoin(maasSites, eq(maasSites.id, workflows.siteId))
+    .where(eq(workflows.id, id));
+  if (holder === undefined) throw new Error(`workflow ${id} holds a machine and has no site`);
+  return holder;
 }
 
 /** System ids of the site's machines that other workflows hold. */

@@ -16,7 +16,7 @@ export interface SubjectClaim {
 }
 
 /** Takes the subjects among these that no workflow holds. */
-export async function insertSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<void> {
+async function insertSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<void> {
   // Every transaction takes subjects in the same order, because different orders can deadlock.
   const ordered = claims
     .map(({ subject, workflowId }) => ({ subject, workflowId }))
@@ -24,12 +24,21 @@ export async function insertSubjects(tx: Tx, claims: readonly SubjectClaim[]): P
   await tx.insert(workflowSubjects).values(ordered).onConflictDoNothing();
 }
 
-/** Takes the subjects among these that no workflow holds, and returns the present holder of each subject. */
+/** How often the subjects are claimed again if a holder released one of them between the claim and the read. */
+const MOST_CLAIMS = 5;
+
+/**
+ * Takes the subjects among these that no workflow holds, and returns the present holder of each subject. A holder may release a subject after the
+ * insert met it and before the read: then nobody holds the subject, and it is claimed again. Throws if that happens `MOST_CLAIMS` times.
+ */
 export async function takeSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<ReadonlyMap<string, WorkflowId>> {
-  await insertSubjects(tx, claims);
-  const subjects = claims.map(({ subject }) => subject);
-  const rows = await tx.select().from(workflowSubjects).where(inArray(workflowSubjects.subject, subjects));
-  return new Map(rows.map((row) => [row.subject, row.workflowId]));
+  const subjects = [...new Set(claims.map(({ subject }) => subject))];
+  for (let claimed = 0; claimed < MOST_CLAIMS; claimed += 1) {
+    await insertSubjects(tx, claims);
+    const rows = await tx.select().from(workflowSubjects).where(inArray(workflowSubjects.subject, subjects));
+    if (rows.length === subjects.length) return new Map(rows.map((row) => [row.subject, row.workflowId]));
+  }
+  throw new Error(`the holders of ${subjects.length} workflow subjects changed during ${MOST_CLAIMS} claims`);
 }
 
 /** Takes the subject of the lowest free number from 1 to `most` under the prefix, unless the workflow already holds a subject like `unlessHeld`. */
