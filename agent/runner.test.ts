@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AgentFrame } from "../shared/protocol/frames.ts";
-import type { TaskHandlers } from "../shared/tasks/index.ts";
+import { TASKS, type TaskHandlers } from "../shared/tasks/index.ts";
 import type { UnsignedOrder } from "../shared/tasks/order.ts";
 import { quietAgentLog } from "../test/fakes/hub/host-folder.ts";
 import { newNodeId, newTaskId, OrderSigner } from "../test/fakes/hub/orders.ts";
@@ -34,10 +34,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
+/** Each task type has a handler that fails, because no test here gives an order of that type. */
+const failing = Object.fromEntries(
+  Object.keys(TASKS).map((type) => [type, () => Promise.reject(new Error("broken handler"))]),
+) as unknown as TaskHandlers;
 const handlers: TaskHandlers = {
-  "node.hw_sync_reseed": async () => {
-    throw new Error("broken handler");
-  },
+  ...failing,
   "node.heartbeat_check": async ({ nonce }) => {
     starts.push("check");
     return { ok: true, result: { nonce, boot_id: "b", uptime_seconds: 1, agent_version: "t" } };
@@ -49,7 +51,6 @@ const handlers: TaskHandlers = {
       release.push(() => resolve(drained));
       run.signal.addEventListener("abort", () => reject(run.signal.reason));
     }),
-  "node.undrain": async () => ({ ok: true, result: { was_draining: true } }),
   "node.uninstall": async () => ({ ok: true, result: { removes: [] } }),
 };
 

@@ -54,7 +54,7 @@ export const PROVISIONING_STAGES = [
 ] as const;
 export type ProvisioningStage = (typeof PROVISIONING_STAGES)[number];
 
-/** The sixteen stages of an onboarding, in order (state model 4.2). */
+/** The stages of an onboarding, in order (state model 4.2). */
 export const ONBOARDING_STAGES = [
   "load_site_config",
   "resolve_power_credentials",

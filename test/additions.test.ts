@@ -1,6 +1,7 @@
 /** Checks that every file of certain folders is also in the list for that folder, so that nothing is added only halfway. */
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
+import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
 import { describe, expect, it } from "vitest";
 import { handlersFor } from "../agent/tasks/index.ts";
 import * as schema from "../hub/db/schema/index.ts";
@@ -81,6 +82,40 @@ describe("a provisioning stage", () => {
   });
 });
 
+describe("the specification", () => {
+  const page = (name: string): string => readFileSync(new URL(`../docs/spec/${name}.md`, import.meta.url), "utf8");
+  /** The names in a section that look like stages or tasks, in order and each once. Text in bold, e.g. **Not yet:**, begins another part. */
+  const namesIn = (text: string, heading: string, name: RegExp): string[] => {
+    const section = text.slice(text.indexOf(`# ${heading}\n`)).split(/\n#+ /, 1)[0] ?? "";
+    const part = section.split("\n**", 1)[0] ?? "";
+    const firstCells = part.split("\n").map((line) => (line.startsWith("|") ? (line.split("|")[1] ?? "") : line));
+    return [...new Set([...firstCells.join("\n").matchAll(name)].map(([, found]) => found ?? ""))];
+  };
+  const STAGE = /`([a-z]+_[a-z0-9_]+)`/g;
+  const TASK = /`([a-z]+[.][a-z_]+)`/g;
+  const isStage = (name: string): boolean => (ONBOARDING_STAGES as readonly string[]).includes(name);
+
+  it.each([
+    ["state-model", "4.2 Stages"],
+    ["lifecycle-4-onboarding", "4.3 Stages"],
+    ["lifecycle-4-failures", "4.6 Retries and undoing, by stage"],
+  ])("%s %s names the stages of an onboarding in their order", (file, heading) => {
+    expect(namesIn(page(file), heading, STAGE).filter(isStage)).toEqual([...ONBOARDING_STAGES]);
+  });
+
+  it("state-model 5.2 names the stages of every mode", () => {
+    expect(namesIn(page("state-model"), "5.2 Stages", STAGE).sort()).toEqual(
+      Object.values(STAGES_OF_MODE).flat().sort(),
+    );
+  });
+
+  it("lifecycle 5.6 names each task type", () => {
+    expect(namesIn(page("lifecycle-5-decommission"), "5.6 Tasks of the agent", TASK).sort()).toEqual(
+      Object.keys(TASKS).sort(),
+    );
+  });
+});
+
 describe("a task type", async () => {
   const fileOf = (type: string): string => type.replace(/^node[.]/, "").replaceAll("_", "-");
   const types = Object.keys(TASKS).map(fileOf).sort();
@@ -120,6 +155,17 @@ describe("a table", async () => {
     expect(tables.filter(([, found]) => found.length === 0).map(([file]) => file)).toEqual([]);
     const known = new Set<unknown>(Object.values(schema));
     expect(tables.filter(([, found]) => found.some((table) => !known.has(table))).map(([file]) => file)).toEqual([]);
+  });
+});
+
+describe("the migrations", () => {
+  const read = (name: string) =>
+    JSON.parse(readFileSync(new URL(`../hub/db/migrations/meta/${name}.json`, import.meta.url), "utf8"));
+
+  it("make the schema; `npm run db:generate` writes a missing migration", async () => {
+    const newest: { idx: number } = read("_journal").entries.at(-1);
+    const made = read(`${String(newest.idx).padStart(4, "0")}_snapshot`);
+    expect(await generateMigration(made, generateDrizzleJson({ ...schema }, made.id))).toEqual([]);
   });
 });
 

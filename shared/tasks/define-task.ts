@@ -11,7 +11,7 @@ export type TaskLane = "work" | "look";
 
 export interface TaskSpec<
   T extends string,
-  I extends z.ZodType,
+  I extends z.ZodObject,
   R extends z.ZodType,
   P extends z.ZodType,
   E extends string,
@@ -27,6 +27,7 @@ export interface TaskSpec<
   readonly destructive: boolean;
   /** The agent acts only after the hub has accepted its result. A cancel before the acceptance has priority, even over a success. */
   readonly effectOnceAccepted?: boolean;
+  /** An object, because the database stores it and later fields must have a place. A task without input takes `z.strictObject({})`. */
   readonly input: I;
   readonly result: R;
   readonly progress: P;
@@ -35,7 +36,7 @@ export interface TaskSpec<
 
 export const defineTask = <
   const T extends string,
-  I extends z.ZodType,
+  I extends z.ZodObject,
   R extends z.ZodType,
   P extends z.ZodType,
   const E extends string,

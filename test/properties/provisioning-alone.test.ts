@@ -44,6 +44,9 @@ async function contextOf(run: StageRun<HostInput, ProvisionState>): Promise<Prov
   return { ...run, services: rig.services, operation: "onboarding", host, site, profile, sku };
 }
 
+const restart: Readonly<Record<"retry" | "resume", Readonly<Partial<Record<string, ProvisioningStage>>>>> =
+  PROVISION_RESTART;
+
 const provision = (): Workflow =>
   defineWorkflow<ProvisionContext<HostInput>, HostInput, ProvisionState>({
     kind: "provision",
@@ -53,7 +56,7 @@ const provision = (): Workflow =>
     renamed: {},
     buildContext: contextOf,
     hooks: {},
-    restartPoint: (verb, stage) => PROVISION_RESTART[verb][stage as ProvisioningStage] ?? stage,
+    restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
   });
 
 /** The n-th box, Ready in MAAS and nobody's. */

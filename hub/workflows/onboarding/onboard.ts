@@ -30,25 +30,28 @@ const ONBOARD_STAGES: OnboardStages<typeof ONBOARDING_STAGES> = [
   ...PROVISION_STAGES,
 ];
 
-/** The stage at which an operator's `retry` or `resume` begins again, if that is not the failed stage itself. */
-const RESTART: Readonly<Record<"retry" | "resume", Readonly<Partial<Record<OnboardingStage, OnboardingStage>>>>> = {
-  retry: {
-    // Failed commissioning or failed tests stay failed until `commission_node` starts them again.
-    wait_for_ready: "commission_node",
-    ...PROVISION_RESTART.retry,
-  },
-  // `resume` begins at the last stage after which every later stage observes before it acts (lifecycle 4.9).
-  resume: {
-    resolve_power_credentials: "load_site_config",
-    create_or_find_in_maas: "resolve_power_credentials",
-    commission_node: "resolve_power_credentials",
-    wait_for_ready: "commission_node",
-    configure_storage: "commission_node",
-    apply_roce_phase2: "commission_node",
-    ensure_pxe_interface_auto: "commission_node",
-    render_cloud_init: "commission_node",
-    ...PROVISION_RESTART.resume,
-  },
+/** The stage at which `retry` begins again, if that is not the failed stage itself. */
+const RETRY_AT: Readonly<Partial<Record<OnboardingStage, OnboardingStage>>> = {
+  // Failed commissioning or failed tests stay failed until `commission_node` starts them again.
+  wait_for_ready: "commission_node",
+  ...PROVISION_RESTART.retry,
+};
+
+/**
+ * The stage at which `resume` begins again: the last stage after which every later stage observes before it acts (lifecycle 4.9). A stage without an
+ * entry does not compile.
+ */
+const RESUME_AT: Readonly<Record<OnboardingStage, OnboardingStage>> = {
+  load_site_config: "load_site_config",
+  resolve_power_credentials: "load_site_config",
+  create_or_find_in_maas: "resolve_power_credentials",
+  commission_node: "resolve_power_credentials",
+  wait_for_ready: "commission_node",
+  configure_storage: "commission_node",
+  apply_roce_phase2: "commission_node",
+  ensure_pxe_interface_auto: "commission_node",
+  render_cloud_init: "commission_node",
+  ...PROVISION_RESTART.resume,
 };
 
 const EVENTS = {
@@ -62,7 +65,10 @@ const EVENTS = {
 const isEnding = (status: WorkflowStatus): status is keyof typeof EVENTS => status in EVENTS;
 
 export function onboardWorkflow(services: WorkflowServices): Workflow {
-  const restart: Readonly<Record<"retry" | "resume", Readonly<Record<string, OnboardingStage>>>> = RESTART;
+  const restart: Readonly<Record<"retry" | "resume", Readonly<Partial<Record<string, OnboardingStage>>>>> = {
+    retry: RETRY_AT,
+    resume: RESUME_AT,
+  };
   return defineWorkflow<OnboardContext, OnboardInput, OnboardState>({
     kind: ONBOARD,
     stages: ONBOARD_STAGES,

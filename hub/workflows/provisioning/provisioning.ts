@@ -31,13 +31,11 @@ export const PROVISION_STAGES: ProvisionStages<typeof PROVISIONING_STAGES> = [
   waitForAgentEnrollment,
 ];
 
-type Restart = Readonly<Partial<Record<ProvisioningStage, ProvisioningStage>>>;
-
 /**
  * The stage at which an operator's `retry` or `resume` begins again, if that is not the failed stage itself. The list for `resume` has no stages up
  * to `render_cloud_init`, because each workflow decides itself where a resume of these stages begins (lifecycle 4.9).
  */
-export const PROVISION_RESTART: Readonly<Record<"retry" | "resume", Restart>> = {
+export const PROVISION_RESTART = {
   // The hub has released the machine of a failed deploy to Ready. A second wait for `Deployed` would never end.
   retry: {
     deploy_via_maas: "render_cloud_init",
@@ -50,10 +48,13 @@ export const PROVISION_RESTART: Readonly<Record<"retry" | "resume", Restart>> = 
     wait_for_deployed: "render_cloud_init",
     classify_deploy_failure: "render_cloud_init",
     recover_for_datasource_retry: "render_cloud_init",
+    ensure_hardware_sync_configured: "ensure_hardware_sync_configured",
     wait_for_hardware_sync_healthy: "ensure_hardware_sync_configured",
     wait_for_agent_enrollment: "ensure_hardware_sync_configured",
   },
-};
+} as const satisfies Readonly<
+  Record<"retry" | "resume", Readonly<Partial<Record<ProvisioningStage, ProvisioningStage>>>>
+>;
 
 /** Counters of bounded recoveries. The engine deletes these counters when an operator continues the workflow. */
 export const PROVISION_COUNTERS = [

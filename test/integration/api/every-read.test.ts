@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
 import { ROUTES } from "../../../hub/http/routes/index.ts";
 import type { DriftDetails } from "../../../shared/drift.ts";
 import { ONBOARDING_STAGES } from "../../../shared/workflow-status.ts";
@@ -38,22 +39,55 @@ async function mend(api: ApiHarness): Promise<void> {
   await pool.query("update node_maas_state set drift_details = $1", [JSON.stringify(DRIFT)]);
 }
 
+/** Makes what the fleet of the diagnostics tests lacks: at least two items for each list. */
+async function addToLists(api: ApiHarness): Promise<void> {
+  const { pool } = api.database.database;
+  const post = async (path: string, body: object): Promise<void> => {
+    const { status, problem } = await api.ask("POST", `/api/v1/admin${path}`, body);
+    expect(status, `${path} ${JSON.stringify(problem)}`).toBeLessThan(300);
+  };
+  const { siteId, profileId, skuId } = await seedApi(api, "dc9");
+  await seedApi(api, "dc10");
+  await post(`/maas-sites/${siteId}/profiles`, { name: "second" });
+  const row = (rail: number) => ({
+    hostname: "c07u41",
+    interface: `rail${rail}`,
+    ipv4_cidr: `172.30.0.${rail * 2 + 1}/31`,
+  });
+  await post(`/maas-sites/${siteId}/roce-assignments`, { items: [row(0), row(1)] });
+  await pool.query(
+    "insert into maas_power_credential_overrides (site_id, selector_type, selector_value, vault_path) select $1, 'hostname', 'h' || n, 'kv/more/' || n from generate_series(1, 2) n",
+    [siteId],
+  );
+  for (const n of [1, 2]) {
+    const nodes = [{ hostname: `c07u4${n}`, ipmi_ip: `10.0.9.4${n}` }];
+    await post("/onboardings/batch", { site_id: siteId, profile_id: profileId, sku_id: skuId, nodes });
+  }
+  const { rows } = await pool.query<{ id: string }>("select id from nodes order by id limit 2");
+  for (const { id } of rows) await post(`/nodes/${id}/drain`, { reason: "to be read" });
+  await pool.query(
+    "insert into webhook_deliveries (webhook_id, event_seq, state, attempts) select id, 100, 'pending', 0 from webhooks",
+  );
+  for (const { id } of rows) await post(`/nodes/${id}/cordon`, { reason: "to be read" });
+}
+
+/** A list with pages: its answer has a cursor and one list of items. */
+const Listed = z.looseObject({ next_cursor: z.string().nullable() });
+const itemsOf = (body: unknown): readonly Readonly<Record<string, unknown>>[] =>
+  Object.values(Listed.parse(body)).find((value) => Array.isArray(value)) as [];
+const keysOf = ({ query }: (typeof READS)[number]): string[] =>
+  query instanceof z.ZodObject ? Object.keys(query.shape) : [];
+const LISTS = READS.filter((route) => keysOf(route).includes("cursor"));
+
 describe("every route that reads", () => {
   let api: ApiHarness;
   let answers: readonly ApiAnswer[];
   beforeAll(async () => {
     api = await startApi();
     const { pool } = api.database.database;
-    await seedTroubledFleet(pool, 1);
+    await seedTroubledFleet(pool, 3);
     await mend(api);
-    const { siteId, profileId, skuId } = await seedApi(api, "dc9");
-    const about = { site_id: siteId, profile_id: profileId, sku_id: skuId };
-    const nodes = [{ hostname: "c07u41", ipmi_ip: "10.0.9.41" }];
-    const begun = await api.ask("POST", "/api/v1/admin/onboardings/batch", { ...about, nodes });
-    expect(begun.body).toMatchObject({ batch_id: expect.any(String) });
-    const { rows } = await pool.query("select id from nodes");
-    const drained = await api.ask("POST", `/api/v1/admin/nodes/${rows[0]?.id}/drain`, { reason: "to be read" });
-    expect(drained.status, JSON.stringify(drained.problem)).toBe(202);
+    await addToLists(api);
     answers = await crawlApi(await api.listen(), api.admin, pool);
   });
   afterAll(() => api.close());
@@ -63,6 +97,50 @@ describe("every route that reads", () => {
       [],
     );
   });
+
+  /** The paths of the route that were requested without a query, with their whole lists. */
+  async function listsOf(route: (typeof READS)[number]) {
+    const paths = [
+      ...new Set(answers.filter((one) => isOf(route.path, one.path)).map(({ path }) => path.split("?", 1)[0] ?? "")),
+    ];
+    return Promise.all(paths.map(async (path) => ({ path, all: await pagesOf(path, "limit=200") })));
+  }
+  /** All items of a list, page by page. */
+  async function pagesOf(path: string, query: string) {
+    const items: Readonly<Record<string, unknown>>[] = [];
+    let cursor = "";
+    for (let pages = 0; pages < 200; pages += 1) {
+      const answer = await api.ask("GET", `${path}?${query}${cursor}`);
+      expect(answer.status, JSON.stringify(answer.problem)).toBe(200);
+      items.push(...itemsOf(answer.body));
+      const next = Listed.parse(answer.body).next_cursor;
+      if (next === null) return items;
+      cursor = `&cursor=${encodeURIComponent(next)}`;
+    }
+    throw new Error(`${path} has no last page`);
+  }
+
+  it.each(LISTS.map((route) => [route.operationId, route] as const))(
+    "%s gives the same list in pages of one item as in one page",
+    async (_, route) => {
+      const lists = await listsOf(route);
+      const most = Math.max(...lists.map(({ all }) => all.length));
+      expect(most, "items to page through; the world of this file makes them").toBeGreaterThan(1);
+      for (const { path, all } of lists) expect(await pagesOf(path, "limit=1")).toEqual(all);
+    },
+  );
+
+  it.each(LISTS.map((route) => [route.operationId, route] as const))(
+    "%s answers the items of a filter, and no others",
+    async (_, route) => {
+      for (const { path, all } of await listsOf(route))
+        for (const key of keysOf(route).filter((name) => name !== "cursor" && name !== "limit"))
+          for (const value of new Set(all.map((item) => item[key]).filter((one) => typeof one === "string"))) {
+            const some = await pagesOf(path, `limit=200&${key}=${encodeURIComponent(value)}`);
+            expect(some, `${key}=${value}`).toEqual(all.filter((item) => item[key] === value));
+          }
+    },
+  );
 
   it.each(READS.map((route) => [route.operationId, route] as const))(
     "%s answers as its schema promises",

@@ -222,7 +222,11 @@ describe("a pass of the reconciler", () => {
     const [event] = (await fleet.events(`maas-sites/${fleet.siteId}`)).slice(-1);
     expect(event).toMatchObject({
       type: "site.credential.warning",
-      data: { credential: "maas_token", reason: "failing", message: expect.stringContaining("no administrator") },
+      data: {
+        credential: "maas_token",
+        reason: "failing",
+        message: expect.stringContaining("no longer an administrator"),
+      },
     });
     // The failure record is cleared, as after new credentials. The same hub must report the lost rights again after the record is cleared.
     await fleet.inTx(async (tx) => forgetCredentialFailures(tx, [(await lacking()).path]));

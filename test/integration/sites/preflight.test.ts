@@ -93,7 +93,7 @@ const CASES: readonly Case[] = [
   {
     name: "the token's user is no administrator",
     ends: ["site_capability_missing", "maas_forbidden"],
-    says: /no administrator/,
+    says: /not an administrator/,
     breaks: answers(
       "users/",
       200,

@@ -214,13 +214,13 @@ describe("a site that follows its region to another address", () => {
       machine.powerParameters["power_address"] = "10.9.9.9";
       await refused(`machine ${machine.systemId} has another BMC than ${bmcAddress(1)}`);
       other.sim.region.state.machines = other.sim.region.state.machines.slice(1);
-      await refused(`machine ${machine.systemId} is not there`);
+      await refused(`machine ${machine.systemId} does not exist there`);
       other.sim.region.state.machines = [];
       // MAAS deletes the events of a machine together with the machine.
       const bound = [await bind("more-1", "more-1", "10.0.1.1")];
-      await refused("is not there. Describe another region");
+      await refused("does not exist there. If it is another region");
       bound.push(await bind("more-2", "more-2", "10.0.1.2"));
-      await refused("is not there; and 1 more. Describe another region");
+      await refused("does not exist there; and 1 more. If it is another region");
       await api.database.database.inTx(async (tx) => {
         for (const nodeId of bound) await unbindNode(tx, nodeId);
       });

@@ -1,16 +1,16 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { NamedBy } from "../../../hub/cli/description.ts";
-import { asyncApiDocument, eventTable } from "../../../hub/events/asyncapi.ts";
-import { openApiDocument } from "../../../hub/http/openapi.ts";
-import { ROUTES } from "../../../hub/http/routes/index.ts";
+import { NamedBy } from "../hub/cli/description.ts";
+import { asyncApiDocument, eventTable } from "../hub/events/asyncapi.ts";
+import { openApiDocument } from "../hub/http/openapi.ts";
+import { ROUTES } from "../hub/http/routes/index.ts";
 
-const COMMITTED = new URL("../../../docs/openapi.json", import.meta.url);
+const COMMITTED = new URL("../docs/openapi.json", import.meta.url);
 
 describe("the description of the events", () => {
   it("matches the committed docs/asyncapi.json and the table of docs/events.md; `npm run asyncapi` writes both", () => {
-    const read = (name: string) => readFileSync(new URL(`../../../docs/${name}`, import.meta.url), "utf8");
+    const read = (name: string) => readFileSync(new URL(`../docs/${name}`, import.meta.url), "utf8");
     expect(JSON.parse(read("asyncapi.json"))).toEqual(JSON.parse(JSON.stringify(asyncApiDocument())));
     expect(read("events.md")).toContain(eventTable());
   });
